@@ -1,0 +1,93 @@
+"""The `gapfloor` command: a table of commands, each loaded only when it is called.
+
+Loading lazily keeps `gapfloor --help` fast and lets `report` run without engine or torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+
+import click
+
+from gapfloor import __version__
+from gapfloor.errors import GapfloorError, nearest_names
+
+#: command -> (module whose `command` it is, one-line help). The order is the order of `gapfloor --help`.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "floor": ("gapfloor.cli.floor", "Measure the random floor of games on both level sets."),
+    "evaluate": ("gapfloor.cli.evaluate", "Evaluate policies under stated rules beside the floor."),
+    "train": ("gapfloor.cli.train", "Train an agent with PPO; the same command again resumes."),
+    "calibrate": ("gapfloor.cli.calibrate", "Measure which actions are the same."),
+    "analyse": ("gapfloor.cli.analyse", "Apply the plan's tests to a store or an episode file."),
+    "plan": ("gapfloor.cli.plan", "Write, lock, check or extend an analysis plan."),
+    "power": ("gapfloor.cli.power", "How many runs, floor episodes or levels a call needs."),
+    "report": ("gapfloor.cli.report", "Write tables, numbers, figures and the page."),
+    "card": ("gapfloor.cli.card", "Check a gap card for what a reader would miss."),
+    "replay": ("gapfloor.cli.replay", "Play recorded episodes again and keep their frames."),
+    "study": ("gapfloor.cli.study", "Run a whole study from one file, here or on Ray."),
+    "audit": ("gapfloor.cli.audit", "Which action rule does a code base use at test time?"),
+    "cka": ("gapfloor.cli.cka", "CKA of a checkpoint's features, with its controls."),
+    "doctor": ("gapfloor.cli.doctor", "Check platform, engine, determinism and cloning."),
+}
+
+
+class LazyGroup(click.Group):
+    """A click group that imports a command's module only when that command is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for name, (module, _) in COMMANDS.items() if importlib.util.find_spec(module)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS or importlib.util.find_spec(COMMANDS[cmd_name][0]) is None:
+            return None
+        module = importlib.import_module(COMMANDS[cmd_name][0])
+        command = module.command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
+            raise click.UsageError(
+                f"Unknown command '{args[0]}': {nearest_names(args[0], self.list_commands(ctx))}"
+            )
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = [(name, COMMANDS[name][1]) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="gapfloor")
+def cli() -> None:
+    """What does a generalization gap measure? Floors, rules, entropy and calls for RL evaluation."""
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command line; a user's error is printed as its sentence and sets the exit code."""
+    try:
+        status = cli.main(args=argv, prog_name="gapfloor", standalone_mode=False)
+        sys.exit(status if isinstance(status, int) else 0)
+    except GapfloorError as error:
+        click.echo(f"gapfloor: {error}", err=True)
+        sys.exit(error.exit_code)
+    except click.exceptions.Abort:
+        click.echo("gapfloor: stopped; the same command again goes on from here.", err=True)
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # The reader of a pipe has gone (`| head`): not an error of ours. Keep Python from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

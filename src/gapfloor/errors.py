@@ -1,0 +1,58 @@
+"""The errors a user can meet, one class per reason.
+
+Every message says what was wrong, the value seen, and what to do next, in that order. The command line
+prints the message alone, without a traceback; our own bugs keep theirs.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class GapfloorError(Exception):
+    """Something the user can put right; the command line exits with `exit_code`."""
+
+    exit_code = 2
+
+
+class UsageError(GapfloorError):
+    """An argument, a file or a setting is wrong."""
+
+
+class MissingExtraError(GapfloorError):
+    """An optional dependency is needed and not installed."""
+
+
+class StoreError(GapfloorError):
+    """A store cannot be read or written, or holds something made under another specification."""
+
+
+class PolicyError(GapfloorError):
+    """A user's policy does not import, or returns something that cannot be used."""
+
+
+class CheckFailedError(GapfloorError):
+    """A check that the user asked for did not pass."""
+
+    exit_code = 1
+
+
+def nearest_names(name: str, known: Iterable[str]) -> str:
+    """The known names closest to `name`, as the end of a sentence.
+
+    >>> nearest_names("starpilt", ["starpilot", "heist"])
+    'did you mean starpilot?'
+    >>> nearest_names("zzz", ["starpilot", "heist"])
+    'known: heist, starpilot.'
+    """
+    names = sorted(set(known))
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    return f"known: {', '.join(names)}."
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> UsageError:
+    """The error for a name that is not in a closed set, with the nearest names."""
+    return UsageError(f"Unknown {kind} '{name}': {nearest_names(name, known)}")
