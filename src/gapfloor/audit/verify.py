@@ -1,0 +1,139 @@
+"""Checking the ledger against clones: is each evidence line where it is said to be, at its commit?
+
+A line is ok (same text at that number), moved (same text elsewhere in the file) or changed. Files are read
+from git objects at the pinned commit, so the state of a work tree does not matter.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from gapfloor.audit.gitread import find_git_dir, read_file, resolve_commit
+from gapfloor.audit.ledger import EvidenceLine, LedgerEntry, load_ledger
+from gapfloor.errors import UsageError
+
+
+@dataclass(frozen=True)
+class LineCheck:
+    """One evidence line against a clone."""
+
+    entry: str
+    evidence: EvidenceLine
+    state: str
+    """ok, moved, changed, no clone or no commit."""
+    found_at: tuple[int, ...] = ()
+    """Where the text stands now, when it moved."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """All evidence lines of some ledger entries, checked."""
+
+    checks: tuple[LineCheck, ...]
+
+    def count(self, state: str) -> int:
+        """How many lines are in `state`."""
+        return sum(check.state == state for check in self.checks)
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether every line was found in its place."""
+        return all(check.state == "ok" for check in self.checks)
+
+
+def find_clone(repos: Path, repo: str) -> Path | None:
+    """The git directory of owner/name below `repos`: owner+name, owner+name/repo, owner/name or name."""
+    owner, _, name = repo.partition("/")
+    for folder in (repos / f"{owner}+{name}", repos / owner / name, repos / name):
+        for candidate in (folder, folder.with_name(folder.name + ".git")):
+            git_dir = find_git_dir(candidate)
+            if git_dir is not None:
+                return git_dir
+    return None
+
+
+def hash_line(text: str) -> str:
+    """SHA-256 of a line without its surrounding white space.
+
+    >>> hash_line("  x = 1 ") == hash_line("x = 1")
+    True
+    """
+    return hashlib.sha256(text.strip().encode()).hexdigest()
+
+
+def verify_ledger(repos: Path, *, entries: tuple[LedgerEntry, ...] | None = None) -> Verification:
+    """Check every evidence line of `entries` (default: the whole ledger) in the clones below `repos`."""
+    entries = load_ledger() if entries is None else entries
+    hashes: dict[tuple[str, str, str], list[str] | str] = {}
+    checks = []
+    for entry in entries:
+        for line in entry.evidence:
+            key = (line.repo, line.commit, line.file)
+            if key not in hashes:
+                hashes[key] = _hash_file(Path(repos), line)
+            checks.append(_check(entry.name, line, hashes[key]))
+    return Verification(checks=tuple(checks))
+
+
+def _hash_file(repos: Path, line: EvidenceLine) -> list[str] | str:
+    git_dir = find_clone(repos, line.repo)
+    if git_dir is None:
+        return "no clone"
+    try:
+        commit = resolve_commit(git_dir, line.commit)
+    except UsageError:
+        return "no commit"
+    data = read_file(git_dir, commit, line.file)
+    if data is None:
+        return "changed"
+    return [hash_line(text) for text in data.decode("utf-8", errors="replace").split("\n")]
+
+
+def _check(name: str, line: EvidenceLine, hashes: list[str] | str) -> LineCheck:
+    if isinstance(hashes, str):
+        return LineCheck(entry=name, evidence=line, state=hashes)
+    if 0 < line.line <= len(hashes) and hashes[line.line - 1] == line.line_sha256:
+        return LineCheck(entry=name, evidence=line, state="ok")
+    found = tuple(number for number, digest in enumerate(hashes, start=1) if digest == line.line_sha256)
+    return LineCheck(entry=name, evidence=line, state="moved" if found else "changed", found_at=found)
+
+
+def clone_missing(repos: Path, *, entries: tuple[LedgerEntry, ...] | None = None) -> list[str]:
+    """Fetch pinned commits that are not below `repos` yet from GitHub; returns the repositories fetched."""
+    entries = load_ledger() if entries is None else entries
+    wanted = sorted({(line.repo, line.commit) for entry in entries for line in entry.evidence})
+    fetched = []
+    for repo, commit in wanted:
+        git_dir = find_clone(repos, repo)
+        is_new = git_dir is None
+        if git_dir is None:
+            git_dir = repos / repo.replace("/", "+")
+            git_dir.mkdir(parents=True, exist_ok=True)
+            _git_or_explain(["git", "init", "--quiet", "--bare", str(git_dir)], repo)
+        try:
+            resolve_commit(git_dir, commit)
+        except UsageError:
+            url = f"https://github.com/{repo}.git"
+            _git_or_explain(
+                ["git", f"--git-dir={git_dir}", "fetch", "--quiet", "--depth=1", url, commit], repo
+            )
+            # A ref of our own keeps the commit from being collected; a clone that was here keeps its HEAD.
+            for ref in (f"refs/gapfloor/{commit}", *(["HEAD"] if is_new else [])):
+                _git_or_explain(["git", f"--git-dir={git_dir}", "update-ref", ref, commit], repo)
+            fetched.append(repo)
+    return fetched
+
+
+def _git_or_explain(command: list[str], repo: str) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    except FileNotFoundError as error:
+        raise UsageError("The program 'git' is not installed. Install git and run again.") from error
+    if done.returncode != 0:
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise UsageError(
+            f"{repo} could not be fetched (git: {reason}). Check the network, or clone it by hand."
+        )

@@ -1,0 +1,139 @@
+"""`gapfloor audit`: the ledger of twelve code bases, its verification, and the scanner."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from gapfloor.audit import ledger as ledgers
+from gapfloor.audit import verify as verifying
+from gapfloor.errors import CheckFailedError, UsageError
+
+
+@click.group("audit", context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """Which action rule does a code base use at test time?"""
+
+
+@command.command("ledger")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def show_ledger(as_json: bool) -> None:
+    """Print the paper's two audit tables, with counts computed from the ledger."""
+    if as_json:
+        document = {
+            "counts": asdict(ledgers.count_ledger()),
+            "entries": [asdict(entry) for entry in ledgers.load_ledger()],
+        }
+        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+        return
+    _print_tables()
+
+
+@command.command("verify")
+@click.option(
+    "--repos",
+    type=click.Path(path_type=Path),
+    default=Path("gapfloor-audit-repos"),
+    envvar="GAPFLOOR_AUDIT_REPOS",
+    show_default=True,
+    help="Folder of clones: owner+name/repo, owner/name or name.",
+)
+@click.option("--clone", is_flag=True, help="Fetch missing pinned commits from GitHub into --repos first.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def verify(repos: Path, clone: bool, as_json: bool) -> None:
+    """Check every evidence line of the ledger in local clones, at its pinned commit."""
+    if clone:
+        repos.mkdir(parents=True, exist_ok=True)
+        for repo in verifying.clone_missing(repos):
+            click.echo(f"fetched {repo}", err=True)
+    if not repos.is_dir():
+        raise UsageError(
+            f"There is no folder '{repos}' with clones. Give --repos DIR, or add --clone to fetch them."
+        )
+    result = verifying.verify_ledger(repos)
+    if as_json:
+        click.echo(json.dumps(_as_document(result), indent=2, ensure_ascii=False))
+    else:
+        _print_tables()
+        _print_checks(result)
+    if not result.is_confirmed:
+        wrong = len(result.checks) - result.count("ok")
+        raise CheckFailedError(f"{wrong} of {len(result.checks)} evidence lines were not confirmed.")
+
+
+def _as_document(result: verifying.Verification) -> dict[str, object]:
+    states = ("ok", "moved", "changed", "no clone", "no commit")
+    return {
+        "counts": asdict(ledgers.count_ledger()),
+        "lines": {state: result.count(state) for state in states},
+        "checks": [
+            {
+                "entry": check.entry,
+                "repo": check.evidence.repo,
+                "commit": check.evidence.commit,
+                "file": check.evidence.file,
+                "line": check.evidence.line,
+                "what": check.evidence.what,
+                "state": check.state,
+                "found_at": list(check.found_at),
+            }
+            for check in result.checks
+        ],
+    }
+
+
+def _console() -> Console:
+    # Without a terminal rich assumes 80 columns and folds hashes; let rows be as wide as they are.
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=200)
+
+
+def _print_tables() -> None:
+    console = _console()
+    counts = ledgers.count_ledger()
+    first = Table("Code base", "Venue", "Stoch.", "In-loop", title="Audit of twelve code bases")
+    for row in ledgers.audit_table():
+        first.add_row(*row)
+    console.print(first)
+    for entry in ledgers.load_ledger():
+        if entry.footnote:
+            mark = {"*": "*", "dagger": "†", "ddagger": "‡"}[entry.footnote_mark or "*"]
+            console.print(f"{mark} {entry.name}: {entry.footnote}")
+    second = Table(
+        "Code base", "Venue", "Commit", "S", "L", "Location (file:line)", title="Commits and evidence"
+    )
+    for line in ledgers.commit_table():
+        second.add_row(*(cell.replace("[", r"\[") for cell in line))
+    console.print(second)
+    console.print(
+        f"{counts.evaluate_heldout} of {counts.codebases} evaluate on held-out levels; "
+        f"{counts.sample} of them sample, {counts.in_loop} report in-loop returns.\n"
+        f"Rule set at the call site {counts.explicit_call_site}, "
+        f"by configuration {counts.config_option}, by a default argument {counts.default_argument}, "
+        f"by the training rollout {counts.training_rollout}: "
+        f"{counts.without_explicit_choice} without an explicit choice.\n"
+        f"{counts.different_procedures} take train and test numbers from different procedures; "
+        f"{counts.locations_corrected} locations of the paper are corrected."
+    )
+
+
+def _print_checks(result: verifying.Verification) -> None:
+    for check in result.checks:
+        if check.state == "ok":
+            continue
+        where = f" (now line {', '.join(map(str, check.found_at))})" if check.found_at else ""
+        line = check.evidence
+        click.echo(
+            f"{check.state}: {check.entry} {line.repo}@{line.commit[:12]} {line.file}:{line.line}{where}"
+        )
+    by_entry: dict[str, list[str]] = {}
+    for check in result.checks:
+        by_entry.setdefault(check.entry, []).append(check.state)
+    for name, states in by_entry.items():
+        click.echo(f"{name}: {states.count('ok')} of {len(states)} evidence lines ok")
+    click.echo(f"{result.count('ok')} of {len(result.checks)} evidence lines ok")

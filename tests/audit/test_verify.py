@@ -1,0 +1,149 @@
+"""Verification tells ok from moved from changed, in every layout of clones."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from gitrepos import commit_files, git
+
+from gapfloor.audit.ledger import EvidenceLine, LedgerEntry, load_ledger
+from gapfloor.audit.verify import clone_missing, find_clone, hash_line, verify_ledger
+from gapfloor.cli.main import main
+from gapfloor.errors import UsageError
+
+pytestmark = pytest.mark.fast
+
+TEXT = "first = 1\n    second = 2\nthird = 3\n"
+
+
+def entry_with(line: EvidenceLine) -> LedgerEntry:
+    return dataclasses.replace(load_ledger()[0], evidence=(line,))
+
+
+def evidence(
+    commit: str, *, number: int = 2, text: str = "second = 2", repo: str = "who/what"
+) -> EvidenceLine:
+    return EvidenceLine(
+        repo=repo, commit=commit, file="code.py", line=number, what="a line", line_sha256=hash_line(text)
+    )
+
+
+@pytest.mark.parametrize("layout", ["who+what/repo", "who+what", "who/what", "what"])
+def test_every_layout_of_clones_is_found(tmp_path: Path, layout: str):
+    folder = tmp_path / layout
+    folder.mkdir(parents=True)
+    commit = commit_files(folder, {"code.py": TEXT})
+    assert find_clone(tmp_path, "who/what") == folder / ".git"
+    assert verify_ledger(tmp_path, entries=(entry_with(evidence(commit)),)).is_confirmed
+
+
+def test_a_bare_clone_is_read_without_a_work_tree(tmp_path: Path):
+    source = tmp_path / "source"
+    source.mkdir()
+    commit = commit_files(source, {"code.py": TEXT})
+    git(tmp_path, "clone", "-q", "--bare", str(source), str(tmp_path / "who+what"))
+    assert verify_ledger(tmp_path, entries=(entry_with(evidence(commit)),)).is_confirmed
+
+
+def test_a_line_elsewhere_in_the_file_has_moved(tmp_path: Path):
+    folder = tmp_path / "what"
+    folder.mkdir()
+    commit = commit_files(folder, {"code.py": TEXT})
+    check = verify_ledger(tmp_path, entries=(entry_with(evidence(commit, number=3)),)).checks[0]
+    assert (check.state, check.found_at) == ("moved", (2,))
+
+
+@pytest.mark.parametrize("number", [0, 2, 99])
+def test_another_text_has_changed_whatever_the_number(tmp_path: Path, number: int):
+    folder = tmp_path / "what"
+    folder.mkdir()
+    commit = commit_files(folder, {"code.py": TEXT})
+    entry = entry_with(evidence(commit, number=number, text="second = 3"))
+    assert verify_ledger(tmp_path, entries=(entry,)).checks[0].state == "changed"
+
+
+def test_the_pinned_commit_is_read_not_the_newest(tmp_path: Path):
+    folder = tmp_path / "what"
+    folder.mkdir()
+    old = commit_files(folder, {"code.py": TEXT})
+    new = commit_files(folder, {"code.py": "gone = 0\n"})
+    assert verify_ledger(tmp_path, entries=(entry_with(evidence(old)),)).is_confirmed
+    assert verify_ledger(tmp_path, entries=(entry_with(evidence(new)),)).checks[0].state == "changed"
+
+
+def test_missing_clones_and_commits_are_told_apart(tmp_path: Path):
+    folder = tmp_path / "what"
+    folder.mkdir()
+    commit_files(folder, {"code.py": TEXT})
+    states = [
+        verify_ledger(tmp_path, entries=(entry_with(line),)).checks[0].state
+        for line in (evidence("0" * 40), evidence("0" * 40, repo="no/where"))
+    ]
+    assert states == ["no commit", "no clone"]
+
+
+def test_clone_fetches_only_what_is_missing_and_keeps_a_users_head(tmp_path: Path, monkeypatch):
+    upstream = tmp_path / "upstream" / "who" / "what.git"
+    upstream.mkdir(parents=True)
+    old = commit_files(upstream, {"code.py": TEXT})
+    new = commit_files(upstream, {"code.py": "gone = 0\n"})
+    config = tmp_path / "gitconfig"
+    config.write_text(f'[url "file://{tmp_path}/upstream/"]\n\tinsteadOf = https://github.com/\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    repos = tmp_path / "repos"
+    repos.mkdir()
+    git(tmp_path, "clone", "-q", "--depth=1", f"file://{upstream}", str(repos / "what"))
+    entries = (entry_with(evidence(old)),)
+    git(upstream, "config", "uploadpack.allowAnySHA1InWant", "true")
+    assert clone_missing(repos, entries=entries) == ["who/what"]
+    assert verify_ledger(repos, entries=entries).is_confirmed
+    assert git(repos / "what", "rev-parse", "HEAD") == new
+    assert clone_missing(repos, entries=entries) == []
+
+
+def test_a_failed_fetch_is_one_sentence(tmp_path: Path, monkeypatch):
+    config = tmp_path / "gitconfig"
+    config.write_text(f'[url "file://{tmp_path}/nowhere/"]\n\tinsteadOf = https://github.com/\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    with pytest.raises(UsageError, match=r"who/what could not be fetched .*clone it by hand"):
+        clone_missing(tmp_path / "repos", entries=(entry_with(evidence("0" * 40)),))
+
+
+def test_the_command_fails_with_1_when_lines_are_missing_and_2_without_a_folder(tmp_path: Path, capsys):
+    with pytest.raises(SystemExit) as absent:
+        main(["audit", "verify", "--repos", str(tmp_path / "none")])
+    with pytest.raises(SystemExit) as unconfirmed:
+        main(["audit", "verify", "--repos", str(tmp_path), "--json"])
+    assert (absent.value.code, unconfirmed.value.code) == (2, 1)
+    document = json.loads(capsys.readouterr().out)
+    assert document["lines"]["no clone"] == 151
+
+
+def test_every_line_of_the_ledger_is_confirmed_where_clones_are_at_hand():
+    folder = os.environ.get("GAPFLOOR_AUDIT_REPOS")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip(
+            "set GAPFLOOR_AUDIT_REPOS to a folder of clones (gapfloor audit verify --clone makes one)"
+        )
+    result = verify_ledger(Path(folder))
+    missing = result.count("no clone") + result.count("no commit")
+    if missing:
+        pytest.skip(f"{missing} lines belong to clones that are not in {folder}")
+    assert [check for check in result.checks if check.state != "ok"] == []
+
+
+def test_verification_reads_nothing_but_git(tmp_path: Path):
+    """A text filter that the repository configures is not run."""
+    folder = tmp_path / "what"
+    folder.mkdir()
+    mark = tmp_path / "ran"
+    commit = commit_files(folder, {"code.py": TEXT, ".gitattributes": "*.py diff=evil filter=evil\n"})
+    for key in ("diff.evil.textconv", "filter.evil.smudge", "core.fsmonitor"):
+        subprocess.run(["git", "-C", str(folder), "config", key, f"touch {mark}"], check=True)
+    assert verify_ledger(tmp_path, entries=(entry_with(evidence(commit)),)).is_confirmed
+    assert not mark.exists()
