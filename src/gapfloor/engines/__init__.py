@@ -1,1 +1,5 @@
-"""engines."""
+"""Engines: batches of environments whose levels are seeds."""
+
+from gapfloor.engines.protocol import Engine, EngineSpec
+
+__all__ = ["Engine", "EngineSpec"]

@@ -1,1 +1,7 @@
-"""levels."""
+"""Level sets, seeded draws of levels, and the schedules made of them."""
+
+from gapfloor.levels.draws import draw_levels
+from gapfloor.levels.level_set import LevelSet, check_disjoint
+from gapfloor.levels.schedule import Schedule, ScheduledEpisode, drawn_schedule
+
+__all__ = ["LevelSet", "Schedule", "ScheduledEpisode", "check_disjoint", "draw_levels", "drawn_schedule"]

@@ -56,9 +56,13 @@ def explain_disk_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno == errno.ENOSPC:
-            raise StoreError(f"The disk is full: {path} was not written. Free some space and run again.") from error
+            raise StoreError(
+                f"The disk is full: {path} was not written. Free some space and run again."
+            ) from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise StoreError(f"{path} cannot be written ({error.strerror}). Choose another folder.") from error
+            raise StoreError(
+                f"{path} cannot be written ({error.strerror}). Choose another folder."
+            ) from error
         if error.errno in (errno.ENOTDIR, errno.EEXIST, errno.EISDIR):
             raise StoreError(f"{path} cannot be written ({error.strerror}). Is a file in the way?") from error
         raise

@@ -1,0 +1,215 @@
+"""ProcGen, through the `procgen-mirror` wheel: the real C++ engine, one process, no engine threads.
+
+The C++ code ends the process on arguments it does not like, so everything is checked here before it sees
+it. Processes with no engine threads are the fastest layout on CPUs; parallelism is the workers' business.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import io
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.engines.protocol import EngineSpec, Step
+from gapfloor.errors import MissingExtraError, UsageError, unknown_name
+from gapfloor.levels import LevelSet
+from gapfloor.levels.draws import check_draw
+
+GAMES = (
+    "bigfish", "bossfight", "caveflyer", "chaser", "climber", "coinrun", "dodgeball", "fruitbot",
+    "heist", "jumper", "leaper", "maze", "miner", "ninja", "plunder", "starpilot",
+)  # fmt: skip
+
+#: The eight games of the paper, in its order; `paper` on the command line means these.
+PAPER_GAMES = (
+    "starpilot", "fruitbot", "bigfish", "coinrun", "miner", "dodgeball", "bossfight", "heist",
+)  # fmt: skip
+
+#: Modes that only some games have; the engine ends the process when asked for another.
+MODE_GAMES: Mapping[str, tuple[str, ...]] = {
+    "easy": GAMES,
+    "hard": GAMES,
+    "extreme": ("chaser", "dodgeball", "leaper", "starpilot"),
+    "memory": ("caveflyer", "dodgeball", "heist", "jumper", "maze", "miner"),
+    "exploration": ("caveflyer", "climber", "coinrun", "heist", "jumper", "leaper", "maze", "ninja"),
+}
+
+#: Exploration mode is hard mode on this one level.
+EXPLORATION_LEVELS: Mapping[str, int] = {
+    "caveflyer": 1259048185, "climber": 1561126160, "coinrun": 1949448038, "heist": 876640971,
+    "jumper": 1434825276, "leaper": 1318677581, "maze": 158988835, "ninja": 1123500215,
+}  # fmt: skip
+
+#: Visual options and their defaults in the engine.
+OPTIONS: Mapping[str, bool] = {
+    "center_agent": True,
+    "use_backgrounds": True,
+    "use_monochrome_assets": False,
+    "restrict_themes": False,
+    "use_generated_assets": False,
+    "paint_vel_info": False,
+}
+
+N_ACTIONS = 15
+NOOP = 4
+ACTION_NAMES = (
+    "LEFT+DOWN", "LEFT", "LEFT+UP", "DOWN", "no-op", "UP", "RIGHT+DOWN", "RIGHT", "RIGHT+UP",
+    "D", "A", "W", "S", "Q", "E",
+)  # fmt: skip
+OBSERVATION_SHAPE = (64, 64, 3)
+
+_STATE_BYTES = 2**20
+_WHEEL = "procgen-mirror"
+
+
+def check_game(game: str) -> None:
+    """Refuse a name that is not a game, with the nearest names."""
+    if game not in GAMES:
+        raise unknown_name("game", game, GAMES)
+
+
+def make_spec(game: str, *, mode: str = "easy", options: Mapping[str, bool] | None = None) -> EngineSpec:
+    """The checked recipe of a ProcGen engine; options that equal the engine's default are left out."""
+    check_game(game)
+    if mode not in MODE_GAMES:
+        raise unknown_name("mode", mode, MODE_GAMES)
+    if game not in MODE_GAMES[mode]:
+        raise UsageError(f"{game} has no {mode} mode: it exists for {', '.join(MODE_GAMES[mode])}.")
+    for name, value in (options or {}).items():
+        if name not in OPTIONS:
+            raise unknown_name("option", name, OPTIONS)
+        if not isinstance(value, bool):
+            raise UsageError(f"The option {name} is {value!r}: it must be true or false.")
+    changed = {name: value for name, value in (options or {}).items() if value != OPTIONS[name]}
+    return EngineSpec("procgen", wheel_version(), game, mode, tuple(sorted(changed.items())))
+
+
+def check_levels(spec: EngineSpec, levels: LevelSet) -> None:
+    """Refuse level sets that the mode does not have."""
+    if spec.mode == "exploration":
+        only = EXPLORATION_LEVELS[spec.game]
+        if (levels.start, levels.stop) != (only, only + 1):
+            raise UsageError(
+                f"Exploration mode of {spec.game} has one level: write {only}:{only + 1}, not {levels}."
+            )
+
+
+def wheel_version() -> str:
+    """The installed version of the engine's wheel."""
+    try:
+        return importlib.metadata.version(_WHEEL)
+    except importlib.metadata.PackageNotFoundError:
+        raise MissingExtraError(
+            'The ProcGen engine is not installed: pip install "gapfloor[procgen]" '
+            "(wheels exist for Python 3.11 and 3.12 on x86-64 Linux, Windows and macOS)."
+        ) from None
+
+
+def _load_wheel() -> Any:
+    # gym, which the wheel imports, prints a notice about itself to standard error: not the user's business.
+    wheel_version()
+    with contextlib.redirect_stderr(io.StringIO()):
+        from procgen.env import ProcgenGym3Env
+    return ProcgenGym3Env
+
+
+class ProcgenEngine:
+    """A batch of ProcGen slots; see `gapfloor.engines.protocol.Engine` for what each method promises."""
+
+    n_actions = N_ACTIONS
+    noop = NOOP
+    action_names = ACTION_NAMES
+    observation_shape = OBSERVATION_SHAPE
+
+    def __init__(
+        self,
+        game: str,
+        *,
+        slots: int,
+        levels: LevelSet,
+        draw: int = 0,
+        mode: str = "easy",
+        options: Mapping[str, bool] | None = None,
+    ) -> None:
+        self.spec = make_spec(game, mode=mode, options=options)
+        check_levels(self.spec, levels)
+        check_draw(draw)
+        if slots < 1:
+            raise UsageError(f"An engine needs at least 1 slot, not {slots}.")
+        self.n_slots = slots
+        self._initial: dict[int, bytes] = {}
+        self._env = self._make(slots, levels, draw)
+        self._ffi, self._lib, self._handle = self._env._ffi, self._env._c_lib, self._env._c_env
+        self._buffer = self._ffi.new(f"char[{_STATE_BYTES}]")
+        # The engine writes into these arrays itself; copying them every step would cost a tenth of a floor.
+        self._actions = self._env._ac["action"]
+        self._observations = self._env._ob["rgb"]
+        self._rewards, self._firsts = self._env._rew, self._env._first
+        self._levels = self._env._info["level_seed"]
+        self._lib.libenv_observe(self._handle)
+
+    def _make(self, slots: int, levels: LevelSet, draw: int) -> Any:
+        everything = levels.is_everything
+        return _load_wheel()(
+            num=slots,
+            env_name=self.spec.game,
+            distribution_mode="hard" if self.spec.mode == "exploration" else self.spec.mode,
+            num_levels=0 if everything else levels.n,
+            start_level=0 if everything else levels.start,
+            rand_seed=draw,
+            num_threads=0,
+            **dict(self.spec.options),
+        )
+
+    @property
+    def level_seeds(self) -> npt.NDArray[np.int32]:
+        levels: npt.NDArray[np.int32] = self._levels
+        return levels
+
+    def observe(self) -> Step:
+        return self._observations, self._rewards, self._firsts
+
+    def step(self, actions: npt.NDArray[np.integer[Any]]) -> Step:
+        self._actions[:] = actions
+        self._lib.libenv_act(self._handle)
+        self._lib.libenv_observe(self._handle)
+        return self._observations, self._rewards, self._firsts
+
+    def save(self, slot: int) -> bytes:
+        size = self._lib.get_state(self._handle, slot, self._buffer, _STATE_BYTES)
+        state: bytes = self._ffi.buffer(self._buffer, size)[:]
+        return state
+
+    def load(self, slot: int, state: bytes) -> None:
+        self._lib.set_state(self._handle, slot, state, len(state))
+
+    def initial_state(self, level_seed: int) -> bytes:
+        state = self._initial.get(level_seed)
+        if state is None:
+            if len(self._initial) >= 4096:  # about 150 MB; only the whole distribution gets here
+                self._initial.clear()
+            env = self._make(1, LevelSet(level_seed, level_seed + 1), 0)
+            size = env._c_lib.get_state(env._c_env, 0, self._buffer, _STATE_BYTES)
+            state = self._initial[level_seed] = bytes(self._ffi.buffer(self._buffer, size))
+            env.close()
+        return state
+
+    def close(self) -> None:
+        self._env.close()
+
+
+def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> ProcgenEngine:
+    """A running engine of `spec`; refuses a specification made with another version of the wheel."""
+    if spec.version != wheel_version():
+        raise UsageError(
+            f"This was made with {_WHEEL} {spec.version} and {wheel_version()} is installed: "
+            f"pip install {_WHEEL}=={spec.version}"
+        )
+    return ProcgenEngine(
+        spec.game, slots=slots, levels=levels, draw=draw, mode=spec.mode, options=dict(spec.options)
+    )

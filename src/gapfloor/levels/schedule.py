@@ -1,0 +1,71 @@
+"""The schedule of a cell: which episodes count, on which levels, known before play.
+
+Counting is balanced: every slot contributes the same number of episodes, after the same number of burn-in
+episodes, so that neither short nor long episodes are favoured (the paper's "balanced per-slot episode
+counting and an episode burn-in").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.errors import UsageError
+from gapfloor.levels.draws import draw_levels
+from gapfloor.levels.level_set import LevelSet
+
+
+@dataclass(frozen=True)
+class ScheduledEpisode:
+    """One counted episode: the `index`-th episode of `slot`, on level `level_seed`."""
+
+    slot: int
+    index: int
+    level_seed: int
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The counted episodes of a cell, in the order (slot, index)."""
+
+    slot: npt.NDArray[np.int32]
+    index: npt.NDArray[np.int32]
+    level_seed: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.slot)
+
+    def __iter__(self) -> Iterator[ScheduledEpisode]:
+        for slot, index, level in zip(
+            self.slot.tolist(), self.index.tolist(), self.level_seed.tolist(), strict=True
+        ):
+            yield ScheduledEpisode(slot, index, level)
+
+
+def drawn_schedule(levels: LevelSet, *, draw: int, slots: int, episodes: int, burn_in: int) -> Schedule:
+    """The schedule of a seeded draw: `episodes / slots` counted episodes a slot after `burn_in` uncounted ones."""
+    check_counts(slots=slots, episodes=episodes, burn_in=burn_in)
+    counted = episodes // slots
+    drawn = draw_levels(levels, draw=draw, slots=slots, episodes=burn_in + counted)[:, burn_in:]
+    slot = np.repeat(np.arange(slots, dtype=np.int32), counted)
+    index = np.tile(np.arange(burn_in, burn_in + counted, dtype=np.int32), slots)
+    return Schedule(slot=slot, index=index, level_seed=drawn.reshape(-1))
+
+
+def check_counts(*, slots: int, episodes: int, burn_in: int) -> None:
+    """Refuse counts that cannot be balanced over the slots."""
+    if slots < 1:
+        raise UsageError(f"--slots {slots} is too small: use at least 1.")
+    if burn_in < 0:
+        raise UsageError(f"--burn-in {burn_in} is negative: use 0 or more.")
+    if episodes < 1:
+        raise UsageError(f"--episodes {episodes} is too small: use at least 1.")
+    if episodes % slots:
+        below, above = episodes // slots * slots, (episodes // slots + 1) * slots
+        near = f"{below} or {above}" if below else str(above)
+        raise UsageError(
+            f"--episodes {episodes} cannot be shared equally by {slots} slots: use a multiple, as {near}."
+        )
