@@ -25,7 +25,8 @@ def draw_levels(levels: LevelSet, *, draw: int, slots: int, episodes: int) -> np
     check_draw(draw)
     slot_seeds = _twister(draw).random_raw(slots)
     rows = [_twister(int(seed)).random_raw(episodes).astype(np.int64) % levels.n for seed in slot_seeds]
-    return np.stack(rows) + levels.start
+    drawn: npt.NDArray[np.int64] = np.stack(rows) + levels.start
+    return drawn
 
 
 def check_draw(draw: int) -> None:
