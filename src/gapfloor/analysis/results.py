@@ -15,16 +15,10 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Call = Literal["above", "below", "equivalent", "not distinguishable"]
-Status = Literal["pre-registered", "pre-specified", "exploratory"]
-Tier = Literal["low", "intermediate", "high"]
-Quantity = Literal["train", "test", "gap"]
-Pair = tuple[float, float]
+from gapfloor.statistics.conventions import Call, Pair, Tier
 
-#: The estimand of every test that takes runs as the sample and the played levels as given.
-THESE_LEVELS = "these levels"
-#: The estimand of estimators that take the played levels as a sample of what the generator makes.
-GENERATOR = "the generator of levels"
+Status = Literal["pre-registered", "pre-specified", "exploratory"]
+Quantity = Literal["train", "test", "gap"]
 
 _NAN = float("nan")
 _NO_PAIR: Pair = (_NAN, _NAN)
@@ -66,7 +60,7 @@ class FloorResult(Row):
     sem_clustered: float
     """Beside: standard error with episodes clustered by level (estimand: the generator)."""
     success: float
-    """Share of episodes with a positive return where returns take only two values, one of them 0; else NaN."""
+    """Share of episodes with a positive return where returns take only two values (0 and one more); else NaN."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,1 +1,44 @@
-"""statistics."""
+"""Statistics of floors, gaps, rules and agents: arrays in, frozen results out.
+
+The names are imported on first use, so that importing the package does not load scipy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_HOMES = {
+    "FloorComparison": "floor",
+    "compare_to_floor": "floor",
+    "call_family": "families",
+    "holm": "families",
+    "make_call": "families",
+    "Gap": "gaps",
+    "gap": "gaps",
+    "gap_family": "gaps",
+    "combine_fisher": "gaps",
+    "combine_stouffer": "gaps",
+    "paired_difference": "paired",
+    "agent_difference": "paired",
+    "share_from_training": "paired",
+    "normalised_score": "normalised",
+    "score_range": "normalised",
+    "tier": "screen",
+    "sweep_tiers": "screen",
+    "entropy_share": "screen",
+    "scaled_entropy": "screen",
+    "MarginRule": "conventions",
+}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"gapfloor.statistics.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'gapfloor.statistics' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(_HOMES))

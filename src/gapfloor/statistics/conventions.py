@@ -1,0 +1,76 @@
+"""The words and numbers that the paper's tests share (its section on statistical analysis).
+
+They are defaults for direct use of `gapfloor.statistics`; an analysis takes them from its plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.errors import UsageError
+
+Call = Literal["above", "below", "equivalent", "not distinguishable"]
+Tier = Literal["low", "intermediate", "high"]
+Pair = tuple[float, float]
+Floats = npt.NDArray[np.float64]
+
+#: The estimand of every test that takes runs as the sample and the played levels as given.
+THESE_LEVELS = "these levels"
+#: The estimand of estimators that take the played levels as a sample of what the generator makes.
+GENERATOR = "the generator of levels"
+
+#: The paper's level of significance, its interval and its number of bootstrap resamples.
+ALPHA = 0.05
+CONFIDENCE = 0.95
+N_RESAMPLES = 10_000
+
+NAN = float("nan")
+NO_PAIR: Pair = (NAN, NAN)
+
+
+@dataclass(frozen=True)
+class MarginRule:
+    """How far from the floor still counts as equivalent: max(fraction * |floor|, minimum)."""
+
+    fraction: float = 0.1
+    minimum: float = 0.25
+
+    def at(self, floor: float) -> float:
+        """The margin for a floor mean.
+
+        >>> MarginRule().at(3.15)
+        0.315
+        >>> MarginRule().at(-0.1)
+        0.25
+        """
+        return max(self.fraction * abs(floor), self.minimum)
+
+
+PAPER_MARGIN = MarginRule()
+
+
+def finite_sample(values: npt.ArrayLike, name: str, *, minimum: int = 1) -> Floats:
+    """`values` as a sorted one-dimensional float array, refused if short or not finite.
+
+    Sorting makes every sum, and every resample drawn by index, independent of the order of the rows.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise UsageError(f"`{name}` must be one-dimensional, but has shape {array.shape}.")
+    if array.size < minimum:
+        raise UsageError(f"`{name}` needs at least {minimum} values, but has {array.size}.")
+    if not np.isfinite(array).all():
+        where = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise UsageError(f"`{name}` must be finite, but value {where} is {array[where]}.")
+    return np.sort(array)
+
+
+def sem(values: Floats) -> float:
+    """Standard error of a mean, sd(ddof=1)/sqrt(n); NaN for one value."""
+    if values.size < 2:
+        return NAN
+    return float(values.std(ddof=1) / np.sqrt(values.size))

@@ -1,0 +1,109 @@
+"""Runs against the random floor: the paper's primary comparison."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.statistics.bootstrap import percentile_interval, resampled_means
+from gapfloor.statistics.conventions import (
+    CONFIDENCE,
+    N_RESAMPLES,
+    NAN,
+    NO_PAIR,
+    PAPER_MARGIN,
+    THESE_LEVELS,
+    MarginRule,
+    Pair,
+    finite_sample,
+    sem,
+)
+from gapfloor.statistics.welch import equivalence_p, welch
+
+
+@dataclass(frozen=True)
+class FloorComparison:
+    """The mean over runs minus the floor's mean over episodes, tested and bounded."""
+
+    n: int
+    mean: float
+    sem: float
+    floor: float
+    floor_sem: float
+    floor_n: int
+    delta: float
+    ci: Pair
+    t: float
+    df: float
+    p: float
+    z: float
+    p_tost: float
+    margin: float
+    runs_above: int
+    confidence: float = CONFIDENCE
+    n_resamples: int = N_RESAMPLES
+    estimand: str = THESE_LEVELS
+
+    @property
+    def se(self) -> float:
+        """Standard error of delta: run-to-run and per-episode floor variance together."""
+        return float(np.hypot(self.sem, self.floor_sem))
+
+
+def compare_to_floor(
+    run_values: npt.ArrayLike,
+    floor_returns: npt.ArrayLike,
+    *,
+    rng: np.random.Generator,
+    margin: MarginRule = PAPER_MARGIN,
+    confidence: float = CONFIDENCE,
+    n_resamples: int = N_RESAMPLES,
+) -> FloorComparison:
+    """Delta with Welch's test, its percentile interval, TOST and k/n.
+
+    Args:
+        run_values: one value per run, its mean over all of its episodes.
+        floor_returns: the floor's episode returns on the same draws.
+        rng: generator of the resamples; runs and floor episodes are both resampled.
+        margin: what still counts as equivalent.
+        confidence: of the interval.
+        n_resamples: of the bootstrap.
+
+    With one run nothing can be tested: the tests are NaN and the interval too.
+
+    >>> rng = np.random.default_rng(0)
+    >>> c = compare_to_floor([5.2, 6.1, 5.9], [0, 0, 2, 4, 0, 1], rng=rng)
+    >>> round(c.delta, 2), c.runs_above
+    (4.57, 3)
+    """
+    runs = finite_sample(run_values, "run_values")
+    floor = finite_sample(floor_returns, "floor_returns", minimum=2)
+    variance = float(runs.var(ddof=1)) if runs.size > 1 else NAN
+    test = welch(runs.mean(), variance, runs.size, floor.mean(), floor.var(ddof=1), floor.size)
+    width = margin.at(float(floor.mean()))
+    ci = NO_PAIR
+    if runs.size > 1:
+        resamples = resampled_means(runs, n_resamples=n_resamples, rng=rng)
+        resamples = resamples - resampled_means(floor, n_resamples=n_resamples, rng=rng)
+        ci = percentile_interval(resamples, confidence=confidence)
+    return FloorComparison(
+        n=runs.size,
+        mean=float(runs.mean()),
+        sem=sem(runs),
+        floor=float(floor.mean()),
+        floor_sem=sem(floor),
+        floor_n=floor.size,
+        delta=float(test.difference),
+        ci=ci,
+        t=float(test.t),
+        df=float(test.df),
+        p=float(test.p),
+        z=float(test.t),
+        p_tost=float(equivalence_p(test.difference, test.se, test.df, margin=width)),
+        margin=width,
+        runs_above=int(np.count_nonzero(runs > floor.mean())),
+        confidence=confidence,
+        n_resamples=n_resamples,
+    )

@@ -1,0 +1,159 @@
+"""The generalization gap over runs, and the paper's tests of it.
+
+Each run is tested on its own episodes (Welch); the runs' p are combined with Fisher's method, which asks
+whether any run differs, and Stouffer's on one-sided p, which asks for one direction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special, stats
+
+from gapfloor.errors import UsageError
+from gapfloor.statistics.bootstrap import percentile_interval, resampled_means
+from gapfloor.statistics.conventions import (
+    CONFIDENCE,
+    N_RESAMPLES,
+    NAN,
+    NO_PAIR,
+    THESE_LEVELS,
+    Floats,
+    Pair,
+    finite_sample,
+    sem,
+)
+from gapfloor.statistics.families import holm
+from gapfloor.statistics.welch import welch
+
+
+@dataclass(frozen=True)
+class RunTest:
+    """One run's gap with Welch's test on its episode returns."""
+
+    train: float
+    test: float
+    gap: float
+    t: float
+    df: float
+    p: float
+    p_one_sided: float
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Mean over runs of train - test. `runs` keeps the order given."""
+
+    n: int
+    train: float
+    train_sem: float
+    test: float
+    test_sem: float
+    gap: float
+    sem: float
+    ci: Pair
+    p_fisher: float
+    stouffer_z: float
+    p_stouffer: float
+    runs: tuple[RunTest, ...]
+    confidence: float = CONFIDENCE
+    n_resamples: int = N_RESAMPLES
+    estimand: str = THESE_LEVELS
+
+
+def gap(
+    train_by_run: Sequence[npt.ArrayLike],
+    test_by_run: Sequence[npt.ArrayLike],
+    *,
+    rng: np.random.Generator,
+    confidence: float = CONFIDENCE,
+    n_resamples: int = N_RESAMPLES,
+) -> Gap:
+    """The gap of runs given as episode returns: `train_by_run[i]` and `test_by_run[i]` are one run."""
+    if len(train_by_run) != len(test_by_run) or not train_by_run:
+        raise UsageError(
+            f"`train_by_run` and `test_by_run` need the same runs, but have {len(train_by_run)} and "
+            f"{len(test_by_run)}."
+        )
+    train = [finite_sample(returns, "train_by_run", minimum=2) for returns in train_by_run]
+    test = [finite_sample(returns, "test_by_run", minimum=2) for returns in test_by_run]
+    runs = _test_runs(train, test)
+    order = np.lexsort(([run.test for run in runs], [run.train for run in runs]))
+    trains = np.array([runs[i].train for i in order])
+    tests = np.array([runs[i].test for i in order])
+    gaps = np.sort(trains - tests)
+    ci = NO_PAIR
+    if gaps.size > 1:
+        ci = percentile_interval(
+            resampled_means(gaps, n_resamples=n_resamples, rng=rng), confidence=confidence
+        )
+    p = np.sort([run.p for run in runs])
+    z = combine_stouffer(np.sort([_signed_z(run) for run in runs]))
+    return Gap(
+        n=gaps.size,
+        train=float(trains.mean()),
+        train_sem=sem(trains),
+        test=float(tests.mean()),
+        test_sem=sem(tests),
+        gap=float(gaps.mean()),
+        sem=sem(gaps),
+        ci=ci,
+        p_fisher=combine_fisher(p),
+        stouffer_z=z,
+        p_stouffer=float(special.ndtr(-z)),
+        runs=runs,
+        confidence=confidence,
+        n_resamples=n_resamples,
+    )
+
+
+def gap_family(gaps: Sequence[Gap]) -> Floats:
+    """Holm over the Fisher p of the games that share a rule and a budget."""
+    return holm([one.p_fisher for one in gaps])
+
+
+def combine_fisher(p_values: npt.ArrayLike) -> float:
+    """Fisher's combined p; equals `scipy.stats.combine_pvalues(p, method="fisher")`."""
+    p = np.asarray(p_values, dtype=np.float64)
+    # A p that underflowed to 0 is at most the smallest double; the sum must stay finite.
+    logs = np.log(np.maximum(p, np.finfo(np.float64).tiny))
+    return float(stats.chi2.sf(-2 * logs.sum(), 2 * p.size)) if not np.isnan(logs).any() else NAN
+
+
+def combine_stouffer(z_values: npt.ArrayLike) -> float:
+    """Stouffer's Z of the runs' signed normal scores."""
+    z = np.asarray(z_values, dtype=np.float64)
+    return float(z.sum() / np.sqrt(z.size))
+
+
+def _test_runs(train: Sequence[Floats], test: Sequence[Floats]) -> tuple[RunTest, ...]:
+    tested = welch(
+        [x.mean() for x in train],
+        [x.var(ddof=1) for x in train],
+        [x.size for x in train],
+        [x.mean() for x in test],
+        [x.var(ddof=1) for x in test],
+        [x.size for x in test],
+    )
+    one_sided = special.stdtr(tested.df, -tested.t)
+    return tuple(
+        RunTest(
+            float(train[i].mean()),
+            float(test[i].mean()),
+            float(tested.difference[i]),
+            float(tested.t[i]),
+            float(tested.df[i]),
+            float(tested.p[i]),
+            float(one_sided[i]),
+        )
+        for i in range(len(train))
+    )
+
+
+def _signed_z(run: RunTest) -> float:
+    """The normal score of the one-sided p, from the nearer tail so that it does not round to infinity."""
+    tail = max(run.p / 2, np.finfo(np.float64).tiny)
+    return float(-special.ndtri(tail) * np.sign(run.t))

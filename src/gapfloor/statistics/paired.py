@@ -1,0 +1,153 @@
+"""Differences between two measurements of the same runs, and between the runs of two agents.
+
+The paper's rd (rules), gd (gaps) and mg (merged - greedy) are paired over runs; its encoder differences are
+Welch over runs, pooled over draws and one draw at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.errors import UsageError
+from gapfloor.statistics.bootstrap import percentile_interval, resampled_means
+from gapfloor.statistics.conventions import (
+    CONFIDENCE,
+    N_RESAMPLES,
+    NAN,
+    NO_PAIR,
+    THESE_LEVELS,
+    Pair,
+    finite_sample,
+    sem,
+)
+from gapfloor.statistics.welch import t_interval, two_sided_p, welch
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """Mean over runs of a - b."""
+
+    n: int
+    mean_a: float
+    mean_b: float
+    difference: float
+    sem: float
+    ci: Pair
+    t: float
+    df: float
+    p: float
+    t_interval: Pair
+    runs_a_higher: int
+    runs_b_higher: int
+    runs_equal: int
+    estimand: str = THESE_LEVELS
+
+
+def paired_difference(
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    *,
+    rng: np.random.Generator,
+    confidence: float = CONFIDENCE,
+    n_resamples: int = N_RESAMPLES,
+) -> PairedDifference:
+    """A - b, paired over runs: paired t and a percentile interval over runs.
+
+    >>> d = paired_difference([3.0, 4.0, 6.0], [1.0, 1.0, 2.0], rng=np.random.default_rng(0))
+    >>> d.difference, d.runs_a_higher
+    (3.0, 3)
+    """
+    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if first.shape != second.shape:
+        raise UsageError(f"`a` and `b` must hold the same runs, but have {first.size} and {second.size}.")
+    differences = finite_sample(first - second, "a - b")
+    n = differences.size
+    mean, error = float(differences.mean()), sem(differences)
+    if error > 0:
+        t = mean / error
+    elif error == 0:
+        t = float(np.inf * mean) if mean else 0.0
+    else:
+        t = NAN
+    ci = NO_PAIR
+    if n > 1:
+        ci = percentile_interval(
+            resampled_means(differences, n_resamples=n_resamples, rng=rng), confidence=confidence
+        )
+    return PairedDifference(
+        n=n,
+        mean_a=float(np.sort(first).mean()),
+        mean_b=float(np.sort(second).mean()),
+        difference=mean,
+        sem=error,
+        ci=ci,
+        t=t,
+        df=float(n - 1) if n > 1 else NAN,
+        p=float(two_sided_p(t, n - 1)) if n > 1 else NAN,
+        t_interval=t_interval(mean, error, n - 1, confidence=confidence) if n > 1 else NO_PAIR,
+        runs_a_higher=int(np.count_nonzero(differences > 0)),
+        runs_b_higher=int(np.count_nonzero(differences < 0)),
+        runs_equal=int(np.count_nonzero(differences == 0)),
+    )
+
+
+@dataclass(frozen=True)
+class AgentDifference:
+    """Mean over the runs of agent a minus that of agent b."""
+
+    n_a: int
+    n_b: int
+    mean_a: float
+    mean_b: float
+    sem_a: float
+    sem_b: float
+    difference: float
+    ci: Pair
+    t: float
+    df: float
+    p: float
+    t_interval: Pair
+    estimand: str = THESE_LEVELS
+
+
+def agent_difference(
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    *,
+    rng: np.random.Generator,
+    confidence: float = CONFIDENCE,
+    n_resamples: int = N_RESAMPLES,
+) -> AgentDifference:
+    """A - b over runs: Welch's test, its t interval, and a percentile interval resampling both agents."""
+    first, second = finite_sample(a, "a"), finite_sample(b, "b")
+    testable = first.size > 1 and second.size > 1
+    variances = [float(x.var(ddof=1)) if x.size > 1 else NAN for x in (first, second)]
+    test = welch(first.mean(), variances[0], first.size, second.mean(), variances[1], second.size)
+    difference, interval, ci = float(test.difference), NO_PAIR, NO_PAIR
+    if testable:
+        interval = t_interval(difference, float(test.se), float(test.df), confidence=confidence)
+        resamples = resampled_means(first, n_resamples=n_resamples, rng=rng)
+        resamples = resamples - resampled_means(second, n_resamples=n_resamples, rng=rng)
+        ci = percentile_interval(resamples, confidence=confidence)
+    return AgentDifference(
+        n_a=first.size,
+        n_b=second.size,
+        mean_a=float(first.mean()),
+        mean_b=float(second.mean()),
+        sem_a=sem(first),
+        sem_b=sem(second),
+        difference=difference,
+        ci=ci,
+        t=float(test.t),
+        df=float(test.df),
+        p=float(test.p),
+        t_interval=interval,
+    )
+
+
+def share_from_training(train: AgentDifference, gap: AgentDifference) -> float:
+    """The part of a difference in gaps that comes from training-level return; NaN if the gaps are equal."""
+    return train.difference / gap.difference if gap.difference else NAN

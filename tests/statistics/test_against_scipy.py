@@ -1,0 +1,244 @@
+"""The tests against independent computations: scipy, statsmodels, enumeration."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.weightstats import ttost_ind
+
+from gapfloor.errors import UsageError
+from gapfloor.statistics import (
+    agent_difference,
+    call_family,
+    combine_fisher,
+    compare_to_floor,
+    gap,
+    gap_family,
+    holm,
+    paired_difference,
+    share_from_training,
+)
+from gapfloor.statistics.bootstrap import (
+    _means_by_index,
+    _means_on_grid,
+    percentile_interval,
+    resampled_means,
+)
+from gapfloor.statistics.gaps import combine_stouffer
+from gapfloor.statistics.welch import welch
+
+pytestmark = pytest.mark.fast
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+RUNS = rng(1).normal(3, 1, 6)
+FLOOR = rng(2).poisson(2.5, 384).astype(float)
+
+
+class TestFloorComparison:
+    def test_welch_is_scipys(self):
+        ours = compare_to_floor(RUNS, FLOOR, rng=rng())
+        theirs = stats.ttest_ind(RUNS, FLOOR, equal_var=False)
+        assert (ours.t, ours.df, ours.p) == pytest.approx(
+            (theirs.statistic, theirs.df, theirs.pvalue), rel=1e-12
+        )
+        assert ours.z == ours.t
+
+    def test_tiny_p_keep_their_digits(self):
+        ours = compare_to_floor(RUNS + 60, FLOOR, rng=rng())
+        assert ours.p == pytest.approx(stats.ttest_ind(RUNS + 60, FLOOR, equal_var=False).pvalue, rel=1e-9)
+
+    def test_tost_is_statsmodels(self):
+        ours = compare_to_floor(RUNS, FLOOR, rng=rng())
+        theirs = ttost_ind(RUNS, FLOOR, -ours.margin, ours.margin, usevar="unequal")[0]
+        assert ours.p_tost == pytest.approx(theirs, rel=1e-10)
+
+    def test_margin_is_a_tenth_of_the_floor_but_never_less_than_a_quarter(self):
+        assert compare_to_floor(RUNS, FLOOR * 10, rng=rng()).margin == pytest.approx(FLOOR.mean())
+        assert compare_to_floor(RUNS, FLOOR * 0.01, rng=rng()).margin == 0.25
+
+    def test_interval_is_scipys_bootstrap_up_to_resampling_error(self):
+        ours = compare_to_floor(RUNS, FLOOR, rng=rng(), n_resamples=200_000)
+        theirs = stats.bootstrap(
+            (RUNS, FLOOR),
+            lambda a, b, axis: a.mean(axis=axis) - b.mean(axis=axis),
+            n_resamples=100_000,
+            batch=1000,
+            vectorized=True,
+            method="percentile",
+            random_state=rng(5),
+        ).confidence_interval
+        # An end's Monte Carlo sd is sqrt(.025 * .975 / 1e5) / density, here below .003.
+        assert ours.ci == pytest.approx((theirs.low, theirs.high), abs=0.012)
+
+    def test_order_of_runs_and_episodes_changes_nothing(self):
+        shuffled = compare_to_floor(rng(8).permutation(RUNS), rng(9).permutation(FLOOR), rng=rng())
+        assert shuffled == compare_to_floor(RUNS, FLOOR, rng=rng())
+
+    def test_same_seed_same_bytes_other_seed_other_bytes(self):
+        first, again, other = (compare_to_floor(RUNS, FLOOR, rng=rng(s)) for s in (4, 4, 5))
+        assert first == again
+        assert first.ci != other.ci
+
+    def test_one_run_is_described_but_not_tested(self):
+        one = compare_to_floor([5.0], FLOOR, rng=rng())
+        assert one.delta == pytest.approx(5 - FLOOR.mean())
+        assert np.isnan([one.p, one.p_tost, one.sem, *one.ci]).all()
+        assert call_family([one])[0].call == "not distinguishable"
+
+    def test_runs_that_all_agree_are_tested_against_the_floors_variance(self):
+        same = compare_to_floor([0.0] * 6, FLOOR, rng=rng())
+        theirs = stats.ttest_1samp(FLOOR, 0.0)
+        assert (same.t, same.df) == pytest.approx((-theirs.statistic, 383))
+
+    @pytest.mark.parametrize("bad", [[1.0, float("nan")], [1.0, float("inf")]])
+    def test_values_that_are_not_finite_are_refused(self, bad):
+        with pytest.raises(UsageError, match="`run_values` must be finite, but value 1"):
+            compare_to_floor(bad, FLOOR, rng=rng())
+
+    def test_a_matrix_is_refused(self):
+        with pytest.raises(UsageError, match="one-dimensional"):
+            compare_to_floor(np.ones((2, 3)), FLOOR, rng=rng())
+
+
+class TestFamilies:
+    def test_holm_is_statsmodels(self):
+        for seed in range(20):
+            p = rng(seed).random(8) ** 3
+            assert holm(p) == pytest.approx(multipletests(p, method="holm")[1], rel=1e-14)
+
+    def test_a_test_that_could_not_be_done_does_not_enlarge_the_family(self):
+        adjusted = holm([0.01, np.nan, 0.04])
+        assert adjusted[[0, 2]] == pytest.approx([0.02, 0.04])
+        assert np.isnan(adjusted[1])
+
+    def test_order_of_games_does_not_change_a_games_call(self):
+        comparisons = [compare_to_floor(RUNS + d, FLOOR, rng=rng()) for d in (-2, -0.4, 0, 0.9, 1.4)]
+        forward = call_family(comparisons)
+        assert call_family(comparisons[::-1]) == forward[::-1]
+
+    def test_a_run_sample_close_to_the_floor_is_equivalent(self):
+        runs = FLOOR.mean() + 0.01 * (RUNS - RUNS.mean())
+        assert call_family([compare_to_floor(runs, FLOOR, rng=rng())])[0].call == "equivalent"
+
+
+class TestGap:
+    train = tuple(rng(10 + i).poisson(4, 384).astype(float) for i in range(6))
+    test = tuple(rng(20 + i).poisson(3.8, 384).astype(float) for i in range(6))
+
+    def test_per_run_welch_fisher_and_stouffer_are_scipys(self):
+        ours = gap(self.train, self.test, rng=rng())
+        theirs = [stats.ttest_ind(a, b, equal_var=False) for a, b in zip(self.train, self.test, strict=True)]
+        assert [run.p for run in ours.runs] == pytest.approx([t.pvalue for t in theirs], rel=1e-12)
+        assert ours.p_fisher == pytest.approx(
+            stats.combine_pvalues([t.pvalue for t in theirs]).pvalue, rel=1e-10
+        )
+        one_sided = [
+            stats.ttest_ind(a, b, equal_var=False, alternative="greater").pvalue
+            for a, b in zip(self.train, self.test, strict=True)
+        ]
+        assert [run.p_one_sided for run in ours.runs] == pytest.approx(one_sided, rel=1e-12)
+        combined = stats.combine_pvalues(one_sided, method="stouffer")
+        assert (ours.stouffer_z, ours.p_stouffer) == pytest.approx(
+            (combined.statistic, combined.pvalue), rel=1e-9
+        )
+
+    def test_stouffer_is_negative_when_test_is_higher_however_extreme(self):
+        forward = gap([t + 50 for t in self.train], self.test, rng=rng())
+        backward = gap(self.test, [t + 50 for t in self.train], rng=rng())
+        assert forward.stouffer_z == pytest.approx(-backward.stouffer_z)
+        assert np.isfinite(forward.stouffer_z)
+        assert 0 <= forward.p_fisher < 1e-30
+
+    def test_order_of_runs_changes_nothing_but_the_order_of_runs(self):
+        forward = gap(self.train, self.test, rng=rng())
+        backward = gap(self.train[::-1], self.test[::-1], rng=rng())
+        assert backward.runs == forward.runs[::-1]
+        assert (backward.ci, backward.p_fisher, backward.sem) == (forward.ci, forward.p_fisher, forward.sem)
+
+    def test_family_is_holm_over_fisher(self):
+        gaps = [gap(self.train, [t + d for t in self.test], rng=rng()) for d in (0.0, 0.1, 0.2)]
+        assert gap_family(gaps) == pytest.approx(multipletests([g.p_fisher for g in gaps], method="holm")[1])
+
+    def test_a_run_without_its_other_half_is_refused(self):
+        with pytest.raises(UsageError, match="need the same runs, but have 6 and 5"):
+            gap(self.train, self.test[:5], rng=rng())
+
+    def test_fisher_of_one_p_is_that_p(self):
+        assert combine_fisher([0.03]) == pytest.approx(0.03)
+        assert combine_stouffer([1.7]) == pytest.approx(1.7)
+
+
+class TestDifferences:
+    a, b = rng(30).normal(1, 1, 6), rng(31).normal(0, 2, 6)
+
+    def test_paired_is_scipys_ttest_rel(self):
+        ours = paired_difference(self.a, self.b, rng=rng())
+        theirs = stats.ttest_rel(self.a, self.b)
+        interval = theirs.confidence_interval(0.95)
+        assert (ours.t, ours.p) == pytest.approx((theirs.statistic, theirs.pvalue))
+        assert ours.t_interval == pytest.approx((interval.low, interval.high))
+        assert ours.runs_a_higher + ours.runs_b_higher + ours.runs_equal == 6
+
+    def test_agents_are_scipys_welch(self):
+        ours = agent_difference(self.a, self.b[:4], rng=rng())
+        theirs = stats.ttest_ind(self.a, self.b[:4], equal_var=False)
+        interval = theirs.confidence_interval(0.95)
+        assert (ours.t, ours.df, ours.p) == pytest.approx((theirs.statistic, theirs.df, theirs.pvalue))
+        assert ours.t_interval == pytest.approx((interval.low, interval.high))
+
+    def test_share_of_a_gap_difference_from_training(self):
+        train = agent_difference([7.14, 7.14], [6.75, 6.75], rng=rng())
+        gaps = agent_difference([4.47, 4.47], [3.41, 3.41], rng=rng())
+        assert share_from_training(train, gaps) == pytest.approx(0.368, abs=0.001)
+
+    def test_paired_needs_the_same_runs(self):
+        with pytest.raises(UsageError, match="same runs, but have 6 and 5"):
+            paired_difference(self.a, self.b[:5], rng=rng())
+
+    def test_no_variance_at_all_is_certain_or_nothing(self):
+        assert paired_difference([1.0, 1.0], [1.0, 1.0], rng=rng()).p == 1.0
+        assert paired_difference([2.0, 2.0], [1.0, 1.0], rng=rng()).p == 0.0
+        assert float(welch(1.0, 0.0, 3, 1.0, 0.0, 3).p) == 1.0
+        assert float(welch(2.0, 0.0, 3, 1.0, 0.0, 3).p) == 0.0
+
+
+class TestBootstrap:
+    def test_three_values_give_the_enumerated_distribution(self):
+        values = np.array([0.0, 1.0, 5.0])
+        exact = np.mean(list(itertools.product(values, repeat=3)), axis=1)
+        drawn = resampled_means(values, n_resamples=200_000, rng=rng())
+        for point in np.unique(exact):
+            share = np.mean(np.isclose(exact, point))
+            assert np.mean(np.isclose(drawn, point)) == pytest.approx(share, abs=4 * np.sqrt(share / 200_000))
+
+    @pytest.mark.parametrize("step", [1.0, 10.0, 0.1])
+    def test_grid_and_index_draw_from_the_same_distribution(self, step):
+        values = np.sort(rng(3).poisson(2, 200) * step)
+        on_grid = _means_on_grid(values, step, round(values[-1] / step) + 1, n_resamples=20_000, rng=rng(1))
+        by_index = _means_by_index(values, n_resamples=20_000, rng=rng(2))
+        # Sums in another order differ in the last bit, which would break ties between the two samples.
+        assert stats.ks_2samp(on_grid.round(9), by_index.round(9)).pvalue > 1e-3
+        assert on_grid.mean() == pytest.approx(values.mean(), abs=0.01 * step)
+        assert on_grid.std() == pytest.approx(by_index.std(), rel=0.03)
+
+    def test_values_off_any_grid_are_resampled_by_index(self):
+        values = np.sort(rng(3).normal(size=100))
+        ours = resampled_means(values, n_resamples=500, rng=rng(4))
+        assert (ours == _means_by_index(values, n_resamples=500, rng=rng(4))).all()
+
+    def test_chunks_do_not_change_the_draws(self, monkeypatch):
+        values = np.sort(rng(3).normal(size=100))
+        whole = resampled_means(values, n_resamples=999, rng=rng(4))
+        monkeypatch.setattr("gapfloor.statistics.bootstrap._CHUNK", 700)
+        assert (resampled_means(values, n_resamples=999, rng=rng(4)) == whole).all()
+
+    def test_interval_leaves_equal_tails(self):
+        assert percentile_interval(np.arange(1001.0), confidence=0.9) == pytest.approx((50, 950))
