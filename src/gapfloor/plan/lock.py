@@ -1,0 +1,184 @@
+"""Fixing a plan before the data are seen, and finding out whether it was changed since.
+
+The lock lies beside the plan (`plan.toml` -> `plan.lock`). It keeps the plan's hash and text, the time, and
+how many cells of the study had been seen: none makes what follows pre-registered, some a pre-specified
+re-analysis. Addenda are locked into the same file, each with its own count. A seal over the whole file shows
+when someone has edited it by hand; it protects against accidents, not against intent.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from gapfloor.errors import CheckFailedError, UsageError
+from gapfloor.plan.model import Addendum, Plan, content_hash, parse_addendum, parse_plan
+from gapfloor.records.atomic import write_text_atomically
+from gapfloor.settings import read_text
+
+FORMAT = 1
+LockStatus = Literal["pre-registered", "pre-specified"]
+
+
+@dataclass(frozen=True)
+class LockedText:
+    """A plan or an addendum as it was locked."""
+
+    name: str
+    hash: str
+    locked_at: str
+    cells_seen: int
+    """Cells of the study (for an addendum: of its rules) that existed when this was locked."""
+    seen_in: str
+    """Where they were counted, or that the number was declared."""
+    text: str
+
+    @property
+    def status(self) -> LockStatus:
+        """What a report may truthfully call results that this names."""
+        return "pre-registered" if self.cells_seen == 0 else "pre-specified"
+
+
+@dataclass(frozen=True)
+class Lock:
+    """The content of a lock file."""
+
+    plan: LockedText
+    addenda: tuple[LockedText, ...] = ()
+
+
+@dataclass(frozen=True)
+class LockedPlan:
+    """A plan with its lock (None: never locked) and its addenda."""
+
+    plan: Plan
+    hash: str
+    lock: Lock | None
+    addenda: tuple[tuple[Addendum, LockedText], ...] = ()
+
+
+def lock_path(plan_path: Path) -> Path:
+    """Where the lock of a plan lies.
+
+    >>> lock_path(Path("study/plan.toml")).as_posix()
+    'study/plan.lock'
+    """
+    return Path(plan_path).with_suffix(".lock")
+
+
+def lock_plan(plan_path: Path, *, cells_seen: int, seen_in: str, now: datetime | None = None) -> Lock:
+    """Lock the plan in `plan_path`; a plan that is locked already is left as it is, a changed one refused."""
+    text = read_text(plan_path)
+    plan = parse_plan(text, source=str(plan_path))
+    _check_count(cells_seen)
+    if lock_path(plan_path).exists():
+        existing = read_lock(plan_path)
+        _refuse_changes(existing, plan, text, plan_path)
+        raise UsageError(
+            f"{plan_path} is locked already, since {existing.plan.locked_at} with {existing.plan.cells_seen} "
+            "cells seen. Add to it with `gapfloor plan addendum`, or copy it under another name."
+        )
+    lock = Lock(_locked(plan.name, content_hash(plan), text, cells_seen, seen_in, now))
+    _write_lock(plan_path, lock)
+    return lock
+
+
+def add_addendum(
+    plan_path: Path, addendum_path: Path, *, cells_seen: int, seen_in: str, now: datetime | None = None
+) -> Lock:
+    """Lock the addendum in `addendum_path` into the plan's lock."""
+    locked = load_plan(plan_path)
+    if locked.lock is None:
+        raise UsageError(f"{plan_path} is not locked. Lock it first: gapfloor plan lock {plan_path}")
+    _check_count(cells_seen)
+    text = read_text(addendum_path)
+    addendum = parse_addendum(text, source=str(addendum_path))
+    for _, earlier in locked.addenda:
+        if earlier.name == addendum.name:
+            raise UsageError(
+                f"The plan has an addendum '{addendum.name}' already, since {earlier.locked_at}. "
+                "Give this one another name."
+            )
+    already = {rule for other, _ in locked.addenda for rule in other.rules} | set(locked.plan.scope.rules)
+    taken = [rule for rule in addendum.rules if rule in already]
+    if taken:
+        raise UsageError(
+            f"{addendum_path}: the rule '{taken[0]}' belongs to the plan or to an earlier addendum. "
+            "An addendum adds rules; it cannot test again what is fixed."
+        )
+    new = _locked(addendum.name, content_hash(addendum), text, cells_seen, seen_in, now)
+    lock = dataclasses.replace(locked.lock, addenda=(*locked.lock.addenda, new))
+    _write_lock(plan_path, lock)
+    return lock
+
+
+def load_plan(plan_path: Path) -> LockedPlan:
+    """The plan with its lock and addenda; refused if it was changed after locking."""
+    text = read_text(plan_path)
+    plan = parse_plan(text, source=str(plan_path))
+    if not lock_path(plan_path).exists():
+        return LockedPlan(plan, content_hash(plan), None)
+    lock = read_lock(plan_path)
+    _refuse_changes(lock, plan, text, plan_path)
+    addenda = tuple((parse_addendum(a.text, source=f"addendum '{a.name}'"), a) for a in lock.addenda)
+    return LockedPlan(plan, lock.plan.hash, lock, addenda)
+
+
+def read_lock(plan_path: Path) -> Lock:
+    """The lock beside a plan; refused if it was edited."""
+    path = lock_path(plan_path)
+    try:
+        document: dict[str, Any] = json.loads(read_text(path))
+        seal = document.pop("seal")
+        if document["format"] != FORMAT:
+            raise UsageError(f"{path} has format {document['format']}; this version reads {FORMAT}.")
+        lock = Lock(LockedText(**document["plan"]), tuple(LockedText(**item) for item in document["addenda"]))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise CheckFailedError(
+            f"{path} is not a lock file, or is damaged. Restore it from your history."
+        ) from None
+    if seal != _seal(document):
+        raise CheckFailedError(f"{path} was edited after locking. Restore it from your history.")
+    return lock
+
+
+def _refuse_changes(lock: Lock, plan: Plan, text: str, plan_path: Path) -> None:
+    if content_hash(plan) == lock.plan.hash:
+        return
+    changes = difflib.unified_diff(
+        lock.plan.text.splitlines(), text.splitlines(), "as locked", "now", lineterm="", n=0
+    )
+    shown = "\n".join(line for line in changes if not line.startswith("@@"))
+    raise CheckFailedError(
+        f"{plan_path} was changed after it was locked on {lock.plan.locked_at}:\n{shown}\n"
+        "Undo the change, or write it as an addendum (gapfloor plan addendum)."
+    )
+
+
+def _check_count(cells_seen: int) -> None:
+    if cells_seen < 0:
+        raise UsageError(f"The number of cells seen cannot be negative, but is {cells_seen}.")
+
+
+def _locked(
+    name: str, digest: str, text: str, cells_seen: int, seen_in: str, now: datetime | None
+) -> LockedText:
+    moment = (now or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return LockedText(name, digest, moment, cells_seen, seen_in, text)
+
+
+def _write_lock(plan_path: Path, lock: Lock) -> None:
+    document = {"format": FORMAT, **dataclasses.asdict(lock)}
+    document["addenda"] = list(document["addenda"])
+    text = json.dumps({**document, "seal": _seal(document)}, indent=1, sort_keys=True)
+    write_text_atomically(lock_path(plan_path), text + "\n")
+
+
+def _seal(document: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()

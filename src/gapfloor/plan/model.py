@@ -1,0 +1,227 @@
+"""What an analysis plan fixes: tests, families, margins, cuts, resamples, seeds, scope and stop conditions.
+
+Closed sets are literals, so a plan that asks for a test which does not exist is refused when it is read, not
+when the data are in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Literal
+
+from gapfloor.errors import UsageError
+from gapfloor.settings import from_table, parse_toml, read_text, to_table
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which data the plan is about. What lies outside is analysed too, and marked exploratory."""
+
+    rules: tuple[str, ...] = ("sampled", "greedy")
+    primary_rule: str = "sampled"
+    train: str = "0:200"
+    """Levels of the level set "train"."""
+    test: str = "1000:1100"
+    games: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Budget label -> games. Empty: every game and budget in the data."""
+    draws: int = 0
+    """Draws a run, rule and level set must have. 0: as many as the data show."""
+    episodes: int = 0
+    """Episodes a draw must have. 0: as many as the data show."""
+
+
+@dataclass(frozen=True)
+class FloorTest:
+    """The comparison of runs with the floor, and the call."""
+
+    reference: str = "uniform"
+    test: Literal["welch"] = "welch"
+    alpha: float = 0.05
+    correction: Literal["holm"] = "holm"
+    family: tuple[Literal["rule", "level_set", "budget"], ...] = ("rule", "level_set", "budget")
+    """Comparisons that agree in these are corrected together; a game is always one comparison of them."""
+    equivalence: Literal["tost"] = "tost"
+    margin_fraction: float = 0.1
+    margin_minimum: float = 0.25
+
+
+@dataclass(frozen=True)
+class GapTest:
+    """The test of train - test."""
+
+    per_run: Literal["welch"] = "welch"
+    combine: Literal["fisher"] = "fisher"
+    direction: Literal["stouffer"] = "stouffer"
+    correction: Literal["holm"] = "holm"
+    family: tuple[Literal["rule", "budget"], ...] = ("rule", "budget")
+
+
+@dataclass(frozen=True)
+class PairTest:
+    """Differences between rules, paired over runs."""
+
+    differences: tuple[str, ...] = ("sampled - greedy",)
+    quantities: tuple[Literal["train", "test", "gap"], ...] = ("train", "test", "gap")
+    test: Literal["paired t"] = "paired t"
+
+
+@dataclass(frozen=True)
+class AgentTest:
+    """Differences between agents over runs."""
+
+    order: tuple[str, ...] = ()
+    """The first minus the second. Empty: the order of appearance in the data."""
+    test: Literal["welch"] = "welch"
+    one_draw_at_a_time: bool = True
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Bootstrap intervals: runs are resampled, and the floor's episodes where a floor is subtracted."""
+
+    method: Literal["percentile"] = "percentile"
+    confidence: float = 0.95
+    resamples: int = 10_000
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Screen:
+    """The entropy screen."""
+
+    rule: str = "sampled"
+    actions: int = 15
+    """Raw actions: the maximum entropy is their logarithm."""
+    cuts: tuple[float, float] = (2.0, 2.3)
+    sweep: tuple[float, ...] = (1.8, 1.9, 2.0, 2.1, 2.2)
+
+
+@dataclass(frozen=True)
+class Normalisation:
+    """The published scale of normalised scores."""
+
+    scale: Literal["cobbe2020"] = "cobbe2020"
+
+
+@dataclass(frozen=True)
+class Stop:
+    """What ends an analysis under a locked plan, with the reason, before any number is written."""
+
+    replay_check_fails: bool = True
+    cell_missing: bool = True
+    value_not_finite: bool = True
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An analysis plan."""
+
+    name: str
+    scope: Scope = field(default_factory=Scope)
+    floor: FloorTest = field(default_factory=FloorTest)
+    gaps: GapTest = field(default_factory=GapTest)
+    pairs: PairTest = field(default_factory=PairTest)
+    agents: AgentTest = field(default_factory=AgentTest)
+    intervals: Intervals = field(default_factory=Intervals)
+    screen: Screen = field(default_factory=Screen)
+    normalised: Normalisation = field(default_factory=Normalisation)
+    stop: Stop = field(default_factory=Stop)
+
+    def names(self, *, game: str, budget: str) -> bool:
+        """Whether the plan is about this game at this budget."""
+        return not self.scope.games or game in self.scope.games.get(budget, ())
+
+
+@dataclass(frozen=True)
+class Addendum:
+    """An analysis added after the plan, with its own rule, scope and family."""
+
+    name: str
+    rules: tuple[str, ...]
+    level_sets: tuple[str, ...] = ("test",)
+    games: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    pairs: tuple[str, ...] = ()
+    quantities: tuple[Literal["train", "test", "gap"], ...] = ("test",)
+    reading: str = ""
+    """How the outcome will be read, written before it is known."""
+
+    def names(self, *, game: str, budget: str) -> bool:
+        """Whether the addendum is about this game at this budget."""
+        return not self.games or game in self.games.get(budget, ())
+
+
+def parse_plan(text: str, *, source: str) -> Plan:
+    """The plan in a TOML text."""
+    plan = from_table(Plan, parse_toml(text, source=source), source=source)
+    _check_plan(plan, source)
+    return plan
+
+
+def parse_addendum(text: str, *, source: str) -> Addendum:
+    """The addendum in a TOML text."""
+    addendum = from_table(Addendum, parse_toml(text, source=source), source=source)
+    if not addendum.rules:
+        raise UsageError(f"{source}: rules is empty: name the rule that the addendum is about.")
+    for difference in addendum.pairs:
+        split_difference(difference, source=source)
+    return addendum
+
+
+def read_plan(path: Path) -> Plan:
+    """The plan in a file."""
+    return parse_plan(read_text(path), source=str(path))
+
+
+def builtin_text(name: str) -> str:
+    """The text of a plan or addendum that comes with the package."""
+    return resources.files("gapfloor.plan").joinpath("data", f"{name}.toml").read_text(encoding="utf-8")
+
+
+def paper_plan() -> Plan:
+    """The paper's plan with an open scope, used when no plan is given."""
+    return parse_plan(builtin_text("paper"), source="the built-in plan")
+
+
+def content_hash(content: Plan | Addendum) -> str:
+    """SHA-256 of what a plan says; comments, order and spelling of defaults do not enter."""
+    return hashlib.sha256(json.dumps(to_table(content), sort_keys=True).encode()).hexdigest()
+
+
+def split_difference(difference: str, *, source: str) -> tuple[str, str]:
+    """The two rules of "sampled - greedy".
+
+    >>> split_difference("merged - greedy", source="plan.toml")
+    ('merged', 'greedy')
+    """
+    first, separator, second = difference.partition(" - ")
+    if not separator or not first.strip() or not second.strip():
+        raise UsageError(f"{source}: {difference!r} is not a difference of rules: write 'sampled - greedy'.")
+    return first.strip(), second.strip()
+
+
+def _check_plan(plan: Plan, source: str) -> None:
+    rules = {
+        "floor.alpha must lie between 0 and 1": 0 < plan.floor.alpha < 1,
+        "floor.margin_fraction and margin_minimum must not be negative": min(
+            plan.floor.margin_fraction, plan.floor.margin_minimum
+        )
+        >= 0,
+        "intervals.confidence must lie between 0 and 1": 0 < plan.intervals.confidence < 1,
+        "intervals.resamples must be at least 100": plan.intervals.resamples >= 100,
+        "intervals.seed must not be negative": plan.intervals.seed >= 0,
+        "screen.cuts must rise": plan.screen.cuts[0] < plan.screen.cuts[1],
+        "screen.actions must be at least 2": plan.screen.actions >= 2,
+        "scope.rules must name a rule": bool(plan.scope.rules),
+        "scope.primary_rule must be one of scope.rules": plan.scope.primary_rule in plan.scope.rules,
+        "scope.draws and scope.episodes must not be negative": min(plan.scope.draws, plan.scope.episodes)
+        >= 0,
+    }
+    for rule, holds in rules.items():
+        if not holds:
+            raise UsageError(f"{source}: {rule}.")
+    for difference in plan.pairs.differences:
+        split_difference(difference, source=source)
