@@ -1,1 +1,1 @@
-"""evaluation."""
+"""Evaluation: cells, the player, observers and what `floor` and `evaluate` do."""

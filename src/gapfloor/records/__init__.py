@@ -1,1 +1,1 @@
-"""records."""
+"""Records: the store of cells, written atomically as Parquet and queried with DuckDB."""

@@ -1,0 +1,108 @@
+"""A partition of the actions into classes with the same effect, and argmax over those classes.
+
+Section "Merged-Argmax Evaluation": sum the probabilities within each class, take the largest sum, then the
+most probable action inside that class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Class labels of the actions: classes are numbered in the order of their lowest action.
+
+    >>> Partition.from_classes([[2, 3], [0, 1]]).classes
+    ((0, 1), (2, 3))
+    """
+
+    labels: tuple[int, ...]
+
+    @property
+    def k(self) -> int:
+        """The number of classes."""
+        return max(self.labels) + 1
+
+    @property
+    def n_actions(self) -> int:
+        """The number of actions."""
+        return len(self.labels)
+
+    @property
+    def classes(self) -> tuple[tuple[int, ...], ...]:
+        """The actions of each class."""
+        return tuple(
+            tuple(action for action, label in enumerate(self.labels) if label == number)
+            for number in range(self.k)
+        )
+
+    @classmethod
+    def from_labels(cls, labels: Sequence[int]) -> Partition:
+        """A partition from any labels: equal labels, same class."""
+        order: dict[int, int] = {}
+        return cls(tuple(order.setdefault(int(label), len(order)) for label in labels))
+
+    @classmethod
+    def from_classes(cls, classes: Iterable[Iterable[int]]) -> Partition:
+        """A partition from lists of actions; every action must occur exactly once."""
+        label_of: dict[int, int] = {}
+        for number, members in enumerate(classes):
+            for action in members:
+                if action in label_of:
+                    raise UsageError(f"Action {action} is in two classes: every action belongs to exactly one.")
+                label_of[action] = number
+        if sorted(label_of) != list(range(len(label_of))):
+            raise UsageError(f"The classes name the actions {sorted(label_of)}: some action is missing.")
+        return cls.from_labels([label_of[action] for action in range(len(label_of))])
+
+    @classmethod
+    def singles(cls, n_actions: int) -> Partition:
+        """The finest partition: no two actions are the same."""
+        return cls(tuple(range(n_actions)))
+
+    def meet(self, other: Partition) -> Partition:
+        """The coarsest partition finer than both: actions stay together only if both keep them together."""
+        pairs: dict[tuple[int, int], int] = {}
+        return Partition.from_labels(
+            [pairs.setdefault(pair, len(pairs)) for pair in zip(self.labels, other.labels, strict=True)]
+        )
+
+    def refines(self, other: Partition) -> bool:
+        """Whether every class of this partition lies inside one class of `other`."""
+        return self.meet(other) == self
+
+    def indicator(self) -> npt.NDArray[np.float64]:
+        """The (actions, classes) matrix of ones and zeros that sums probabilities within classes."""
+        matrix = np.zeros((self.n_actions, self.k))
+        matrix[np.arange(self.n_actions), self.labels] = 1.0
+        return matrix
+
+
+def merged_argmax(
+    probabilities: npt.NDArray[np.float64], partition: Partition
+) -> npt.NDArray[np.int64]:
+    """The most probable action of the most probable class, row by row.
+
+    Ties go to the class with the lowest action and, within a class, to the lowest action.
+    """
+    sums = sum_within(probabilities, partition)
+    labels = np.asarray(partition.labels)
+    inside = labels[None, :] == np.argmax(sums, axis=1)[:, None]
+    return np.argmax(np.where(inside, probabilities, -1.0), axis=1)
+
+
+def sum_within(probabilities: npt.NDArray[np.float64], partition: Partition) -> npt.NDArray[np.float64]:
+    """Probabilities summed within each class, shape (rows, classes).
+
+    Summed one class after the other: a matrix product would let the other rows decide the order of
+    additions, and with it the last bit.
+    """
+    columns = [probabilities[:, list(members)].sum(axis=1) for members in partition.classes]
+    return np.stack(columns, axis=1)

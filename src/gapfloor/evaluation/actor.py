@@ -1,0 +1,124 @@
+"""Who acts in a batch of slots: a policy through its rules, or a reference.
+
+The actor turns what is seen into one action a slot and remembers, for each slot, the entropies and
+disagreements of the episode under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.actions.entropy import entropy
+from gapfloor.policies.protocol import LogitsReader, Policy, StatefulPolicy
+from gapfloor.policies.references import Reference
+from gapfloor.rules.rule import Merged, Rule, softmax
+
+Actions = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+class Actor(Protocol):
+    """Chooses one action for every slot of a batch."""
+
+    may_shrink: bool
+    """Whether the batch may get smaller at the end of the queue (never where the shape fixes the bits)."""
+
+    def resize(self, n_slots: int) -> None:
+        """Forget everything and serve a batch of this size."""
+        ...
+
+    def act(
+        self,
+        observations: npt.NDArray[Any],
+        first: npt.NDArray[np.bool_],
+        uniforms: Floats,
+        rules: Sequence[Rule | None],
+    ) -> Actions:
+        """One action a slot; `rules[slot]` is None where nothing is played."""
+        ...
+
+    probabilities: Floats | None
+    """The distributions of the last `act`, or None."""
+    entropies: Floats | None
+    """Their entropies, or None."""
+    disagreements: npt.NDArray[np.bool_] | None
+    """Where the last choice fell into another class than plain argmax, or None where no rule merges."""
+
+
+class ReferenceActor:
+    """Plays a reference: no observation is looked at."""
+
+    may_shrink = True
+    probabilities = None
+    entropies = None
+    disagreements = None
+
+    def __init__(self, reference: Reference, *, n_actions: int) -> None:
+        self._reference = reference
+        self._n_actions = n_actions
+
+    def resize(self, n_slots: int) -> None:
+        """A reference keeps nothing about its batch."""
+
+    def act(
+        self,
+        observations: npt.NDArray[Any],
+        first: npt.NDArray[np.bool_],
+        uniforms: Floats,
+        rules: Sequence[Rule | None],
+    ) -> Actions:
+        return self._reference.choose(uniforms, self._n_actions)
+
+
+class PolicyActor:
+    """Plays a policy: one inference over the whole batch, then each slot's own rule."""
+
+    may_shrink = False
+
+    def __init__(
+        self, policy: Policy | StatefulPolicy, *, name: str, n_actions: int, noop: int
+    ) -> None:
+        self._policy, self._name = policy, name
+        self._n_actions, self._noop = n_actions, noop
+        self.probabilities: Floats | None = None
+        self.entropies: Floats | None = None
+        self.disagreements: npt.NDArray[np.bool_] | None = None
+
+    def resize(self, n_slots: int) -> None:
+        self._reader = LogitsReader(
+            self._policy, name=self._name, n_slots=n_slots, n_actions=self._n_actions
+        )
+
+    def act(
+        self,
+        observations: npt.NDArray[Any],
+        first: npt.NDArray[np.bool_],
+        uniforms: Floats,
+        rules: Sequence[Rule | None],
+    ) -> Actions:
+        logits = self._reader.read(observations, first)
+        self.probabilities = softmax(logits)
+        self.entropies = entropy(self.probabilities)
+        self.disagreements = None
+        actions = np.full(len(rules), self._noop, dtype=np.int64)
+        for rule in dict.fromkeys(rules):
+            if rule is None:
+                continue
+            mine = np.array([other == rule for other in rules])
+            actions[mine] = rule.choose(logits[mine], uniforms[mine])
+            if isinstance(rule, Merged):
+                self._note_disagreement(logits, actions, mine, rule)
+        return actions
+
+    def _note_disagreement(
+        self, logits: npt.NDArray[Any], actions: Actions, mine: npt.NDArray[np.bool_], rule: Merged
+    ) -> None:
+        if self.disagreements is None:
+            self.disagreements = np.zeros(len(actions), dtype=bool)
+        labels = np.asarray(rule.partition.labels)
+        plain = np.argmax(logits[mine], axis=1)
+        self.disagreements[mine] = labels[actions[mine]] != labels[plain]

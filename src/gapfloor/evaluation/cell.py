@@ -1,0 +1,145 @@
+"""A cell: one run or reference, under one rule, on one level set and draw.
+
+A cell is content-addressed: its key is the hash of everything that can change its episodes. Labels (agent,
+seed, budget) are not in the key, because they change nothing; the store refuses to file the same
+content under two labels.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from gapfloor.engines.protocol import EngineSpec
+from gapfloor.levels import LevelSet, Schedule, drawn_schedule
+
+#: Raised whenever the harness would play or count an episode differently.
+PROTOCOL_VERSION = 1
+
+Role = Literal["train", "test"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """Who is measured: a trained agent's run, or a reference (then agent, seed and budget are empty)."""
+
+    agent: str = ""
+    seed: int | None = None
+    budget: str = ""
+    reference: str = ""
+
+    @property
+    def name(self) -> str:
+        """A short name for messages."""
+        if self.reference:
+            return self.reference
+        parts = [self.agent, self.budget, "" if self.seed is None else f"s{self.seed}"]
+        return "-".join(part for part in parts if part)
+
+
+@dataclass(frozen=True)
+class Design:
+    """How the episodes of a cell are laid out; a floor of another design is never compared."""
+
+    slots: int = 16
+    burn_in: int = 1
+    episodes: int = 128
+
+    def __str__(self) -> str:
+        return f"{self.slots} slots, {self.burn_in} burn-in, {self.episodes} episodes"
+
+
+@dataclass(frozen=True)
+class Inference:
+    """How logits are computed: the batch shape, the library and the instruction set move the last bits."""
+
+    batch: int = 0
+    backend: str = ""
+    instruction_set: str = ""
+
+
+@dataclass(frozen=True)
+class CellSpec:
+    """Everything that can change a cell's episodes, and the labels under which it is filed."""
+
+    engine: EngineSpec
+    run: Run
+    policy: str
+    """The policy's fingerprint, or the reference's name."""
+    rule: str
+    level_set: Role
+    levels: LevelSet
+    draw: int
+    design: Design = Design()
+    inference: Inference = Inference()
+    classes: tuple[int, ...] = ()
+    """The partition that a merged rule reads, as labels; empty for the other rules."""
+
+    def content(self) -> dict[str, Any]:
+        """What the key is made of, as plain JSON values."""
+        return {
+            "protocol": PROTOCOL_VERSION,
+            "engine": self.engine.engine,
+            "engine_version": self.engine.version,
+            "game": self.engine.game,
+            "mode": self.engine.mode,
+            "options": {name: value for name, value in self.engine.options},
+            "level_set": self.level_set,
+            "levels": str(self.levels),
+            "draw": self.draw,
+            **dataclasses.asdict(self.design),
+            "policy": self.policy,
+            "rule": self.rule,
+            "classes": list(self.classes),
+            **dataclasses.asdict(self.inference),
+        }
+
+    @property
+    def key(self) -> str:
+        """The content hash."""
+        return hashlib.sha256(canonical_json(self.content()).encode()).hexdigest()
+
+    @property
+    def file_name(self) -> str:
+        """A readable file name that ends in the start of the key."""
+        parts = [self.engine.game, self.engine.mode, self.run.name]
+        if not self.run.reference:
+            parts.append(self.rule)
+        parts += [self.level_set, f"d{self.draw}"]
+        readable = "-".join(re.sub(r"[^A-Za-z0-9.]+", "_", part) for part in parts if part)
+        return f"{readable[:120]}-{self.key[:16]}"
+
+    @property
+    def measurement(self) -> tuple[Any, ...]:
+        """What the cell is a measurement of: two cells with the same one and other keys are in conflict."""
+        return (
+            self.engine.engine,
+            self.engine.game,
+            self.engine.mode,
+            self.engine.options,
+            self.run,
+            self.rule,
+            self.level_set,
+            self.levels,
+            self.draw,
+            self.design,
+        )
+
+    def schedule(self) -> Schedule:
+        """The counted episodes of this cell."""
+        return drawn_schedule(
+            self.levels,
+            draw=self.draw,
+            slots=self.design.slots,
+            episodes=self.design.episodes,
+            burn_in=self.design.burn_in,
+        )
+
+
+def canonical_json(value: Any) -> str:
+    """The one way in which a value is written when bytes must agree."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)

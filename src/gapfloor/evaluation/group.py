@@ -1,0 +1,185 @@
+"""A group of cells that one policy (or reference) plays in one engine, and how a process plays it.
+
+Groups are what workers share out: the cells of a group go through one queue, so that the tail of one cell is
+filled with the head of the next.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gapfloor.actions.partition import Partition
+from gapfloor.engines.procgen import engine_from_spec
+from gapfloor.engines.protocol import Engine, EngineSpec
+from gapfloor.evaluation.actor import Actor, PolicyActor, ReferenceActor
+from gapfloor.evaluation.cell import CellSpec
+from gapfloor.evaluation.observers import CellObserver
+from gapfloor.evaluation.outcome import Outcome, cell_record
+from gapfloor.evaluation.player import CellPlay, Job, Player
+from gapfloor.policies.loading import PolicySource
+from gapfloor.policies.references import parse_reference
+from gapfloor.records.store import Store
+from gapfloor.rules.rule import parse_rule
+
+#: Slots of an engine that plays a reference; more slots, fewer Python steps, a longer tail.
+REFERENCE_SLOTS = 32
+
+EpisodeListener = Callable[[CellSpec, float], None]
+
+
+@dataclass(frozen=True)
+class ProbeSettings:
+    """How many visited states of a sampled cell are cloned to find the actions that are the same there."""
+
+    states: int = 1024
+    horizon: int = 5
+    classes: tuple[int, ...] = ()
+    """The game's own partition, for merged entropy per game; empty if it is not known."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Cells of one policy or reference on one engine."""
+
+    engine: EngineSpec
+    cells: tuple[CellSpec, ...]
+    source: PolicySource | None = None
+    """Where the policy comes from; None for a reference."""
+    probe: ProbeSettings | None = None
+
+    def units(self) -> list[list[CellSpec]]:
+        """What a worker takes at a time: one cell, or all draws of a deterministic rule on a level set.
+
+        Draws repeat levels, and a deterministic episode of the same level need not be played twice: one
+        worker must hold them all to know.
+        """
+        together: dict[Any, list[CellSpec]] = {}
+        for cell in self.cells:
+            shared = self._is_deterministic(cell)
+            together.setdefault((cell.rule, cell.level_set) if shared else cell.key, []).append(cell)
+        return list(together.values())
+
+    def _is_deterministic(self, cell: CellSpec) -> bool:
+        if self.source is None:
+            return parse_reference(cell.run.reference).is_deterministic
+        return cell.rule in ("greedy", "merged")
+
+    def plays(self, units: Iterator[list[CellSpec]]) -> Iterator[CellPlay]:
+        """The cells of the units, ready to be played."""
+        for unit in units:
+            for cell in unit:
+                deterministic = self._is_deterministic(cell)
+                rule = None
+                if self.source is not None:
+                    partition = Partition(cell.classes) if cell.classes else None
+                    rule = parse_rule(cell.rule, partition=partition)
+                observer = None if deterministic else self._observer()
+                yield CellPlay(cell, rule, deterministic, observer)
+
+    def _observer(self) -> CellObserver | None:
+        if self.probe is None or self.source is None:
+            return None
+        from gapfloor.calibration.probe import ProbeObserver
+
+        return ProbeObserver(self.engine, self.probe)
+
+
+def play_group(
+    group: Group, units: Iterator[list[CellSpec]], *, store: Store, on_episode: EpisodeListener
+) -> Iterator[CellSpec]:
+    """Play units of a group and file each cell as it becomes whole."""
+    policy = group.source.load() if group.source is not None else None
+    with one_thread():
+        for play in _player(group, policy, on_episode).play(group.plays(units)):
+            file_cell(store, play, policy)
+            yield play.spec
+
+
+def _player(group: Group, policy: Any, on_episode: EpisodeListener) -> Player:
+    def make_engine(slots: int) -> Engine:
+        return engine_from_spec(group.engine, slots=slots, levels=group.cells[0].levels)
+
+    probe_engine = make_engine(1)
+    actor: Actor
+    if policy is None:
+        reference = parse_reference(group.cells[0].run.reference)
+        reference.check(probe_engine.n_actions)
+        actor = ReferenceActor(reference, n_actions=probe_engine.n_actions)
+        slots = REFERENCE_SLOTS
+    else:
+        assert group.source is not None
+        actor = PolicyActor(
+            policy, name=group.source.name, n_actions=probe_engine.n_actions, noop=probe_engine.noop
+        )
+        slots = group.cells[0].inference.batch
+    probe_engine.close()
+
+    def report(job: Job, outcome: Outcome) -> None:
+        on_episode(job.play.spec, outcome.episode_return)
+
+    return Player(make_engine=make_engine, actor=actor, n_slots=slots, on_episode=report)
+
+
+def file_cell(store: Store, play: CellPlay, policy: Any) -> None:
+    """Write a finished cell to the store."""
+    outcomes = play.finished()
+    record = cell_record(play.schedule, outcomes)
+    record["device"] = str(getattr(policy, "device", "cpu"))
+    record["backend"] = play.spec.inference.backend or "host"
+    record["probe_states"] = 0
+    if play.observer is not None:
+        record.update(play.observer.finish())
+    store.write_cell(
+        file_name=play.spec.file_name,
+        key=play.spec.key,
+        content=play.spec.content(),
+        labels=cell_labels(play.spec),
+        columns=_columns(play, outcomes),
+        record=record,
+    )
+
+
+def cell_labels(spec: CellSpec) -> dict[str, Any]:
+    """The label columns of a cell's rows."""
+    return {
+        "game": spec.engine.game,
+        "mode": spec.engine.mode,
+        "budget": spec.run.budget,
+        "agent": spec.run.agent,
+        "seed": spec.run.seed,
+        "reference": spec.run.reference,
+        "rule": spec.rule,
+        "level_set": spec.level_set,
+        "draw": spec.draw,
+    }
+
+
+def _columns(play: CellPlay, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    return {
+        "slot": play.schedule.slot,
+        "index": play.schedule.index,
+        "level_seed": play.schedule.level_seed,
+        "episode_return": np.array([outcome.episode_return for outcome in outcomes]),
+        "length": np.array([outcome.length for outcome in outcomes], dtype=np.int32),
+    }
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold torch to one thread while cells are played: thread counts move the last bits of logits."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

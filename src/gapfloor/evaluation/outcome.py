@@ -1,0 +1,75 @@
+"""What one episode leaves behind, and what a cell makes of its episodes.
+
+Sums are taken within an episode in the order of its steps, then over episodes in the order of the
+schedule: a cell's numbers do not depend on which worker played what, or when.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.levels import Schedule
+
+#: Length of the short window at the start of a cell whose entropy the paper sets beside the whole.
+FIRST_STATES = 1024
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One counted episode."""
+
+    episode_return: float
+    length: int
+    action_counts: npt.NDArray[np.int64]
+    entropies: npt.NDArray[np.float64] | None = None
+    """Raw entropy at each step; None for references, which have no distribution to speak of."""
+    disagreements: int | None = None
+    """Steps on which a merged rule chose another class than plain argmax; None for other rules."""
+
+
+def cell_record(schedule: Schedule, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """The cell record of contract 6, without what observers and the device add."""
+    n_steps = sum(outcome.length for outcome in outcomes)
+    counts = np.sum([outcome.action_counts for outcome in outcomes], axis=0)
+    record: dict[str, Any] = {
+        "n_steps": n_steps,
+        "entropy_raw": None,
+        "entropy_first1024": None,
+        "entropy_probe": None,
+        "merged_state": None,
+        "merged_game": None,
+        "mean_ln_k": None,
+        "disagreement": None,
+        "action_counts": [int(count) for count in counts],
+    }
+    entropies = [outcome.entropies for outcome in outcomes if outcome.entropies is not None]
+    if len(entropies) == len(outcomes):
+        record["entropy_raw"] = math.fsum(float(values.sum()) for values in entropies) / n_steps
+        record["entropy_first1024"] = _first_states_mean(schedule, entropies)
+    disagreements = [outcome.disagreements for outcome in outcomes if outcome.disagreements is not None]
+    if len(disagreements) == len(outcomes):
+        record["disagreement"] = sum(disagreements) / n_steps
+    return record
+
+
+def _first_states_mean(schedule: Schedule, entropies: Sequence[npt.NDArray[np.float64]]) -> float:
+    """Mean entropy of the first states in the order (index, step, slot)."""
+    collected: list[npt.NDArray[np.float64]] = []
+    missing = FIRST_STATES
+    for index in np.unique(schedule.index):
+        members = [entropies[position] for position in np.flatnonzero(schedule.index == index)]
+        steps = np.concatenate([np.arange(len(values)) for values in members])
+        slots = np.repeat(np.arange(len(members)), [len(values) for values in members])
+        ordered = np.concatenate(members)[np.lexsort((slots, steps))][:missing]
+        collected.append(ordered)
+        missing -= len(ordered)
+        if missing <= 0:
+            break
+    first = np.concatenate(collected)
+    return math.fsum(first.tolist()) / len(first)

@@ -1,0 +1,44 @@
+"""A policy's content hash: what makes two policies the same one, whatever they are called.
+
+A checkpoint's hash is that of its tensors. Any other policy is identified by what it does: the bytes of
+its logits on fixed observations. So a factory whose weights file has changed is another policy, and two
+"seeds" that are copies of one file are one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from gapfloor.engines.protocol import Engine
+from gapfloor.policies.protocol import LogitsReader, Policy, StatefulPolicy
+
+#: Steps of play whose logits identify a policy that brings no hash of its own.
+FINGERPRINT_STEPS = 32
+
+
+def fingerprint(policy: Policy | StatefulPolicy, *, name: str, engine: Engine) -> str:
+    """The policy's own `fingerprint` if it has one, else the hash of its logits during fixed random play.
+
+    `engine` must be fresh, so that the observations are always the same.
+    """
+    own = getattr(policy, "fingerprint", None)
+    if isinstance(own, str) and own:
+        return own
+    reader = LogitsReader(policy, name=name, n_slots=engine.n_slots, n_actions=engine.n_actions)
+    rng = np.random.Generator(np.random.Philox(key=0))
+    digest = hashlib.sha256()
+    observations, _, first = engine.observe()
+    for _ in range(FINGERPRINT_STEPS):
+        digest.update(reader.read(observations, first).tobytes())
+        observations, _, first = engine.step(rng.integers(0, engine.n_actions, engine.n_slots))
+    return digest.hexdigest()
+
+
+def describe_backend(policy: Any) -> tuple[str, str]:
+    """The name of the library that computes the logits, and the device it runs on."""
+    backend = str(getattr(policy, "backend", "callable"))
+    device = str(getattr(policy, "device", "cpu"))
+    return backend, device

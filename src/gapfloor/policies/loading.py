@@ -1,0 +1,84 @@
+"""Where a policy comes from: a gapfloor checkpoint, `package.module:factory`, or an object at hand.
+
+A source can be sent to another process, which then loads the policy itself. Loading a checkpoint never runs
+what is in it; a factory is the user's own code, named by the user.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gapfloor.errors import PolicyError
+from gapfloor.policies.protocol import Policy, StatefulPolicy, wrap
+
+
+@dataclass(frozen=True)
+class PolicySource:
+    """A policy by name, or (`given`) an object that stays in this process."""
+
+    name: str
+    device: str = "cpu"
+    given: Any = None
+
+    @property
+    def is_checkpoint(self) -> bool:
+        """Whether the name is that of a checkpoint file or a run's folder."""
+        return self.given is None and (self.name.endswith(".safetensors") or Path(self.name).is_dir())
+
+    @property
+    def stays_here(self) -> bool:
+        """Whether the policy cannot be loaded by another process."""
+        return self.given is not None
+
+    def load(self) -> Policy | StatefulPolicy:
+        """The policy itself."""
+        if self.given is not None:
+            return wrap(self.given)
+        if self.is_checkpoint:
+            from gapfloor.policies.checkpoint import load_checkpoint_policy
+
+            return load_checkpoint_policy(checkpoint_path(self.name), device=self.device)
+        if ":" in self.name and not Path(self.name).exists():
+            return wrap(_call_factory(self.name, self.device))
+        raise PolicyError(
+            f"'{self.name}' is no policy that gapfloor can load: give a .safetensors checkpoint, a run's folder, "
+            "or package.module:factory."
+        )
+
+
+def checkpoint_path(name: str) -> Path:
+    """The checkpoint file that `name` means: a file, or a run's folder that holds one."""
+    path = Path(name)
+    if path.is_dir():
+        path = path / "checkpoint.safetensors"
+    if not path.is_file():
+        raise PolicyError(f"There is no checkpoint at {path}: give the path of a .safetensors file that exists.")
+    return path
+
+
+def _call_factory(name: str, device: str) -> Any:
+    module_name, _, factory_name = name.partition(":")
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        # A user's module usually lies in the folder where the command is typed.
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:
+        raise PolicyError(
+            f"The module of the policy {name} does not import: {type(error).__name__}: {error}"
+        ) from error
+    factory = getattr(module, factory_name, None)
+    if not callable(factory):
+        names = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+        listed = ", ".join(sorted(names)[:8]) or "none"
+        raise PolicyError(f"{module_name} has no factory '{factory_name}': it has {listed}.")
+    takes_device = "device" in inspect.signature(factory).parameters
+    try:
+        return factory(device=device) if takes_device else factory()
+    except Exception as error:
+        raise PolicyError(f"The factory {name} failed: {type(error).__name__}: {error}") from error

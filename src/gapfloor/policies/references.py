@@ -1,0 +1,87 @@
+"""References: policies that know nothing. `uniform` is THE floor; the others are stricter.
+
+A reference looks at no observation, so it has no rule beside it: its name stands in the rule's place in
+every record, and "uniform" alone there means the floor.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.errors import UsageError, unknown_name
+
+Floats = npt.NDArray[np.float64]
+Actions = npt.NDArray[np.int64]
+
+
+class Reference(ABC):
+    """A policy that looks at nothing; `str(reference)` is the name that records carry."""
+
+    @property
+    @abstractmethod
+    def is_deterministic(self) -> bool:
+        """Whether an episode is a function of its level alone."""
+
+    @abstractmethod
+    def choose(self, uniforms: Floats, n_actions: int) -> Actions:
+        """One action for each uniform number."""
+
+    def check(self, n_actions: int) -> None:  # noqa: B027 (most references fit every engine)
+        """Refuse an engine that this reference cannot play."""
+
+
+@dataclass(frozen=True)
+class Uniform(Reference):
+    """Every action equally often: the random floor."""
+
+    is_deterministic = False
+
+    def choose(self, uniforms: Floats, n_actions: int) -> Actions:
+        return (uniforms * n_actions).astype(np.int64)
+
+    def __str__(self) -> str:
+        return "uniform"
+
+
+@dataclass(frozen=True)
+class Constant(Reference):
+    """Always the same action."""
+
+    action: int
+    is_deterministic = True
+
+    def choose(self, uniforms: Floats, n_actions: int) -> Actions:
+        return np.full(len(uniforms), self.action, dtype=np.int64)
+
+    def check(self, n_actions: int) -> None:
+        if self.action >= n_actions:
+            raise UsageError(
+                f"The reference {self} names an action that does not exist: actions go from 0 to {n_actions - 1}."
+            )
+
+    def __str__(self) -> str:
+        return f"constant:{self.action}"
+
+
+#: The names a reference can have on the command line; A stands for an action's number.
+REFERENCE_NAMES = ("uniform", "constant:A")
+
+
+def parse_reference(text: str) -> Reference:
+    """Read a reference's name.
+
+    >>> str(parse_reference("constant:7"))
+    'constant:7'
+    """
+    name, _, argument = text.strip().partition(":")
+    if name == "uniform" and not argument:
+        return Uniform()
+    if name == "constant":
+        if not argument.isdigit():
+            raise UsageError(f"The reference '{text}' needs an action's number after the colon, as constant:7.")
+        return Constant(int(argument))
+    raise unknown_name("reference", text, REFERENCE_NAMES)

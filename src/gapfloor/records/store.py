@@ -1,0 +1,203 @@
+"""The store: a folder of cells, each whole or absent, that any number of processes may share.
+
+`cells/` holds two files a cell: the episodes as Parquet and a manifest. Nothing in them tells time, host,
+path or duration, so the same measurement gives the same bytes everywhere. Reading never runs anything that
+is in a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gapfloor.errors import StoreError
+from gapfloor.records.atomic import (
+    explain_disk_errors,
+    remove_leftovers,
+    write_bytes_atomically,
+    write_text_atomically,
+)
+from gapfloor.records.manifest import Manifest, read_manifest
+from gapfloor.records.schema import CELLS, EPISODES, rows_to_table
+
+DEFAULT_STORE = "gapfloor-store"
+
+#: The parts of a cell's content that make up its design: cells of other designs are never compared.
+DESIGN_PARTS = ("slots", "burn_in", "episodes", "levels")
+
+
+@dataclass(frozen=True)
+class StoredCell:
+    """A cell that is whole: its manifest has been checked."""
+
+    path: Path
+    """The episode file."""
+    manifest: Manifest
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether the cell is a reference's, not a run's."""
+        return bool(self.manifest.labels["reference"])
+
+
+class Store:
+    """A folder of runs, cells, classes, results and replays."""
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = Path(root)
+        self.cells_folder = self.root / "cells"
+        self.damaged: list[Path] = []
+        """Cells found cut or altered by the last `cells()`; they count as missing."""
+
+    def prepare(self) -> None:
+        """Make the folder, and clean up after processes that were killed; refuse what cannot be written."""
+        if self.root.exists() and not self.root.is_dir():
+            raise StoreError(f"The store {self.root} is a file, not a folder: choose another --store.")
+        write_text_atomically(self.root / "log" / "README", "Times and hosts; nothing here is a result.\n")
+        with explain_disk_errors(self.cells_folder):
+            self.cells_folder.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(self.root)
+
+    def check_readable(self) -> None:
+        """Refuse a store that is not there or cannot be read."""
+        if not self.root.is_dir():
+            raise StoreError(f"There is no store at {self.root}: run gapfloor floor or evaluate first.")
+        try:
+            next(iter(self.root.iterdir()), None)
+        except PermissionError:
+            raise StoreError(f"The store {self.root} cannot be read: check its permissions.") from None
+
+    def cells(self) -> list[StoredCell]:
+        """Every whole cell, in the order of file names; cut or altered ones are noted in `damaged`."""
+        self.damaged = []
+        found = []
+        with explain_disk_errors(self.cells_folder):
+            paths = sorted(self.cells_folder.glob("*.json"))
+        for path in paths:
+            manifest = read_manifest(path)
+            episodes = path.with_suffix(".parquet")
+            if manifest is None or _file_sha256(episodes) != manifest.episodes_sha256:
+                self.damaged.append(path)
+            else:
+                found.append(StoredCell(episodes, manifest))
+        return found
+
+    def write_cell(
+        self,
+        *,
+        file_name: str,
+        key: str,
+        content: Mapping[str, Any],
+        labels: Mapping[str, Any],
+        columns: Mapping[str, Any],
+        record: Mapping[str, Any],
+    ) -> None:
+        """File one cell: the episodes first, then the manifest that makes it count."""
+        n = len(columns["slot"])
+        full = {**{name: [value] * n for name, value in labels.items()}, **columns}
+        table = pa.table({name: full[name] for name in EPISODES.names}, schema=EPISODES)
+        buffer = io.BytesIO()
+        pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
+        data = buffer.getvalue()
+        manifest = Manifest(key, dict(content), dict(labels), dict(record), hashlib.sha256(data).hexdigest())
+        write_bytes_atomically(self.cells_folder / f"{file_name}.parquet", data)
+        write_bytes_atomically(self.cells_folder / f"{file_name}.json", manifest.to_bytes())
+
+    def episodes(self) -> pa.Table:
+        """All episodes that can be compared with each other, as one table (contract 6)."""
+        tables = [read_episodes(cell.path) for cell in self.comparable_cells()]
+        return pa.concat_tables(tables) if tables else EPISODES.empty_table()
+
+    def cell_records(self) -> pa.Table:
+        """One row a cell: labels, entropies, action counts, device (contract 6)."""
+        rows = [
+            {**cell.manifest.labels, **cell.manifest.record, "policy": cell.manifest.content["policy"],
+             "key": cell.manifest.key}
+            for cell in self.comparable_cells()
+        ]  # fmt: skip
+        return rows_to_table(rows, CELLS)
+
+    def comparable_cells(self) -> list[StoredCell]:
+        """The cells of the one design that this store's runs have; other floors are left aside."""
+        cells = self.cells()
+        designs: dict[str, set[tuple[Any, ...]]] = {}
+        for cell in [cell for cell in cells if not cell.is_reference] or cells:
+            designs.setdefault(_place(cell), set()).add(_design(cell))
+        for place, found in designs.items():
+            if len(found) > 1:
+                listed = "; ".join(", ".join(f"{k} {v}" for k, v in design) for design in sorted(found))
+                raise StoreError(
+                    f"The store {self.root} holds {place} under {len(found)} designs ({listed}), which cannot be "
+                    "compared: keep each in a store of its own."
+                )
+        return [cell for cell in cells if _design(cell) in designs.get(_place(cell), set())]
+
+    def query(self, sql: str) -> pa.Table:
+        """Ask DuckDB: the tables are `episodes` and `cells`."""
+        import duckdb
+
+        connection = duckdb.connect()
+        connection.register("episodes", self.episodes())
+        connection.register("cells", self.cell_records())
+        return connection.execute(sql).fetch_arrow_table()
+
+
+def read_episodes(path: Path) -> pa.Table:
+    """The episodes of one cell; a file that cannot be read is named."""
+    try:
+        return pq.read_table(path, schema=EPISODES, page_checksum_verification=True, partitioning=None)
+    except (pa.ArrowException, OSError) as error:
+        raise StoreError(f"{path} cannot be read ({error}): delete it and run the same command again.") from error
+
+
+def _place(cell: StoredCell) -> str:
+    labels = cell.manifest.labels
+    return f"{labels['game']} {labels['mode']} {labels['level_set']}"
+
+
+def _design(cell: StoredCell) -> tuple[tuple[str, Any], ...]:
+    return tuple((part, cell.manifest.content[part]) for part in DESIGN_PARTS)
+
+
+def _file_sha256(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
+
+def conflicts(cells: Iterable[StoredCell], *, policy: str, labels: Mapping[str, Any]) -> str:
+    """Why a policy may not be filed under these labels, or an empty string.
+
+    Public repositories do contain copied "seeds": one content under two names would count one run twice.
+    """
+    mine = tuple(labels[name] for name in ("game", "mode", "budget", "agent", "seed"))
+    for cell in cells:
+        if cell.is_reference:
+            continue
+        theirs = tuple(cell.manifest.labels[name] for name in ("game", "mode", "budget", "agent", "seed"))
+        same_policy = cell.manifest.content["policy"] == policy
+        if same_policy and mine != theirs and mine[:2] == theirs[:2]:
+            return (
+                f"{_run_name(labels)} has exactly the content of {_run_name(cell.manifest.labels)}, which this "
+                "store already holds: copies of one checkpoint are one run."
+            )
+        if mine == theirs and not same_policy:
+            return (
+                f"This store already holds another policy as {_run_name(labels)}: give this one another "
+                "--agent, --budget or --seeds, or use another --store."
+            )
+    return ""
+
+
+def _run_name(labels: Mapping[str, Any]) -> str:
+    parts = [labels["game"], labels["agent"], labels["budget"]]
+    seed = "" if labels["seed"] is None else f" seed {labels['seed']}"
+    return " ".join(part for part in parts if part) + seed
