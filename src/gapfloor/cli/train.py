@@ -1,0 +1,93 @@
+"""`gapfloor train`: one agent, resumed by the same command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from gapfloor.errors import MissingExtraError
+from gapfloor.training.encoders import encoder_names
+from gapfloor.training.hyperparameters import REWARD_MODES, Hyperparameters
+
+_DEFAULTS = Hyperparameters()
+
+
+@click.command(name="train")
+@click.argument("game")
+@click.option("--encoder", default="impala", show_default=True, help=f"One of {', '.join(encoder_names())}.")
+@click.option(
+    "--seed", type=int, default=1, show_default=True, help="Of weights, levels, actions and batches."
+)
+@click.option("--steps", type=int, default=8_000_000, show_default=True, help="Environment steps in all.")
+@click.option(
+    "--envs", type=int, default=_DEFAULTS.environments, show_default=True, help="Parallel environments."
+)
+@click.option(
+    "--train", "levels", default="0:200", show_default=True, help="Training levels, START:STOP or all."
+)
+@click.option("--mode", default="easy", show_default=True, help="ProcGen's distribution mode.")
+@click.option("--budget", default="", help="Label of the budget in the run's name  [default: from --steps]")
+@click.option(
+    "--rewards", type=click.Choice(REWARD_MODES), default="raw", show_default=True,
+    help="As the game gives them, or normalised and clipped as in CleanRL.",
+)  # fmt: skip
+@click.option("--threads", type=int, default=None, help="Threads; changes no result  [default: all cores]")
+@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
+@click.option(
+    "--checkpoint-every", type=int, default=0, help="Keep a checkpoint in history/ every N updates."
+)
+@click.option("--no-tensorboard", is_flag=True, help="Write no TensorBoard files.")
+@click.option("--store", "--out", "store", type=click.Path(path_type=Path), default=Path("gapfloor-store"),
+              show_default=True, help="Folder of runs.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def command(
+    game: str,
+    encoder: str,
+    seed: int,
+    steps: int,
+    envs: int,
+    levels: str,
+    mode: str,
+    budget: str,
+    rewards: str,
+    threads: int | None,
+    device: str,
+    checkpoint_every: int,
+    no_tensorboard: bool,
+    store: Path,
+    as_json: bool,
+) -> None:
+    """Train an agent on GAME with PPO; the same command again resumes, or says that it is done."""
+    from gapfloor.cli._training_progress import TrainingProgress, count_cores
+    from gapfloor.levels import LevelSet
+    from gapfloor.training.spec import TrainingSpec
+
+    try:
+        import safetensors  # noqa: F401
+        import torch  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(f'Training needs {error.name}: pip install "gapfloor[train]".') from None
+    from gapfloor.training.trainer import train
+
+    spec = TrainingSpec(
+        game=game, encoder=encoder, seed=seed, steps=steps, mode=mode, levels=LevelSet.parse(levels),
+        budget=budget, hyperparameters=Hyperparameters(environments=envs, rewards=rewards),
+    )  # fmt: skip
+    with TrainingProgress(spec, is_quiet=as_json) as progress:
+        result = train(
+            spec, store=store, threads=count_cores() if threads is None else threads, device=device,
+            checkpoint_every=checkpoint_every, observe=progress.show, with_tensorboard=not no_tensorboard,
+        )  # fmt: skip
+    if as_json:
+        document = {
+            "run": result.run, "checkpoint": str(result.checkpoint), "fingerprint": result.fingerprint,
+            "steps": result.steps, "updates_done_here": result.updates_done_here,
+        }  # fmt: skip
+        click.echo(json.dumps(document))
+    elif result.updates_done_here == 0:
+        click.echo(f"{result.run} is done ({result.steps:,} steps): {result.checkpoint}")
+    else:
+        click.echo(f"{result.run}: {result.steps:,} steps, {result.checkpoint}")
+        click.echo(f"Next: gapfloor evaluate {result.checkpoint}")

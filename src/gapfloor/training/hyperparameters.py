@@ -1,0 +1,117 @@
+"""PPO's hyperparameters, as in the paper's Table "PPO hyperparameters" and, where it is silent, in CleanRL.
+
+The last two are not PPO's: they say in which pieces the arithmetic is done. They change results in the last
+bits only, but a run is reproducible bit for bit, so they are recorded with the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from gapfloor.errors import UsageError, unknown_name
+
+#: How rewards reach the learner: as they are, or normalised by the discounted return's deviation and clipped.
+REWARD_MODES = ("raw", "cleanrl")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hyperparameters:
+    """Everything that, with game, levels, encoder and seed, decides the weights of a run.
+
+    >>> Hyperparameters().n_updates(8_000_000), Hyperparameters(environments=256).n_updates(25_000_000)
+    (1953, 381)
+    """
+
+    environments: int = 16
+    """Parallel environments: 16 at 8M steps, 256 at 25M."""
+    rollout_length: int = 256
+    """Steps of each environment between two updates."""
+    learning_rate: float = 5e-4
+    """Adam's, constant."""
+    adam_epsilon: float = 1e-5
+    """Not in the table; CleanRL's."""
+    discount: float = 0.999
+    """Gamma."""
+    gae_lambda: float = 0.95
+    """Lambda of generalised advantage estimation."""
+    minibatches: int = 8
+    """Gradient steps an epoch."""
+    epochs: int = 3
+    """Passes over each rollout."""
+    clip: float = 0.2
+    """Of the probability ratio, and of the value's change."""
+    entropy_coefficient: float = 0.01
+    """Weight of the entropy bonus."""
+    value_coefficient: float = 0.5
+    """Weight of the value loss."""
+    max_gradient_norm: float = 0.5
+    """Longer gradients are scaled down to this."""
+    rewards: str = "raw"
+    """`raw`, or `cleanrl`: normalised and clipped to 10 either way."""
+    micro_batch: int = 64
+    """Samples whose gradient is computed at once; a minibatch's are summed in order."""
+    inference_batch: int = 0
+    """Observations inferred at once in a rollout; 0 chooses from the number of environments."""
+
+    def __post_init__(self) -> None:
+        for name in ("environments", "rollout_length", "minibatches", "epochs", "micro_batch"):
+            _check(
+                isinstance(getattr(self, name), int) and getattr(self, name) >= 1, name, self, "at least 1"
+            )
+        for name in ("learning_rate", "adam_epsilon", "clip", "max_gradient_norm"):
+            value = getattr(self, name)
+            _check(math.isfinite(value) and value > 0, name, self, "greater than 0")
+        for name in ("entropy_coefficient", "value_coefficient"):
+            value = getattr(self, name)
+            _check(math.isfinite(value) and value >= 0, name, self, "0 or more")
+        for name in ("discount", "gae_lambda"):
+            _check(0 <= getattr(self, name) <= 1, name, self, "between 0 and 1")
+        if self.rewards not in REWARD_MODES:
+            raise unknown_name("reward mode", self.rewards, REWARD_MODES)
+        if self.batch % self.minibatches:
+            raise UsageError(
+                f"{self.environments} environments x {self.rollout_length} steps make {self.batch} samples, "
+                f"which do not divide into {self.minibatches} minibatches: choose another number of environments."
+            )
+        if self.inference_batch == 0:
+            object.__setattr__(self, "inference_batch", _choose_inference_batch(self.environments))
+        if self.environments % self.inference_batch:
+            raise UsageError(
+                f"inference_batch is {self.inference_batch}: it must divide the {self.environments} environments."
+            )
+
+    @property
+    def batch(self) -> int:
+        """Environment steps between two updates."""
+        return self.environments * self.rollout_length
+
+    def n_updates(self, steps: int) -> int:
+        """Updates in a budget of that many environment steps."""
+        return steps // self.batch
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as plain values, for a header."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Hyperparameters:
+        """The hyperparameters of a header."""
+        known = {field.name for field in fields(cls)}
+        for name in values:
+            if name not in known:
+                raise unknown_name("hyperparameter", name, known)
+        return cls(**values)
+
+
+def _check(holds: bool, name: str, hyperparameters: Hyperparameters, rule: str) -> None:
+    if not holds:
+        raise UsageError(f"`{name}` is {getattr(hyperparameters, name)}: it must be {rule}.")
+
+
+def _choose_inference_batch(environments: int) -> int:
+    # Two threads should have something to do, and 32 images still fit the cache.
+    largest = min(32, max(1, environments // 2))
+    return max(size for size in range(1, largest + 1) if environments % size == 0)

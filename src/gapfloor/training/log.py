@@ -1,0 +1,123 @@
+"""The training log: one row an update, as Parquet beside the checkpoint, the same bytes for the same run.
+
+`in_loop_return` is the running mean of training episodes while the weights change: it describes no single
+checkpoint and is never offered as a result. Times go to the store's `log/` folder, not here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, astuple, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gapfloor.records.atomic import write_atomically
+from gapfloor.training.spec import TrainingSpec
+
+
+@dataclass(frozen=True)
+class LogRow:
+    """One update."""
+
+    iteration: int
+    """Updates done, from 1."""
+    steps: int
+    """Environment steps played, over all environments."""
+    in_loop_return: float
+    """Mean return of the last 100 training episodes (not a result); nan before the first ends."""
+    in_loop_length: float
+    """Their mean length in steps."""
+    n_episodes: int
+    """Training episodes that ended in this rollout."""
+    entropy_nats: float
+    """Policy entropy over raw actions on the rollout's states."""
+    policy_loss: float
+    value_loss: float
+    entropy: float
+    """As the loss saw it, over the update's minibatches."""
+    old_approx_kl: float
+    approx_kl: float
+    clip_fraction: float
+    explained_variance: float
+    gradient_norm: float
+    """Before clipping."""
+    learning_rate: float
+
+    def values(self) -> list[float]:
+        """The fields as numbers, in order."""
+        return [float(value) for value in astuple(self)]
+
+    @classmethod
+    def from_values(cls, values: Sequence[float]) -> LogRow:
+        """The row of `values()`."""
+        named = dict(zip(FIELDS, values, strict=True))
+        whole = {field.name: int(named[field.name]) for field in fields(cls) if field.type == "int"}
+        return cls(**{**named, **whole})  # type: ignore[arg-type]  # the whole ones are ints
+
+
+FIELDS = tuple(field.name for field in fields(LogRow))
+
+
+def write_log(path: Path, rows: Sequence[LogRow], spec: TrainingSpec) -> None:
+    """Write the whole log, with the run's identity in every row so that logs of many runs can be queried."""
+    identity = {
+        "run": spec.run, "game": spec.game, "mode": spec.mode, "budget": spec.budget,
+        "agent": spec.encoder, "seed": spec.seed,
+    }  # fmt: skip
+    types = {**{name: pa.int64() if name == "seed" else pa.string() for name in identity}}
+    types |= {field.name: pa.int64() if field.type == "int" else pa.float64() for field in fields(LogRow)}
+    table = pa.Table.from_pylist(
+        [identity | asdict(row) for row in rows], schema=pa.schema(list(types.items()))
+    )
+    write_atomically(path, lambda partial: pq.write_table(table, partial, compression="zstd"))
+
+
+class Journal:
+    """What a human watches, kept apart from results: TensorBoard scalars and steps per second with the time."""
+
+    def __init__(self, store: Path, run: str, *, from_steps: int, with_tensorboard: bool) -> None:
+        self._lines = store / "log" / f"train-{run}.jsonl"
+        self._lines.parent.mkdir(parents=True, exist_ok=True)
+        self._board: Any = None
+        if with_tensorboard:
+            with contextlib.suppress(ImportError):
+                from torch.utils.tensorboard import SummaryWriter
+
+                # Scalars from beyond the point of resumption are those of a process that was killed.
+                self._board = SummaryWriter(
+                    str(store / "log" / "tensorboard" / run), purge_step=from_steps + 1
+                )
+
+    def write(
+        self, row: LogRow, *, episodes: Sequence[tuple[int, float, int]], steps_per_second: float
+    ) -> None:
+        """One update: CleanRL's keys to TensorBoard, a line with the time to the journal."""
+        line = {"time": time.time(), "iteration": row.iteration, "steps": row.steps}
+        with open(self._lines, "a") as handle:
+            handle.write(json.dumps(line | {"steps_per_second": round(steps_per_second, 1)}) + "\n")
+        if self._board is None:
+            return
+        for at, episode_return, length in episodes:
+            self._board.add_scalar("charts/episodic_return", episode_return, at)
+            self._board.add_scalar("charts/episodic_length", length, at)
+        scalars = {
+            "charts/learning_rate": row.learning_rate, "charts/SPS": steps_per_second,
+            "charts/policy_entropy": row.entropy_nats, "losses/value_loss": row.value_loss,
+            "losses/policy_loss": row.policy_loss, "losses/entropy": row.entropy,
+            "losses/old_approx_kl": row.old_approx_kl, "losses/approx_kl": row.approx_kl,
+            "losses/clipfrac": row.clip_fraction, "losses/explained_variance": row.explained_variance,
+        }  # fmt: skip
+        for key, value in scalars.items():
+            self._board.add_scalar(key, value, row.steps)
+        self._board.flush()
+
+    def close(self) -> None:
+        """Close TensorBoard's file."""
+        if self._board is not None:
+            self._board.close()

@@ -1,0 +1,103 @@
+"""What a run is: game, mode, levels, encoder, seed, budget and hyperparameters, with its name and its header.
+
+Two commands with the same specification mean the same run; one that differs is refused, not mixed in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from gapfloor.errors import UsageError, unknown_name
+from gapfloor.levels import LevelSet
+from gapfloor.training.encoders import encoder_names
+from gapfloor.training.hyperparameters import Hyperparameters
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingSpec:
+    """A run to be trained.
+
+    >>> spec = TrainingSpec(game="starpilot", encoder="impala", seed=1, steps=8_000_000)
+    >>> spec.run, spec.n_updates
+    ('starpilot-easy-impala-8M-s1', 1953)
+    """
+
+    game: str
+    encoder: str
+    seed: int
+    steps: int
+    mode: str = "easy"
+    levels: LevelSet = field(default_factory=lambda: LevelSet(0, 200))
+    budget: str = ""
+    """Label of the budget in tables and in the run's name; made from `steps` when empty."""
+    hyperparameters: Hyperparameters = field(default_factory=Hyperparameters)
+
+    def __post_init__(self) -> None:
+        from gapfloor.engines.procgen import check_levels, make_spec
+
+        check_levels(make_spec(self.game, mode=self.mode), self.levels)
+        if self.encoder not in encoder_names():
+            raise unknown_name("encoder", self.encoder, encoder_names())
+        if self.seed < 0:
+            raise UsageError(f"The seed is {self.seed}: it must be 0 or more.")
+        if not self.budget:
+            object.__setattr__(self, "budget", budget_label(self.steps))
+        if not self.budget.isalnum():
+            raise UsageError(f"The budget label is '{self.budget}': use letters and digits, as 8M.")
+        if self.n_updates < 1:
+            raise UsageError(
+                f"{self.steps} steps are fewer than one rollout of {self.hyperparameters.batch}: ask for more steps."
+            )
+
+    @property
+    def run(self) -> str:
+        """The run's name and its folder below `runs/`."""
+        return f"{self.game}-{self.mode}-{self.encoder}-{self.budget}-s{self.seed}"
+
+    @property
+    def n_updates(self) -> int:
+        """Rollouts and updates in the whole run."""
+        return self.hyperparameters.n_updates(self.steps)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a checkpoint's header and the resume state record."""
+        return {
+            "game": self.game,
+            "mode": self.mode,
+            "levels": str(self.levels),
+            "encoder": self.encoder,
+            "seed": self.seed,
+            "budget": self.budget,
+            "budget_steps": self.steps,
+            "n_updates": self.n_updates,
+            "hyperparameters": self.hyperparameters.to_dict(),
+        }
+
+
+def budget_label(steps: int) -> str:
+    """A number of steps as tables write it.
+
+    >>> budget_label(8_000_000), budget_label(100_000), budget_label(4096)
+    ('8M', '100k', '4096')
+    """
+    if steps >= 10**6 and steps % 10**6 == 0:
+        return f"{steps // 10**6}M"
+    if steps >= 10**3 and steps % 10**3 == 0:
+        return f"{steps // 10**3}k"
+    return str(steps)
+
+
+def describe_difference(recorded: dict[str, Any], asked: dict[str, Any]) -> str:
+    """The first fields in which two recorded specifications differ, as text; empty when they agree."""
+    flat_recorded, flat_asked = _flatten(recorded), _flatten(asked)
+    names = [n for n in {**flat_asked, **flat_recorded} if flat_recorded.get(n) != flat_asked.get(n)]
+    parts = [
+        f"{name} is {flat_recorded.get(name)} there and {flat_asked.get(name)} here" for name in names[:3]
+    ]
+    return ", ".join(parts)
+
+
+def _flatten(values: dict[str, Any]) -> dict[str, Any]:
+    nested = values.get("hyperparameters", {})
+    return {**{k: v for k, v in values.items() if k != "hyperparameters"}, **nested}

@@ -1,0 +1,153 @@
+"""The resume state: everything a run needs to go on as if it had never been stopped, in one file.
+
+Weights, optimiser, random streams, the engine state of every slot, the frames on show, the episodes under way
+and the log so far. One safetensors file, replaced atomically after each update: there is no moment at which a
+kill could leave parts of two different updates, and loading it runs no code.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+
+from gapfloor.engines.protocol import Engine
+from gapfloor.errors import StoreError
+from gapfloor.records.atomic import write_bytes_atomically
+from gapfloor.training.agent import Agent
+from gapfloor.training.log import FIELDS, LogRow
+from gapfloor.training.ppo import Position
+from gapfloor.training.rewards import RewardScale
+from gapfloor.training.streams import load_stream, save_stream
+
+FORMAT = "gapfloor-resume/1"
+_HEADER = "gapfloor"
+
+#: Training episodes over which `in_loop_return` is the mean.
+RECENT_EPISODES = 100
+
+
+@dataclass
+class Progress:
+    """The moving parts of a run between two updates."""
+
+    iteration: int
+    agent: Agent
+    optimiser: torch.optim.Adam
+    engine: Engine
+    position: Position
+    streams: dict[str, np.random.Generator]
+    recent: deque[tuple[float, int]]
+    log: list[LogRow]
+    earlier_versions: list[dict[str, str]]
+
+
+def save_progress(
+    path: Path, progress: Progress, *, spec: Mapping[str, Any], versions: Mapping[str, str]
+) -> None:
+    """Write the state to `path`, whole or not at all."""
+    position = progress.position
+    tensors: dict[str, torch.Tensor] = {
+        f"agent.{name}": tensor.detach().cpu().contiguous()
+        for name, tensor in progress.agent.state_dict().items()
+    }
+    adam_steps = 0
+    for name, parameter in progress.agent.named_parameters():
+        moments = progress.optimiser.state[parameter]
+        adam_steps = int(moments["step"])
+        tensors[f"adam.mean.{name}"] = moments["exp_avg"].cpu().contiguous()
+        tensors[f"adam.square.{name}"] = moments["exp_avg_sq"].cpu().contiguous()
+    for slot in range(progress.engine.n_slots):
+        tensors[f"engine.{slot:04d}"] = torch.frombuffer(
+            bytearray(progress.engine.save(slot)), dtype=torch.uint8
+        )
+    tensors["position.observations"] = torch.from_numpy(position.observations)
+    tensors["position.firsts"] = torch.from_numpy(position.firsts)
+    tensors["position.episode_returns"] = torch.from_numpy(position.episode_returns)
+    tensors["position.episode_lengths"] = torch.from_numpy(position.episode_lengths)
+    tensors["recent"] = torch.tensor(list(progress.recent), dtype=torch.float64).reshape(-1, 2)
+    tensors["log"] = torch.tensor([row.values() for row in progress.log], dtype=torch.float64)
+    header: dict[str, Any] = {
+        "format": FORMAT,
+        "spec": spec,
+        "versions": versions,
+        "earlier_versions": progress.earlier_versions,
+        "iteration": progress.iteration,
+        "adam_steps": adam_steps,
+        "streams": {purpose: save_stream(stream) for purpose, stream in progress.streams.items()},
+        "log_fields": FIELDS,
+    }
+    if position.reward_scale is not None:
+        scale = position.reward_scale
+        tensors["rewards.discounted"] = torch.from_numpy(scale.discounted)
+        # As hexadecimal text: every bit of the running moments matters.
+        header["rewards"] = [float(x).hex() for x in (scale.mean, scale.variance, scale.count)]
+    write_bytes_atomically(path, save(tensors, metadata={_HEADER: json.dumps(header, sort_keys=True)}))
+
+
+def read_state_header(path: Path) -> dict[str, Any]:
+    """What a resume state says about its run."""
+    return _read(path)[0]
+
+
+def load_progress(path: Path, *, agent: Agent, optimiser: torch.optim.Adam, engine: Engine) -> Progress:
+    """Put a saved state into a new agent, optimiser and engine of the same specification."""
+    header, tensors = _read(path)
+    agent.load_state_dict({n.removeprefix("agent."): t for n, t in tensors.items() if n.startswith("agent.")})
+    for name, parameter in agent.named_parameters():
+        optimiser.state[parameter] = {
+            "step": torch.tensor(float(header["adam_steps"])),
+            "exp_avg": torch.empty_like(parameter).copy_(tensors[f"adam.mean.{name}"]).detach(),
+            "exp_avg_sq": torch.empty_like(parameter).copy_(tensors[f"adam.square.{name}"]).detach(),
+        }
+    for slot in range(engine.n_slots):
+        engine.load(slot, tensors[f"engine.{slot:04d}"].numpy().tobytes())
+    scale = None
+    if "rewards" in header:
+        moments = [float.fromhex(text) for text in header["rewards"]]
+        scale = RewardScale(tensors["rewards.discounted"].numpy().copy(), *moments)
+    position = Position(
+        tensors["position.observations"].numpy().copy(),
+        tensors["position.firsts"].numpy().astype(bool),
+        tensors["position.episode_returns"].numpy().copy(),
+        tensors["position.episode_lengths"].numpy().copy(),
+        scale,
+    )
+    recent = deque(((float(r), int(n)) for r, n in tensors["recent"].tolist()), maxlen=RECENT_EPISODES)
+    return Progress(
+        iteration=header["iteration"],
+        agent=agent,
+        optimiser=optimiser,
+        engine=engine,
+        position=position,
+        streams={purpose: load_stream(saved) for purpose, saved in header["streams"].items()},
+        recent=recent,
+        log=[LogRow.from_values(row) for row in tensors["log"].tolist()],
+        earlier_versions=header["earlier_versions"],
+    )
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = json.loads((file.metadata() or {}).get(_HEADER, "null"))
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, json.JSONDecodeError, OSError) as error:
+        raise StoreError(
+            f"The resume state {path} cannot be read ({error}): delete it to start anew."
+        ) from error
+    if (
+        not isinstance(header, dict)
+        or header.get("format") != FORMAT
+        or header.get("log_fields") != list(FIELDS)
+    ):
+        raise StoreError(f"The resume state {path} was written by another version: delete it to start anew.")
+    return header, tensors

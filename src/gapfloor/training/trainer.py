@@ -1,0 +1,278 @@
+"""`train`: a run from its specification to its checkpoint, resumed exactly when it was stopped.
+
+After every update the resume state is replaced first and the log and checkpoint, which follow from it, after:
+a process killed at any moment goes on from the last whole update and ends with the same bytes as one that was
+never stopped, on any number of threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from gapfloor import __version__
+from gapfloor.engines.procgen import ProcgenEngine, wheel_version
+from gapfloor.errors import StoreError, UsageError
+from gapfloor.records.atomic import explain_disk_errors, remove_leftovers
+from gapfloor.training.agent import make_agent
+from gapfloor.training.checkpoint import read_header, write_checkpoint
+from gapfloor.training.log import Journal, LogRow, write_log
+from gapfloor.training.ppo import Position, Rollout, collect_rollout, update
+from gapfloor.training.spec import TrainingSpec, describe_difference
+from gapfloor.training.state import RECENT_EPISODES, Progress, load_progress, read_state_header, save_progress
+from gapfloor.training.streams import draw_seed, make_stream
+from gapfloor.training.workers import Workers, start_workers
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """A run as it lies in the store."""
+
+    run: str
+    checkpoint: Path
+    fingerprint: str
+    steps: int
+    updates_done_here: int
+    """Updates that this call made: 0 when the run was done already."""
+
+
+@dataclass(frozen=True)
+class Tick:
+    """What an observer hears after each update."""
+
+    row: LogRow
+    n_updates: int
+    steps_per_second: float
+    seconds_left: float
+
+
+def train(
+    spec: TrainingSpec,
+    *,
+    store: Path,
+    threads: int = 1,
+    device: str = "cpu",
+    checkpoint_every: int = 0,
+    observe: Callable[[Tick], None] | None = None,
+    with_tensorboard: bool = True,
+) -> TrainingResult:
+    """Train the run of `spec` in `store`, or finish it, or say that it is done.
+
+    `threads` and `checkpoint_every` (updates between checkpoints kept in `history/`, 0 for none) change no
+    result. `observe` is called after every update.
+    """
+    if threads < 1:
+        raise UsageError(f"The number of threads is {threads}: it must be 1 or more.")
+    if checkpoint_every < 0:
+        raise UsageError(f"--checkpoint-every is {checkpoint_every}: it must be 0 (never) or more.")
+    _check_device(device)
+    folder = Path(store) / "runs" / spec.run
+    paths = _Paths(
+        folder / "checkpoint.safetensors", folder / "log.parquet", folder / "resume" / "state.safetensors"
+    )
+    done = _find_finished(spec, paths)
+    if done is not None:
+        return done
+    with explain_disk_errors(folder):
+        paths.state.parent.mkdir(parents=True, exist_ok=True)
+    with _only_process(folder), start_workers(threads) as workers:
+        remove_leftovers(folder)
+        return _run(spec, Path(store), paths, workers, device, checkpoint_every, observe, with_tensorboard)
+
+
+@dataclass(frozen=True)
+class _Paths:
+    checkpoint: Path
+    log: Path
+    state: Path
+
+
+def _run(
+    spec: TrainingSpec,
+    store: Path,
+    paths: _Paths,
+    workers: Workers,
+    device: str,
+    checkpoint_every: int,
+    observe: Callable[[Tick], None] | None,
+    with_tensorboard: bool,
+) -> TrainingResult:
+    hyper, versions = spec.hyperparameters, _versions(device)
+    progress = _begin(spec, paths, versions, device)
+    journal = Journal(
+        store, spec.run, from_steps=progress.iteration * hyper.batch, with_tensorboard=with_tensorboard
+    )
+    rollout = Rollout.allocate(hyper, progress.engine.observation_shape)
+    fingerprint = _publish(spec, progress, paths, versions, checkpoint_every) if progress.iteration else ""
+    first, started = progress.iteration, time.perf_counter()
+    try:
+        while progress.iteration < spec.n_updates:
+            row = _iterate(progress, rollout, spec, workers)
+            save_progress(paths.state, progress, spec=spec.to_dict(), versions=versions)
+            fingerprint = _publish(spec, progress, paths, versions, checkpoint_every)
+            here = progress.iteration - first
+            speed = here * hyper.batch / (time.perf_counter() - started)
+            before = row.steps - hyper.batch
+            episodes = [(before + e.at, e.episode_return, e.length) for e in rollout.episodes]
+            journal.write(row, episodes=episodes, steps_per_second=speed)
+            if observe is not None:
+                left = (spec.n_updates - progress.iteration) * hyper.batch / speed
+                observe(Tick(row, spec.n_updates, speed, left))
+    finally:
+        journal.close()
+        progress.engine.close()
+    return TrainingResult(
+        spec.run, paths.checkpoint, fingerprint, progress.iteration * hyper.batch, progress.iteration - first
+    )
+
+
+def _iterate(progress: Progress, rollout: Rollout, spec: TrainingSpec, workers: Workers) -> LogRow:
+    """One rollout and one update."""
+    hyper = spec.hyperparameters
+    collect_rollout(
+        progress.agent, progress.engine, progress.position, rollout,
+        hyper=hyper, actions=progress.streams["actions"], workers=workers,
+    )  # fmt: skip
+    terms = update(
+        progress.agent, progress.optimiser, rollout, progress.position,
+        hyper=hyper, minibatches=progress.streams["minibatches"], workers=workers,
+    )  # fmt: skip
+    progress.recent.extend((episode.episode_return, episode.length) for episode in rollout.episodes)
+    progress.iteration += 1
+    recent = np.array(progress.recent) if progress.recent else np.full((1, 2), np.nan)
+    row = LogRow(
+        iteration=progress.iteration,
+        steps=progress.iteration * hyper.batch,
+        in_loop_return=float(recent[:, 0].mean()),
+        in_loop_length=float(recent[:, 1].mean()),
+        n_episodes=len(rollout.episodes),
+        entropy_nats=rollout.entropy_nats,
+        learning_rate=hyper.learning_rate,
+        **terms,
+    )
+    progress.log.append(row)
+    return row
+
+
+def _begin(spec: TrainingSpec, paths: _Paths, versions: dict[str, str], device: str) -> Progress:
+    """A new run's progress, or that of its resume state."""
+    hyper = spec.hyperparameters
+    has_state = paths.state.exists()
+    header: dict[str, Any] = {}
+    if has_state:
+        header = read_state_header(paths.state)
+        _refuse_difference(header["spec"], spec, paths.state)
+        if header["versions"]["procgen"] != versions["procgen"]:
+            raise StoreError(
+                f"{spec.run} was begun with procgen-mirror {header['versions']['procgen']} and "
+                f"{versions['procgen']} is installed: its engine states need the former."
+            )
+    elif paths.checkpoint.exists():
+        raise StoreError(
+            f"{paths.checkpoint.parent} holds an unfinished checkpoint and no resume state: delete the folder to "
+            "train the run anew, or choose another --store."
+        )
+    engine = ProcgenEngine(
+        spec.game,
+        slots=hyper.environments,
+        levels=spec.levels,
+        mode=spec.mode,
+        draw=draw_seed(spec.seed, "levels"),
+    )
+    agent = make_agent(
+        spec.encoder, observation_shape=engine.observation_shape, n_actions=engine.n_actions,
+        seed=draw_seed(spec.seed, "initialisation"),
+    ).to(device)  # fmt: skip
+    optimiser = torch.optim.Adam(agent.parameters(), lr=hyper.learning_rate, eps=hyper.adam_epsilon)
+    if has_state:
+        progress = load_progress(paths.state, agent=agent, optimiser=optimiser, engine=engine)
+        if header["versions"] != versions:
+            progress.earlier_versions.append(header["versions"])
+        return progress
+    position = Position.start(engine, rewards=hyper.rewards)
+    streams = {purpose: make_stream(spec.seed, purpose) for purpose in ("actions", "minibatches")}
+    return Progress(0, agent, optimiser, engine, position, streams, deque(maxlen=RECENT_EPISODES), [], [])
+
+
+def _publish(
+    spec: TrainingSpec, progress: Progress, paths: _Paths, versions: dict[str, str], checkpoint_every: int
+) -> str:
+    """Write log and checkpoint of the current update; the hash of the checkpoint's contents."""
+    header = {
+        **spec.to_dict(),
+        "iteration": progress.iteration,
+        "steps": progress.iteration * spec.hyperparameters.batch,
+        "observation_shape": list(progress.engine.observation_shape),
+        "n_actions": progress.engine.n_actions,
+        "n_parameters": sum(p.numel() for p in progress.agent.encoder.parameters()),
+        "versions": versions,
+        "earlier_versions": progress.earlier_versions,
+    }
+    if checkpoint_every and progress.iteration % checkpoint_every == 0:
+        kept = paths.checkpoint.parent / "history" / f"{header['steps']:010d}.weights"
+        write_checkpoint(kept, progress.agent, header)
+    write_log(paths.log, progress.log, spec)
+    return write_checkpoint(paths.checkpoint, progress.agent, header)
+
+
+def _find_finished(spec: TrainingSpec, paths: _Paths) -> TrainingResult | None:
+    """The run as it lies there if it is done; refuses a folder that holds another run."""
+    if not paths.checkpoint.exists():
+        return None
+    header = read_header(paths.checkpoint)
+    _refuse_difference(header, spec, paths.checkpoint)
+    if header["iteration"] < spec.n_updates:
+        return None
+    return TrainingResult(spec.run, paths.checkpoint, header["content_hash"], header["steps"], 0)
+
+
+def _refuse_difference(recorded: dict[str, Any], spec: TrainingSpec, path: Path) -> None:
+    asked = spec.to_dict()
+    difference = describe_difference({name: recorded.get(name) for name in asked}, asked)
+    if difference:
+        raise StoreError(
+            f"{path} belongs to another run of this name: {difference}. Give another --budget label or --store."
+        )
+
+
+def _check_device(device: str) -> None:
+    if device not in ("cpu", "cuda"):
+        raise UsageError(f"The device is '{device}': choose cpu or cuda.")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise UsageError("torch sees no CUDA device: use --device cpu.")
+
+
+def _versions(device: str) -> dict[str, str]:
+    """What, beside the specification, can move a result's last bits."""
+    return {
+        "gapfloor": __version__,
+        "numpy": np.__version__,
+        "torch": torch.__version__,
+        "procgen": wheel_version(),
+        "device": device,
+        "instruction_set": torch.backends.cpu.get_cpu_capability(),
+    }
+
+
+@contextlib.contextmanager
+def _only_process(folder: Path) -> Iterator[None]:
+    """Hold the run's lock; the system lets go of it when the process ends, however it ends."""
+    handle = os.open(folder / "resume" / "lock", os.O_CREAT | os.O_RDWR)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StoreError(f"{folder.name} is being trained by another process: wait for it.") from None
+        yield
+    finally:
+        os.close(handle)
