@@ -56,7 +56,9 @@ class Partition:
         for number, members in enumerate(classes):
             for action in members:
                 if action in label_of:
-                    raise UsageError(f"Action {action} is in two classes: every action belongs to exactly one.")
+                    raise UsageError(
+                        f"Action {action} is in two classes: every action belongs to exactly one."
+                    )
                 label_of[action] = number
         if sorted(label_of) != list(range(len(label_of))):
             raise UsageError(f"The classes name the actions {sorted(label_of)}: some action is missing.")
@@ -85,9 +87,7 @@ class Partition:
         return matrix
 
 
-def merged_argmax(
-    probabilities: npt.NDArray[np.float64], partition: Partition
-) -> npt.NDArray[np.int64]:
+def merged_argmax(probabilities: npt.NDArray[np.float64], partition: Partition) -> npt.NDArray[np.int64]:
     """The most probable action of the most probable class, row by row.
 
     Ties go to the class with the lowest action and, within a class, to the lowest action.
@@ -95,7 +95,8 @@ def merged_argmax(
     sums = sum_within(probabilities, partition)
     labels = np.asarray(partition.labels)
     inside = labels[None, :] == np.argmax(sums, axis=1)[:, None]
-    return np.argmax(np.where(inside, probabilities, -1.0), axis=1)
+    chosen: npt.NDArray[np.int64] = np.argmax(np.where(inside, probabilities, -1.0), axis=1)
+    return chosen
 
 
 def sum_within(probabilities: npt.NDArray[np.float64], partition: Partition) -> npt.NDArray[np.float64]:

@@ -180,8 +180,8 @@ class ProcgenEngine:
 
     n_actions = N_ACTIONS
     noop = NOOP
-    action_names = ACTION_NAMES
-    observation_shape = OBSERVATION_SHAPE
+    action_names: tuple[str, ...] = ACTION_NAMES
+    observation_shape: tuple[int, ...] = OBSERVATION_SHAPE
 
     def __init__(
         self,

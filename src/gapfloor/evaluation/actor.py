@@ -53,9 +53,9 @@ class ReferenceActor:
     """Plays a reference: no observation is looked at."""
 
     may_shrink = True
-    probabilities = None
-    entropies = None
-    disagreements = None
+    probabilities: Floats | None = None
+    entropies: Floats | None = None
+    disagreements: npt.NDArray[np.bool_] | None = None
 
     def __init__(self, reference: Reference, *, n_actions: int) -> None:
         self._reference = reference
@@ -79,9 +79,7 @@ class PolicyActor:
 
     may_shrink = False
 
-    def __init__(
-        self, policy: Policy | StatefulPolicy, *, name: str, n_actions: int, noop: int
-    ) -> None:
+    def __init__(self, policy: Policy | StatefulPolicy, *, name: str, n_actions: int, noop: int) -> None:
         self._policy, self._name = policy, name
         self._n_actions, self._noop = n_actions, noop
         self.probabilities: Floats | None = None
@@ -89,9 +87,7 @@ class PolicyActor:
         self.disagreements: npt.NDArray[np.bool_] | None = None
 
     def resize(self, n_slots: int) -> None:
-        self._reader = LogitsReader(
-            self._policy, name=self._name, n_slots=n_slots, n_actions=self._n_actions
-        )
+        self._reader = LogitsReader(self._policy, name=self._name, n_slots=n_slots, n_actions=self._n_actions)
 
     def act(
         self,

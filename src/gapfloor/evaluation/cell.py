@@ -87,7 +87,7 @@ class CellSpec:
             "engine_version": self.engine.version,
             "game": self.engine.game,
             "mode": self.engine.mode,
-            "options": {name: value for name, value in self.engine.options},
+            "options": dict(self.engine.options),
             "level_set": self.level_set,
             "levels": str(self.levels),
             "draw": self.draw,

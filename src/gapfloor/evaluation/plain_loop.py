@@ -40,7 +40,9 @@ def play_plainly(play: CellPlay, *, engine: Engine, actor: Actor, batch: int | N
     first = np.ones(batch, dtype=bool)
     while (index < quota).any():
         observations, _, _ = engine.observe()
-        padded = np.concatenate([observations, np.zeros((batch - n, *observations.shape[1:]), observations.dtype)])
+        padded = np.concatenate(
+            [observations, np.zeros((batch - n, *observations.shape[1:]), observations.dtype)]
+        )
         uniforms = np.array([stream.random() for stream in streams] + [0.0] * (batch - n))
         actions = actor.act(padded, first, uniforms, rules)[:n]
         levels = engine.level_seeds.copy()
@@ -64,7 +66,9 @@ def play_plainly(play: CellPlay, *, engine: Engine, actor: Actor, batch: int | N
                     length=len(rewards_of[slot]),
                     action_counts=np.bincount(actions_of[slot], minlength=engine.n_actions).astype(np.int64),
                     entropies=np.array(entropies_of[slot]) if actor.entropies is not None else None,
-                    disagreements=int(sum(disagreements_of[slot])) if actor.disagreements is not None else None,
+                    disagreements=int(sum(disagreements_of[slot]))
+                    if actor.disagreements is not None
+                    else None,
                 )
             index[slot] += 1
             for collected in (rewards_of, entropies_of, disagreements_of, actions_of):

@@ -171,7 +171,9 @@ class Player:
         self._first = firsts.copy()
         if (place == CHUNK - 1).any():
             self._renew(np.flatnonzero(place == CHUNK - 1))
-        return np.array([row for row in np.flatnonzero(firsts) if self._jobs[row] is not None], dtype=np.int64)
+        return np.array(
+            [row for row in np.flatnonzero(firsts) if self._jobs[row] is not None], dtype=np.int64
+        )
 
     def _watch(self, place: npt.NDArray[np.int64]) -> None:
         if self._actor.entropies is None:
@@ -186,9 +188,11 @@ class Player:
     def _show(self, play: CellPlay) -> None:
         observer = play.observer
         probabilities = self._actor.probabilities
-        assert observer is not None and probabilities is not None
+        assert observer is not None
+        assert probabilities is not None
         mine = np.array(
-            [row for row, job in enumerate(self._jobs) if job is not None and job.play is play], dtype=np.int64
+            [row for row, job in enumerate(self._jobs) if job is not None and job.play is play],
+            dtype=np.int64,
         )
         wanted = observer.wants(self._slots[mine], self._indices[mine], self._lengths[mine])
         for row in mine[wanted]:

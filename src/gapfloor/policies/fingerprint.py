@@ -8,6 +8,7 @@ its logits on fixed observations. So a factory whose weights file has changed is
 from __future__ import annotations
 
 import hashlib
+import sys
 from typing import Any
 
 import numpy as np
@@ -42,3 +43,16 @@ def describe_backend(policy: Any) -> tuple[str, str]:
     backend = str(getattr(policy, "backend", "callable"))
     device = str(getattr(policy, "device", "cpu"))
     return backend, device
+
+
+def instruction_set() -> str:
+    """The vector instructions that numeric libraries choose here: other ones round differently."""
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        return str(torch.backends.cpu.get_cpu_capability())
+    from numpy.core._multiarray_umath import __cpu_features__ as features  # type: ignore[attr-defined]
+
+    for name in ("AVX512_SKX", "AVX2", "NEON"):
+        if features.get(name):
+            return name
+    return "baseline"

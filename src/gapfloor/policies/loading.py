@@ -57,7 +57,9 @@ def checkpoint_path(name: str) -> Path:
     if path.is_dir():
         path = path / "checkpoint.safetensors"
     if not path.is_file():
-        raise PolicyError(f"There is no checkpoint at {path}: give the path of a .safetensors file that exists.")
+        raise PolicyError(
+            f"There is no checkpoint at {path}: give the path of a .safetensors file that exists."
+        )
     return path
 
 

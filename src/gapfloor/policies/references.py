@@ -82,6 +82,8 @@ def parse_reference(text: str) -> Reference:
         return Uniform()
     if name == "constant":
         if not argument.isdigit():
-            raise UsageError(f"The reference '{text}' needs an action's number after the colon, as constant:7.")
+            raise UsageError(
+                f"The reference '{text}' needs an action's number after the colon, as constant:7."
+            )
         return Constant(int(argument))
     raise unknown_name("reference", text, REFERENCE_NAMES)

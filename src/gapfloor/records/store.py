@@ -146,7 +146,7 @@ class Store:
         connection = duckdb.connect()
         connection.register("episodes", self.episodes())
         connection.register("cells", self.cell_records())
-        return connection.execute(sql).fetch_arrow_table()
+        return connection.execute(sql).to_arrow_table()
 
 
 def read_episodes(path: Path) -> pa.Table:
@@ -154,7 +154,9 @@ def read_episodes(path: Path) -> pa.Table:
     try:
         return pq.read_table(path, schema=EPISODES, page_checksum_verification=True, partitioning=None)
     except (pa.ArrowException, OSError) as error:
-        raise StoreError(f"{path} cannot be read ({error}): delete it and run the same command again.") from error
+        raise StoreError(
+            f"{path} cannot be read ({error}): delete it and run the same command again."
+        ) from error
 
 
 def _place(cell: StoredCell) -> str:

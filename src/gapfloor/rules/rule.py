@@ -73,7 +73,8 @@ class Greedy(Rule):
     is_deterministic = True
 
     def choose(self, logits: npt.NDArray[np.floating], uniforms: Floats) -> Actions:  # type: ignore[type-arg]
-        return np.argmax(logits, axis=1)
+        best: Actions = np.argmax(logits, axis=1)
+        return best
 
     def __str__(self) -> str:
         return "greedy"
@@ -141,7 +142,9 @@ def parse_rule(text: str, *, partition: Partition | None = None) -> Rule:
         return Greedy()
     if name == "merged" and not argument:
         if partition is None:
-            raise UsageError("The rule 'merged' needs the game's action classes: run gapfloor calibrate first.")
+            raise UsageError(
+                "The rule 'merged' needs the game's action classes: run gapfloor calibrate first."
+            )
         return Merged(partition)
     if name == "epsilon":
         return Epsilon(_number(text, argument, low=0.0, high=1.0))

@@ -1,0 +1,69 @@
+"""`gapfloor floor`: measure the random floor of games on both level sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from gapfloor.cli.options import (
+    json_option,
+    parse_engine_options,
+    parse_integers,
+    print_json,
+    protocol_options,
+    store_option,
+    workers_option,
+)
+from gapfloor.cli.progress import LiveProgress
+from gapfloor.cli.tables import print_table
+
+
+@click.command()
+@click.argument("games", nargs=-1, required=True, metavar="GAME...")
+@protocol_options
+@click.option("--reference", default="uniform", show_default=True, help="uniform (THE floor) or constant:A.")
+@workers_option
+@store_option
+@json_option
+def command(
+    games: tuple[str, ...], options: tuple[str, ...], draws: str, store: str, as_json: bool, **settings: Any
+) -> None:
+    """Measure the random floor of GAMEs (`paper`: the paper's eight, `all`: all sixteen) on both level sets.
+
+    \b
+    Examples:
+      gapfloor floor starpilot
+      gapfloor floor paper --json
+      gapfloor floor coinrun --mode hard --option use_backgrounds=false
+    """
+    from gapfloor.evaluation.floor import measure_floor
+    from gapfloor.evaluation.known_floors import known_floor
+
+    with LiveProgress(quiet=as_json) as progress:
+        measured = measure_floor(
+            games,
+            options=parse_engine_options(options),
+            draws=parse_integers(draws, what="draws"),
+            store=store,
+            progress=progress,
+            **settings,
+        )
+    if as_json:
+        print_json(measured.to_dict())
+        return
+    headings, rows = measured.table()
+    beside = [known_floor(row) for row in measured.floors] if not options else [None] * len(rows)
+    if any(beside):
+        headings = [*headings, "shipped", "paper"]
+        rows = [
+            [*row, *(known.columns() if known else ["", ""])] for row, known in zip(rows, beside, strict=True)
+        ]
+    print_table(headings, rows)
+    click.echo(f"Measured now or read from {store}; design: {measured.design}; draws {draws}.")
+    for row in measured.floors:
+        if row.levels == "all":
+            click.echo("The level set 'all' is the whole distribution: it is disjoint from nothing.")
+            break
+    for name in measured.damaged:
+        click.echo(f"The cell {name} was cut or altered and has been measured again.")

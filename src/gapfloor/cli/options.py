@@ -1,0 +1,81 @@
+"""Options that several commands share, so that they are spelt and explained the same everywhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from gapfloor.errors import UsageError
+from gapfloor.records.store import DEFAULT_STORE
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def store_option(function: F) -> F:
+    """`--store DIR`, alias `--out`."""
+    return click.option(
+        "--store", "--out", "store", default=DEFAULT_STORE, show_default=True, envvar="GAPFLOOR_STORE",
+        help="Folder where cells are kept; the same command again does only what is missing.",
+    )(function)  # fmt: skip
+
+
+def json_option(function: F) -> F:
+    """`--json`: one document on standard output."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(function)
+
+
+def workers_option(function: F) -> F:
+    """`--workers N`."""
+    return click.option(
+        "--workers", type=click.IntRange(min=1), default=None, help="Processes; default: one a core."
+    )(function)
+
+
+def protocol_options(function: F) -> F:
+    """Mode, options, level sets, draws and the design of a cell."""
+    decorators = [
+        click.option("--mode", default="easy", show_default=True, help="easy, hard, extreme, memory or exploration."),
+        click.option(
+            "--option", "options", multiple=True, metavar="NAME=BOOL",
+            help="A visual option of the engine, as use_backgrounds=false; may be repeated.",
+        ),
+        click.option("--train", default="0:200", show_default=True, help="Training levels: START:STOP, all or none."),
+        click.option("--test", default="1000:1100", show_default=True, help="Held-out levels: START:STOP, all or none."),
+        click.option("--draws", default="0,1,2", show_default=True, help="Seeds of the level draws."),
+        click.option("--episodes", type=int, default=128, show_default=True, help="Counted episodes a draw."),
+        click.option("--slots", type=int, default=16, show_default=True, help="Slots of a draw."),
+        click.option("--burn-in", type=int, default=1, show_default=True, help="Uncounted first episodes of a slot."),
+    ]  # fmt: skip
+    for decorator in reversed(decorators):
+        function = decorator(function)
+    return function
+
+
+def parse_integers(text: str, *, what: str) -> list[int]:
+    """Read `0,1,2`."""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise UsageError(
+            f"'{text}' is not a list of {what}: write whole numbers with commas, as 0,1,2."
+        ) from None
+
+
+def parse_engine_options(pairs: tuple[str, ...]) -> dict[str, bool]:
+    """Read `NAME=true` and `NAME=false`."""
+    words = {"true": True, "1": True, "false": False, "0": False}
+    options = {}
+    for pair in pairs:
+        name, separator, value = pair.partition("=")
+        if not separator or value.lower() not in words:
+            raise UsageError(f"'{pair}' is not an engine option: write NAME=true or NAME=false.")
+        options[name] = words[value.lower()]
+    return options
+
+
+def print_json(document: Any) -> None:
+    """One JSON document on standard output."""
+    click.echo(json.dumps(document, indent=1, allow_nan=False))

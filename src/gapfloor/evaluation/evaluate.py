@@ -1,0 +1,248 @@
+"""Evaluate: policies under stated rules on both level sets, beside the floor on the same draws."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gapfloor.actions.partition import Partition
+from gapfloor.engines.procgen import engine_from_spec
+from gapfloor.engines.protocol import EngineSpec
+from gapfloor.errors import PolicyError, StoreError, UsageError
+from gapfloor.evaluation.cell import CellSpec, Inference, Run
+from gapfloor.evaluation.comparison import summarise_evaluation
+from gapfloor.evaluation.floor import floor_cells, missing_cells
+from gapfloor.evaluation.group import Group, ProbeSettings, cell_labels
+from gapfloor.evaluation.results import Evaluation
+from gapfloor.evaluation.settings import Protocol, make_protocol
+from gapfloor.evaluation.workers import Progress, Silence, default_workers, play_groups
+from gapfloor.levels import LevelSet
+from gapfloor.policies.fingerprint import describe_backend, fingerprint, instruction_set
+from gapfloor.policies.loading import PolicySource
+from gapfloor.policies.references import Uniform
+from gapfloor.records.store import Store, StoredCell, conflicts
+from gapfloor.rules.rule import Merged, Rule, parse_rules
+
+#: Rows of one inference: the shape belongs to the cell, because it moves the last bits of logits.
+INFERENCE_BATCH = 32
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A policy that has been loaded once: its content hash, labels and where workers load it from."""
+
+    source: PolicySource
+    run: Run
+    fingerprint: str
+    inference: Inference
+
+
+def evaluate(
+    policies: Any,
+    *,
+    game: str,
+    rules: str | Sequence[str],
+    agent: str | None = None,
+    budget: str | None = None,
+    seeds: Sequence[int] | None = None,
+    mode: str = "easy",
+    options: Mapping[str, bool] | None = None,
+    train: str = "0:200",
+    test: str = "1000:1100",
+    draws: Sequence[int] = (0, 1, 2),
+    episodes: int = 128,
+    slots: int = 16,
+    burn_in: int = 1,
+    batch: int = INFERENCE_BATCH,
+    probe: int = 0,
+    device: str = "cpu",
+    workers: int | None = None,
+    store: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Returns, gaps and calls of one agent's policies under `rules`, beside the floor on the same draws.
+
+    `policies` is a checkpoint's path, `package.module:factory`, any callable from observations to logits, or a
+    list of these: the runs of one agent. The floor is measured if the store does not hold it yet. `probe` states
+    of each sampled cell are cloned to measure merged entropy (0: none).
+    """
+    protocol = make_protocol(
+        [game], mode=mode, options=options, train=train, test=test, draws=draws, episodes=episodes, slots=slots,
+        burn_in=burn_in,
+    )  # fmt: skip
+    text = rules if isinstance(rules, str) else ",".join(rules)
+    parse_rules(text, partition=Partition((0,)))  # refuse a wrong name before anything is loaded
+    if batch < 1:
+        raise UsageError(f"--batch {batch} is too small: use at least 1.")
+    given = list(policies) if isinstance(policies, (list, tuple)) else [policies]
+    if not given:
+        raise UsageError("No policy is named: give a checkpoint or package.module:factory.")
+    arguments = (protocol, given, text, agent, budget, seeds, batch, probe, device, workers, progress)
+    if store is None:
+        with tempfile.TemporaryDirectory() as folder:
+            return _evaluate(Store(folder), *arguments)
+    return _evaluate(Store(store), *arguments)
+
+
+def _evaluate(
+    store: Store,
+    protocol: Protocol,
+    given: Sequence[Any],
+    rules_text: str,
+    agent: str | None,
+    budget: str | None,
+    seeds: Sequence[int] | None,
+    batch: int,
+    probe: int,
+    device: str,
+    workers: int | None,
+    progress: Progress | None,
+) -> Evaluation:
+    engine = protocol.engines[0]
+    candidates = _load(given, engine, agent, budget, seeds, batch, device)
+    store.prepare()
+    partition = _classes(store, engine) if probe or "merged" in rules_text.split(",") else None
+    rules = parse_rules(rules_text, partition=partition)
+    floors = floor_cells(protocol, engine, Uniform())
+    cells = {id(each): _cells(protocol, engine, each, rules) for each in candidates}
+    wanted = [cell for each in candidates for cell in cells[id(each)]]
+    state = missing_cells(store, [*floors, *wanted])
+    _refuse_conflicts(state.stored, wanted)
+    missing = {cell.key for cell in state.missing} | _without_probe(state.stored, wanted, probe)
+    settings = ProbeSettings(states=probe, classes=partition.labels if partition else ()) if probe else None
+    groups = [Group(engine, tuple(cell for cell in floors if cell.key in missing))]
+    groups += [
+        Group(engine, tuple(c for c in cells[id(each)] if c.key in missing), each.source, settings)
+        for each in candidates
+    ]
+    play_groups(groups, store=store, workers=workers or default_workers(), progress=progress or Silence())
+    redone = [f"The cell {name} was cut or altered and has been measured again." for name in state.damaged]
+    return summarise_evaluation(store, floors=floors, cells=wanted, notes=redone)
+
+
+def _load(
+    given: Sequence[Any],
+    engine: EngineSpec,
+    agent: str | None,
+    budget: str | None,
+    seeds: Sequence[int] | None,
+    batch: int,
+    device: str,
+) -> list[Candidate]:
+    if seeds is not None and len(seeds) != len(given):
+        raise UsageError(
+            f"--seeds names {len(seeds)} seeds for {len(given)} policies: give one seed a policy."
+        )
+    candidates: list[Candidate] = []
+    for number, each in enumerate(given):
+        source = PolicySource(str(each), device) if isinstance(each, (str, Path)) else _here(each, number)
+        policy = source.load()
+        header = getattr(policy, "header", None) or {}
+        _check_header(source, header, engine)
+        small = engine_from_spec(engine, slots=batch, levels=LevelSet(0, 200), draw=0)
+        content = fingerprint(policy, name=source.name, engine=small)
+        small.close()
+        backend, _ = describe_backend(policy)
+        run = Run(
+            agent=agent if agent is not None else str(header.get("encoder", "policy")),
+            seed=seeds[number] if seeds is not None else header.get("seed", number + 1),
+            budget=budget if budget is not None else str(header.get("budget", "")),
+        )
+        candidate = Candidate(source, run, content, Inference(batch, backend, instruction_set()))
+        for other in candidates:
+            _refuse_copy(candidate, other)
+        candidates.append(candidate)
+    return candidates
+
+
+def _here(policy: Any, number: int) -> PolicySource:
+    name = getattr(policy, "name", None) or getattr(policy, "__name__", None) or f"policy {number + 1}"
+    return PolicySource(str(name), given=policy)
+
+
+def _check_header(source: PolicySource, header: Mapping[str, Any], engine: EngineSpec) -> None:
+    trained = header.get("game")
+    if trained is not None and trained != engine.game:
+        raise PolicyError(
+            f"{source.name} was trained on {trained}, not on {engine.game}: name --game {trained}."
+        )
+
+
+def _refuse_copy(candidate: Candidate, other: Candidate) -> None:
+    if candidate.fingerprint == other.fingerprint:
+        raise UsageError(
+            f"{candidate.source.name} and {other.source.name} have exactly the same content: copies of one "
+            "checkpoint are one run, so name only one of them."
+        )
+    if candidate.run == other.run:
+        raise UsageError(
+            f"{candidate.source.name} and {other.source.name} are both {candidate.run.name}: "
+            "tell them apart with --seeds."
+        )
+
+
+def _cells(
+    protocol: Protocol, engine: EngineSpec, candidate: Candidate, rules: Sequence[Rule]
+) -> list[CellSpec]:
+    return [
+        CellSpec(
+            engine=engine,
+            run=candidate.run,
+            policy=candidate.fingerprint,
+            rule=str(rule),
+            level_set=role,
+            levels=levels,
+            draw=draw,
+            design=protocol.design,
+            inference=candidate.inference,
+            classes=rule.partition.labels if isinstance(rule, Merged) else (),
+        )
+        for rule in rules
+        for role, levels in protocol.level_sets
+        for draw in protocol.draws
+    ]
+
+
+def _classes(store: Store, engine: EngineSpec) -> Partition:
+    """The game's classes: those of the store, or measured now and kept there."""
+    from gapfloor.calibration import classes_for
+
+    return classes_for(store.root, engine)
+
+
+def _refuse_conflicts(stored: Sequence[StoredCell], wanted: Sequence[CellSpec]) -> None:
+    """Refuse one content under two names, and one name made under two specifications."""
+    for cell in {(cell.policy, cell.run): cell for cell in wanted}.values():
+        reason = conflicts(stored, policy=cell.policy, labels=cell_labels(cell))
+        if reason:
+            raise StoreError(reason)
+    by_labels = {_measured(each.manifest.labels, each.manifest.content): each for each in stored}
+    for cell in wanted:
+        other = by_labels.get(_measured(cell_labels(cell), cell.content()))
+        if other is not None and other.manifest.key != cell.key:
+            theirs, mine = other.manifest.content, cell.content()
+            changed = [
+                f"{name}: {theirs.get(name)} there, {mine[name]} here"
+                for name in mine
+                if theirs.get(name) != mine[name]
+            ]
+            raise StoreError(
+                f"The store holds {cell.file_name.rsplit('-', 1)[0]} made under another specification "
+                f"({'; '.join(changed)}): use another --store."
+            )
+
+
+def _measured(labels: Mapping[str, Any], content: Mapping[str, Any]) -> tuple[Any, ...]:
+    design = tuple(content[name] for name in ("slots", "burn_in", "episodes", "levels"))
+    options = tuple(sorted(content["options"].items()))
+    return (*(labels[name] for name in sorted(labels)), design, options)
+
+
+def _without_probe(stored: Sequence[StoredCell], wanted: Sequence[CellSpec], probe: int) -> set[str]:
+    """Sampled cells that were played without the probe asked for now: they are played again, same episodes."""
+    seen = {each.manifest.key: each.manifest.record.get("probe_states", 0) for each in stored}
+    stochastic = (cell for cell in wanted if cell.rule not in ("greedy", "merged"))
+    return {cell.key for cell in stochastic if cell.key in seen and seen[cell.key] < probe}

@@ -1,0 +1,251 @@
+"""What `measure_floor` and `evaluate` return: frozen rows that print themselves."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class FloorRow:
+    """A reference's return on one level set of one game."""
+
+    game: str
+    mode: str
+    level_set: str
+    levels: str
+    reference: str
+    mean: float
+    sem: float
+    """Per episode: sd(ddof=1)/sqrt(n)."""
+    n_episodes: int
+    draws: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class FloorMeasurement:
+    """Floors of games on their level sets."""
+
+    floors: tuple[FloorRow, ...]
+    design: str = ""
+    damaged: tuple[str, ...] = ()
+    """Cells that were found cut or altered, and were measured again."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that `gapfloor floor --json` prints."""
+        return {
+            "floors": [plain(row) for row in self.floors],
+            "design": self.design,
+            "redone": list(self.damaged),
+        }
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Headings and cells of the table that people read."""
+        rows = [
+            [row.game, row.mode, row.level_set, row.levels, row.reference, number(row.mean), number(row.sem),
+             str(row.n_episodes)]
+            for row in self.floors
+        ]  # fmt: skip
+        return ["game", "mode", "level set", "levels", "reference", "mean", "SEM", "episodes"], rows
+
+    def __repr__(self) -> str:
+        return text_table(*self.table())
+
+    def _repr_html_(self) -> str:
+        return html_table(*self.table())
+
+
+@dataclass(frozen=True)
+class CellRow:
+    """One evaluated cell."""
+
+    game: str
+    mode: str
+    agent: str
+    seed: int | None
+    budget: str
+    reference: str
+    rule: str
+    level_set: str
+    draw: int
+    mean: float
+    sem: float
+    n_episodes: int
+    n_steps: int
+    entropy_raw: float | None
+    disagreement: float | None
+    top_action_share: float
+    """Share of counted steps on which the most frequent action was taken."""
+    key: str
+
+
+@dataclass(frozen=True)
+class SummaryRow:
+    """Runs of one agent (or a reference) under one rule on one level set."""
+
+    game: str
+    agent: str
+    rule: str
+    level_set: str
+    mean: float
+    sem: float
+    """Over runs where there are several; per episode for one checkpoint and for references."""
+    n_episodes: int
+    n_runs: int
+
+
+@dataclass(frozen=True)
+class GapRow:
+    """Train minus test of one agent under one rule, beside the floor's own difference."""
+
+    game: str
+    agent: str
+    rule: str
+    gap: float
+    sem: float
+    floor_gap: float
+    n_runs: int
+
+
+@dataclass(frozen=True)
+class ComparisonRow:
+    """An agent against the floor on one level set: over runs, or of this checkpoint only."""
+
+    game: str
+    agent: str
+    rule: str
+    level_set: str
+    scope: str
+    """"runs" (the call of the paper, Holm over the games of this evaluation) or "this checkpoint only"."""
+    delta: float
+    p: float
+    p_holm: float
+    call: str
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Policies under stated rules, beside the floor on the very same level draws."""
+
+    cells: tuple[CellRow, ...]
+    summary: tuple[SummaryRow, ...]
+    gap: tuple[GapRow, ...]
+    comparisons: tuple[ComparisonRow, ...]
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that `gapfloor evaluate --json` prints."""
+        return {
+            "cells": [plain(row) for row in self.cells],
+            "summary": [plain(row) for row in self.summary],
+            "gap": [plain(row) for row in self.gap],
+            "comparisons": [plain(row) for row in self.comparisons],
+            "notes": list(self.notes),
+        }
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Train, test, gap and floor side by side, one row an agent and rule."""
+        rows = []
+        for gap in self.gap:
+            halves = {row.level_set: row for row in self.summary if _same(row, gap)}
+            floors = {
+                row.level_set: row for row in self.summary if row.game == gap.game and row.rule == "uniform"
+            }
+            rows.append(
+                [
+                    gap.game,
+                    gap.agent,
+                    gap.rule,
+                    str(gap.n_runs),
+                    *[
+                        with_error(halves[s].mean, halves[s].sem) if s in halves else ""
+                        for s in ("train", "test")
+                    ],
+                    with_error(gap.gap, gap.sem),
+                    *[
+                        with_error(floors[s].mean, floors[s].sem) if s in floors else ""
+                        for s in ("train", "test")
+                    ],
+                    signed(gap.floor_gap),
+                    self._call(gap, "test"),
+                ]
+            )
+        headings = [
+            "game",
+            "agent",
+            "rule",
+            "runs",
+            "train",
+            "test",
+            "gap",
+            "floor train",
+            "floor test",
+            "floor gap",
+        ]
+        return [*headings, "held-out call"], rows
+
+    def _call(self, gap: GapRow, level_set: str) -> str:
+        found = [row for row in self.comparisons if _same(row, gap) and row.level_set == level_set]
+        if not found:
+            return ""
+        scope = "" if found[0].scope == "runs" else f" ({found[0].scope})"
+        return f"{found[0].call}{scope}"
+
+    def __repr__(self) -> str:
+        return "\n".join([text_table(*self.table()), *self.notes])
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+        return html_table(*self.table()) + notes
+
+
+def _same(row: SummaryRow | ComparisonRow, gap: GapRow) -> bool:
+    return (row.game, row.agent, row.rule) == (gap.game, gap.agent, gap.rule)
+
+
+def plain(row: Any) -> dict[str, Any]:
+    """A row as JSON values; what is not a number is null."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in dataclasses.asdict(row).items()
+    }
+
+
+def number(value: float) -> str:
+    """Two decimals, or three where two would show nothing."""
+    if not math.isfinite(value):
+        return "-"
+    return f"{value:.3f}" if 0 < abs(value) < 0.1 else f"{value:.2f}"
+
+
+def signed(value: float) -> str:
+    """Two decimals with the sign."""
+    return f"{value:+.2f}" if math.isfinite(value) else "-"
+
+
+def with_error(value: float, sem: float) -> str:
+    """A mean and its standard error."""
+    return f"{number(value)} ± {number(sem)}" if math.isfinite(sem) else number(value)
+
+
+def text_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A plain table in columns."""
+    widths = [max(len(line[column]) for line in [headings, *rows]) for column in range(len(headings))]
+    lines = [
+        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True))
+        for line in [headings, *rows]
+    ]
+    return "\n".join(line.rstrip() for line in [lines[0], "-" * len(lines[0].rstrip()), *lines[1:]])
+
+
+def html_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table for notebooks; texts are escaped."""
+    head = "".join(f"<th>{html.escape(text)}</th>" for text in headings)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in row) + "</tr>" for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,74 @@
+"""The settings that `floor` and `evaluate` share, checked once, before any work starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gapfloor.engines.procgen import GAMES, PAPER_GAMES, check_levels, make_spec
+from gapfloor.engines.protocol import EngineSpec
+from gapfloor.errors import UsageError
+from gapfloor.evaluation.cell import Design, Role
+from gapfloor.levels import LevelSet, check_disjoint
+from gapfloor.levels.draws import check_draw
+from gapfloor.levels.schedule import check_counts
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """Engines, level sets, draws and design of a measurement."""
+
+    engines: tuple[EngineSpec, ...]
+    level_sets: tuple[tuple[Role, LevelSet], ...]
+    draws: tuple[int, ...]
+    design: Design
+
+
+def make_protocol(
+    games: Sequence[str],
+    *,
+    mode: str = "easy",
+    options: Mapping[str, bool] | None = None,
+    train: str = "0:200",
+    test: str = "1000:1100",
+    draws: Sequence[int] = (0, 1, 2),
+    episodes: int = 128,
+    slots: int = 16,
+    burn_in: int = 1,
+) -> Protocol:
+    """The checked settings; `none` leaves a level set out, `paper` and `all` name groups of games."""
+    engines = tuple(make_spec(game, mode=mode, options=options) for game in expand_games(games))
+    level_sets = _parse_level_sets(train, test)
+    for engine in engines:
+        for _, levels in level_sets:
+            check_levels(engine, levels)
+    check_counts(slots=slots, episodes=episodes, burn_in=burn_in)
+    if not draws:
+        raise UsageError("No draw is named: give at least one, as --draws 0,1,2.")
+    for draw in draws:
+        check_draw(draw)
+        if list(draws).count(draw) > 1:
+            raise UsageError(f"The draw {draw} is named twice: a draw can count only once.")
+    return Protocol(engines, level_sets, tuple(draws), Design(slots, burn_in, episodes))
+
+
+def expand_games(games: Sequence[str]) -> tuple[str, ...]:
+    """Games in the order named, each once; `paper` means the paper's eight and `all` all sixteen."""
+    groups = {"paper": PAPER_GAMES, "all": GAMES}
+    named = [game for name in games for game in groups.get(name, (name,))]
+    if not named:
+        raise UsageError("No game is named: give one or more, as starpilot, or paper for the paper's eight.")
+    return tuple(dict.fromkeys(named))
+
+
+def _parse_level_sets(train: str, test: str) -> tuple[tuple[Role, LevelSet], ...]:
+    named: list[tuple[Role, LevelSet]] = []
+    if train != "none":
+        named.append(("train", LevelSet.parse(train)))
+    if test != "none":
+        named.append(("test", LevelSet.parse(test)))
+    if not named:
+        raise UsageError("Both level sets are none: name at least one, as --test 1000:1100.")
+    if len(named) == 2:
+        check_disjoint(named[0][1], named[1][1])
+    return tuple(named)
