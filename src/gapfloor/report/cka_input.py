@@ -1,0 +1,119 @@
+"""CKA results as the report reads them: JSON files below `results/cka/` of a store.
+
+A file holds one record, a list of records, or `{"records": [...]}`. A record is one checkpoint:
+
+| field | meaning |
+|---|---|
+| `game`, `mode`, `agent` (or `encoder`), `seed`, `budget` | the run |
+| `n` | rows of each feature matrix behind `as_computed` |
+| `as_computed` | linear CKA of train-level against held-out features, rows unpaired |
+| `perm_mean`, `perm_sd`, `z` | its row-permutation null, and (as_computed - perm_mean) / perm_sd |
+| `analytic` | the null's exact mean, sqrt(PR_X PR_Y) / (n - 1) |
+| `pr` | participation ratio of the features |
+| `A`, `C` | train v. test and train v. train with rows aligned by timestep |
+| `B`, `D` | the same with one side's rows shuffled |
+| `n_control`, `permutations` | rows of the 2 x 2 block, and shuffles behind B and D |
+| `geo16` | `as_computed` collected with another geometry (16 environments) and nothing else changed |
+
+Only the run and `as_computed` are needed; what is absent leaves its table entry or number out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gapfloor.errors import UsageError
+
+_NAN = float("nan")
+_NUMBERS = (
+    "as_computed", "perm_mean", "perm_sd", "z", "analytic", "pr", "A", "B", "C", "D", "geo16",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class CkaRecord:
+    """One checkpoint's CKA with its controls; NaN where a field was not given."""
+
+    game: str
+    mode: str
+    agent: str
+    seed: str
+    budget: str
+    n: int | None
+    n_control: int | None
+    permutations: int | None
+    as_computed: float
+    perm_mean: float = _NAN
+    perm_sd: float = _NAN
+    z: float = _NAN
+    analytic: float = _NAN
+    pr: float = _NAN
+    A: float = _NAN
+    B: float = _NAN
+    C: float = _NAN
+    D: float = _NAN
+    geo16: float = _NAN
+
+
+def read_cka(folder: Path) -> tuple[CkaRecord, ...]:
+    """All records below `folder`, in the order of file names; none where there is no such folder."""
+    records: list[CkaRecord] = []
+    for path in sorted(Path(folder).glob("*.json")):
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{path} is not a JSON file of CKA results ({error}).") from error
+        for entry in _entries(document):
+            records.append(_record(entry, path))
+    return tuple(records)
+
+
+def seed_mean(records: tuple[CkaRecord, ...], value: Callable[[CkaRecord], float]) -> float:
+    """The mean of a field over seeds; NaN where a seed lacks it."""
+    values = [value(record) for record in records]
+    return sum(values) / len(values) if values else _NAN
+
+
+def _entries(document: Any) -> list[Any]:
+    if isinstance(document, Mapping) and isinstance(document.get("records"), list):
+        return list(document["records"])
+    return list(document) if isinstance(document, list) else [document]
+
+
+def _record(entry: Any, path: Path) -> CkaRecord:
+    if not isinstance(entry, Mapping):
+        raise UsageError(f"{path} holds {type(entry).__name__} where a CKA record (an object) was expected.")
+    agent = entry.get("agent", entry.get("encoder"))
+    for name, value in (
+        ("game", entry.get("game")), ("agent", agent), ("as_computed", entry.get("as_computed")),
+    ):  # fmt: skip
+        if value is None:
+            raise UsageError(f"{path} has a CKA record without `{name}`. See docs/report.md for the fields.")
+    return CkaRecord(
+        game=str(entry["game"]),
+        mode=str(entry.get("mode", "")),
+        agent=str(agent),
+        seed=str(entry.get("seed", "")),
+        budget=str(entry.get("budget", "")),
+        n=_count(entry.get("n")),
+        n_control=_count(entry.get("n_control")),
+        permutations=_count(entry.get("permutations")),
+        **{name: _number(entry.get(name), name, path) for name in _NUMBERS},
+    )
+
+
+def _number(value: Any, name: str, path: Path) -> float:
+    if value is None:
+        return _NAN
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise UsageError(f"{path}: `{name}` is {value!r}, not a number.")
+    return float(value) if math.isfinite(value) else _NAN
+
+
+def _count(value: Any) -> int | None:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -1,0 +1,301 @@
+"""Lookups into an analysis, so that tables, numbers, figures and page ask for a row by name.
+
+Also the choices that make a report data-driven: the order of games and budgets, which budget is the main one,
+which rule stands second, how a game or an agent is written.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from gapfloor.analysis.results import (
+    AgentDifferenceResult,
+    AgentResult,
+    AnalysisResults,
+    CallCount,
+    DisagreementResult,
+    FloorComparisonResult,
+    FloorResult,
+    GapResult,
+    NormalisedResult,
+    PairResult,
+    ProfileResult,
+    Quantity,
+    Row,
+    ScreenResult,
+    ScreenSummary,
+)
+
+AnyRow = TypeVar("AnyRow", bound=Row)
+
+#: THE floor's reference; others are stricter and stand beside it.
+FLOOR = "uniform"
+#: What the results call the mean over games.
+SUITE = "mean"
+MERGED = "merged"
+TRAIN = "train"
+TEST = "test"
+
+#: Games whose levels pay 0 or 10 whole: the mean return is a share of completed levels. A property of the games'
+#: code, not something to infer from data (a policy that never succeeds would look like any other).
+ALL_OR_NOTHING = dict.fromkeys(("coinrun", "heist", "maze", "leaper", "jumper", "ninja"), 10.0)
+
+_AGENT_NAMES = {"impala": "IMPALA", "fpn": "FPN", "impoola": "Impoola"}
+_RULE_LETTERS = {"sampled": "s", "greedy": "g", "merged": "m"}
+_UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9}
+
+
+@dataclass(frozen=True, order=True)
+class Env:
+    """A game in a mode."""
+
+    game: str
+    mode: str
+
+
+class Findings:
+    """An `AnalysisResults` with an index."""
+
+    def __init__(self, results: AnalysisResults) -> None:
+        self.results = results
+        self.plan = results.plan
+        self.source = results.source
+
+    @cached_property
+    def budgets(self) -> tuple[str, ...]:
+        """Budget labels, ascending; those that are no numbers keep their order."""
+        present = {row.budget for row in self.results.floor_comparisons}
+        present |= {row.budget for row in self.results.gaps}
+        ordered = [budget for budget in self.source.budgets if budget in present]
+        ordered += sorted(present - set(ordered))
+        return tuple(sorted(ordered, key=lambda label: (steps_of(label), ordered.index(label))))
+
+    @cached_property
+    def main_budget(self) -> str:
+        """The budget with the most games; among equals the smallest."""
+        if not self.budgets:
+            return ""
+        return max(self.budgets, key=lambda budget: (len(self.envs(budget)), -self.budgets.index(budget)))
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """Rules in the data, the primary one first."""
+        rules = [rule for rule in self.source.rules if rule not in (FLOOR, self.primary)]
+        return (self.primary, *rules)
+
+    @property
+    def primary(self) -> str:
+        """The plan's primary rule."""
+        return self.plan.primary_rule
+
+    @cached_property
+    def secondary(self) -> str | None:
+        """The rule printed second: greedy where there is one, else the next that is neither primary nor merged."""
+        others = [rule for rule in self.rules if rule not in (self.primary, MERGED)]
+        return "greedy" if "greedy" in others else (others[0] if others else None)
+
+    @cached_property
+    def all_envs(self) -> tuple[Env, ...]:
+        """Every game in a mode, in the order of the data."""
+        found = {
+            Env(row.game, row.mode)
+            for row in (*self.results.floor_comparisons, *self.results.gaps, *self.results.floors)
+        }
+        order = {game: at for at, game in enumerate(self.source.games)}
+        return tuple(sorted(found, key=lambda env: (order.get(env.game, len(order)), env.game, env.mode)))
+
+    def envs(self, budget: str) -> tuple[Env, ...]:
+        """The games that have runs at that budget."""
+        found = {
+            Env(row.game, row.mode)
+            for row in (*self.results.floor_comparisons, *self.results.gaps)
+            if row.budget == budget
+        }
+        return tuple(env for env in self.all_envs if env in found)
+
+    def budgets_of(self, env: Env) -> tuple[str, ...]:
+        """The budgets at which a game has runs."""
+        return tuple(budget for budget in self.budgets if env in self.envs(budget))
+
+    def name(self, env: Env) -> str:
+        """How a game is written: with its mode only where the game occurs in several."""
+        modes = {other.mode for other in self.all_envs if other.game == env.game}
+        return f"{env.game} {env.mode}" if len(modes) > 1 else env.game
+
+    def agents(self, env: Env, budget: str) -> tuple[str, ...]:
+        """The agents with runs of that game and budget, in the order differences are taken."""
+        found = {row.agent for row in self.results.agents if _at(row, env, budget)}
+        ordered = [agent for agent in self.source.agents if agent in found]
+        return (*ordered, *sorted(found - set(ordered)))
+
+    def floor(
+        self, env: Env, level_set: str, *, budget: str = "", reference: str = FLOOR
+    ) -> FloorResult | None:
+        """A reference on one level set; floors without a budget serve every budget."""
+        rows = [
+            row
+            for row in self.results.floors
+            if (row.game, row.mode, row.level_set, row.reference)
+            == (env.game, env.mode, level_set, reference)
+        ]
+        exact = [row for row in rows if row.budget == budget]
+        return next(iter(exact or rows), None)
+
+    def comparison(
+        self, env: Env, budget: str, rule: str, level_set: str, *, reference: str = FLOOR
+    ) -> FloorComparisonResult | None:
+        """Pooled runs against a reference."""
+        for row in self.results.floor_comparisons:
+            if _at(row, env, budget) and (row.rule, row.level_set, row.reference, row.agent) == (
+                rule,
+                level_set,
+                reference,
+                None,
+            ):
+                return row
+        return None
+
+    def agent_comparison(
+        self, env: Env, budget: str, rule: str, level_set: str, agent: str
+    ) -> FloorComparisonResult | None:
+        """One agent's runs against the floor."""
+        for row in self.results.agent_floor_comparisons:
+            if _at(row, env, budget) and (row.rule, row.level_set, row.reference, row.agent) == (
+                rule,
+                level_set,
+                FLOOR,
+                agent,
+            ):
+                return row
+        return None
+
+    def gap(self, env: Env, budget: str, rule: str, *, agent: str | None = None) -> GapResult | None:
+        """The gap under a rule."""
+        for row in self.results.gaps:
+            if _at(row, env, budget) and row.rule == rule and row.agent == agent:
+                return row
+        return None
+
+    def pair(self, env: Env, budget: str, rule_a: str, rule_b: str, quantity: Quantity) -> PairResult | None:
+        """A paired difference of two rules."""
+        for row in self.results.pairs:
+            if _at(row, env, budget) and (row.rule_a, row.rule_b, row.quantity) == (rule_a, rule_b, quantity):
+                return row
+        return None
+
+    def differences(
+        self, env: Env, budget: str, rule: str, quantity: Quantity
+    ) -> tuple[AgentDifferenceResult, ...]:
+        """Differences between agents; the first pair is the one the plain keys name."""
+        return tuple(
+            row
+            for row in self.results.encoders
+            if _at(row, env, budget) and (row.rule, row.quantity) == (rule, quantity)
+        )
+
+    def agent(self, env: Env, budget: str, rule: str, agent: str) -> AgentResult | None:
+        """One agent's returns."""
+        for row in self.results.agents:
+            if _at(row, env, budget) and (row.rule, row.agent) == (rule, agent):
+                return row
+        return None
+
+    def screen(self, env: Env, budget: str, *, agent: str | None = None) -> ScreenResult | None:
+        """The entropy screen."""
+        for row in self.results.screen:
+            if _at(row, env, budget) and row.agent == agent:
+                return row
+        return None
+
+    def disagreement(self, env: Env, budget: str, rule: str, level_set: str) -> DisagreementResult | None:
+        """How often a rule leaves plain argmax's class."""
+        for row in self.results.disagreements:
+            if _at(row, env, budget) and (row.rule, row.level_set) == (rule, level_set):
+                return row
+        return None
+
+    def normalised(self, game: str, budget: str, rule: str, level_set: str) -> NormalisedResult | None:
+        """A normalised score; the floor's may carry no budget."""
+        rows = [
+            row
+            for row in self.results.normalised
+            if (row.game, row.rule, row.level_set) == (game, rule, level_set)
+        ]
+        exact = [row for row in rows if row.budget == budget]
+        unbudgeted = [row for row in rows if row.budget == ""]
+        return next(iter(exact or unbudgeted), None)
+
+    def profile(self, budget: str, rule: str, level_set: str) -> ProfileResult | None:
+        """The suite's profile."""
+        for row in self.results.profiles:
+            if (row.budget, row.rule, row.level_set) == (budget, rule, level_set):
+                return row
+        return None
+
+    def call_count(self, budget: str, rule: str, level_set: str) -> CallCount | None:
+        """How many games got which call."""
+        for row in self.results.call_counts:
+            if (row.budget, row.rule, row.level_set) == (budget, rule, level_set):
+                return row
+        return None
+
+    def screen_summary(self, budget: str) -> ScreenSummary | None:
+        """How many games the screen flags."""
+        for row in self.results.screen_summaries:
+            if row.budget == budget:
+                return row
+        return None
+
+    def hardest_env(self) -> Env | None:
+        """Among the games with the most budgets, the one whose held-out return lies lowest against the floor.
+
+        This is the game whose gap most needs its floor; the paper's is heist. Its two-by-two table gets the plain
+        name, the other games' tables carry the game's.
+        """
+        candidates = []
+        for env in self.all_envs:
+            rows = [self.comparison(env, budget, self.primary, TEST) for budget in self.budgets_of(env)]
+            scores = [row.z for row in rows if row is not None and row.z == row.z]
+            if scores and self.gap(env, self.budgets_of(env)[0], self.primary) is not None:
+                candidates.append((-len(rows), min(scores), self.all_envs.index(env)))
+        return self.all_envs[min(candidates)[2]] if candidates else None
+
+
+def agent_name(agent: str) -> str:
+    """How an agent is printed.
+
+    >>> agent_name("impala"), agent_name("my-net")
+    ('IMPALA', 'my-net')
+    """
+    return _AGENT_NAMES.get(agent.lower(), agent)
+
+
+def rule_title(rule: str) -> str:
+    """A rule as a column title.
+
+    >>> rule_title("sampled"), rule_title("epsilon:0.05")
+    ('Sampled', 'Epsilon:0.05')
+    """
+    return rule[:1].upper() + rule[1:]
+
+
+def rule_letter(rule: str) -> str:
+    """A rule in a macro key: s, g and m for the paper's three, else its name."""
+    return _RULE_LETTERS.get(rule, rule)
+
+
+def steps_of(label: str) -> float:
+    """A budget label as a number of steps; infinity where it is no number.
+
+    >>> steps_of("8M"), steps_of("500k"), steps_of("final")
+    (8000000.0, 500000.0, inf)
+    """
+    match = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*([kmbg]?)", label.strip().lower())
+    return float(match[1]) * _UNITS[match[2]] if match else float("inf")
+
+
+def _at(row: Row, env: Env, budget: str) -> bool:
+    return (row.game, row.mode, row.budget) == (env.game, env.mode, budget)

@@ -1,0 +1,216 @@
+"""How a number is printed: one `Cell` knows its plain text, its LaTeX and the raw values behind it.
+
+The paper's formats are kept in one place: returns with two decimals, differences with their sign, z with one
+decimal, small p as powers of ten, counts as words. A number that does not exist prints as a dash and stays empty
+in CSV; it is never a zero.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from gapfloor.report.escape import escape_tex
+
+Raw = float | int | str | None
+
+#: Below this, a p value is printed as a bound.
+SMALLEST_P = 1e-30
+
+_WORDS = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+)  # fmt: skip
+_CALLS = {
+    "above": ("above", "above", "above the floor"),
+    "below": ("below", "below", "below the floor"),
+    "equivalent": ("equiv.", r"equiv.", "equivalent to the floor"),
+    "not distinguishable": ("n.d.", r"n.d.", "not distinguishable"),
+}
+_TIERS = {"low": ("low", "L"), "intermediate": ("interm.", "I"), "high": ("high", "H")}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One entry of a table, or one number of a text."""
+
+    plain: str
+    """Text with typographic signs, for Markdown, the page and the terminal. Not escaped."""
+    tex: str
+    """LaTeX, ready to print."""
+    raw: tuple[Raw, ...]
+    """The unrounded values, one per CSV column."""
+
+    @property
+    def sort(self) -> Raw:
+        """What a column is sorted by: the first raw value."""
+        return self.raw[0] if self.raw else None
+
+
+def text_cell(text: str, *, tex: str | None = None, raw: Raw = None) -> Cell:
+    """Words; LaTeX is escaped unless `tex` gives it."""
+    return Cell(text, escape_tex(text) if tex is None else tex, (text if raw is None else raw,))
+
+
+def empty_cell(columns: int = 1) -> Cell:
+    """An entry that the layout leaves blank."""
+    return Cell("", "", (None,) * columns)
+
+
+def missing_cell(columns: int = 1) -> Cell:
+    """An entry for which there are no data."""
+    return Cell("–", "--", (None,) * columns)
+
+
+def fixed(value: float | None, decimals: int = 2, *, sign: bool = False) -> Cell:
+    """A number with that many decimals; `sign` also prints the plus."""
+    if not is_number(value):
+        return missing_cell()
+    assert value is not None
+    digits = f"{value:{'+' if sign else ''}.{decimals}f}"
+    return Cell(_minus(digits), f"${digits}$", (float(value),))
+
+
+def bare(value: float | None, decimals: int = 2) -> Cell:
+    """A number outside math mode, as the paper's normalised scores and CKA values are printed."""
+    if not is_number(value):
+        return missing_cell()
+    assert value is not None
+    digits = f"{value:.{decimals}f}"
+    return Cell(_minus(digits), digits.replace("-", "$-$"), (float(value),))
+
+
+def integer(value: int | None) -> Cell:
+    """A count."""
+    return missing_cell() if value is None else Cell(str(value), str(value), (int(value),))
+
+
+def mean_sem(mean: float, sem: float, decimals: int = 2) -> Cell:
+    """Mean and standard error; the error is left out where there is none (one run)."""
+    if not is_number(mean):
+        return missing_cell(2)
+    left = f"{mean:.{decimals}f}"
+    if not is_number(sem):
+        return Cell(_minus(left), f"${left}$", (float(mean), None))
+    right = f"{sem:.{decimals}f}"
+    return Cell(f"{_minus(left)} ± {right}", rf"${left} \pm {right}$", (float(mean), float(sem)))
+
+
+def estimate(value: float, interval: tuple[float, float], decimals: int = 2) -> Cell:
+    """A signed estimate with its interval."""
+    if not is_number(value):
+        return missing_cell(3)
+    centre = f"{value:+.{decimals}f}"
+    low, high = interval
+    if not (is_number(low) and is_number(high)):
+        return Cell(_minus(centre), f"${centre}$", (float(value), None, None))
+    ends = f"[{low:.{decimals}f}, {high:.{decimals}f}]"
+    return Cell(
+        f"{_minus(centre)} {_minus(ends)}", f"${centre}$ ${ends}$", (float(value), float(low), float(high))
+    )
+
+
+def interval(ends: tuple[float, float], decimals: int = 2) -> Cell:
+    """An interval alone."""
+    low, high = ends
+    if not (is_number(low) and is_number(high)):
+        return missing_cell(2)
+    body = f"[{low:.{decimals}f}, {high:.{decimals}f}]"
+    return Cell(_minus(body), f"${body}$", (float(low), float(high)))
+
+
+def p_value(p: float) -> Cell:
+    """A p value: two decimals from .1, three from .001, below that a power of ten.
+
+    >>> [p_value(p).plain for p in (0.82, 0.0693, 4.5e-4, 2.3e-25, 1e-40)]
+    ['0.82', '0.069', '4.5×10⁻⁴', '2.3×10⁻²⁵', '<10⁻³⁰']
+    """
+    if not is_number(p):
+        return missing_cell()
+    if p < SMALLEST_P:
+        exponent = round(math.log10(SMALLEST_P))
+        return Cell(f"<10{_superscript(exponent)}", f"$<10^{{{exponent}}}$", (float(p),))
+    if p >= 0.1:
+        return Cell(f"{p:.2f}", f"${p:.2f}$", (float(p),))
+    if p >= 0.001:
+        return Cell(f"{p:.3f}", f"${p:.3f}$", (float(p),))
+    mantissa, exponent_text = f"{p:.1e}".split("e")
+    exponent = int(exponent_text)
+    return Cell(
+        f"{mantissa}×10{_superscript(exponent)}", rf"${mantissa}\times10^{{{exponent}}}$", (float(p),)
+    )
+
+
+def percent(fraction: float) -> Cell:
+    """A fraction as whole percent, with the sign."""
+    if not is_number(fraction):
+        return missing_cell()
+    return Cell(f"{_percent_digits(fraction)}%", rf"${_percent_digits(fraction)}\%$", (float(fraction),))
+
+
+def percent_number(fraction: float) -> Cell:
+    """A fraction as whole percent, without the sign (the text prints its own)."""
+    if not is_number(fraction):
+        return missing_cell()
+    digits = _percent_digits(fraction)
+    return Cell(_minus(digits), f"${digits}$", (float(fraction) * 100,))
+
+
+def count_word(count: int) -> Cell:
+    """A count as an English word up to twelve, then as a numeral."""
+    word = _WORDS[count] if 0 <= count < len(_WORDS) else str(count)
+    return Cell(word, word, (int(count),))
+
+
+def call_cell(call: str | None) -> Cell:
+    """A call, abbreviated as in the paper's tables; CSV keeps the full words."""
+    if call is None:
+        return missing_cell()
+    plain, tex, _ = _CALLS[call]
+    return Cell(plain, tex, (call,))
+
+
+def call_words(call: str) -> Cell:
+    """A call as a text says it."""
+    words = _CALLS[call][2]
+    return Cell(words, words, (call,))
+
+
+def tier_cell(tier: str | None) -> Cell:
+    """A tier, abbreviated as in the paper's tables."""
+    if tier is None:
+        return missing_cell()
+    return Cell(_TIERS[tier][0], _TIERS[tier][0], (tier,))
+
+
+def tier_letter(tier: str | None) -> Cell:
+    """A tier as one letter."""
+    if tier is None:
+        return missing_cell()
+    return Cell(_TIERS[tier][1], _TIERS[tier][1], (tier,))
+
+
+def joined(first: Cell, second: Cell, separator: str = " / ") -> Cell:
+    """Two entries in one column."""
+    return Cell(
+        first.plain + separator + second.plain, first.tex + separator + second.tex, first.raw + second.raw
+    )
+
+
+def is_number(value: float | None) -> bool:
+    """Whether there is a finite number."""
+    return value is not None and math.isfinite(value)
+
+
+def _percent_digits(fraction: float) -> str:
+    # A half percent rounds up: 4.5 of 100 completed levels is 5, where binary rounding to even would say 4.
+    scaled = abs(fraction) * 100
+    digits = str(math.floor(scaled + 0.5 + 1e-9))
+    return f"-{digits}" if fraction < 0 and digits != "0" else digits
+
+
+def _minus(digits: str) -> str:
+    return digits.replace("-", "−")
+
+
+def _superscript(exponent: int) -> str:
+    return str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))

@@ -1,0 +1,198 @@
+r"""One description of a table, rendered as LaTeX (booktabs), Markdown and CSV.
+
+A table is columns, rows of cells and rules between them. The LaTeX is the paper's layout; Markdown and CSV carry
+the same rows, CSV unrounded and with one column per number. `Missing` stands in where the data lack what a table
+needs, and says what.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+from gapfloor.report.escape import escape_markdown, escape_tex
+from gapfloor.report.formats import Cell, Raw
+
+Align = Literal["l", "r", "c"]
+
+
+@dataclass(frozen=True)
+class Text:
+    """Words of our own (headers, captions) in both spellings; `tex` defaults to the escaped plain text."""
+
+    plain: str
+    tex_source: str | None = None
+
+    @property
+    def tex(self) -> str:
+        """LaTeX of the text."""
+        return escape_tex(self.plain) if self.tex_source is None else self.tex_source
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its header, its alignment and the names of the CSV columns it becomes."""
+
+    header: Text
+    align: Align
+    csv: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """A header that spans columns `first` to `last` (from 0, inclusive)."""
+
+    title: Text
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A line between rows: "midrule", or "addlinespace" for a little air."""
+
+    kind: Literal["midrule", "addlinespace"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A whole table."""
+
+    name: str
+    """File stem and the part of the label after `tab:`."""
+    title: str
+    """A short heading for the page."""
+    caption: Text
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...] | Rule, ...]
+    groups: tuple[Group, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What the data lacked, and what was left out for it."""
+    size: Literal["normalsize", "small", "footnotesize", "scriptsize", "tiny"] = "small"
+    separation: str = "3.5pt"
+    status: str = ""
+    """"exploratory" where the table must say so."""
+    order: int = field(default=0, compare=False)
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if isinstance(row, Rule):
+                continue
+            assert len(row) == len(self.columns), (self.name, len(row), len(self.columns))
+            for cell, column in zip(row, self.columns, strict=True):
+                assert len(cell.raw) == len(column.csv), (self.name, column.csv, cell)
+
+    @property
+    def label(self) -> str:
+        """The LaTeX label."""
+        return f"tab:{self.name}"
+
+    @property
+    def body(self) -> list[tuple[Cell, ...]]:
+        """The rows without rules."""
+        return [row for row in self.rows if not isinstance(row, Rule)]
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A table that could not be made, and why."""
+
+    name: str
+    title: str
+    why: str
+
+
+def to_tabular(table: Table) -> str:
+    r"""The `tabular` environment alone, to be \input into a float of one's own."""
+    lines = [rf"\begin{{tabular}}{{{''.join(column.align for column in table.columns)}}}", r"\toprule"]
+    if table.groups:
+        lines += [_tex_groups(table), _tex_cmidrules(table)]
+    lines += [" & ".join(column.header.tex for column in table.columns) + r" \\", r"\midrule"]
+    for row in table.rows:
+        if isinstance(row, Rule):
+            lines.append(f"\\{row.kind}")
+        else:
+            lines.append(" & ".join(cell.tex for cell in row) + r" \\")
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    return "\n".join(lines) + "\n"
+
+
+def to_float(table: Table) -> str:
+    """The table as a float with caption, label and notes."""
+    caption = table.caption.tex
+    if table.status == "exploratory" and not caption.startswith("Exploratory"):
+        caption = f"Exploratory: {caption}"
+    if table.notes:
+        caption += " " + " ".join(escape_tex(note) for note in table.notes)
+    return (
+        "\\begin{table}[htbp]\n"
+        f"  \\caption{{{caption}}}\n"
+        f"  \\label{{{table.label}}}\n"
+        "  \\centering\n"
+        f"  \\{table.size}\n"
+        f"  \\setlength{{\\tabcolsep}}{{{table.separation}}}\n"
+        f"{to_tabular(table)}"
+        "\\end{table}\n"
+    )
+
+
+def to_markdown(table: Table) -> str:
+    """The table as GitHub-flavoured Markdown with its caption above and its notes below."""
+    status = " (exploratory)" if table.status == "exploratory" else ""
+    headers = [escape_markdown(header) for header in flat_headers(table)]
+    marks = {"l": ":--", "r": "--:", "c": ":-:"}
+    lines = [
+        f"**{escape_markdown(table.title)}**{status}. {escape_markdown(table.caption.plain)}",
+        "",
+        f"| {' | '.join(headers)} |",
+        f"| {' | '.join(marks[column.align] for column in table.columns)} |",
+    ]
+    for row in table.body:
+        lines.append(f"| {' | '.join(escape_markdown(cell.plain) for cell in row)} |")
+    for note in table.notes:
+        lines += ["", f"Note: {escape_markdown(note)}"]
+    return "\n".join(lines) + "\n"
+
+
+def to_csv(table: Table) -> str:
+    """The raw values, unrounded, one number a column; what does not exist is empty."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([name for column in table.columns for name in column.csv])
+    for row in table.body:
+        writer.writerow([_csv_value(value) for cell in row for value in cell.raw])
+    return out.getvalue()
+
+
+def flat_headers(table: Table) -> list[str]:
+    """One header a column, with the name of its group in front."""
+    headers = [column.header.plain for column in table.columns]
+    for group in table.groups:
+        for at in range(group.first, group.last + 1):
+            headers[at] = f"{group.title.plain}: {headers[at]}"
+    return headers
+
+
+def _tex_groups(table: Table) -> str:
+    parts: list[str] = []
+    at = 0
+    for group in sorted(table.groups, key=lambda group: group.first):
+        parts += [""] * (group.first - at)
+        parts.append(rf"\multicolumn{{{group.last - group.first + 1}}}{{c}}{{{group.title.tex}}}")
+        at = group.last + 1
+    parts += [""] * (len(table.columns) - at)
+    return " & ".join(parts).replace("  ", " ") + r" \\"
+
+
+def _tex_cmidrules(table: Table) -> str:
+    ordered = sorted(table.groups, key=lambda group: group.first)
+    return "".join(rf"\cmidrule(lr){{{group.first + 1}-{group.last + 1}}}" for group in ordered)
+
+
+def _csv_value(value: Raw) -> str:
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return ""
+    return repr(value) if isinstance(value, float) else str(value)

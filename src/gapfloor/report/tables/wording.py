@@ -1,0 +1,94 @@
+"""Phrases that captions share, made from the data: how many runs, draws, episodes, and under which plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gapfloor.analysis.results import Row
+from gapfloor.report.escape import escape_tex
+from gapfloor.report.findings import TEST, TRAIN, Env, Findings
+from gapfloor.report.formats import count_word
+from gapfloor.report.table import Text
+
+
+def sentence(text: str, **names: str) -> Text:
+    """A caption in both spellings; `{name}` is filled with text from the data, escaped for LaTeX."""
+    return Text(text.format(**names), _fill(text, names))
+
+
+def _fill(text: str, names: dict[str, str]) -> str:
+    pieces: list[str] = []
+    rest = text
+    while rest:
+        start = rest.find("{")
+        if start < 0:
+            pieces.append(escape_tex(rest))
+            break
+        end = rest.index("}", start)
+        pieces += [escape_tex(rest[:start]), escape_tex(names[rest[start + 1 : end]])]
+        rest = rest[end + 1 :]
+    return "".join(pieces)
+
+
+def runs_phrase(rows: Iterable[Row]) -> str:
+    """How many runs: six runs, or 3 to 9 runs where games differ."""
+    counts = sorted({row.n for row in rows})
+    if not counts:
+        return "runs"
+    if len(counts) == 1:
+        return f"{count_word(counts[0]).plain} run{'s' if counts[0] != 1 else ''}"
+    return f"{counts[0]} to {counts[-1]} runs"
+
+
+def draws_phrase(findings: Findings) -> str:
+    """How many draws: three seeded draws."""
+    count = len(findings.source.draws)
+    if count == 0:
+        return "all its episodes"
+    return f"{count_word(count).plain} seeded draw{'s' if count != 1 else ''}"
+
+
+def floor_phrase(findings: Findings) -> str:
+    """How many episodes a floor has, or their range."""
+    counts = sorted({row.n for row in findings.results.floors if row.reference == "uniform"})
+    if not counts:
+        return "no episodes"
+    return f"{counts[0]} episodes" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} episodes"
+
+
+def at_budget(budget: str) -> str:
+    """The budget as the end of a phrase, or nothing where the data have no budgets."""
+    return f" at {budget}" if budget else ""
+
+
+def status_of(rows: Iterable[Row]) -> str:
+    """Exploratory where any row is."""
+    return "exploratory" if any(row.status == "exploratory" for row in rows) else ""
+
+
+def left_out(findings: Findings, envs: Iterable[Env], what: str) -> tuple[str, ...]:
+    """The note for games that a table leaves out."""
+    names = [findings.name(env) for env in envs]
+    return (f"Left out for lack of {what}: {', '.join(names)}.",) if names else ()
+
+
+def lacks_both_sets(findings: Findings, env: Env, budget: str) -> bool:
+    """Whether a game was not played on both level sets at that budget under the primary rule."""
+    return any(
+        findings.comparison(env, budget, findings.primary, level_set) is None for level_set in (TRAIN, TEST)
+    )
+
+
+def suffix(findings: Findings, name: str, budget: str) -> str:
+    """A table's name: plain for the main budget, with the budget for the others."""
+    return name if budget == findings.main_budget else f"{name}_{slug(budget)}"
+
+
+def slug(text: str) -> str:
+    """A label as part of a file name and LaTeX label.
+
+    >>> slug("25M"), slug("<b> x")
+    ('25m', 'b-x')
+    """
+    words = "".join(char if char.isalnum() and char.isascii() else " " for char in text.lower()).split()
+    return "-".join(words)
