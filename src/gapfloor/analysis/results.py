@@ -15,7 +15,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from gapfloor.statistics.conventions import Call, Pair, Tier
+from gapfloor.statistics.conventions import Call as Call
+from gapfloor.statistics.conventions import Pair as Pair
+from gapfloor.statistics.conventions import Tier as Tier
 
 Status = Literal["pre-registered", "pre-specified", "exploratory"]
 Quantity = Literal["train", "test", "gap"]
@@ -39,6 +41,7 @@ class Row:
     seed: int
     """Seed from which this row's resamples were drawn (the plan's seed mixed with the row's name)."""
     plan_hash: str
+    """Of the plan; of the addendum for what an addendum names."""
     status: Status
     exploratory_reason: str = ""
     """Why the row is exploratory: no locked plan, or what the plan does not name. Empty otherwise."""
@@ -92,6 +95,7 @@ class FloorBeside:
     stratified_se: float = _NAN
     """Standard error of delta with run variance taken within agents."""
     stratified_p: float = _NAN
+    stratified_p_tost: float = _NAN
     stratified_p_holm: float = _NAN
     stratified_call: Call | None = None
     """The call if agents are strata instead of one pool."""
@@ -520,6 +524,8 @@ class AnalysisResults:
     """Pooled over agents: the calls."""
     agent_floor_comparisons: tuple[FloorComparisonResult, ...]
     """One agent at a time (the paper's enc.*.z); Holm within agent, rule, level set, budget."""
+    reference_comparisons: tuple[FloorComparisonResult, ...]
+    """Against stricter references than the uniform floor, where the data hold any; exploratory."""
     gaps: tuple[GapResult, ...]
     pairs: tuple[PairResult, ...]
     encoders: tuple[AgentDifferenceResult, ...]

@@ -17,6 +17,7 @@ Call = Literal["above", "below", "equivalent", "not distinguishable"]
 Tier = Literal["low", "intermediate", "high"]
 Pair = tuple[float, float]
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 #: The estimand of every test that takes runs as the sample and the played levels as given.
 THESE_LEVELS = "these levels"

@@ -1,0 +1,171 @@
+"""`analyse`: episodes and a plan in, calls and everything around them out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from gapfloor.analysis.checks import find_problems
+from gapfloor.analysis.context import Context
+from gapfloor.analysis.difference_rows import agent_difference_rows, agent_rows, pair_rows
+from gapfloor.analysis.floors import call_counts, comparison_rows, floor_rows
+from gapfloor.analysis.gap_rows import gap_rows
+from gapfloor.analysis.grouping import Study, group
+from gapfloor.analysis.inputs import FLOOR_RULE, Inputs, Source, read_inputs
+from gapfloor.analysis.results import (
+    AddendumUsed,
+    AnalysisResults,
+    PlanUsed,
+    Problem,
+    SourceSummary,
+)
+from gapfloor.analysis.score_rows import normalised_rows, profile_rows
+from gapfloor.analysis.screen_rows import (
+    agent_tier,
+    disagreement_rows,
+    read_cells,
+    screen_rows,
+    screen_summaries,
+)
+from gapfloor.errors import CheckFailedError
+from gapfloor.plan.lock import LockedPlan, load_plan
+from gapfloor.plan.model import Plan, content_hash, paper_plan
+
+_SHOWN = 20
+
+
+def analyse(
+    source: Source, plan: str | Path | Plan | LockedPlan | None = None, *, cells: Any = None
+) -> AnalysisResults:
+    """Apply a plan's tests to episodes.
+
+    Args:
+        source: a store's folder, a .csv or .parquet file of episodes, a `Store`, or a pyarrow table.
+        plan: a plan file (its lock is read beside it), a plan, or None for the built-in plan of the paper, by
+            which every result is exploratory.
+        cells: cell records (a pyarrow table) for the entropy screen; a store brings its own.
+
+    Raises:
+        UsageError: the source or the plan cannot be read, or an episode is not finite or stands twice.
+        CheckFailedError: the plan was changed after locking, or one of its stop conditions is met.
+    """
+    locked = _resolve(plan)
+    content = locked.plan if locked is not None else paper_plan()
+    inputs = read_inputs(source, cells=cells)
+    study = group(inputs, content)
+    problems = find_problems(study, inputs, content)
+    if locked is not None and locked.lock is not None:
+        _stop(content, problems)
+    digest = locked.hash if locked is not None else content_hash(content)
+    context = Context(study, content, digest, locked, inputs.cells is not None)
+    measured = read_cells(inputs.cells, context)
+    comparisons = comparison_rows(context)
+    gaps = gap_rows(context)
+    screen = screen_rows(context, measured, comparisons, gaps)
+    stricter = sorted({place.reference for place in study.references} - {FLOOR_RULE})
+    return AnalysisResults(
+        plan=_plan_used(context),
+        source=_summary(study, inputs),
+        floors=floor_rows(context),
+        floor_comparisons=comparisons,
+        agent_floor_comparisons=tuple(
+            row for agent in study.agents for row in comparison_rows(context, agent=agent)
+        ),
+        reference_comparisons=tuple(
+            row for reference in stricter for row in comparison_rows(context, reference=reference)
+        ),
+        gaps=gaps,
+        pairs=pair_rows(context),
+        encoders=agent_difference_rows(context),
+        agents=agent_rows(context, lambda place, agent: agent_tier(context, measured, place, agent)),
+        screen=screen,
+        disagreements=disagreement_rows(context, measured),
+        normalised=normalised_rows(context),
+        profiles=profile_rows(context),
+        call_counts=call_counts(comparisons),
+        screen_summaries=screen_summaries(screen),
+        problems=problems,
+    )
+
+
+def count_cells(source: Source, *, rules: tuple[str, ...] | None = None) -> int:
+    """How many cells (run or reference x rule x level set x draw) a source holds, of these rules or of all."""
+    inputs = read_inputs(source)
+    study = group(inputs, paper_plan())
+    if rules is None:
+        return study.n_cells
+    return sum(
+        len(sample.draws)
+        for condition, runs in study.policies.items()
+        if condition.rule in rules
+        for sample in runs.values()
+    )
+
+
+def _resolve(plan: str | Path | Plan | LockedPlan | None) -> LockedPlan | None:
+    if plan is None or isinstance(plan, LockedPlan):
+        return plan
+    if isinstance(plan, Plan):
+        return LockedPlan(plan, content_hash(plan), None)
+    return load_plan(Path(plan))
+
+
+def _stop(plan: Plan, problems: tuple[Problem, ...]) -> None:
+    """End the analysis if the plan says so; a value that is not finite has been refused when read."""
+    reasons = [problem for problem in problems if plan.stop.cell_missing and problem.kind == "missing"]
+    if reasons:
+        listed = "\n".join(f"  {problem.where}: {problem.what}" for problem in reasons[:_SHOWN])
+        more = f"\n  and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
+        raise CheckFailedError(
+            f"The plan stops the analysis when a cell is missing, and {len(reasons)} are:\n{listed}{more}\n"
+            "Measure them, or analyse without --plan (every result is then exploratory)."
+        )
+
+
+def _plan_used(context: Context) -> PlanUsed:
+    plan, locked = context.plan, context.locked
+    lock = locked.lock if locked is not None else None
+    return PlanUsed(
+        name=plan.name if locked is not None else f"{plan.name} (built in)",
+        hash=context.plan_hash,
+        status=lock.plan.status if lock is not None else "exploratory",
+        locked_at=lock.plan.locked_at if lock is not None else "",
+        cells_seen=lock.plan.cells_seen if lock is not None else None,
+        alpha=plan.floor.alpha,
+        confidence=plan.intervals.confidence,
+        resamples=plan.intervals.resamples,
+        seed=plan.intervals.seed,
+        primary_rule=plan.scope.primary_rule,
+        cuts=plan.screen.cuts,
+        addenda=tuple(
+            AddendumUsed(
+                name=text.name,
+                hash=text.hash,
+                status=text.status,
+                locked_at=text.locked_at,
+                cells_seen=text.cells_seen,
+            )
+            for _, text in (locked.addenda if locked is not None else ())
+        ),
+    )
+
+
+def _summary(study: Study, inputs: Inputs) -> SourceSummary:
+    runs = {(c.game, c.mode, c.budget, run) for c, by_run in study.policies.items() for run in by_run}
+    return SourceSummary(
+        n_episodes=inputs.n_rows,
+        n_cells=study.n_cells,
+        n_runs=len(runs),
+        n_floor_episodes=sum(
+            sample.returns.size for place, sample in study.references.items() if place.reference == FLOOR_RULE
+        ),
+        games=study.games,
+        budgets=study.budgets,
+        agents=study.agents,
+        rules=study.rules,
+        level_sets=study.level_sets,
+        draws=study.draws,
+        has_level_seeds=bool((inputs.level_seed >= 0).all()),
+        has_cell_records=inputs.cells is not None,
+        extra_columns=inputs.extra_columns,
+    )

@@ -1,0 +1,192 @@
+"""What a reader must know about the data before believing a number: gaps in the grid, copies, missing floors."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+
+from gapfloor.analysis.grouping import RunName, Sample, Study
+from gapfloor.analysis.inputs import Inputs
+from gapfloor.analysis.results import Problem
+from gapfloor.plan.model import Plan
+
+
+def find_problems(study: Study, inputs: Inputs, plan: Plan) -> tuple[Problem, ...]:
+    """Everything that is missing, unbalanced, copied or assumed, cell by cell."""
+    problems: list[Problem] = []
+    problems += [Problem(kind="assumed", where="the source", what=text) for text in inputs.assumed]
+    problems += [
+        Problem(kind="missing", where=f"cell {name}", what="the cell is cut or altered and counts as missing")
+        for name in inputs.damaged
+    ]
+    problems += _outside_plan(study, plan)
+    for place in study.places():
+        problems += _missing_cells(study, place)
+        problems += _unbalanced_cells(study, place, plan)
+        problems += _floors(study, place)
+        problems += _too_few_runs(study, place)
+    problems += _copies(study)
+    return tuple(problems)
+
+
+def _name(place: tuple[str, str, str], *parts: str) -> str:
+    game, mode, budget = place
+    return ", ".join(part for part in (game, mode if mode != "easy" else "", budget, *parts) if part)
+
+
+def _outside_plan(study: Study, plan: Plan) -> Iterator[Problem]:
+    """Games that the plan names and the data lack."""
+    present = {(game, budget) for game, _, budget in study.places()}
+    for budget, games in plan.scope.games.items():
+        for game in games:
+            if (game, budget) not in present:
+                yield Problem(
+                    kind="missing", where=f"{game}, {budget}", what="the plan names it; no episodes"
+                )
+    for game, mode, budget in study.places():
+        if not plan.names(game=game, budget=budget) or not plan.scope.games:
+            continue
+        for rule in plan.scope.rules:
+            for level_set in ("train", "test"):
+                if not study.runs(game, mode, budget, rule, level_set):
+                    where = _name((game, mode, budget), rule, level_set)
+                    yield Problem(kind="missing", where=where, what="the plan names it; no episodes")
+
+
+def _missing_cells(study: Study, place: tuple[str, str, str]) -> Iterator[Problem]:
+    """Cells that other runs of the same game and budget have."""
+    here = {c: runs for c, runs in study.policies.items() if c[:3] == place}
+    everyone = sorted({run for runs in here.values() for run in runs})
+    for rule in study.rules:
+        level_sets = [ls for ls in study.level_sets if study.runs(*place, rule, ls)]
+        draws = sorted(
+            {d for ls in level_sets for s in study.runs(*place, rule, ls).values() for d in s.draws}
+        )
+        for run in everyone if level_sets else ():
+            have = {ls: study.runs(*place, rule, ls).get(run) for ls in level_sets}
+            if not any(have.values()):
+                yield Problem(
+                    kind="missing",
+                    where=_name(place, str(run), rule),
+                    what="no episodes under this rule, which other runs have; it is not in this rule's rows",
+                )
+                continue
+            for level_set, sample in have.items():
+                if sample is None:
+                    yield Problem(
+                        kind="missing",
+                        where=_name(place, str(run), rule, level_set),
+                        what="the run lacks this half; it is not in this level set's row nor in the gap",
+                    )
+                    continue
+                for draw in draws:
+                    if draw not in sample.draws:
+                        yield Problem(
+                            kind="missing",
+                            where=_name(place, str(run), rule, level_set, f"draw {draw}"),
+                            what="no episodes on this draw; the run's value is the mean of its other draws",
+                        )
+
+
+def _unbalanced_cells(study: Study, place: tuple[str, str, str], plan: Plan) -> Iterator[Problem]:
+    """Draws with another number of episodes than the plan says, or than most have."""
+    for rule in study.rules:
+        for level_set in study.level_sets:
+            runs = study.runs(*place, rule, level_set)
+            counts = {(run, draw): n for run, s in runs.items() for draw, n in s.draw_counts().items()}
+            if not counts:
+                continue
+            usual = plan.scope.episodes or Counter(sorted(counts.values())).most_common(1)[0][0]
+            for (run, draw), n in counts.items():
+                if n != usual:
+                    yield Problem(
+                        kind="unbalanced",
+                        where=_name(place, str(run), rule, level_set, f"draw {draw}"),
+                        what=f"{n} episodes, where {usual} are {'planned' if plan.scope.episodes else 'usual'}",
+                    )
+            draws = {draw for _, draw in counts}
+            if plan.scope.draws and len(draws) != plan.scope.draws:
+                yield Problem(
+                    kind="missing",
+                    where=_name(place, rule, level_set),
+                    what=f"{len(draws)} draws, where the plan says {plan.scope.draws}",
+                )
+
+
+def _floors(study: Study, place: tuple[str, str, str]) -> Iterator[Problem]:
+    """Level sets without a floor, and floors on other draws than the policies'."""
+    for level_set in study.level_sets:
+        samples = [s for rule in study.rules for s in study.runs(*place, rule, level_set).values()]
+        if not samples:
+            continue
+        floor = study.floor(*place, level_set)
+        if floor is None:
+            yield Problem(
+                kind="no floor",
+                where=_name(place, level_set),
+                what="no episodes with rule 'uniform'; returns on this level set are not compared",
+            )
+            continue
+        draws = {draw for sample in samples for draw in sample.draws}
+        if draws != set(floor.draws):
+            yield Problem(
+                kind="unbalanced",
+                where=_name(place, level_set, "floor"),
+                what=f"the floor's draws ({', '.join(floor.draws)}) are not the policies' "
+                f"({', '.join(sorted(draws))}): they are not on identical levels",
+            )
+        counts = set(floor.draw_counts().values())
+        if len(counts) > 1:
+            yield Problem(
+                kind="unbalanced",
+                where=_name(place, level_set, "floor"),
+                what=f"its draws hold different numbers of episodes ({', '.join(map(str, sorted(counts)))})",
+            )
+
+
+def _too_few_runs(study: Study, place: tuple[str, str, str]) -> Iterator[Problem]:
+    for rule in study.rules:
+        for level_set in study.level_sets:
+            if len(study.runs(*place, rule, level_set)) == 1:
+                yield Problem(
+                    kind="too few",
+                    where=_name(place, rule, level_set),
+                    what="one run: it is described, but not tested, and does not count in its family",
+                )
+
+
+def _copies(study: Study) -> Iterator[Problem]:
+    """Runs whose every episode equals another run's: one checkpoint under two names."""
+    prints: dict[tuple[str, str, str], dict[tuple[str, RunName], list[bytes]]] = {}
+    constant: dict[tuple[str, str, RunName], bool] = {}
+    for condition in sorted(study.policies):
+        game, mode, budget, rule, level_set = condition
+        for run, sample in study.policies[condition].items():
+            digest = _fingerprint(rule, level_set, sample)
+            prints.setdefault((game, mode, ""), {}).setdefault((budget, run), []).append(digest)
+            varies = bool((sample.returns != sample.returns[0]).any())
+            key = (game + mode, budget, run)
+            constant[key] = constant.get(key, True) and not varies
+    for (game, mode, _), by_run in prints.items():
+        seen: dict[tuple[bytes, ...], tuple[str, RunName]] = {}
+        for (budget, run), digests in by_run.items():
+            # Policies that never score are equal without being copies.
+            if constant[game + mode, budget, run]:
+                continue
+            first = seen.setdefault(tuple(digests), (budget, run))
+            if first != (budget, run):
+                yield Problem(
+                    kind="copy",
+                    where=_name((game, mode, budget), str(run)),
+                    what=f"every episode equals those of {_name((game, mode, first[0]), str(first[1]))}: "
+                    "copies of one checkpoint are one run, not two",
+                )
+
+
+def _fingerprint(rule: str, level_set: str, sample: Sample) -> bytes:
+    digest = hashlib.sha256(f"{rule}|{level_set}|{sample.draws}".encode())
+    digest.update(sample.returns.tobytes())
+    digest.update(sample.levels.tobytes())
+    digest.update(sample.draw.tobytes())
+    return digest.digest()

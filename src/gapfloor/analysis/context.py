@@ -1,0 +1,141 @@
+"""What every row of an analysis needs to know: the study, the plan, its status, and a generator of its own."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gapfloor.analysis.grouping import Study
+from gapfloor.analysis.results import Status
+from gapfloor.plan.lock import LockedPlan
+from gapfloor.plan.model import Addendum, Plan
+from gapfloor.statistics.conventions import THESE_LEVELS, MarginRule
+
+
+@dataclass(frozen=True)
+class Naming:
+    """Which plan or addendum names a row, and what the row may be called."""
+
+    status: Status
+    plan_hash: str
+    reason: str
+    family: str
+    """Prefix of the row's family: the addendum's name, "exploratory", or nothing."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """The study with the plan that is applied to it."""
+
+    study: Study
+    plan: Plan
+    plan_hash: str
+    locked: LockedPlan | None
+    """None: no plan was given, the built-in one is used."""
+    has_cells: bool = False
+
+    @property
+    def margin(self) -> MarginRule:
+        """The plan's margin of equivalence."""
+        return MarginRule(self.plan.floor.margin_fraction, self.plan.floor.margin_minimum)
+
+    @property
+    def resampling(self) -> dict[str, Any]:
+        """The plan's interval settings, as keyword arguments of the statistics."""
+        return {"confidence": self.plan.intervals.confidence, "n_resamples": self.plan.intervals.resamples}
+
+    def seed(self, *names: str) -> int:
+        """The seed of a row: the plan's, mixed with the row's names, so that no row depends on another.
+
+        It stays below 2^53, the largest whole number that every JSON reader keeps.
+        """
+        text = "|".join((str(self.plan.intervals.seed), *names))
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
+
+    def rng(self, seed: int) -> np.random.Generator:
+        """The generator of a row's resamples."""
+        return np.random.default_rng(seed)
+
+    def naming(
+        self, *, game: str, budget: str, rules: tuple[str, ...], level_sets: tuple[str, ...]
+    ) -> Naming:
+        """Who names a result about these rules on these level sets."""
+        reason = self._outside(game=game, budget=budget, rules=rules, level_sets=level_sets)
+        addendum = None
+        if reason and self.locked is not None:
+            addendum = self._addendum(game=game, budget=budget, rules=rules, level_sets=level_sets)
+        if addendum is not None:
+            content, digest, status = addendum
+            return Naming(status, digest, "", content.name)
+        family = "exploratory" if reason else ""
+        if self.locked is None:
+            return Naming(
+                "exploratory", self.plan_hash, "no plan was given: the built-in plan was used", family
+            )
+        if self.locked.lock is None:
+            return Naming("exploratory", self.plan_hash, "the plan is not locked", family)
+        if reason:
+            return Naming("exploratory", self.plan_hash, reason, family)
+        return Naming(self.locked.lock.plan.status, self.plan_hash, "", "")
+
+    def row(
+        self,
+        kind: str,
+        *,
+        game: str,
+        mode: str,
+        budget: str,
+        n: int,
+        rules: tuple[str, ...],
+        level_sets: tuple[str, ...] = ("train", "test"),
+        names: tuple[str, ...] = (),
+        estimand: str = THESE_LEVELS,
+    ) -> dict[str, Any]:
+        """The fields that every result shares, as keyword arguments."""
+        naming = self.naming(game=game, budget=budget, rules=rules, level_sets=level_sets)
+        return {
+            "game": game,
+            "mode": mode,
+            "budget": budget,
+            "n": n,
+            "estimand": estimand,
+            "seed": self.seed(kind, game, mode, budget, *rules, *level_sets, *names),
+            "plan_hash": naming.plan_hash,
+            "status": naming.status,
+            "exploratory_reason": naming.reason,
+        }
+
+    def _outside(self, *, game: str, budget: str, rules: tuple[str, ...], level_sets: tuple[str, ...]) -> str:
+        for rule in rules:
+            if rule not in self.plan.scope.rules and rule != self.plan.floor.reference:
+                return f"the plan does not name the rule '{rule}'"
+        for level_set in level_sets:
+            if level_set not in ("train", "test"):
+                return f"the plan does not name the level set '{level_set}'"
+        if game != "mean" and not self.plan.names(game=game, budget=budget):
+            return f"the plan does not name {game} at {budget or 'this budget'}"
+        return ""
+
+    def _addendum(
+        self, *, game: str, budget: str, rules: tuple[str, ...], level_sets: tuple[str, ...]
+    ) -> tuple[Addendum, str, Status] | None:
+        assert self.locked is not None
+        for content, locked in self.locked.addenda:
+            new = [rule for rule in rules if rule not in self.plan.scope.rules]
+            if (
+                new
+                and all(rule in content.rules for rule in new)
+                and all(level_set in content.level_sets for level_set in level_sets)
+                and content.names(game=game, budget=budget)
+            ):
+                return content, locked.hash, locked.status
+        return None
+
+
+def family_name(kind: str, naming: Naming, *parts: str) -> str:
+    """A family in words: "floor: sampled, test, 8M", led by the addendum's name if it is one's."""
+    name = f"{kind}: {', '.join(part for part in parts if part)}"
+    return f"{naming.family}, {name}" if naming.family else name

@@ -1,0 +1,273 @@
+"""Rows about differences: between rules of the same runs, and between agents."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from gapfloor.analysis.context import Context
+from gapfloor.analysis.gap_rows import halves
+from gapfloor.analysis.grouping import RunName, Sample
+from gapfloor.analysis.results import (
+    AgentDifferenceResult,
+    AgentResult,
+    DrawDifference,
+    PairBeside,
+    PairResult,
+    Quantity,
+    Tier,
+)
+from gapfloor.plan.model import split_difference
+from gapfloor.statistics.conventions import NAN, Floats, sem
+from gapfloor.statistics.families import holm
+from gapfloor.statistics.paired import agent_difference, paired_difference
+from gapfloor.statistics.signflip import sign_flip_test
+from gapfloor.statistics.welch import welch
+
+QUANTITIES: tuple[Quantity, ...] = ("train", "test", "gap")
+Place = tuple[str, str, str]
+
+
+def run_values(
+    context: Context, place: Place, rule: str, quantity: Quantity, *, draw: str | None = None
+) -> dict[RunName, float]:
+    """One value per run: its return on a level set, or its gap; on all draws, or on one."""
+
+    def mean(sample: Sample) -> float:
+        return sample.mean if draw is None else sample.draw_mean(draw)
+
+    def has(sample: Sample) -> bool:
+        return draw is None or draw in sample.draws
+
+    if quantity == "gap":
+        both = halves(context, place, rule).items()
+        return {name: mean(a) - mean(b) for name, (a, b) in both if has(a) and has(b)}
+    runs = context.study.runs(*place, rule, quantity)
+    return {name: mean(sample) for name, sample in runs.items() if has(sample)}
+
+
+def pair_rows(context: Context) -> tuple[PairResult, ...]:
+    """The plan's and the addenda's differences between rules."""
+    wanted: list[tuple[tuple[str, str], Sequence[Quantity]]] = [
+        (split_difference(text, source="the plan"), context.plan.pairs.quantities)
+        for text in context.plan.pairs.differences
+    ]
+    for addendum, _ in context.locked.addenda if context.locked else ():
+        wanted += [
+            (split_difference(text, source=addendum.name), addendum.quantities) for text in addendum.pairs
+        ]
+    named = {pair for pair, _ in wanted}
+    # A merged rule is always read beside the greedy one it repairs.
+    if "merged" in context.study.rules and ("merged", "greedy") not in named:
+        wanted.append((("merged", "greedy"), QUANTITIES))
+    rows = []
+    for place in context.study.places():
+        for rules, quantities in wanted:
+            for quantity in quantities:
+                row = _pair(context, place, rules, quantity)
+                if row is not None:
+                    rows.append(row)
+    return _holm_beside(rows)
+
+
+def _pair(context: Context, place: Place, rules: tuple[str, str], quantity: Quantity) -> PairResult | None:
+    first = run_values(context, place, rules[0], quantity)
+    second = run_values(context, place, rules[1], quantity)
+    shared = sorted(set(first) & set(second))
+    if not shared:
+        return None
+    game, mode, budget = place
+    level_sets = ("train", "test") if quantity == "gap" else (quantity,)
+    row = context.row(
+        "pair", game=game, mode=mode, budget=budget, n=len(shared), rules=rules, level_sets=level_sets,
+        names=(quantity,),
+    )  # fmt: skip
+    a, b = np.array([first[run] for run in shared]), np.array([second[run] for run in shared])
+    rng = context.rng(row["seed"])
+    found = paired_difference(a, b, rng=rng, **context.resampling)
+    flip = sign_flip_test(a - b, rng=rng)
+    return PairResult(
+        **row,
+        rule_a=rules[0],
+        rule_b=rules[1],
+        quantity=quantity,
+        mean_a=found.mean_a,
+        mean_b=found.mean_b,
+        difference=found.difference,
+        sem=found.sem,
+        ci=found.ci,
+        t=found.t,
+        df=found.df,
+        p=found.p,
+        runs_a_higher=found.runs_a_higher,
+        runs_b_higher=found.runs_b_higher,
+        runs_equal=found.runs_equal,
+        beside=PairBeside(
+            t_interval=found.t_interval, p_sign_flip=flip.p, p_sign_flip_smallest=flip.smallest
+        ),
+    )
+
+
+def _holm_beside(rows: Sequence[PairResult]) -> tuple[PairResult, ...]:
+    families: dict[tuple[str, ...], list[int]] = {}
+    for i, row in enumerate(rows):
+        families.setdefault((row.mode, row.budget, row.rule_a, row.rule_b, row.quantity), []).append(i)
+    corrected = list(rows)
+    for members in families.values():
+        for i, p in zip(members, holm([rows[i].p for i in members]), strict=True):
+            corrected[i] = dataclasses.replace(
+                rows[i], beside=dataclasses.replace(rows[i].beside, p_holm=float(p))
+            )
+    return tuple(corrected)
+
+
+def agent_difference_rows(context: Context) -> tuple[AgentDifferenceResult, ...]:
+    """Every pair of agents, for every rule and quantity, pooled over draws and one draw at a time."""
+    rows = []
+    for place in context.study.places():
+        for rule in context.study.rules:
+            for agents in combinations(context.study.agents, 2):
+                found = {q: _agents(context, place, rule, q, agents) for q in QUANTITIES}
+                for quantity, row in found.items():
+                    if row is not None:
+                        rows.append(_with_share(row, found["train"]) if quantity == "gap" else row)
+    return tuple(rows)
+
+
+def _split(values: dict[RunName, float], agents: tuple[str, str]) -> tuple[Floats, Floats]:
+    a, b = (np.array([v for run, v in values.items() if run.agent == agent]) for agent in agents)
+    return a, b
+
+
+def _agents(
+    context: Context, place: Place, rule: str, quantity: Quantity, agents: tuple[str, str]
+) -> AgentDifferenceResult | None:
+    a, b = _split(run_values(context, place, rule, quantity), agents)
+    if not a.size or not b.size:
+        return None
+    game, mode, budget = place
+    level_sets = ("train", "test") if quantity == "gap" else (quantity,)
+    row = context.row(
+        "agents", game=game, mode=mode, budget=budget, n=a.size + b.size, rules=(rule,), level_sets=level_sets,
+        names=(quantity, *agents),
+    )  # fmt: skip
+    rng = context.rng(row["seed"])
+    found = agent_difference(a, b, rng=rng, **context.resampling)
+    draws = []
+    if context.plan.agents.one_draw_at_a_time:
+        draws = _by_draw(context, place, rule, quantity, agents)
+    p_draws = [draw.p for draw in draws if not np.isnan(draw.p)]
+    return AgentDifferenceResult(
+        **row,
+        rule=rule,
+        quantity=quantity,
+        agent_a=agents[0],
+        agent_b=agents[1],
+        n_a=found.n_a,
+        n_b=found.n_b,
+        mean_a=found.mean_a,
+        mean_b=found.mean_b,
+        sem_a=found.sem_a,
+        sem_b=found.sem_b,
+        difference=found.difference,
+        ci=found.ci,
+        t=found.t,
+        df=found.df,
+        p=found.p,
+        p_draw_min=min(p_draws, default=NAN),
+        p_draw_max=max(p_draws, default=NAN),
+        draws=tuple(draws),
+        share_from_training=NAN,
+        t_interval=found.t_interval,
+    )
+
+
+def _by_draw(
+    context: Context, place: Place, rule: str, quantity: Quantity, agents: tuple[str, str]
+) -> list[DrawDifference]:
+    draws = []
+    for draw in context.study.draws:
+        a, b = _split(run_values(context, place, rule, quantity, draw=draw), agents)
+        if a.size and b.size:
+            test = welch(_mean(a), _variance(a), a.size, _mean(b), _variance(b), b.size)
+            draws.append(
+                DrawDifference(
+                    draw=draw,
+                    difference=float(test.difference),
+                    t=float(test.t),
+                    df=float(test.df),
+                    p=float(test.p),
+                )
+            )
+    return draws
+
+
+def _with_share(gap: AgentDifferenceResult, train: AgentDifferenceResult | None) -> AgentDifferenceResult:
+    if train is None or not gap.difference:
+        return gap
+    return dataclasses.replace(gap, share_from_training=train.difference / gap.difference)
+
+
+def agent_rows(context: Context, tier_of: Callable[[Place, str], Tier | None]) -> tuple[AgentResult, ...]:
+    """One agent's means and SEMs, as in the paper's per-encoder tables."""
+    rows = []
+    for place in context.study.places():
+        for rule in context.study.rules:
+            for agent in context.study.agents:
+                values = {
+                    quantity: np.array(
+                        [
+                            v
+                            for run, v in run_values(context, place, rule, quantity).items()
+                            if run.agent == agent
+                        ]
+                    )
+                    for quantity in QUANTITIES
+                }
+                n = max(array.size for array in values.values())
+                if not n:
+                    continue
+                game, mode, budget = place
+                row = context.row(
+                    "agent", game=game, mode=mode, budget=budget, n=n, rules=(rule,), names=(agent,)
+                )
+                rows.append(
+                    AgentResult(
+                        **row,
+                        rule=rule,
+                        agent=agent,
+                        train=_mean(values["train"]),
+                        train_sem=_sem(values["train"]),
+                        test=_mean(values["test"]),
+                        test_sem=_sem(values["test"]),
+                        gap=_mean(values["gap"]),
+                        gap_sem=_sem(values["gap"]),
+                        z_train=_floor_z(context, place, "train", values["train"]),
+                        z_test=_floor_z(context, place, "test", values["test"]),
+                        tier=tier_of(place, agent),
+                    )
+                )
+    return tuple(rows)
+
+
+def _mean(values: Floats) -> float:
+    return float(np.sort(values).mean()) if values.size else NAN
+
+
+def _variance(values: Floats) -> float:
+    return float(np.sort(values).var(ddof=1)) if values.size > 1 else NAN
+
+
+def _sem(values: Floats) -> float:
+    return sem(np.sort(values)) if values.size else NAN
+
+
+def _floor_z(context: Context, place: Place, level_set: str, values: Floats) -> float:
+    floor = context.study.floor(*place, level_set)
+    if floor is None or values.size < 2:
+        return NAN
+    error = float(np.hypot(_sem(values), _sem(floor.returns)))
+    return (_mean(values) - floor.mean) / error if error else NAN

@@ -1,0 +1,187 @@
+"""Rows about the floor: the floors themselves and the comparisons of runs with them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from gapfloor.analysis.beside import complete_family, floor_beside
+from gapfloor.analysis.context import Context, family_name
+from gapfloor.analysis.grouping import RunName, Sample
+from gapfloor.analysis.inputs import FLOOR_RULE
+from gapfloor.analysis.results import CallCount, FloorComparisonResult, FloorResult
+from gapfloor.statistics.clustered import clustered_sem
+from gapfloor.statistics.conventions import NAN, finite_sample, sem
+from gapfloor.statistics.families import call_family
+from gapfloor.statistics.floor import compare_to_floor
+
+
+def floor_rows(context: Context) -> tuple[FloorResult, ...]:
+    """Every reference on every level set."""
+    study, rows = context.study, []
+    for place, sample in study.references.items():
+        game, mode, budget, reference, level_set = place
+        returns = finite_sample(sample.returns, "floor returns")
+        row = context.row(
+            "floor",
+            game=game,
+            mode=mode,
+            budget=budget,
+            n=returns.size,
+            rules=(reference,),
+            level_sets=(level_set,),
+        )
+        rows.append(
+            FloorResult(
+                **row,
+                reference=reference,
+                level_set=level_set,
+                mean=float(returns.mean()),
+                sem=sem(returns),
+                n_draws=len(sample.draws),
+                n_levels=int(np.unique(sample.levels).size),
+                sem_clustered=clustered_sem(sample.returns, sample.levels) if sample.levels.size else NAN,
+                success=success_rate([sample]),
+            )
+        )
+    order = {name: i for i, name in enumerate(study.games)}
+    return tuple(
+        sorted(
+            rows, key=lambda r: (r.reference != FLOOR_RULE, r.reference, order[r.game], r.budget, r.level_set)
+        )
+    )
+
+
+def comparison_rows(
+    context: Context, *, agent: str | None = None, reference: str = FLOOR_RULE
+) -> tuple[FloorComparisonResult, ...]:
+    """Runs (of one agent, or of all) against a reference, with the calls of their families."""
+    rows = []
+    for game, mode, budget in context.study.places():
+        for rule in context.study.rules:
+            for level_set in context.study.level_sets:
+                runs = context.study.runs(game, mode, budget, rule, level_set)
+                runs = {name: s for name, s in runs.items() if agent is None or name.agent == agent}
+                floor = context.study.floor(game, mode, budget, level_set, reference=reference)
+                if runs and floor is not None and floor.returns.size > 1:
+                    where = (game, mode, budget, rule, level_set)
+                    rows.append(_compare(context, where, runs, floor, agent=agent, reference=reference))
+    return _call_families(context, rows)
+
+
+def _compare(
+    context: Context,
+    where: tuple[str, str, str, str, str],
+    runs: dict[RunName, Sample],
+    floor: Sample,
+    *,
+    agent: str | None,
+    reference: str,
+) -> FloorComparisonResult:
+    game, mode, budget, rule, level_set = where
+    row = context.row(
+        "floor comparison",
+        game=game,
+        mode=mode,
+        budget=budget,
+        n=len(runs),
+        rules=(rule,),
+        level_sets=(level_set,),
+        names=(agent or "", reference),
+    )
+    rng = context.rng(row["seed"])
+    found = compare_to_floor(
+        [sample.mean for sample in runs.values()],
+        floor.returns,
+        rng=rng,
+        margin=context.margin,
+        **context.resampling,
+    )
+    naming = context.naming(game=game, budget=budget, rules=(rule,), level_sets=(level_set,))
+    family = family_name("floor", naming, *_family_parts(context, rule, level_set, budget), agent or "")
+    result = FloorComparisonResult(
+        **row,
+        rule=rule,
+        level_set=level_set,
+        agent=agent,
+        reference=reference,
+        mean=found.mean,
+        sem=found.sem,
+        floor=found.floor,
+        floor_sem=found.floor_sem,
+        floor_n=found.floor_n,
+        delta=found.delta,
+        ci=found.ci,
+        t=found.t,
+        df=found.df,
+        p=found.p,
+        p_holm=NAN,
+        z=found.z,
+        p_tost=found.p_tost,
+        margin=found.margin,
+        runs_above=found.runs_above,
+        ratio=found.mean / found.floor if found.floor > 0 else NAN,
+        success=success_rate(runs.values()),
+        floor_success=success_rate([floor]),
+        call="not distinguishable",
+        family=family,
+        family_size=0,
+    )
+    if agent is None and reference == FLOOR_RULE:
+        result = dataclasses.replace(result, beside=floor_beside(context, found, runs, floor, rng=rng))
+    return result
+
+
+def _family_parts(context: Context, rule: str, level_set: str, budget: str) -> tuple[str, ...]:
+    values = {"rule": rule, "level_set": level_set, "budget": budget}
+    return tuple(values[name] for name in context.plan.floor.family)
+
+
+def _call_families(
+    context: Context, rows: Sequence[FloorComparisonResult]
+) -> tuple[FloorComparisonResult, ...]:
+    families: dict[tuple[str, str], list[int]] = {}
+    for i, row in enumerate(rows):
+        families.setdefault((row.family, row.mode), []).append(i)
+    called = list(rows)
+    for members in families.values():
+        calls = call_family([rows[i] for i in members], alpha=context.plan.floor.alpha)
+        for i, call in zip(members, calls, strict=True):
+            called[i] = dataclasses.replace(
+                rows[i], p_holm=call.p_holm, call=call.call, family_size=call.family_size
+            )
+        for i, row in zip(members, complete_family(context, [called[i] for i in members]), strict=True):
+            called[i] = row
+    return tuple(called)
+
+
+def call_counts(rows: Iterable[FloorComparisonResult]) -> tuple[CallCount, ...]:
+    """How many games got which call, per budget, rule and level set."""
+    groups: dict[tuple[str, str, str], list[FloorComparisonResult]] = {}
+    for row in rows:
+        groups.setdefault((row.budget, row.rule, row.level_set), []).append(row)
+    return tuple(
+        CallCount(
+            budget=budget,
+            rule=rule,
+            level_set=level_set,
+            games=len(members),
+            above=sum(row.call == "above" for row in members),
+            below=sum(row.call == "below" for row in members),
+            equivalent=sum(row.call == "equivalent" for row in members),
+            not_distinguishable=sum(row.call == "not distinguishable" for row in members),
+            z_not_above=sum(not row.z > 2 for row in members),
+        )
+        for (budget, rule, level_set), members in groups.items()
+    )
+
+
+def success_rate(samples: Iterable[Sample]) -> float:
+    """Share of positive returns where returns are all or nothing; NaN where they are graded."""
+    returns = np.concatenate([sample.returns for sample in samples])
+    values = np.unique(returns)
+    if values.size > 2 or values.min() != 0:
+        return NAN
+    return float(np.count_nonzero(returns > 0) / returns.size)

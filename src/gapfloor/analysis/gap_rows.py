@@ -1,0 +1,95 @@
+"""Rows about the gap between training and held-out levels."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from gapfloor.analysis.beside import complete_gap_family, gap_beside
+from gapfloor.analysis.context import Context, family_name
+from gapfloor.analysis.grouping import RunName, Sample
+from gapfloor.analysis.results import GapResult, RunGap
+from gapfloor.statistics.conventions import NAN
+from gapfloor.statistics.families import holm
+from gapfloor.statistics.gaps import gap
+
+
+def halves(
+    context: Context, place: tuple[str, str, str], rule: str, *, agent: str | None = None
+) -> dict[RunName, tuple[Sample, Sample]]:
+    """The training and held-out samples of the runs that have both, in the order of agents and seeds."""
+    train = context.study.runs(*place, rule, "train")
+    test = context.study.runs(*place, rule, "test")
+    names = [name for name in train if name in test and (agent is None or name.agent == agent)]
+    # A run with one episode a half has no variance to test.
+    names = [name for name in names if min(train[name].returns.size, test[name].returns.size) > 1]
+    order = {name: i for i, name in enumerate(context.study.agents)}
+    names.sort(key=lambda name: (order.get(name.agent, 0), len(name.seed), name.seed))
+    return {name: (train[name], test[name]) for name in names}
+
+
+def gap_rows(context: Context) -> tuple[GapResult, ...]:
+    """The pooled gap of every game, budget and rule, with Holm within each family."""
+    rows = []
+    for place in context.study.places():
+        for rule in context.study.rules:
+            both = halves(context, place, rule)
+            if both:
+                rows.append(_gap(context, place, rule, both))
+    return _correct(context, rows)
+
+
+def _gap(
+    context: Context, place: tuple[str, str, str], rule: str, both: dict[RunName, tuple[Sample, Sample]]
+) -> GapResult:
+    game, mode, budget = place
+    row = context.row("gap", game=game, mode=mode, budget=budget, n=len(both), rules=(rule,))
+    rng = context.rng(row["seed"])
+    found = gap(
+        [train.returns for train, _ in both.values()],
+        [test.returns for _, test in both.values()],
+        rng=rng,
+        **context.resampling,
+    )
+    floors = (context.study.floor(*place, "train"), context.study.floor(*place, "test"))
+    floor_gap = floors[0].mean - floors[1].mean if floors[0] and floors[1] else NAN
+    naming = context.naming(game=game, budget=budget, rules=(rule,), level_sets=("train", "test"))
+    values = {"rule": rule, "budget": budget}
+    runs = tuple(
+        RunGap(agent=name.agent, seed=name.seed, **dataclasses.asdict(tested))
+        for name, tested in zip(both, found.runs, strict=True)
+    )
+    return GapResult(
+        **row,
+        rule=rule,
+        train=found.train,
+        train_sem=found.train_sem,
+        test=found.test,
+        test_sem=found.test_sem,
+        gap=found.gap,
+        sem=found.sem,
+        ci=found.ci,
+        p_fisher=found.p_fisher,
+        p_holm=NAN,
+        stouffer_z=found.stouffer_z,
+        p_stouffer=found.p_stouffer,
+        floor_gap=floor_gap,
+        runs=runs,
+        family=family_name("gap", naming, *(values[name] for name in context.plan.gaps.family)),
+        family_size=0,
+        beside=gap_beside(context, found, list(both.values()), floors, rng=rng),
+    )
+
+
+def _correct(context: Context, rows: Sequence[GapResult]) -> tuple[GapResult, ...]:
+    families: dict[tuple[str, str], list[int]] = {}
+    for i, row in enumerate(rows):
+        families.setdefault((row.family, row.mode), []).append(i)
+    corrected = list(rows)
+    for members in families.values():
+        adjusted = holm([rows[i].p_fisher for i in members])
+        for i, p in zip(members, adjusted, strict=True):
+            corrected[i] = complete_gap_family(
+                context, dataclasses.replace(rows[i], p_holm=float(p), family_size=len(members))
+            )
+    return tuple(corrected)

@@ -1,0 +1,186 @@
+"""Episodes gathered by run, rule and level set, in an order that does not depend on the order of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from gapfloor.analysis.inputs import FLOOR_RULE, LABELS, Inputs, combined_codes, natural_key
+from gapfloor.plan.model import Plan
+from gapfloor.statistics.conventions import Floats, Ints
+
+
+class Condition(NamedTuple):
+    """Where a policy was measured."""
+
+    game: str
+    mode: str
+    budget: str
+    rule: str
+    level_set: str
+
+
+class RunName(NamedTuple):
+    """Who was measured."""
+
+    agent: str
+    seed: str
+
+    def __str__(self) -> str:
+        return (
+            " ".join(part for part in (self.agent, f"seed {self.seed}" if self.seed else "") if part)
+            or "the run"
+        )
+
+
+class Place(NamedTuple):
+    """Where a reference was measured; an empty budget serves every budget."""
+
+    game: str
+    mode: str
+    budget: str
+    reference: str
+    level_set: str
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The episodes of one run, or of one reference, under one rule on one level set.
+
+    Rows are sorted by draw, level and return, so that every sum over them is the same whatever the order of
+    the source.
+    """
+
+    returns: Floats
+    draws: tuple[str, ...]
+    """Names of the draws, in order."""
+    draw: Ints
+    """Index into `draws` per episode."""
+    levels: Ints
+    """Level seeds; empty where they are unknown."""
+    mean: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", float(np.sort(self.returns).mean()))
+
+    def draw_mean(self, name: str) -> float:
+        """Mean return on one draw."""
+        return float(np.sort(self.returns[self.draw == self.draws.index(name)]).mean())
+
+    def draw_counts(self) -> dict[str, int]:
+        """Episodes per draw."""
+        counts = np.bincount(self.draw, minlength=len(self.draws))
+        return {name: int(counts[i]) for i, name in enumerate(self.draws)}
+
+
+@dataclass(frozen=True)
+class Study:
+    """All samples, with the labels in the order in which results are written."""
+
+    policies: dict[Condition, dict[RunName, Sample]]
+    references: dict[Place, Sample]
+    games: tuple[str, ...]
+    modes: tuple[str, ...]
+    budgets: tuple[str, ...]
+    rules: tuple[str, ...]
+    level_sets: tuple[str, ...]
+    draws: tuple[str, ...]
+    agents: tuple[str, ...]
+    n_cells: int
+
+    def runs(self, game: str, mode: str, budget: str, rule: str, level_set: str) -> dict[RunName, Sample]:
+        """The runs measured under a condition."""
+        return self.policies.get(Condition(game, mode, budget, rule, level_set), {})
+
+    def floor(
+        self, game: str, mode: str, budget: str, level_set: str, *, reference: str = FLOOR_RULE
+    ) -> Sample | None:
+        """The reference for a budget: one of its own, else the one that serves every budget."""
+        for label in (budget, ""):
+            found = self.references.get(Place(game, mode, label, reference, level_set))
+            if found is not None:
+                return found
+        return None
+
+    def places(self) -> list[tuple[str, str, str]]:
+        """Every (game, mode, budget) that has a run, in order."""
+        present = {condition[:3] for condition in self.policies}
+        return [
+            (game, mode, budget)
+            for budget in self.budgets
+            for mode in self.modes
+            for game in self.games
+            if (game, mode, budget) in present
+        ]
+
+
+def group(inputs: Inputs, plan: Plan) -> Study:
+    """Gather the episodes of a source."""
+    labels = {**inputs.labels, "level_set": _named_level_sets(inputs, plan)}
+    key = combined_codes([labels[name] for name in LABELS[:-1]])
+    draw_codes, draw_names = labels["draw"]
+    order = np.lexsort((inputs.returns, inputs.level_seed, draw_codes, key))
+    starts = np.flatnonzero(np.r_[True, np.diff(key[order]) != 0])
+    policies: dict[Condition, dict[RunName, Sample]] = {}
+    pooled: dict[Place, list[Ints]] = {}
+    for rows in np.split(order, starts[1:]):
+        game, mode, budget, agent, seed, reference, rule, level_set = (
+            labels[name][1][labels[name][0][rows[0]]] for name in LABELS[:-1]
+        )
+        if reference:
+            # A floor has no agent or seed that would tell its episodes apart.
+            pooled.setdefault(Place(game, mode, budget, reference, level_set), []).append(rows)
+        else:
+            condition = Condition(game, mode, budget, rule, level_set)
+            sample = _sample(inputs, rows, draw_codes, draw_names)
+            policies.setdefault(condition, {})[RunName(agent, seed)] = sample
+    references = {}
+    for place, parts in pooled.items():
+        rows = np.concatenate(parts)
+        rows = rows[np.lexsort((inputs.returns[rows], inputs.level_seed[rows], draw_codes[rows]))]
+        references[place] = _sample(inputs, rows, draw_codes, draw_names)
+    return Study(
+        policies=policies,
+        references=references,
+        games=_ordered(labels["game"][1], [g for games in plan.scope.games.values() for g in games]),
+        modes=labels["mode"][1],
+        budgets=_ordered({c.budget for c in policies}, list(plan.scope.games)),
+        rules=_ordered({c.rule for c in policies}, plan.scope.rules),
+        level_sets=_ordered(labels["level_set"][1], ("train", "test")),
+        draws=draw_names,
+        agents=_agents(inputs, plan),
+        n_cells=int(np.unique(combined_codes([labels[name] for name in LABELS])).size),
+    )
+
+
+def _sample(inputs: Inputs, rows: Ints, draw_codes: Ints, draw_names: tuple[str, ...]) -> Sample:
+    present, draw = np.unique(draw_codes[rows], return_inverse=True)
+    levels = inputs.level_seed[rows]
+    return Sample(
+        returns=inputs.returns[rows],
+        draws=tuple(draw_names[code] for code in present),
+        draw=draw,
+        levels=levels if (levels >= 0).all() else levels[:0],
+    )
+
+
+def _named_level_sets(inputs: Inputs, plan: Plan) -> tuple[Ints, tuple[str, ...]]:
+    """Level sets by name: levels written as the plan writes them (0:200) get the plan's name for them."""
+    codes, names = inputs.labels["level_set"]
+    spelled = {plan.scope.train: "train", plan.scope.test: "test"}
+    renamed = [spelled.get(name, name) for name in names]
+    distinct = tuple(dict.fromkeys(renamed))
+    return np.array([distinct.index(name) for name in renamed])[codes], distinct
+
+
+def _ordered(present: set[str] | tuple[str, ...], first: list[str] | tuple[str, ...]) -> tuple[str, ...]:
+    """The names present: those of the plan in its order, then the others in natural order."""
+    leading = [name for name in dict.fromkeys(first) if name in present]
+    return (*leading, *sorted(set(present) - set(leading), key=natural_key))
+
+
+def _agents(inputs: Inputs, plan: Plan) -> tuple[str, ...]:
+    leading = [name for name in plan.agents.order if name in inputs.agent_order]
+    return (*leading, *(name for name in inputs.agent_order if name not in leading))

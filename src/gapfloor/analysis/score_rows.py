@@ -1,0 +1,138 @@
+"""Rows of normalised scores, their suite means, and the suite's robust summaries beside them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gapfloor.analysis.context import Context
+from gapfloor.analysis.inputs import FLOOR_RULE
+from gapfloor.analysis.results import NormalisedResult, ProfileResult
+from gapfloor.statistics.aggregate import improvement_over, performance_profile
+from gapfloor.statistics.conventions import NAN
+from gapfloor.statistics.normalised import has_scale, normalised_score, score_range
+
+#: The name of the unweighted mean over games.
+SUITE = "mean"
+#: Where the performance profile is read.
+TAUS = tuple(round(-0.5 + 0.05 * i, 2) for i in range(31))
+
+
+def normalised_rows(context: Context) -> tuple[NormalisedResult, ...]:
+    """Scores of every game on the published scale, then the unweighted means over the games of a budget."""
+    rows: list[NormalisedResult] = []
+    for game, mode, budget in context.study.places():
+        if not has_scale(game, mode=mode):
+            continue
+        low, high = score_range(game, mode=mode)
+        for rule in (*context.study.rules, FLOOR_RULE):
+            for level_set in context.study.level_sets:
+                mean, n = _mean_return(context, (game, mode, budget), rule, level_set)
+                if not n:
+                    continue
+                row = context.row(
+                    "score", game=game, mode=mode, budget=budget, n=n, rules=(rule,), level_sets=(level_set,)
+                )
+                score = normalised_score(mean, game, mode=mode)
+                rows.append(
+                    NormalisedResult(
+                        **row,
+                        rule=rule,
+                        level_set=level_set,
+                        score=score,
+                        r_min=float(low),
+                        r_max=float(high),
+                    )
+                )
+    return (*rows, *_suite_means(context, rows))
+
+
+def _mean_return(
+    context: Context, place: tuple[str, str, str], rule: str, level_set: str
+) -> tuple[float, int]:
+    if rule == FLOOR_RULE:
+        floor = context.study.floor(*place, level_set)
+        return (floor.mean, floor.returns.size) if floor is not None else (NAN, 0)
+    values = sorted(sample.mean for sample in context.study.runs(*place, rule, level_set).values())
+    return (float(np.mean(values)), len(values)) if values else (NAN, 0)
+
+
+def _suite_means(context: Context, rows: list[NormalisedResult]) -> list[NormalisedResult]:
+    groups: dict[tuple[str, str, str, str], list[float]] = {}
+    for row in rows:
+        groups.setdefault((row.mode, row.budget, row.rule, row.level_set), []).append(row.score)
+    means = []
+    for (mode, budget, rule, level_set), scores in groups.items():
+        shared = context.row(
+            "score",
+            game=SUITE,
+            mode=mode,
+            budget=budget,
+            n=len(scores),
+            rules=(rule,),
+            level_sets=(level_set,),
+        )
+        means.append(
+            NormalisedResult(
+                **shared,
+                rule=rule,
+                level_set=level_set,
+                score=float(np.mean(sorted(scores))),
+                r_min=NAN,
+                r_max=NAN,
+            )
+        )
+    return means
+
+
+def profile_rows(context: Context) -> tuple[ProfileResult, ...]:
+    """IQM, performance profile and mean probability of improvement of every budget, rule and level set."""
+    rows = []
+    places = [place for place in context.study.places() if has_scale(place[0], mode=place[1])]
+    for mode, budget in dict.fromkeys((mode, budget) for _, mode, budget in places):
+        games = [game for game, m, b in places if (m, b) == (mode, budget)]
+        for rule in context.study.rules:
+            for level_set in context.study.level_sets:
+                row = _profile(context, games, mode, budget, rule, level_set)
+                if row is not None:
+                    rows.append(row)
+    return tuple(rows)
+
+
+def _profile(
+    context: Context, games: list[str], mode: str, budget: str, rule: str, level_set: str
+) -> ProfileResult | None:
+    scores, better = [], []
+    for game in sorted(games):
+        samples = list(context.study.runs(game, mode, budget, rule, level_set).values())
+        if not samples:
+            continue
+        scores.append([normalised_score(sample.mean, game, mode=mode) for sample in samples])
+        floor = context.study.floor(game, mode, budget, level_set)
+        if floor is not None:
+            improved = sorted(improvement_over(sample.returns, floor.returns) for sample in samples)
+            better.append(float(np.mean(improved)))
+    if not scores:
+        return None
+    row = context.row(
+        "profile", game=SUITE, mode=mode, budget=budget, n=len(scores), rules=(rule,), level_sets=(level_set,)
+    )
+    resamples = min(context.plan.intervals.resamples, 2000)
+    found = performance_profile(
+        scores,
+        taus=TAUS,
+        rng=context.rng(row["seed"]),
+        confidence=context.plan.intervals.confidence,
+        n_resamples=resamples,
+    )
+    return ProfileResult(
+        **row,
+        rule=rule,
+        level_set=level_set,
+        iqm=found.iqm,
+        iqm_ci=found.iqm_ci,
+        taus=found.taus,
+        profile=found.profile,
+        profile_low=found.low,
+        profile_high=found.high,
+        p_improvement=float(np.mean(better)) if better else NAN,
+    )

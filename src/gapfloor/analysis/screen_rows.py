@@ -1,0 +1,231 @@
+"""Rows of the entropy screen, from the cell records of a store.
+
+Order of averaging: a cell's steps are pooled already; then means over draws, level sets and runs. The share
+is the ratio of those means.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from gapfloor.analysis.context import Context
+from gapfloor.analysis.grouping import RunName
+from gapfloor.analysis.results import (
+    DisagreementResult,
+    FloorComparisonResult,
+    GapResult,
+    ScreenResult,
+    ScreenSummary,
+    SweepPoint,
+    Tier,
+)
+from gapfloor.statistics.conventions import NAN
+from gapfloor.statistics.screen import entropy_share, scaled_entropy, sweep_tiers, tier
+
+Place = tuple[str, str, str]
+_MEASURES = (
+    "entropy_raw",
+    "entropy_first1024",
+    "entropy_probe",
+    "merged_state",
+    "merged_game",
+    "mean_ln_k",
+    "disagreement",
+)
+
+
+@dataclass(frozen=True)
+class CellMeans:
+    """What cells measured, averaged over draws: (place, rule) -> run -> level set -> measure -> mean."""
+
+    by_run: dict[tuple[Place, str], dict[RunName, dict[str, dict[str, float]]]]
+    k: dict[tuple[str, str], int]
+    """(game, mode) -> distinct actions of the game."""
+    n_actions: int | None
+
+    def mean(
+        self, place: Place, rule: str, measure: str, *, agent: str | None = None, level_set: str = ""
+    ) -> float:
+        """Mean over level sets (or one of them), then over runs; NaN if nobody measured it."""
+        runs = []
+        for name, level_sets in self.by_run.get((place, rule), {}).items():
+            if agent is not None and name.agent != agent:
+                continue
+            values = [
+                measures[measure]
+                for label, measures in level_sets.items()
+                if measure in measures and (label == level_set if level_set else label in ("train", "test"))
+            ]
+            if values:
+                runs.append(float(np.mean(sorted(values))))
+        return float(np.mean(sorted(runs))) if runs else NAN
+
+    def n_runs(self, place: Place, rule: str, *, agent: str | None = None) -> int:
+        """Runs that have cell records under a rule."""
+        return sum(agent is None or name.agent == agent for name in self.by_run.get((place, rule), {}))
+
+
+def read_cells(cells: pa.Table | None, context: Context) -> CellMeans:
+    """The cell records of runs, averaged over draws."""
+    gathered: dict[tuple[Place, str], dict[RunName, dict[str, dict[str, list[float]]]]] = {}
+    k: dict[tuple[str, str], int] = {}
+    n_actions: set[int] = set()
+    spelled = {context.plan.scope.train: "train", context.plan.scope.test: "test"}
+    for record in _policy_records(cells):
+        place = (record["game"], record.get("mode") or "easy", record.get("budget") or "")
+        run = RunName(record.get("agent") or record.get("encoder") or "", _label(record.get("seed")))
+        level_set = spelled.get(record["level_set"], record["level_set"])
+        measures = (
+            gathered.setdefault((place, record["rule"]), {}).setdefault(run, {}).setdefault(level_set, {})
+        )
+        for measure in _MEASURES:
+            value = record.get(measure)
+            if value is not None and math.isfinite(value):
+                measures.setdefault(measure, []).append(float(value))
+        if record.get("k"):
+            k[place[:2]] = int(record["k"])
+        if record.get("action_counts"):
+            n_actions.add(len(record["action_counts"]))
+    by_run = {
+        key: {
+            run: {ls: {m: float(np.mean(sorted(v))) for m, v in ms.items()} for ls, ms in level_sets.items()}
+            for run, level_sets in runs.items()
+        }
+        for key, runs in gathered.items()
+    }
+    return CellMeans(by_run, k, n_actions.pop() if len(n_actions) == 1 else None)
+
+
+def _policy_records(cells: pa.Table | None) -> Iterable[dict[str, Any]]:
+    if cells is None:
+        return
+    for record in cells.to_pylist():
+        if not record.get("reference") and record.get("rule") != "uniform":
+            yield record
+
+
+def _label(value: Any) -> str:
+    return "" if value is None else str(int(value) if isinstance(value, float) else value)
+
+
+def screen_rows(
+    context: Context,
+    cells: CellMeans,
+    comparisons: Iterable[FloorComparisonResult],
+    gaps: Iterable[GapResult],
+    *,
+    agent: str | None = None,
+) -> tuple[ScreenResult, ...]:
+    """The screen of every game and budget that has entropies, all agents pooled or one alone."""
+    calls = {(r.game, r.mode, r.budget, r.rule, r.level_set): r.call for r in comparisons}
+    gap_of = {(r.game, r.mode, r.budget, r.rule): r.gap for r in gaps}
+    rule, rows = context.plan.screen.rule, []
+    second = next((r for r in context.plan.scope.rules if r != context.plan.scope.primary_rule), "")
+    for place in context.study.places():
+        entropy = cells.mean(place, rule, "entropy_raw", agent=agent)
+        if math.isnan(entropy):
+            continue
+        game, mode, budget = place
+        row = context.row(
+            "screen", game=game, mode=mode, budget=budget, n=cells.n_runs(place, rule, agent=agent), rules=(rule,),
+            names=(agent or "",),
+        )  # fmt: skip
+        rows.append(
+            ScreenResult(
+                **row,
+                agent=agent,
+                call=calls.get((*place, context.plan.scope.primary_rule, "test")),
+                gap_primary=gap_of.get((*place, context.plan.scope.primary_rule), NAN),
+                gap_secondary=gap_of.get((*place, second), NAN),
+                **_entropies(context, cells, place, entropy, agent),
+            )
+        )
+    return tuple(rows)
+
+
+def _entropies(
+    context: Context, cells: CellMeans, place: Place, entropy: float, agent: str | None
+) -> dict[str, Any]:
+    screen = context.plan.screen
+    maximum = math.log(cells.n_actions or screen.actions)
+
+    def mean(measure: str, rule: str = screen.rule) -> float:
+        return cells.mean(place, rule, measure, agent=agent)
+
+    k = cells.k.get(place[:2])
+    state, probe = mean("merged_state"), mean("entropy_probe")
+    state_scaled = scaled_entropy(state, maximum=mean("mean_ln_k"), to_maximum=maximum)
+    per_game = mean("merged_game")
+    game_scaled = scaled_entropy(per_game, maximum=math.log(k) if k else NAN, to_maximum=maximum)
+    points = sweep_tiers(entropy, state_scaled, game_scaled, cuts=screen.sweep, high=screen.cuts[1])
+    return {
+        "entropy": entropy,
+        "maximum": maximum,
+        "fraction": entropy / maximum,
+        "tier": tier(entropy, cuts=screen.cuts),
+        "entropy_probe": probe,
+        "entropy_first": mean("entropy_first1024"),
+        "entropy_greedy": mean("entropy_raw", "greedy"),
+        "merged_state": state,
+        "merged_game": per_game,
+        "mean_ln_k": mean("mean_ln_k"),
+        "k": k,
+        "share": entropy_share(state, probe),
+        "merged_state_scaled": state_scaled,
+        "merged_game_scaled": game_scaled,
+        "merged_tier_state": None if math.isnan(state_scaled) else tier(state_scaled, cuts=screen.cuts),
+        "merged_tier_game": None if math.isnan(game_scaled) else tier(game_scaled, cuts=screen.cuts),
+        "sweep": tuple(
+            SweepPoint(cut=p.cut, raw=p.raw, merged_state=p.merged_state, merged_game=p.merged_game)
+            for p in points
+        ),
+    }
+
+
+def agent_tier(context: Context, cells: CellMeans, place: Place, agent: str) -> Tier | None:
+    """The raw-entropy tier of one agent's runs."""
+    entropy = cells.mean(place, context.plan.screen.rule, "entropy_raw", agent=agent)
+    return None if math.isnan(entropy) else tier(entropy, cuts=context.plan.screen.cuts)
+
+
+def disagreement_rows(context: Context, cells: CellMeans) -> tuple[DisagreementResult, ...]:
+    """How often a merged rule leaves the class of plain argmax."""
+    rows = []
+    for place in context.study.places():
+        for rule in context.study.rules:
+            for level_set in context.study.level_sets:
+                share = cells.mean(place, rule, "disagreement", level_set=level_set)
+                if math.isnan(share) or not rule.startswith("merged"):
+                    continue
+                game, mode, budget = place
+                row = context.row(
+                    "disagreement", game=game, mode=mode, budget=budget, n=cells.n_runs(place, rule),
+                    rules=(rule,), level_sets=(level_set,),
+                )  # fmt: skip
+                rows.append(DisagreementResult(**row, rule=rule, level_set=level_set, share=share))
+    return tuple(rows)
+
+
+def screen_summaries(rows: Iterable[ScreenResult]) -> tuple[ScreenSummary, ...]:
+    """How many games of a budget are flagged, and how far the share ranges."""
+    budgets: dict[str, list[ScreenResult]] = {}
+    for row in rows:
+        budgets.setdefault(row.budget, []).append(row)
+    return tuple(
+        ScreenSummary(
+            budget=budget,
+            games=len(members),
+            raw=sum(row.tier != "low" for row in members),
+            merged_state=sum(row.merged_tier_state not in ("low", None) for row in members),
+            merged_game=sum(row.merged_tier_game not in ("low", None) for row in members),
+            share_min=min((row.share for row in members if not math.isnan(row.share)), default=NAN),
+            share_max=max((row.share for row in members if not math.isnan(row.share)), default=NAN),
+        )
+        for budget, members in budgets.items()
+    )

@@ -1,0 +1,198 @@
+"""Standard errors for the generator of levels: levels are a sample too, and episodes on one level repeat it.
+
+A greedy episode is a function of its level, so 384 episodes on 100 levels are not 384 observations of the
+generator. The crossed estimator is the two-way moment estimator V_run + V_level - V_residual with
+Satterthwaite's df; the pigeonhole bootstrap resamples runs and levels independently and is a check of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gapfloor.errors import UsageError
+from gapfloor.statistics.bootstrap import resampled_rows
+from gapfloor.statistics.conventions import CONFIDENCE, GENERATOR, NAN, NO_PAIR, Floats, Ints, Pair
+from gapfloor.statistics.welch import t_interval, two_sided_p
+
+
+@dataclass(frozen=True)
+class CrossedEstimate:
+    """A mean over runs and levels with its standard error for new runs on new levels."""
+
+    estimate: float
+    se: float
+    df: float
+    p: float
+    interval: Pair
+    v_run: float
+    v_level: float
+    v_residual: float
+    n_runs: int
+    n_levels: int
+    estimand: str = GENERATOR
+
+
+@dataclass(frozen=True)
+class LevelMatrix:
+    """Mean return of every run (row) on every level (column), with the levels' weights (sum 1)."""
+
+    values: Floats
+    weights: Floats
+
+
+def clustered_sem(returns: Floats, levels: Ints) -> float:
+    """Standard error of a mean of episodes clustered by level; NaN for fewer than two levels.
+
+    Equals the cluster-robust error of a regression on a constant with the G/(G-1) correction.
+    """
+    sums, _ = _by_level(np.asarray(returns) - np.mean(returns), levels)
+    if sums.size < 2:
+        return NAN
+    return float(np.sqrt(sums.size / (sums.size - 1) * np.sum(sums**2)) / len(returns))
+
+
+def level_matrix(
+    runs: Sequence[tuple[Floats, Ints]],
+    *,
+    floor: tuple[Floats, Ints] | None = None,
+    equal_weights: bool = False,
+) -> LevelMatrix | None:
+    """Returns by run and level, minus the floor's on the same level if one is given.
+
+    Args:
+        runs: per run its episode returns and level seeds.
+        floor: the floor's episode returns and level seeds.
+        equal_weights: weigh levels equally instead of by how often they were played.
+
+    None when no two levels were played by every run (and by the floor): then nothing is crossed.
+    """
+    samples = [*runs, floor] if floor is not None else list(runs)
+    if not runs or any(levels.size == 0 for _, levels in samples):
+        return None
+    shared = samples[0][1]
+    for _, levels in samples:
+        shared = np.intersect1d(shared, levels)
+    if shared.size < 2:
+        return None
+    rows, counts = zip(*(_level_means(returns, levels, shared) for returns, levels in runs), strict=True)
+    values = np.array(rows)
+    if floor is not None:
+        values = values - _level_means(*floor, shared)[0]
+    weights = np.ones(shared.size) if equal_weights else np.mean(counts, axis=0)
+    return LevelMatrix(values, weights / weights.sum())
+
+
+def crossed_mean(matrix: LevelMatrix, *, confidence: float = CONFIDENCE) -> CrossedEstimate:
+    """The weighted mean of a runs x levels matrix, with its crossed standard error."""
+    return _crossed([matrix], [1.0], confidence=confidence)
+
+
+def crossed_gap(train: LevelMatrix, test: LevelMatrix, *, confidence: float = CONFIDENCE) -> CrossedEstimate:
+    """Train - test of the same runs (same row order), levels of both sets sampled independently."""
+    if train.values.shape[0] != test.values.shape[0]:
+        raise UsageError(
+            f"`train` and `test` must hold the same runs, but have {train.values.shape[0]} and "
+            f"{test.values.shape[0]}."
+        )
+    return _crossed([train, test], [1.0, -1.0], confidence=confidence)
+
+
+def pigeonhole_se(
+    matrices: Sequence[LevelMatrix], signs: Sequence[float], *, n_resamples: int, rng: np.random.Generator
+) -> float:
+    """Bootstrap standard error with runs and each set's levels resampled independently.
+
+    It counts the residual once more than the crossed estimator, so it errs on the large side.
+    """
+    runs = resampled_rows(matrices[0].values.shape[0], n_resamples=n_resamples, rng=rng)
+    total = np.zeros(n_resamples)
+    for matrix, sign in zip(matrices, signs, strict=True):
+        levels = resampled_rows(matrix.weights.size, n_resamples=n_resamples, rng=rng) * matrix.weights
+        means = np.einsum("bl,bl->b", runs @ matrix.values, levels)
+        total += sign * means / (runs.sum(axis=1) * levels.sum(axis=1))
+    return float(total.std(ddof=1))
+
+
+def level_variance_share(runs: Sequence[tuple[Floats, Ints]]) -> float:
+    """Between-level over total variance of a run's episodes (one-way moments), averaged over runs.
+
+    1 for a policy whose return is a function of the level; NaN where no level was played twice.
+    """
+    between, within = [], []
+    for returns, levels in runs:
+        sums, counts = _by_level(returns, levels)
+        n, groups = returns.size, counts.size
+        if groups < 2 or n == groups:
+            continue
+        inside = (np.sum(returns**2) - np.sum(sums**2 / counts)) / (n - groups)
+        outside = (np.sum(sums**2 / counts) - returns.sum() ** 2 / n) / (groups - 1)
+        size = (n - np.sum(counts**2) / n) / (groups - 1)
+        between.append((outside - inside) / size)
+        within.append(inside)
+    total = float(np.sum(between) + np.sum(within)) if between else 0.0
+    return float(np.clip(np.sum(between) / total, 0, 1)) if total > 0 else NAN
+
+
+def _crossed(
+    matrices: Sequence[LevelMatrix], signs: Sequence[float], *, confidence: float
+) -> CrossedEstimate:
+    n_runs = matrices[0].values.shape[0]
+    by_run = sum(sign * (m.values @ m.weights) for m, sign in zip(matrices, signs, strict=True))
+    estimate = float(np.mean(by_run))
+    n_levels = sum(m.weights.size for m in matrices)
+    if n_runs < 2:
+        return CrossedEstimate(estimate, NAN, NAN, NAN, NO_PAIR, NAN, NAN, NAN, n_runs, n_levels)
+    v_run = float(np.var(by_run, ddof=1) / n_runs)
+    parts = [_level_parts(m) for m in matrices]
+    v_level, v_residual = sum(p[0] for p in parts), sum(p[1] for p in parts)
+    # Both V_run and V_level hold the residual once: taking it out may not leave less than either.
+    variance = max(v_run + v_level - v_residual, v_run, v_level)
+    squares = v_run**2 / (n_runs - 1)
+    for level, residual, effective in parts:
+        squares += level**2 / (effective - 1) + residual**2 / ((n_runs - 1) * (effective - 1))
+    df = variance**2 / squares if squares > 0 else float(n_runs - 1)
+    se = float(np.sqrt(variance))
+    t = estimate / se if se > 0 else (float(np.inf * estimate) if estimate else 0.0)
+    return CrossedEstimate(
+        estimate=estimate,
+        se=se,
+        df=float(df),
+        p=float(two_sided_p(t, df)),
+        interval=t_interval(estimate, se, df, confidence=confidence),
+        v_run=v_run,
+        v_level=float(v_level),
+        v_residual=float(v_residual),
+        n_runs=n_runs,
+        n_levels=n_levels,
+    )
+
+
+def _level_parts(matrix: LevelMatrix) -> tuple[float, float, float]:
+    """V_level, V_residual and the effective number of levels of one level set."""
+    values, weights = matrix.values, matrix.weights
+    n_runs = values.shape[0]
+    squares = float(np.sum(weights**2))
+    by_level = values.mean(axis=0)
+    by_run = values @ weights
+    mean = by_level @ weights
+    v_level = float(np.sum(weights**2 * (by_level - mean) ** 2) / (1 - squares))
+    residual = values - by_run[:, None] - by_level[None, :] + mean
+    v_residual = float(np.sum(weights**2 * residual**2) / (1 - squares) / (n_runs * (n_runs - 1)))
+    return v_level, v_residual, 1 / squares
+
+
+def _by_level(returns: Floats, levels: Ints) -> tuple[Floats, Floats]:
+    """Sum of returns and number of episodes per level."""
+    _, place = np.unique(levels, return_inverse=True)
+    sums = np.bincount(place, weights=np.asarray(returns, dtype=np.float64)).astype(np.float64)
+    return sums, np.bincount(place).astype(np.float64)
+
+
+def _level_means(returns: Floats, levels: Ints, shared: Ints) -> tuple[Floats, Floats]:
+    found, place = np.unique(levels, return_inverse=True)
+    sums, counts = np.bincount(place, weights=returns), np.bincount(place).astype(np.float64)
+    keep = np.searchsorted(found, shared)
+    return sums[keep] / counts[keep], counts[keep]

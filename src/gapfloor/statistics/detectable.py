@@ -1,0 +1,58 @@
+"""What a comparison could have found: the smallest detectable effect, and equivalence that cannot be reached."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import optimize, special, stats
+
+from gapfloor.statistics.conventions import ALPHA, NAN
+
+POWER = 0.8
+
+
+def power_of_t(effect: float, *, se: float, df: float, alpha: float) -> float:
+    """Power of a two-sided t-test for a true `effect` (noncentral t).
+
+    >>> round(power_of_t(0.0, se=1.0, df=10, alpha=0.05), 3)
+    0.05
+    """
+    critical = float(special.stdtrit(df, 1 - alpha / 2))
+    shift = effect / se
+    if abs(shift) > 35:
+        # Beyond this the noncentral t loses its digits; a normal with the same shift is exact enough.
+        return float(special.ndtr(abs(shift) - critical))
+    upper = stats.nct.sf(critical, df, shift)
+    lower = stats.nct.cdf(-critical, df, shift)
+    return float(np.nan_to_num(upper) + np.nan_to_num(lower))
+
+
+def minimum_detectable_effect(
+    *, se: float, df: float, alpha: float = ALPHA, family_size: int = 1, power: float = POWER
+) -> float:
+    """The smallest |effect| found with this power at Holm's first, hardest step (alpha / family size)."""
+    if not (se > 0 and df > 0) or math.isinf(df) or math.isnan(df):
+        return NAN
+    level = alpha / max(1, family_size)
+
+    def lacking(effect: float) -> float:
+        return power_of_t(effect, se=se, df=df, alpha=level) - power
+
+    high = se * (float(special.stdtrit(df, 1 - level / 2)) + 3)
+    while lacking(high) < 0:
+        high *= 2
+        if high > 1e9 * se:
+            return NAN
+    return float(optimize.brentq(lacking, 0.0, high, xtol=1e-6 * se))
+
+
+def equivalence_unreachable(*, margin: float, floor_sem: float, floor_n: int, alpha: float = ALPHA) -> bool:
+    """Whether the floor's SEM alone forbids TOST, however many runs there are and however well they agree.
+
+    >>> equivalence_unreachable(margin=0.315, floor_sem=0.24, floor_n=384)
+    True
+    >>> equivalence_unreachable(margin=0.25, floor_sem=0.10, floor_n=384)
+    False
+    """
+    return bool(floor_sem > 0 and margin / floor_sem <= special.stdtrit(floor_n - 1, 1 - alpha))

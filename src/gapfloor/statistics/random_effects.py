@@ -1,0 +1,60 @@
+"""The gap as runs that differ: a random-effects mean and where the next run's gap is expected.
+
+Fisher's method says that some run differs from zero; this says by how much runs differ and what their mean
+is. Paule and Mandel's between-run variance and the Hartung-Knapp standard error, both from statsmodels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from gapfloor.errors import UsageError
+from gapfloor.statistics.conventions import CONFIDENCE, NAN, NO_PAIR, THESE_LEVELS, Pair
+from gapfloor.statistics.welch import t_interval
+
+
+@dataclass(frozen=True)
+class RandomEffects:
+    """Mean of the runs' true gaps, their spread, and the prediction interval of a new run's gap."""
+
+    n: int
+    mean: float
+    se: float
+    interval: Pair
+    tau: float
+    prediction: Pair
+    estimand: str = THESE_LEVELS
+
+
+def random_effects_mean(
+    estimates: npt.ArrayLike, variances: npt.ArrayLike, *, confidence: float = CONFIDENCE
+) -> RandomEffects:
+    """Random-effects mean of per-run estimates with known sampling variances."""
+    values = np.asarray(estimates, dtype=np.float64)
+    known = np.asarray(variances, dtype=np.float64)
+    if values.shape != known.shape or values.ndim != 1 or not values.size:
+        raise UsageError(
+            f"`estimates` and `variances` must match, but have shapes {values.shape} and {known.shape}."
+        )
+    order = np.lexsort((known, values))
+    values, known = values[order], known[order]
+    n = values.size
+    if n < 2 or not known.max() > 0:
+        return RandomEffects(n, float(values.mean()), NAN, NO_PAIR, NAN, NO_PAIR)
+    from statsmodels.stats.meta_analysis import combine_effects
+
+    # A run whose episodes are all equal has no variance of its own; a weight must stay finite.
+    known = np.maximum(known, 1e-9 * known.max())
+    found = combine_effects(values, known, method_re="iterated", use_t=True)
+    mean, tau_square = float(found.mean_effect_re), max(float(found.tau2), 0.0)
+    se = float(np.sqrt(found.var_hksj_re))
+    prediction = NO_PAIR
+    if n > 2:
+        reach = float(special.stdtrit(n - 2, (1 + confidence) / 2)) * float(np.sqrt(tau_square + se**2))
+        prediction = (mean - reach, mean + reach)
+    interval = t_interval(mean, se, n - 1, confidence=confidence)
+    return RandomEffects(n, mean, se, interval, float(np.sqrt(tau_square)), prediction)
