@@ -51,7 +51,7 @@ def command(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Evaluate POLICYs (checkpoints or package.module:factory), the runs of one agent, beside the floor.
+    r"""Evaluate POLICYs (checkpoints or package.module:factory), the runs of one agent, beside the floor.
 
     \b
     Examples:

@@ -29,7 +29,7 @@ from gapfloor.cli.tables import print_table
 def command(
     games: tuple[str, ...], options: tuple[str, ...], draws: str, store: str, as_json: bool, **settings: Any
 ) -> None:
-    """Measure the random floor of GAMEs (`paper`: the paper's eight, `all`: all sixteen) on both level sets.
+    r"""Measure the random floor of GAMEs (`paper`: the paper's eight, `all`: all sixteen) on both level sets.
 
     \b
     Examples:

@@ -43,7 +43,7 @@ def protocol_options(function: F) -> F:
             help="A visual option of the engine, as use_backgrounds=false; may be repeated.",
         ),
         click.option("--train", default="0:200", show_default=True, help="Training levels: START:STOP, all or none."),
-        click.option("--test", default="1000:1100", show_default=True, help="Held-out levels: START:STOP, all or none."),
+        click.option("--test", default="1000:1100", show_default=True, help="Held-out levels, likewise."),
         click.option("--draws", default="0,1,2", show_default=True, help="Seeds of the level draws."),
         click.option("--episodes", type=int, default=128, show_default=True, help="Counted episodes a draw."),
         click.option("--slots", type=int, default=16, show_default=True, help="Slots of a draw."),

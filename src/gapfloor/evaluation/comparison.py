@@ -114,7 +114,7 @@ def _gap(cells: Sequence[CellSpec], floors: Sequence[CellSpec], returns: dict[st
         errors = [
             summarise([returns[c.key] for c in cells if c.level_set == role])[1] for role in ("train", "test")
         ]
-        sem = float(np.hypot(*errors))
+        sem = float(np.hypot(errors[0], errors[1]))
     floor = [
         summarise([returns[c.key] for c in floors if c.level_set == role])[0] for role in ("train", "test")
     ]

@@ -142,11 +142,15 @@ def _work(number: int, groups: list[Group], root: Path, taken: Any, inbox: Any) 
     store = Store(root)
     waiting: list[tuple[str, float]] = []
 
+    def tell() -> None:
+        if waiting:
+            inbox.put(list(waiting))
+            waiting.clear()
+
     def on_episode(cell: CellSpec, episode_return: float) -> None:
         waiting.append((cell.key, episode_return))
         if len(waiting) >= 16:
-            inbox.put(list(waiting))
-            waiting.clear()
+            tell()
 
     try:
         # Starting at different groups keeps workers apart until the end, where they share what is left.
@@ -156,9 +160,8 @@ def _work(number: int, groups: list[Group], root: Path, taken: Any, inbox: Any) 
             for cell in play_group(
                 group, _shared_units(group, position, taken), store=store, on_episode=on_episode
             ):
+                tell()
                 inbox.put(cell.key)
-        if waiting:
-            inbox.put(list(waiting))
         inbox.put(None)
     except GapfloorError as error:
         inbox.put(_Failure(type(error).__name__, str(error)))

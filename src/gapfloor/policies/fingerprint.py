@@ -8,6 +8,7 @@ its logits on fixed observations. So a factory whose weights file has changed is
 from __future__ import annotations
 
 import hashlib
+import importlib
 import sys
 from typing import Any
 
@@ -50,8 +51,7 @@ def instruction_set() -> str:
     torch = sys.modules.get("torch")
     if torch is not None:
         return str(torch.backends.cpu.get_cpu_capability())
-    from numpy.core._multiarray_umath import __cpu_features__ as features  # type: ignore[attr-defined]
-
+    features = importlib.import_module("numpy.core._multiarray_umath").__cpu_features__
     for name in ("AVX512_SKX", "AVX2", "NEON"):
         if features.get(name):
             return name

@@ -146,7 +146,7 @@ class Store:
         connection = duckdb.connect()
         connection.register("episodes", self.episodes())
         connection.register("cells", self.cell_records())
-        return connection.execute(sql).to_arrow_table()
+        return connection.sql(sql).to_arrow_table()
 
 
 def read_episodes(path: Path) -> pa.Table:

@@ -1,0 +1,161 @@
+import errno
+import json
+import os
+
+import pyarrow.parquet as pq
+import pytest
+from gapfloor.errors import StoreError
+from gapfloor.records import atomic
+from gapfloor.records.schema import CELLS, EPISODES
+from gapfloor.records.store import Store, conflicts
+
+pytestmark = pytest.mark.fast
+
+LABELS = {
+    "game": "coinrun", "mode": "easy", "budget": "8M", "agent": "impala", "seed": 1, "reference": "",
+    "rule": "sampled", "level_set": "train", "draw": 0,
+}  # fmt: skip
+CONTENT = {"policy": "abc", "slots": 16, "burn_in": 1, "episodes": 2, "levels": "0:200", "options": {}}
+COLUMNS = {"slot": [0, 1], "index": [1, 1], "level_seed": [5, 9], "episode_return": [0.0, 10.0], "length": [7, 8]}
+
+
+def write(store, name="one", *, key="k1", **changes):
+    store.write_cell(
+        file_name=name,
+        key=key,
+        content={**CONTENT, **changes.pop("content", {})},
+        labels={**LABELS, **changes},
+        columns=COLUMNS,
+        record={"n_steps": 15, "entropy_raw": 2.5, "action_counts": [1, 2]},
+    )
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store(tmp_path / "store")
+    made.prepare()
+    return made
+
+
+def test_what_is_written_is_read_back(store):
+    write(store)
+    episodes, cells = store.episodes(), store.cell_records()
+    assert episodes.schema == EPISODES
+    assert episodes.column("episode_return").to_pylist() == [0.0, 10.0]
+    assert cells.schema == CELLS
+    assert cells.to_pylist()[0]["entropy_raw"] == 2.5
+
+
+def test_the_same_cell_gives_the_same_bytes(store):
+    write(store)
+    first = {path.name: path.read_bytes() for path in store.cells_folder.iterdir()}
+    write(store)
+    assert {path.name: path.read_bytes() for path in store.cells_folder.iterdir()} == first
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".json"])
+@pytest.mark.parametrize("harm", ["cut", "alter", "empty"])
+def test_a_cut_or_altered_cell_is_noticed_and_named(store, suffix, harm):
+    write(store)
+    path = store.cells_folder / f"one{suffix}"
+    data = path.read_bytes()
+    middle = len(data) // 2
+    harmed = {"cut": data[:middle], "alter": data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :], "empty": b""}
+    path.write_bytes(harmed[harm])
+    assert store.cells() == []
+    assert [damaged.stem for damaged in store.damaged] == ["one"]
+
+
+def test_episodes_without_a_manifest_are_no_cell(store):
+    write(store)
+    (store.cells_folder / "one.json").unlink()
+    assert store.cells() == []
+
+
+def test_duckdb_reads_all_cells_as_one_table(store):
+    write(store)
+    write(store, "two", key="k2", level_set="test", content={"levels": "1000:1100"})
+    answer = store.query("select level_set, count(*) as n, avg(episode_return) as mean from episodes group by all order by 1")
+    assert answer.to_pylist() == [{"level_set": "test", "n": 2, "mean": 5.0}, {"level_set": "train", "n": 2, "mean": 5.0}]
+    assert store.query("select count(*) as n from cells").to_pylist() == [{"n": 2}]
+
+
+def test_the_parquet_files_alone_are_one_table_too(store):
+    import duckdb
+
+    write(store)
+    write(store, "two", key="k2", draw=1)
+    count = duckdb.sql(f"select count(*) from read_parquet('{store.cells_folder}/*.parquet')").fetchall()
+    assert count == [(4,)]
+
+
+def test_nothing_in_a_cell_tells_time_host_or_path(store):
+    write(store)
+    metadata = pq.read_metadata(store.cells_folder / "one.parquet").metadata or {}
+    assert set(metadata) <= {b"ARROW:schema"}
+    text = (store.cells_folder / "one.json").read_text()
+    assert str(store.root) not in text
+    assert os.uname().nodename not in json.loads(text)["labels"].values()
+
+
+def test_a_floor_of_another_design_is_left_aside_when_runs_have_one(store):
+    write(store)
+    floor = {"reference": "uniform", "rule": "uniform", "agent": "", "seed": None, "budget": ""}
+    write(store, "same", key="k2", **floor)
+    write(store, "other", key="k3", content={"slots": 8}, **floor)
+    assert sorted(cell.manifest.key for cell in store.comparable_cells()) == ["k1", "k2"]
+
+
+def test_runs_of_two_designs_are_not_compared(store):
+    write(store)
+    write(store, "other", key="k3", content={"slots": 8})
+    with pytest.raises(StoreError, match="under 2 designs"):
+        store.episodes()
+
+
+def test_copies_of_one_checkpoint_are_one_run(store):
+    write(store)
+    reason = conflicts(store.cells(), policy="abc", labels={**LABELS, "seed": 2})
+    assert "copies of one checkpoint are one run" in reason
+    assert conflicts(store.cells(), policy="abc", labels=LABELS) == ""
+
+
+def test_one_name_for_two_policies_is_refused(store):
+    write(store)
+    assert "already holds another policy" in conflicts(store.cells(), policy="xyz", labels=LABELS)
+
+
+def test_a_file_in_the_stores_place_is_named(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("")
+    with pytest.raises(StoreError, match="is a file, not a folder"):
+        Store(path).prepare()
+
+
+def test_a_store_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(StoreError, match="There is no store"):
+        Store(tmp_path / "none").check_readable()
+
+
+def test_a_full_disk_leaves_the_old_file_and_says_so(tmp_path, monkeypatch):
+    path = tmp_path / "value"
+    atomic.write_text_atomically(path, "old")
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(atomic.os, "fsync", full)
+    with pytest.raises(StoreError, match="The disk is full"):
+        atomic.write_text_atomically(path, "new")
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["value"]
+
+
+def test_leftovers_of_dead_processes_are_removed_and_those_of_living_ones_kept(tmp_path):
+    dead = tmp_path / f"{atomic.PARTIAL}999999999-x"
+    living = tmp_path / f"{atomic.PARTIAL}{os.getpid()}-x"
+    dead.write_text("")
+    living.write_text("")
+    atomic.remove_leftovers(tmp_path)
+    assert not dead.exists()
+    assert living.exists()
