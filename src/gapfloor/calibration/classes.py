@@ -1,0 +1,156 @@
+"""Action classes of a game with their provenance: what was measured, on which states, with which engine.
+
+The content says nothing about time or host, so the same measurement gives the same bytes everywhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gapfloor.actions.partition import Partition
+from gapfloor.calibration.cloning import HORIZON
+from gapfloor.calibration.visiting import SPACING
+from gapfloor.engines.protocol import EngineSpec
+from gapfloor.errors import UsageError
+from gapfloor.levels import LevelSet
+
+#: Who plays when no policy does.
+RANDOM_PLAY = "random"
+
+#: The paper's training levels.
+TRAINING_LEVELS = LevelSet(0, 200)
+
+FORMAT = "gapfloor action classes 1"
+
+
+@dataclass(frozen=True)
+class CalibrationSettings:
+    """How states are sampled and compared; the defaults are the paper's."""
+
+    states: int = 400
+    horizon: int = HORIZON
+    """Steps that are compared: the action's own and the no-ops after it."""
+    seed: int = 0
+    levels: LevelSet = TRAINING_LEVELS
+    spacing: int = SPACING
+    """States visited for each one taken."""
+
+    def __post_init__(self) -> None:
+        if self.states < 1:
+            raise UsageError(f"Calibration on {self.states} states is not possible: take at least 1.")
+        if self.horizon < 1:
+            raise UsageError(
+                f"The horizon is {self.horizon}: it counts the action's own step, so it is at least 1."
+            )
+        if self.spacing < 1:
+            raise UsageError(
+                f"The spacing is {self.spacing}: at least 1 state is visited for each one taken."
+            )
+
+
+@dataclass(frozen=True)
+class ActionClasses:
+    """The partition of a game's actions, and how it was found."""
+
+    engine: EngineSpec
+    settings: CalibrationSettings
+    play: str
+    """`random`, or the fingerprint of the policy whose sampled play was visited."""
+    partition: Partition
+    """Actions that are the same in every state seen."""
+    action_names: tuple[str, ...]
+    equal_states: tuple[tuple[int, ...], ...]
+    """In how many states action i was the same as action j."""
+    mean_state_k: float
+    """Classes of one state, on average."""
+
+    @property
+    def k(self) -> int:
+        """The number of classes."""
+        return self.partition.k
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Each class in words: its plainest action."""
+        return tuple(class_name(members, self.action_names) for members in self.partition.classes)
+
+    def to_json(self) -> dict[str, Any]:
+        """The classes as plain JSON values."""
+        return {
+            "format": FORMAT,
+            "engine": self.engine.engine,
+            "engine_version": self.engine.version,
+            "game": self.engine.game,
+            "mode": self.engine.mode,
+            "options": dict(self.engine.options),
+            "k": self.k,
+            "classes": [list(members) for members in self.partition.classes],
+            "class_names": list(self.class_names),
+            "n_states": self.settings.states,
+            "mean_state_k": self.mean_state_k,
+            "play": self.play,
+            "seed": self.settings.seed,
+            "horizon": self.settings.horizon,
+            "levels": str(self.settings.levels),
+            "spacing": self.settings.spacing,
+            "action_names": list(self.action_names),
+            "equal_states": [list(row) for row in self.equal_states],
+        }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> ActionClasses:
+        """The opposite of `to_json`; raises KeyError, TypeError, ValueError or UsageError on other content."""
+        if content["format"] != FORMAT:
+            raise ValueError(f"its format is {content['format']!r}, not {FORMAT!r}")
+        partition = Partition.from_classes(content["classes"])
+        names = tuple(str(name) for name in content["action_names"])
+        equal = tuple(tuple(int(count) for count in row) for row in content["equal_states"])
+        if len(names) != partition.n_actions or any(len(row) != len(names) for row in (equal, *equal)):
+            raise ValueError("its actions, classes and matrix are not of one size")
+        return cls(
+            engine=EngineSpec(
+                str(content["engine"]),
+                str(content["engine_version"]),
+                str(content["game"]),
+                str(content["mode"]),
+                tuple(sorted((str(name), bool(value)) for name, value in content["options"].items())),
+            ),
+            settings=CalibrationSettings(
+                states=int(content["n_states"]),
+                horizon=int(content["horizon"]),
+                seed=int(content["seed"]),
+                levels=LevelSet.parse(content["levels"]),
+                spacing=int(content["spacing"]),
+            ),
+            play=str(content["play"]),
+            partition=partition,
+            action_names=names,
+            equal_states=equal,
+            mean_state_k=float(content["mean_state_k"]),
+        )
+
+    def to_text(self) -> str:
+        """The JSON text that is stored: one key a line, the matrix one row a line."""
+        lines = []
+        for key, value in self.to_json().items():
+            if key == "equal_states":
+                rows = ",\n  ".join(json.dumps(row) for row in value)
+                lines.append(f' "{key}": [\n  {rows}\n ]')
+            else:
+                lines.append(f' "{key}": {json.dumps(value)}')
+        return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def class_name(members: tuple[int, ...], action_names: tuple[str, ...]) -> str:
+    """The plainest action of a class: no-op where it is one, else the one with the fewest keys.
+
+    >>> class_name((0, 1, 2), ("LEFT+DOWN", "LEFT", "LEFT+UP", "no-op"))
+    'LEFT'
+    """
+    names = [action_names[action] for action in members]
+    if "no-op" in names:
+        return "no-op"
+    return min(names, key=lambda name: name.count("+"))

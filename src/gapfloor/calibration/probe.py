@@ -1,0 +1,128 @@
+"""The probe of a cell: visited states whose clones tell which actions are the same there.
+
+Contract 6 of the design: the probe is the 1024 smallest hashes of (slot, index, step). So it is a uniform sample
+of all counted steps that does not depend on who played what, or when, and only as many engine states are ever held.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.actions.entropy import entropy, merged_entropy
+from gapfloor.actions.partition import Partition
+from gapfloor.calibration.cloning import state_partitions
+from gapfloor.engines.protocol import Engine, EngineSpec
+from gapfloor.evaluation.group import ProbeSettings
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_LARGEST = 2**64 - 1
+
+
+def position_hash(slot: Integers, index: Integers, step: Integers) -> npt.NDArray[np.uint64]:
+    """A 64-bit hash of each position, by the finaliser of SplitMix64 once for each number.
+
+    >>> int(position_hash(np.array([3]), np.array([1]), np.array([250]))[0])
+    2178705519430689278
+    """
+    mixed = np.zeros(len(slot), dtype=np.uint64)
+    for part in (slot, index, step):
+        mixed = _mix(mixed + np.uint64(0x9E3779B97F4A7C15) + part.astype(np.uint64))
+    return mixed
+
+
+def _mix(value: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))
+
+
+@dataclass(frozen=True)
+class ProbedState:
+    """One state of the probe; states are ordered by hash, then position."""
+
+    hash: int
+    position: tuple[int, int, int]
+    state: bytes = field(repr=False)
+    probabilities: Floats = field(repr=False)
+
+    def __lt__(self, other: ProbedState) -> bool:
+        # heapq keeps the smallest on top; the top must be the one to give up, so the order is turned round.
+        return (self.hash, self.position) > (other.hash, other.position)
+
+
+class ProbeObserver:
+    """Keeps the probe of one cell while it is played; see `gapfloor.evaluation.observers.CellObserver`."""
+
+    def __init__(self, engine: EngineSpec, settings: ProbeSettings) -> None:
+        self._engine, self._settings = engine, settings
+        self._held: list[ProbedState] = []
+
+    @property
+    def _limit(self) -> int:
+        return self._held[0].hash if len(self._held) >= self._settings.states else _LARGEST
+
+    def wants(self, slot: Integers, index: Integers, step: Integers) -> npt.NDArray[np.bool_]:
+        wanted: npt.NDArray[np.bool_] = position_hash(slot, index, step) <= np.uint64(self._limit)
+        return wanted
+
+    def see(
+        self, engine: Engine, row: int, *, slot: int, index: int, step: int, probabilities: Floats
+    ) -> None:
+        position = (slot, index, step)
+        hashed = int(position_hash(*(np.array([number]) for number in position))[0])
+        # Several rows of one step can be wanted; the first of them may have lowered the limit.
+        if hashed > self._limit:
+            return
+        seen = ProbedState(hashed, position, engine.save(row), probabilities.copy())
+        if len(self._held) < self._settings.states:
+            heapq.heappush(self._held, seen)
+        else:
+            heapq.heappushpop(self._held, seen)
+
+    def held(self) -> list[ProbedState]:
+        """The states kept so far, smallest hash first."""
+        return sorted(self._held, reverse=True)
+
+    def finish(self) -> dict[str, Any]:
+        probe = self.held()
+        self._held = []
+        if not probe:
+            return {"probe_states": 0}
+        partitions = state_partitions(
+            self._engine, [seen.state for seen in probe], horizon=self._settings.horizon
+        )
+        rows = np.stack([seen.probabilities for seen in probe])
+        fields: dict[str, Any] = {
+            "entropy_probe": _mean(entropy(rows)),
+            "merged_state": _mean(state_entropies(rows, partitions)),
+            "mean_ln_k": _mean(np.log([partition.k for partition in partitions])),
+            "probe_states": len(probe),
+        }
+        if self._settings.classes:
+            game = Partition(self._settings.classes)
+            fields["merged_game"] = _mean(merged_entropy(rows, game))
+            fields["k"] = game.k
+        return fields
+
+
+def state_entropies(rows: Floats, partitions: list[Partition]) -> Floats:
+    """The entropy of each row over the classes of its own state."""
+    merged = np.empty(len(rows))
+    members: dict[Partition, list[int]] = {}
+    for row, partition in enumerate(partitions):
+        members.setdefault(partition, []).append(row)
+    for partition, mine in members.items():
+        merged[mine] = merged_entropy(rows[mine], partition)
+    return merged
+
+
+def _mean(values: Floats) -> float:
+    return math.fsum(values.tolist()) / len(values)
