@@ -1,0 +1,87 @@
+"""A checkpoint as a policy: logits, hash, a fixed batch shape, and refusals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from gapfloor.errors import PolicyError, UsageError
+from gapfloor.policies.checkpoint import CheckpointPolicy, load_checkpoint_policy
+from gapfloor.policies.protocol import Policy
+from gapfloor.training.agent import make_agent
+from gapfloor.training.checkpoint import hash_contents, write_checkpoint
+
+HEADER = {
+    "game": "miner", "mode": "easy", "levels": "0:200", "encoder": "fpn", "seed": 4, "steps": 4096, "budget": "8M",
+    "observation_shape": [64, 64, 3], "n_actions": 15,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("run") / "checkpoint.safetensors"
+    write_checkpoint(path, make_agent("fpn", observation_shape=(64, 64, 3), n_actions=15, seed=4), HEADER)
+    return path
+
+
+@pytest.fixture(scope="module")
+def policy(path: Path) -> CheckpointPolicy:
+    return load_checkpoint_policy(path)
+
+
+def frames(n: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 256, (n, 64, 64, 3), dtype=np.uint8)
+
+
+def test_logits_are_the_agents(policy: CheckpointPolicy) -> None:
+    agent = make_agent("fpn", observation_shape=(64, 64, 3), n_actions=15, seed=4)
+    observations = frames(16)
+    logits = policy.logits(observations)
+    assert isinstance(policy, Policy)
+    assert (logits.shape, logits.dtype) == ((16, 15), np.float32)
+    with torch.no_grad():
+        np.testing.assert_allclose(logits, agent(torch.from_numpy(observations))[0].numpy(), atol=1e-6)
+    assert policy.features(observations).shape == (16, 256)
+
+
+def test_a_rows_logits_do_not_depend_on_its_companions(policy: CheckpointPolicy) -> None:
+    together = policy.logits(frames(16))
+    padded = np.zeros((16, 64, 64, 3), np.uint8)
+    padded[5] = frames(16)[5]
+    assert np.array_equal(policy.logits(padded)[5], together[5])
+
+
+def test_views_that_must_not_be_written_are_read(policy: CheckpointPolicy) -> None:
+    observations = frames(16)
+    frozen = observations.copy()
+    frozen.flags.writeable = False
+    assert np.array_equal(policy.logits(frozen), policy.logits(observations))
+
+
+def test_the_hash_is_that_of_tensors_and_encoder(policy: CheckpointPolicy) -> None:
+    agent = make_agent("fpn", observation_shape=(64, 64, 3), n_actions=15, seed=4)
+    assert policy.fingerprint == hash_contents(agent.state_dict(), "fpn")
+    assert policy.name == "miner-easy-fpn-8M-s4"
+    assert policy.header["game"] == "miner"
+
+
+def test_inference_leaves_torchs_threads_as_they_were(policy: CheckpointPolicy) -> None:
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        policy.logits(frames(4))
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_what_does_not_fit_is_refused(path: Path, policy: CheckpointPolicy) -> None:
+    with pytest.raises(PolicyError, match="the game miner, not heist"):
+        load_checkpoint_policy(path, game="heist")
+    with pytest.raises(UsageError, match="torch cannot use the device 'tpu'"):
+        load_checkpoint_policy(path, device="tpu")
+    with pytest.raises(PolicyError, match="reads uint8 observations of shape"):
+        policy.logits(np.zeros((1, 64, 64, 3), np.float32))  # type: ignore[arg-type]
