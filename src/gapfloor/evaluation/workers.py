@@ -7,6 +7,8 @@ on who played it. Workers write to the store themselves: what is finished surviv
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import multiprocessing
 import os
 import queue
@@ -82,7 +84,7 @@ def _play_in_processes(groups: Sequence[Group], *, store: Store, workers: int, p
     context = multiprocessing.get_context("spawn")
     taken = context.Array("i", len(groups))
     inbox: Any = context.Queue()
-    arguments = (list(groups), store.root, taken, inbox)
+    arguments = (os.getpid(), list(groups), store.root, taken, inbox)
     processes = [
         context.Process(target=_work, args=(number, *arguments), daemon=True) for number in range(workers)
     ]
@@ -135,9 +137,9 @@ def _as_error(failure: _Failure) -> Exception:
     return RuntimeError(failure.message)
 
 
-def _work(number: int, groups: list[Group], root: Path, taken: Any, inbox: Any) -> None:
+def _work(number: int, parent: int, groups: list[Group], root: Path, taken: Any, inbox: Any) -> None:
     """The life of one worker."""
-    _die_with_parent()
+    _die_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     store = Store(root)
     waiting: list[tuple[str, float]] = []
@@ -180,14 +182,12 @@ def _shared_units(group: Group, position: int, taken: Any) -> Iterator[list[Cell
         yield units[number]
 
 
-def _die_with_parent() -> None:
+def _die_with(parent: int) -> None:
     """Ask Linux to end this process when its parent is killed, so that `kill -9` leaves nobody behind."""
-    try:
-        import ctypes
-
+    with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-    except (OSError, AttributeError):
-        pass
+    if os.getppid() != parent:  # it was killed while this process was still starting
+        os._exit(1)
 
 
 class _one_thread_variables:
