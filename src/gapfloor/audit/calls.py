@@ -1,0 +1,544 @@
+"""What a call gives back: functions and classes of the repository, primitives, facts about dependencies."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gapfloor.audit.facts import ActorFact, find_actor, find_environment
+from gapfloor.audit.index import FunctionInfo, last_name
+from gapfloor.audit.options import is_settings_class, literal
+from gapfloor.audit.primitives import (
+    DISTRIBUTION,
+    DRAWS,
+    MAXIMA,
+    SAME_OBJECT,
+    draw_of_function,
+    draw_of_receiver,
+    noise_in,
+)
+from gapfloor.audit.values import (
+    Action,
+    Alternative,
+    Binding,
+    Callable,
+    Class,
+    Constant,
+    Environment,
+    External,
+    ExternalObject,
+    Frame,
+    Guard,
+    Instance,
+    Mapping,
+    Mark,
+    Namespace,
+    Sequence,
+    SuperOf,
+    Unknown,
+    describe,
+)
+
+if TYPE_CHECKING:
+    from gapfloor.audit.evaluate import Evaluator
+
+DEEPEST_CALL = 16
+_ENVIRONMENT_WORD = re.compile(
+    r"env|wrap|vec|monitor|normali|stack|transform|record|extract|clip|viewer|resize|gray|limit",
+    re.IGNORECASE,
+)
+_ACTING = re.compile(
+    r"act|predict|step|policy|choose|select|sample|forward|infer|greedy|explor", re.IGNORECASE
+)
+_FIRST_ARGUMENT = frozenset(
+    {"deepcopy", "copy", "partial", "compile", "script", "DataParallel", "remote", "wrap"}
+)
+_SETTINGS_PARSERS = frozenset(
+    {"cli", "parse", "ArgumentParser", "parse_args_into_dataclasses", "HfArgumentParser"}
+)
+
+
+def evaluate_call(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
+    """The alternatives of a call."""
+    function = call.func
+    if isinstance(function, ast.Name) and function.id == "super":
+        return _super(frame)
+    if isinstance(function, ast.Name) and function.id == "getattr" and len(call.args) >= 2:
+        name = literal(call.args[1])
+        if isinstance(name, str):
+            base = evaluator.evaluate(call.args[0], frame)
+            return tuple(one for item in base for one in evaluator.objects.attribute(item, name, call, frame))
+    if isinstance(function, ast.Attribute):
+        return _method_call(evaluator, call, function, frame)
+    found: list[Alternative] = []
+    for target in evaluator.evaluate(function, frame):
+        found.extend(item.under(*target.guards) for item in call_value(evaluator, target, call, frame))
+    return tuple(found)
+
+
+def call_value(
+    evaluator: Evaluator, target: Alternative, call: ast.Call, frame: Frame
+) -> tuple[Alternative, ...]:
+    """What calling one alternative gives back."""
+    value = target.value
+    if isinstance(value, Callable):
+        return invoke(evaluator, value, call, frame)
+    if isinstance(value, Class):
+        return (construct(evaluator, value, call, frame),)
+    if isinstance(value, External):
+        return _external_call(evaluator, value.name, call, frame)
+    if isinstance(value, Instance):
+        for name in ("__call__", "forward"):
+            method = evaluator.objects.method(value.info, name)
+            if method is not None:
+                return invoke(evaluator, Callable(method, target), call, frame)
+    if isinstance(value, Action | Environment):
+        return (target,)
+    return _passes_through(evaluator, call, frame) or (Alternative(Unknown(describe(call))),)
+
+
+def invoke(evaluator: Evaluator, value: Callable, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
+    """What a function of the repository gives back when called here."""
+    if not may_enter(value.function, frame):
+        return (Alternative(Unknown(describe(call))),)
+    inner = evaluator.bound_frame(value.function, call, frame, value.receiver, value.parent)
+    mark = Mark(frame.module.path, call.lineno, f"{describe(call.func)}(...) is called")
+    return tuple(
+        item.noting(mark) if isinstance(item.value, Action | Sequence) else item
+        for item in evaluator.returns(inner)
+    )
+
+
+def may_enter(function: FunctionInfo, frame: Frame) -> bool:
+    """Whether to follow a call: not too deep, and not round in circles."""
+    if frame.depth >= DEEPEST_CALL:
+        return False
+    return sum(one.function is function for one in frame.chain()) < 2
+
+
+def fits(function: FunctionInfo, call: ast.Call) -> bool:
+    """Whether a method could take the arguments of a call at all."""
+    arguments = function.node.args
+    names = [arg.arg for arg in [*arguments.posonlyargs, *arguments.args]]
+    if function.owner is not None and not function.has_decorator("staticmethod"):
+        names = names[1:]
+    if arguments.vararg is None and len(call.args) > len(names):
+        return False
+    known = {*names, *(arg.arg for arg in arguments.kwonlyargs)}
+    if arguments.kwarg is None and any(
+        keyword.arg is not None and keyword.arg not in known for keyword in call.keywords
+    ):
+        return False
+    if any(isinstance(item, ast.Starred) for item in call.args) or any(
+        item.arg is None for item in call.keywords
+    ):
+        return True
+    required = names[: len(names) - len(arguments.defaults)]
+    given = {keyword.arg for keyword in call.keywords}
+    return all(name in given for name in required[len(call.args) :])
+
+
+def construct(evaluator: Evaluator, value: Class, call: ast.Call, frame: Frame) -> Alternative:
+    """The object that calling a class makes; an environment stays one through its wrappers."""
+    info = value.info
+    made = Instance(info, call, frame, None)
+    init = evaluator.objects.method(info, "__init__")
+    if evaluator.objects.is_environment(info):
+        inner = environment_among(evaluator, call, frame)
+        if inner is not None:
+            return inner
+        if _wraps(init):
+            return Alternative(Unknown(f"{info.name}(env)"))
+        return Alternative(Environment(info.name, call, frame, info))
+    if init is not None and may_enter(init, frame):
+        alternative = Alternative(made)
+        inner_frame = bind(evaluator, init, call, frame, alternative, value.parent)
+        made = replace(made, init=inner_frame)
+        inner_frame.receiver = Alternative(made)
+    return Alternative(made)
+
+
+def _wraps(init: FunctionInfo | None) -> bool:
+    """Whether a constructor takes an environment, so that the class is a wrapper and not an environment itself."""
+    if init is None:
+        return False
+    arguments = init.node.args
+    return any(
+        re.fullmatch(r"v?envs?|vec_env|environment", arg.arg)
+        for arg in [*arguments.args, *arguments.kwonlyargs]
+    )
+
+
+def environment_among(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alternative | None:
+    """The environment among a call's arguments, also inside a list of makers."""
+    for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:
+        for item in evaluator.evaluate(argument, frame):
+            found = _as_environment(evaluator, item, call, frame)
+            if found is not None:
+                return found
+    return None
+
+
+def _as_environment(
+    evaluator: Evaluator, item: Alternative, call: ast.Call, frame: Frame
+) -> Alternative | None:
+    if isinstance(item.value, Environment):
+        return item
+    if isinstance(item.value, Sequence):
+        for element in item.value.elements[:2]:
+            for inner in evaluator.evaluate(element, item.value.frame):
+                found = _as_environment(evaluator, inner, call, frame)
+                if found is not None:
+                    return found
+    if isinstance(item.value, Callable) and may_enter(item.value.function, frame):
+        inner_frame = evaluator.bound_frame(
+            item.value.function, None, frame, item.value.receiver, item.value.parent
+        )
+        for inner in evaluator.returns(inner_frame):
+            if isinstance(inner.value, Environment):
+                return inner
+            if isinstance(inner.value, Callable):
+                return _as_environment(evaluator, inner, call, frame)
+    return None
+
+
+def bind(
+    evaluator: Evaluator,
+    function: FunctionInfo,
+    call: ast.Call | None,
+    caller: Frame,
+    receiver: Alternative | None,
+    parent: Frame | None,
+) -> Frame:
+    """A frame for calling `function` at `call`: positional, keyword, starred and default arguments."""
+    frame = Frame(
+        module=function.module,
+        function=function,
+        receiver=receiver,
+        parent=parent,
+        caller=caller,
+        call=call,
+        depth=caller.depth + 1,
+    )
+    arguments = function.node.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    is_bound = function.owner is not None and not function.has_decorator("staticmethod")
+    names = [arg.arg for arg in positional[1 if is_bound and positional else 0 :]]
+    keyword_names = [*names, *(arg.arg for arg in arguments.kwonlyargs)]
+    extra: dict[str, Binding] = {}
+    starred = False
+    if call is not None:
+        for name, argument in zip(names, call.args, strict=False):
+            if isinstance(argument, ast.Starred):
+                starred = True
+                break
+            frame.bindings[name] = Binding(argument, caller)
+        for key, binding in keyword_bindings(evaluator, call, caller):
+            if key in keyword_names:
+                frame.bindings[key] = binding
+            elif key:
+                extra[key] = binding
+            else:
+                starred = True
+    home = parent if parent is not None else evaluator.module_frame(function.module)
+    defaults: list[tuple[str, ast.expr | None]] = [
+        *zip([arg.arg for arg in positional][::-1], list(arguments.defaults)[::-1], strict=False),
+        *zip([arg.arg for arg in arguments.kwonlyargs], arguments.kw_defaults, strict=True),
+    ]
+    for name, default in defaults:
+        if name not in frame.bindings and default is not None:
+            # Behind an argument list that cannot be read, a default may be overridden.
+            frame.bindings[name] = Binding(None, None) if starred else Binding(default, home, is_default=True)
+    if arguments.kwarg is not None and call is not None:
+        frame.cache[arguments.kwarg] = (Alternative(Mapping(extra)),)
+        frame.bindings[arguments.kwarg.arg] = Binding(_MappingNode.of(arguments.kwarg), frame)
+        frame.cache[_MappingNode.of(arguments.kwarg)] = (Alternative(Mapping(extra)),)
+    return frame
+
+
+class _MappingNode(ast.expr):
+    """Stands for a `**kwargs` parameter: an expression whose value is already in the frame's cache."""
+
+    lineno = 0
+    _nodes: dict[int, tuple[ast.arg, ast.expr]] = {}  # noqa: RUF012
+
+    @classmethod
+    def of(cls, argument: ast.arg) -> ast.expr:
+        kept = cls._nodes.get(id(argument))
+        if kept is None or kept[0] is not argument:
+            node = cls()
+            node.lineno = argument.lineno
+            kept = cls._nodes[id(argument)] = (argument, node)
+        return kept[1]
+
+
+def keyword_bindings(evaluator: Evaluator, call: ast.Call, caller: Frame) -> list[tuple[str, Binding]]:
+    found: list[tuple[str, Binding]] = []
+    for keyword in call.keywords:
+        if keyword.arg is not None:
+            found.append((keyword.arg, Binding(keyword.value, caller)))
+            continue
+        alternatives = evaluator.evaluate(keyword.value, caller)
+        if len(alternatives) == 1 and isinstance(alternatives[0].value, Mapping):
+            found.extend(alternatives[0].value.items.items())
+        else:
+            found.append(("", Binding(None, None)))
+    return found
+
+
+def _super(frame: Frame) -> tuple[Alternative, ...]:
+    current: Frame | None = frame
+    while current is not None:
+        if current.function is not None and current.function.owner is not None:
+            return (Alternative(SuperOf(current.function.owner, current.receiver)),)
+        current = current.parent
+    return (Alternative(Unknown("super()")),)
+
+
+def _method_call(
+    evaluator: Evaluator, call: ast.Call, function: ast.Attribute, frame: Frame
+) -> tuple[Alternative, ...]:
+    found: list[Alternative] = []
+    for base in evaluator.evaluate(function.value, frame):
+        found.extend(item.under(*base.guards) for item in _method_of(evaluator, base, call, function, frame))
+    return tuple(found)
+
+
+def _method_of(
+    evaluator: Evaluator, base: Alternative, call: ast.Call, function: ast.Attribute, frame: Frame
+) -> tuple[Alternative, ...]:
+    value, name = base.value, function.attr
+    if isinstance(value, Action):
+        return (base,)
+    if isinstance(value, Mapping) and name in ("get", "pop") and call.args:
+        return _get(evaluator, value, call, frame)
+    if isinstance(value, Environment):
+        return (Alternative(Unknown(describe(call))),)
+    if (
+        name in SAME_OBJECT
+        and isinstance(value, Instance)
+        and evaluator.objects.method(value.info, name) is None
+    ):
+        return (base,)
+    found: list[Alternative] = []
+    if not isinstance(value, Unknown | ExternalObject | Constant):
+        for target in evaluator.objects.attribute(base, name, function, frame):
+            if isinstance(target.value, Callable | Class | Instance | Action):
+                found.extend(
+                    item.under(*target.guards) for item in call_value(evaluator, target, call, frame)
+                )
+            elif isinstance(target.value, External):
+                found.extend(_bound_external(evaluator, target.value.name, call, frame))
+    if found:
+        return tuple(found)
+    return _primitive_method(evaluator, base, call, function, frame)
+
+
+def _bound_external(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
+    """A call of something external, or of a method taken from an external object earlier (`self.step = model.step`)."""
+    kind, separator, method = name.rpartition("().")
+    if not separator:
+        return _external_call(evaluator, name, call, frame)
+    fact = find_actor(kind, method)
+    return _by_fact(evaluator, fact, None, call, frame) if fact is not None else ()
+
+
+def _primitive_method(
+    evaluator: Evaluator, base: Alternative, call: ast.Call, function: ast.Attribute, frame: Frame
+) -> tuple[Alternative, ...]:
+    value, name = base.value, function.attr
+    kind = value.name if isinstance(value, ExternalObject | External) else ""
+    if isinstance(value, Instance):
+        kind = next(iter(evaluator.objects.external_bases(value.info)), "")
+    if isinstance(value, SuperOf):
+        kind = next(iter(evaluator.objects.external_bases(value.info)), "")
+    fact = find_actor(kind, name) if kind else None
+    if fact is not None:
+        return _by_fact(evaluator, fact, value, call, frame)
+    if name == "parse_args" or (name == "parse_known_args"):
+        module = value.frame.module if isinstance(value, ExternalObject) else None
+        return (Alternative(Namespace(module=module)),)
+    if name == "run" and "sess" in describe(function.value).lower() and call.args:
+        return evaluator.evaluate(call.args[0], frame)
+    is_distribution = bool(kind and DISTRIBUTION.search(kind.rsplit(".", 1)[-1]))
+    if name in DRAWS:
+        rule = "sampled" if is_distribution else draw_of_receiver(function.value)
+        if rule is not None:
+            return (Alternative(Action(rule, call, frame, needs_distribution=rule == "sampled")),)
+    if name in MAXIMA:
+        noise = noise_in(function.value, frame.scope) if name == "argmax" else None
+        return (Alternative(Action(noise or "argmax", call, frame, needs_distribution=name == "mode")),)
+    if name == "max" and isinstance(value, Unknown | ExternalObject):
+        return (Alternative(ExternalObject("max", call, frame)),)
+    through = _passes_through(evaluator, call, frame)
+    if through:
+        return through
+    if name in SAME_OBJECT:
+        return (base,)
+    if isinstance(value, Unknown) and _ACTING.search(name):
+        return _by_name(evaluator, name, call, frame) or (Alternative(Unknown(describe(call))),)
+    return (Alternative(ExternalObject(f"{kind}().{name}" if kind else f"?.{name}", call, frame)),)
+
+
+def _by_name(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
+    """Every method of that name in the repository that chooses an action; the receiver's class is not known."""
+    found: list[Alternative] = []
+    for function in evaluator.index.functions_by_name.get(name, []):
+        owner = function.owner
+        if owner is None or evaluator.objects.is_environment(owner) or not may_enter(function, frame):
+            continue
+        if not fits(function, call):
+            continue
+        receiver = Alternative(Instance(owner, None, None, None))
+        inner = evaluator.bound_frame(function, call, frame, receiver, None)
+        mark = Mark(function.module.path, function.node.lineno, f"candidate: {owner.name}.{name}")
+        for item in evaluator.returns(inner):
+            found.extend(one.noting(mark) for one in _actions_within(evaluator, item))
+    return tuple(found)
+
+
+def _actions_within(evaluator: Evaluator, item: Alternative) -> list[Alternative]:
+    if isinstance(item.value, Action | Sequence):
+        return [item]
+    return []
+
+
+def _get(evaluator: Evaluator, value: Mapping, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
+    key = literal(call.args[0])
+    if isinstance(key, str) and key in value.items:
+        return evaluator.evaluate_binding(value.items[key], key)
+    if len(call.args) > 1:
+        return evaluator.evaluate_binding(Binding(call.args[1], frame, is_default=True), str(key))
+    return (Alternative(Constant(None), origin="literal"),)
+
+
+def _by_fact(
+    evaluator: Evaluator, fact: ActorFact, value: object, call: ast.Call, frame: Frame
+) -> tuple[Alternative, ...]:
+    mark = Mark(frame.module.path, call.lineno, f"{fact.name}.{fact.method}: {fact.source}")
+    if fact.rule is not None:
+        return (Alternative(Action(fact.rule, call, frame, needs_distribution=True), marks=(mark,)),)
+    if fact.delegates_to is not None and isinstance(value, ExternalObject):
+        return _delegated(evaluator, fact, value, call, mark)
+    if fact.flag is not None and fact.true and fact.false:
+        return flagged(
+            evaluator, fact.flag, fact.flag_position, fact.default, fact.true, fact.false, call, frame, mark
+        )
+    return (Alternative(Unknown(describe(call))),)
+
+
+def _delegated(
+    evaluator: Evaluator, fact: ActorFact, value: ExternalObject, call: ast.Call, mark: Mark
+) -> tuple[Alternative, ...]:
+    """The dependency builds its actor by calling what it was given, then calls the same method on it."""
+    found: list[Alternative] = []
+    for keyword in value.call.keywords:
+        if keyword.arg != fact.delegates_to:
+            continue
+        for builder in evaluator.evaluate(keyword.value, value.frame):
+            for built in call_value(evaluator, builder, _Empty.call_like(value.call), value.frame):
+                method = ast.Attribute(value=keyword.value, attr=fact.method, ctx=ast.Load())
+                ast.copy_location(method, call)
+                inner = _method_of(evaluator, built, call, method, value.frame)
+                found.extend(item.noting(mark) for item in inner)
+    return tuple(found) or (Alternative(Unknown(describe(call)), marks=(mark,)),)
+
+
+class _Empty:
+    """Makes a call without arguments at the place of another, for what a dependency calls itself."""
+
+    @staticmethod
+    def call_like(call: ast.Call) -> ast.Call:
+        made = ast.Call(
+            func=call.func, args=[], keywords=[ast.keyword(arg=None, value=ast.Name("?", ast.Load()))]
+        )
+        ast.copy_location(made, call)
+        ast.copy_location(made.keywords[0].value, call)
+        return made
+
+
+def flagged(
+    evaluator: Evaluator,
+    flag: str,
+    position: int | None,
+    default: bool | None,
+    when_true: str,
+    when_false: str,
+    call: ast.Call,
+    frame: Frame,
+    mark: Mark,
+) -> tuple[Alternative, ...]:
+    """The action of a dependency whose flag decides the rule."""
+    given: ast.expr | None = None
+    if position is not None and len(call.args) > position:
+        given = call.args[position]
+    for keyword in call.keywords:
+        if keyword.arg == flag:
+            given = keyword.value
+        elif keyword.arg is None:
+            return (Alternative(Unknown(describe(call)), marks=(mark,)),)
+    if given is not None:
+        literal_flag = isinstance(given, ast.Constant)
+        note = Mark(
+            frame.module.path,
+            given.lineno,
+            f"{flag}={describe(given)} " + ("passed at the call" if literal_flag else ""),
+        )
+        test: ast.expr = given
+        marks: tuple[Mark, ...] = (mark, note)
+    elif default is None:
+        return (Alternative(Action("unresolved", call, frame, needs_distribution=True), marks=(mark,)),)
+    else:
+        test = ast.copy_location(ast.Constant(default), call)
+        frame.cache[test] = (Alternative(Constant(default), marks=(mark,), origin="default"),)
+        marks = (mark,)
+    return (
+        Alternative(Action(when_true, call, frame, True), (Guard(test, True, frame),), marks),
+        Alternative(Action(when_false, call, frame, True), (Guard(test, False, frame),), marks),
+    )
+
+
+def _passes_through(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
+    """An action handed to a function of unknown kind comes back as that action (reshaped, clipped, moved)."""
+    for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:
+        found = tuple(item for item in evaluator.evaluate(argument, frame) if isinstance(item.value, Action))
+        if found:
+            return found
+    return ()
+
+
+def _external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
+    last = name.rsplit(".", 1)[-1]
+    if find_environment(name) is not None:
+        return (Alternative(Environment(name, call, frame)),)
+    if last in _FIRST_ARGUMENT and call.args:
+        return evaluator.evaluate(call.args[0], frame)
+    if last in _SETTINGS_PARSERS and call.args:
+        for item in evaluator.evaluate(call.args[0], frame):
+            if isinstance(item.value, Class) and is_settings_class(item.value.info.node):
+                return (Alternative(Instance(item.value.info, call, frame, None)),)
+    if name == "dict":
+        return (
+            Alternative(
+                Mapping({key: value for key, value in keyword_bindings(evaluator, call, frame) if key})
+            ),
+        )
+    rule = draw_of_function(name, call)
+    if rule is not None:
+        noise = noise_in(call, frame.scope) if rule == "argmax" else None
+        return (Alternative(Action(noise or rule, call, frame, needs_distribution=rule == "sampled")),)
+    if _ENVIRONMENT_WORD.search(name):
+        inner = environment_among(evaluator, call, frame)
+        if inner is not None:
+            return (inner,)
+    fact = find_actor(name, "__call__")
+    if fact is not None:
+        return _by_fact(evaluator, fact, None, call, frame)
+    through = _passes_through(evaluator, call, frame)
+    if through:
+        return through
+    if name == "map" and len(call.args) > 1:
+        return evaluator.evaluate(call.args[1], frame)
+    return (Alternative(ExternalObject(name, call, frame)),)

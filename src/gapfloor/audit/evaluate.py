@@ -1,0 +1,535 @@
+"""What an expression can stand for: names, attributes and operators (calls are in `calls.py`).
+
+It follows values backwards through assignments, parameters, closures, modules and attributes, one call frame at a
+time, so that a default two frames up is seen as that and a constant passed at one call is not mixed with another.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from gapfloor.audit import calls
+from gapfloor.audit.index import ClassInfo, FunctionInfo, Index, ModuleInfo, last_name, own_nodes
+from gapfloor.audit.objects import ObjectModel
+from gapfloor.audit.options import OptionTable, is_missing, literal
+from gapfloor.audit.primitives import is_random_test
+from gapfloor.audit.reaching import Definition, conditions, definitions_in, reaching
+from gapfloor.audit.values import (
+    Action,
+    Alternative,
+    Binding,
+    Callable,
+    Class,
+    Constant,
+    Environment,
+    External,
+    ExternalObject,
+    Frame,
+    Guard,
+    Instance,
+    Mapping,
+    Mark,
+    Module,
+    Option,
+    Sequence,
+    Unknown,
+    Value,
+    describe,
+)
+
+DEEPEST_EVALUATION = 70
+MOST_ALTERNATIVES = 16
+MOST_STEPS = 400_000
+
+
+class Evaluator:
+    """Evaluates expressions in frames; remembers what it has seen and stops at a budget."""
+
+    def __init__(self, index: Index, *, most_steps: int = MOST_STEPS) -> None:
+        self.index = index
+        self.options = OptionTable(index)
+        self.objects = ObjectModel(self)
+        self.most_steps = most_steps
+        self.steps = 0
+        self._depth = 0
+        self._active: set[tuple[int, int]] = set()
+        self._definitions: dict[ast.AST, dict[str, list[Definition]]] = {}
+        self._module_frames: dict[str, Frame] = {}
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether the budget ran out, so that an absence proves nothing."""
+        return self.steps > self.most_steps
+
+    def module_frame(self, module: ModuleInfo) -> Frame:
+        """The frame of a module's own body."""
+        return self._module_frames.setdefault(module.path, Frame(module=module))
+
+    def definitions(self, module: ModuleInfo, scope: ast.AST) -> dict[str, list[Definition]]:
+        """The definitions of a scope, computed once."""
+        if scope not in self._definitions:
+            self._definitions[scope] = definitions_in(module, scope)
+        return self._definitions[scope]
+
+    def evaluate(self, node: ast.AST | None, frame: Frame) -> tuple[Alternative, ...]:
+        """The alternatives of `node` in `frame`; at least one, unless it depends on itself alone."""
+        if node is None:
+            return (Alternative(Constant(None), origin="literal"),)
+        if node in frame.cache:
+            return frame.cache[node]
+        key = (id(node), id(frame))
+        self.steps += 1
+        if key in self._active:
+            return ()
+        if self._depth > DEEPEST_EVALUATION or self.is_exhausted:
+            return (Alternative(Unknown(describe(node))),)
+        self._active.add(key)
+        self._depth += 1
+        try:
+            found = self._dispatch(node, frame)[:MOST_ALTERNATIVES]
+        finally:
+            self._depth -= 1
+            self._active.discard(key)
+        if not self._active or found:
+            frame.cache[node] = found
+        return found
+
+    def _dispatch(self, node: ast.AST, frame: Frame) -> tuple[Alternative, ...]:
+        if isinstance(node, ast.Constant):
+            return (Alternative(Constant(node.value), origin="literal"),)
+        if isinstance(node, ast.Name):
+            return self.name(node.id, node, frame)
+        if isinstance(node, ast.Attribute):
+            return self._attribute(node, frame)
+        if isinstance(node, ast.Call):
+            return calls.evaluate_call(self, node, frame)
+        if isinstance(node, ast.IfExp):
+            return self._either(node.test, node.body, node.orelse, frame)
+        if isinstance(node, ast.BoolOp):
+            return self._bool_op(node, frame)
+        if isinstance(node, ast.Tuple | ast.List):
+            return (Alternative(Sequence(tuple(node.elts), frame)),)
+        if isinstance(node, ast.Dict):
+            return self._dict(node, frame)
+        if isinstance(node, ast.Subscript):
+            return self._subscript(node, frame)
+        if isinstance(node, ast.Lambda):
+            return (Alternative(Callable(frame.module.functions[node], parent=frame)),)
+        if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.SetComp):
+            return self._comprehension(node, frame)
+        if isinstance(node, ast.Await | ast.Starred | ast.NamedExpr):
+            return self.evaluate(node.value, frame)
+        if isinstance(node, ast.BinOp):
+            return self._bin_op(node, frame)
+        if isinstance(node, ast.UnaryOp | ast.Compare):
+            return self._truth_value(node, frame)
+        return (Alternative(Unknown(describe(node))),)
+
+    def _either(
+        self, test: ast.expr, body: ast.expr, orelse: ast.expr, frame: Frame
+    ) -> tuple[Alternative, ...]:
+        first = [item.under(Guard(test, True, frame)) for item in self.evaluate(body, frame)]
+        second = [item.under(Guard(test, False, frame)) for item in self.evaluate(orelse, frame)]
+        return (*first, *second)
+
+    def _bool_op(self, node: ast.BoolOp, frame: Frame) -> tuple[Alternative, ...]:
+        known, _ = self.truth(node, frame)
+        if known is not None and isinstance(node.op, ast.And):
+            return (Alternative(Constant(known)),)
+        found = [item for value in node.values for item in self.evaluate(value, frame)]
+        return tuple(found)
+
+    def _dict(self, node: ast.Dict, frame: Frame) -> tuple[Alternative, ...]:
+        items = {
+            key.value: Binding(value, frame)
+            for key, value in zip(node.keys, node.values, strict=True)
+            if isinstance(key, ast.Constant) and isinstance(key.value, str)
+        }
+        return (Alternative(Mapping(items)),)
+
+    def _subscript(self, node: ast.Subscript, frame: Frame) -> tuple[Alternative, ...]:
+        index = literal(node.slice)
+        base = self.evaluate(node.value, frame)
+        if isinstance(index, int) and not is_missing(index):
+            return self.project(base, index)
+        found: list[Alternative] = []
+        for item in base:
+            if isinstance(item.value, Mapping) and isinstance(index, str) and index in item.value.items:
+                found.extend(self.evaluate_binding(item.value.items[index], index))
+            elif isinstance(item.value, Action | Environment):
+                found.append(item)
+            elif isinstance(item.value, Mapping):
+                for name, binding in item.value.items.items():
+                    found.extend(self.evaluate_binding(binding, name))
+            elif isinstance(index, str) and isinstance(item.value, Unknown):
+                found.extend(self.objects.attribute(item, index, node, frame))
+            else:
+                found.append(Alternative(Unknown(describe(node))))
+        return tuple(found)
+
+    def _comprehension(
+        self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp, frame: Frame
+    ) -> tuple[Alternative, ...]:
+        inner = self.evaluate(node.elt, frame)
+        if any(isinstance(item.value, Action | Environment | Callable | Instance) for item in inner):
+            return inner
+        return (Alternative(Unknown(describe(node))),)
+
+    def _bin_op(self, node: ast.BinOp, frame: Frame) -> tuple[Alternative, ...]:
+        sides = [*self.evaluate(node.left, frame), *self.evaluate(node.right, frame)]
+        chosen = [item for item in sides if isinstance(item.value, Action)]
+        if chosen and is_random_test(node):
+            return tuple(
+                Alternative(Action("noisy", node, frame), item.guards, item.marks) for item in chosen
+            )
+        return tuple(chosen) or (Alternative(Unknown(describe(node))),)
+
+    def _truth_value(self, node: ast.expr, frame: Frame) -> tuple[Alternative, ...]:
+        number = literal(node)
+        if not is_missing(number):
+            return (Alternative(Constant(number), origin="literal"),)
+        known, used = self.truth(node, frame)
+        if known is None:
+            return (Alternative(Unknown(describe(node))),)
+        origins = [item.origin for item in used if item.origin]
+        marks = tuple(dict.fromkeys(mark for item in used for mark in item.marks))
+        return (Alternative(Constant(known), (), marks, origins[0] if origins else "literal"),)
+
+    def project(self, alternatives: tuple[Alternative, ...], index: int) -> tuple[Alternative, ...]:
+        """Element `index` of what was evaluated."""
+        found: list[Alternative] = []
+        for item in alternatives:
+            value = item.value
+            if isinstance(value, Sequence):
+                element = _element(value.elements, index)
+                if element is None:
+                    found.append(Alternative(Unknown(), item.guards))
+                else:
+                    inner = self.evaluate(element, value.frame)
+                    found.extend(one.under(*item.guards).noting(*item.marks) for one in inner)
+            elif isinstance(value, Action | Environment):
+                found.append(item)
+            elif (
+                isinstance(value, ExternalObject)
+                and value.name.rsplit(".", 1)[-1] == "max"
+                and index in (1, -1)
+            ):
+                found.append(Alternative(Action("argmax", value.call, value.frame), item.guards, item.marks))
+            else:
+                found.append(Alternative(Unknown(), item.guards))
+        return tuple(found)
+
+    def evaluate_binding(self, binding: Binding, name: str) -> tuple[Alternative, ...]:
+        """What a parameter or key is bound to, with the way the constant came there."""
+        if binding.expression is None or binding.frame is None:
+            return (Alternative(Unknown(name)),)
+        inner = self.evaluate(binding.expression, binding.frame)
+        place = (binding.frame.module.path, binding.expression.lineno)
+        shown = describe(binding.expression)
+        found = []
+        for item in inner:
+            if binding.is_default:
+                constant = isinstance(item.value, Constant)
+                mark = Mark(*place, f"default argument {name}={shown}")
+                found.append(item.noting(mark).from_origin("default" if constant else item.origin))
+            elif isinstance(binding.expression, ast.Constant):
+                found.append(
+                    item.noting(Mark(*place, f"{name}={shown} passed at the call")).from_origin("argument")
+                )
+            else:
+                origin = "argument" if item.origin == "literal" else item.origin
+                found.append(item.noting(Mark(*place, f"passed on as {name}")).from_origin(origin))
+        return tuple(found)
+
+    def name(self, name: str, use: ast.AST, frame: Frame) -> tuple[Alternative, ...]:
+        """The alternatives of a plain name at `use`."""
+        scope = frame.scope
+        found: list[Alternative] = []
+        older = True
+        definitions = self.definitions(frame.module, scope).get(name, [])
+        if definitions:
+            alive, older = reaching(frame.module, scope, definitions, use)
+            for definition in alive:
+                found.extend(self.definition(definition, frame, use))
+        if older:
+            found.extend(self._outer_name(name, use, frame, has_own=bool(found)))
+        return tuple(found)
+
+    def _outer_name(self, name: str, use: ast.AST, frame: Frame, *, has_own: bool) -> tuple[Alternative, ...]:
+        if name in frame.bindings:
+            return self.evaluate_binding(frame.bindings[name], name)
+        if frame.function is not None:
+            if name in ("self", "cls") and frame.receiver is not None:
+                return (frame.receiver,)
+            node = frame.function.node
+            if name in {arg.arg for arg in _parameters(node)}:
+                return (Alternative(Unknown(name)),)
+            if has_own:
+                return ()  # a local name has no value from outside the function
+            if frame.parent is not None and frame.parent.function is not None:
+                outer = frame.parent
+                return self.name(name, _END, outer)
+            return self.global_name(frame.module, name)
+        if has_own:
+            return ()
+        return self.imported(frame.module, name)
+
+    def global_name(self, module: ModuleInfo, name: str) -> tuple[Alternative, ...]:
+        """A name of a module's top level, as other code sees it."""
+        frame = self.module_frame(module)
+        definitions = self.definitions(module, module.tree).get(name, [])
+        if any(definition.kind != "import" for definition in definitions):
+            found = self.name(name, _END, frame)
+            # A constant at the top of a file is a setting of that file.
+            return tuple(
+                item.from_origin("option")
+                if item.origin == "literal" and isinstance(item.value, Constant)
+                else item
+                for item in found
+            )
+        return self.imported(module, name)
+
+    def imported(self, module: ModuleInfo, name: str) -> tuple[Alternative, ...]:
+        """A name that a module imports; names that nobody defines are unknown."""
+        if name in module.imports:
+            return self.dotted(module.imports[name])
+        for key, source in module.imports.items():
+            if key.startswith("*"):
+                target = self.index.find_module(source)
+                if (
+                    target is not None
+                    and target is not module
+                    and name in self.definitions(target, target.tree)
+                ):
+                    return self.global_name(target, name)
+        return (Alternative(External(name) if name in _BUILTINS else Unknown(name)),)
+
+    def dotted(self, dotted: str) -> tuple[Alternative, ...]:
+        """What an import path means: something of the repository, or external."""
+        if dotted in self.index.replaced:
+            return self._replaced(dotted)
+        module = self.index.find_module(dotted)
+        if module is not None:
+            return (Alternative(Module(module)),)
+        head, _, tail = dotted.rpartition(".")
+        if head:
+            parent = self.index.find_module(head)
+            if parent is not None:
+                return self.global_name(parent, tail)
+        return (Alternative(External(dotted)),)
+
+    def _replaced(self, dotted: str) -> tuple[Alternative, ...]:
+        found: list[Alternative] = []
+        for module, statement in self.index.replaced[dotted]:
+            mark = Mark(module.path, statement.lineno, f"{dotted} is replaced here")
+            scope = module.scope_of(statement)
+            function = module.functions.get(scope)
+            frame = Frame(module=module, function=function) if function else self.module_frame(module)
+            found.extend(item.noting(mark) for item in self.evaluate(statement.value, frame))
+        return tuple(found)
+
+    def definition(
+        self, definition: Definition, frame: Frame, use: ast.AST | None
+    ) -> tuple[Alternative, ...]:
+        """The alternatives of one definition, under the conditions it shares not with the use."""
+        guards = [
+            Guard(test, holds, frame)
+            for test, holds in conditions(frame.module, definition.statement, frame.scope, use)
+        ]
+        node = definition.expression
+        if definition.kind == "definition":
+            return (self._defined(node, frame),)
+        if definition.kind == "import":
+            return tuple(item.under(*guards) for item in self.imported(frame.module, definition.name))
+        if definition.kind == "augmented":
+            return (Alternative(Unknown(definition.name), tuple(guards)),)
+        found = self.evaluate(node, frame)
+        if definition.kind == "element":
+            found = self._elements(found)
+        for index in definition.path:
+            found = self.project(found, index)
+        return tuple(item.under(*guards) for item in found)
+
+    def _elements(self, alternatives: tuple[Alternative, ...]) -> tuple[Alternative, ...]:
+        found: list[Alternative] = []
+        for item in alternatives:
+            if isinstance(item.value, Sequence):
+                for element in item.value.elements[:8]:
+                    found.extend(self.evaluate(element, item.value.frame))
+            elif isinstance(item.value, Environment | Action | Callable | Instance):
+                found.append(item)
+            else:
+                found.append(Alternative(Unknown()))
+        return tuple(found)
+
+    def _defined(self, node: ast.AST | None, frame: Frame) -> Alternative:
+        parent = frame if frame.function is not None else None
+        if isinstance(node, ast.ClassDef):
+            return Alternative(Class(frame.module.classes[node], parent))
+        assert node is not None
+        return Alternative(Callable(frame.module.functions[node], parent=parent))
+
+    def _attribute(self, node: ast.Attribute, frame: Frame) -> tuple[Alternative, ...]:
+        found: list[Alternative] = []
+        for item in self.evaluate(node.value, frame):
+            inner = self.objects.attribute(item, node.attr, node, frame)
+            found.extend(one.under(*item.guards) for one in inner)
+        return tuple(found)
+
+    def returns(self, frame: Frame) -> tuple[Alternative, ...]:
+        """What a call of the frame's function can give back."""
+        function = frame.function
+        assert function is not None
+        if isinstance(function.node, ast.Lambda):
+            return self.evaluate(function.node.body, frame)
+        found: list[Alternative] = []
+        for node in own_nodes(function.node):
+            if isinstance(node, ast.Return | ast.Yield) and node.value is not None:
+                guards = [
+                    Guard(test, holds, frame)
+                    for test, holds in conditions(frame.module, node, function.node, None)
+                ]
+                if any(self.is_ruled_out(guard) for guard in guards):
+                    continue
+                found.extend(item.under(*guards) for item in self.evaluate(node.value, frame))
+        return tuple(found) or (Alternative(Unknown(f"{function.name}()")),)
+
+    def is_ruled_out(self, guard: Guard) -> bool:
+        """Whether a condition cannot hold, by constants that no user can set."""
+        known, used = self.truth(guard.test, guard.frame)
+        return known is not None and known != guard.holds and all(item.origin != "option" for item in used)
+
+    def truth(self, test: ast.AST, frame: Frame) -> tuple[bool | None, list[Alternative]]:
+        """Whether a condition holds (options at their defaults), and the constants that say so."""
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            known, used = self.truth(test.operand, frame)
+            return (None if known is None else not known), used
+        if isinstance(test, ast.BoolOp):
+            return self._truth_of_parts(test, frame)
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            return self._truth_of_comparison(test, frame)
+        if isinstance(test, ast.Compare | ast.BinOp):
+            return None, []
+        alternatives = self.evaluate(test, frame)
+        truths = {_truthiness(item.value) for item in alternatives}
+        if len(truths) == 1:
+            return truths.pop(), list(alternatives)
+        return None, list(alternatives)
+
+    def _truth_of_parts(self, test: ast.BoolOp, frame: Frame) -> tuple[bool | None, list[Alternative]]:
+        decisive = isinstance(test.op, ast.Or)
+        parts = [self.truth(value, frame) for value in test.values]
+        for known, used in parts:
+            if known is decisive:
+                return known, used
+        everything = [item for _, used in parts for item in used]
+        if all(known is not None for known, _ in parts):
+            return not decisive, everything
+        return None, everything
+
+    def _truth_of_comparison(self, test: ast.Compare, frame: Frame) -> tuple[bool | None, list[Alternative]]:
+        left = self.evaluate(test.left, frame)
+        right = self.evaluate(test.comparators[0], frame)
+        answers = {_compare(test.ops[0], one.value, other.value) for one in left for other in right}
+        used = [*left, *(item for item in right if item.origin != "literal")]
+        return (answers.pop() if len(answers) == 1 else None), used
+
+    def bound_frame(
+        self,
+        function: FunctionInfo,
+        call: ast.Call | None,
+        caller: Frame,
+        receiver: Alternative | None,
+        parent: Frame | None,
+    ) -> Frame:
+        """The frame of calling `function` at `call`, with its parameters bound."""
+        key = (id(call), id(function), id(receiver.value) if receiver else 0)
+        if key not in caller.children:
+            caller.children[key] = calls.bind(self, function, call, caller, receiver, parent)
+        return caller.children[key]
+
+    def class_of(self, node: ast.expr, module: ModuleInfo) -> ClassInfo | str:
+        """The class that a base expression names: of the repository, or the dotted name of an external one."""
+        for item in self.evaluate(node, self.module_frame(module)):
+            if isinstance(item.value, Class):
+                return item.value.info
+            if isinstance(item.value, External):
+                return item.value.name
+        return last_name(node)
+
+
+_BUILTINS = frozenset(
+    "int float list tuple dict set str bool len range map zip super getattr setattr isinstance print max min sum abs "
+    "enumerate vars next iter sorted reversed open type any all hasattr callable object id repr round divmod".split()
+)
+
+
+def _parameters(node: ast.AST) -> list[ast.arg]:
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+    arguments = node.args
+    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return [*named, *(extra for extra in (arguments.vararg, arguments.kwarg) if extra is not None)]
+
+
+#: A use after the end of any scope: names seen from outside have their final value.
+_END = ast.Pass()
+
+
+def _element(elements: tuple[ast.expr, ...], index: int) -> ast.expr | None:
+    stars = [position for position, item in enumerate(elements) if isinstance(item, ast.Starred)]
+    if not -len(elements) <= index < len(elements):
+        return None
+    if stars and ((index >= 0 and index >= stars[0]) or (index < 0 and len(elements) + index <= stars[-1])):
+        return None
+    return elements[index]
+
+
+def _truthiness(value: Value) -> bool | None:
+    if isinstance(value, Constant):
+        return bool(value.value)
+    if isinstance(value, Option) and value.has_default:
+        return bool(value.default)
+    if isinstance(value, Environment | Instance | Callable | Class | Module | ExternalObject):
+        return True
+    if isinstance(value, Sequence):
+        return bool(value.elements)
+    return None
+
+
+def _plain(value: Value) -> tuple[bool, Any]:
+    if isinstance(value, Constant):
+        return True, value.value
+    if isinstance(value, Option) and value.has_default:
+        return True, value.default
+    return False, None
+
+
+def _compare(operator: ast.cmpop, left: Value, right: Value) -> bool | None:
+    if isinstance(operator, ast.Is | ast.IsNot) and isinstance(right, Constant) and right.value is None:
+        if isinstance(left, Constant | Option):
+            known, value = _plain(left)
+            answer = value is None if known else None
+        else:
+            answer = None if isinstance(left, Unknown) else False
+        return answer if answer is None or isinstance(operator, ast.Is) else not answer
+    left_known, left_value = _plain(left)
+    right_known, right_value = _plain(right)
+    if not left_known or not right_known:
+        return None
+    try:
+        if isinstance(operator, ast.Eq | ast.Is):
+            return bool(left_value == right_value)
+        if isinstance(operator, ast.NotEq | ast.IsNot):
+            return bool(left_value != right_value)
+        if isinstance(operator, ast.Lt):
+            return bool(left_value < right_value)
+        if isinstance(operator, ast.Gt):
+            return bool(left_value > right_value)
+        if isinstance(operator, ast.LtE):
+            return bool(left_value <= right_value)
+        if isinstance(operator, ast.GtE):
+            return bool(left_value >= right_value)
+    except TypeError:
+        return None
+    return None

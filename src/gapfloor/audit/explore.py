@@ -1,0 +1,271 @@
+"""Walking a repository's calls from its scripts, and noting every place where an environment is stepped."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+
+from gapfloor.audit import calls
+from gapfloor.audit.evaluate import Evaluator
+from gapfloor.audit.facts import LoopFact, find_loops, loop_facts
+from gapfloor.audit.index import FunctionInfo, ModuleInfo, last_name, own_nodes
+from gapfloor.audit.objects import guards_of
+from gapfloor.audit.values import (
+    Action,
+    Alternative,
+    Binding,
+    Callable,
+    Class,
+    Environment,
+    External,
+    ExternalObject,
+    Frame,
+    Instance,
+    Mark,
+    Unknown,
+)
+
+MOST_FRAMES = 6000
+MOST_FRAMES_OF_A_FUNCTION = 60
+_ENVIRONMENT_NAME = re.compile(r"env", re.IGNORECASE)
+
+
+@dataclass(eq=False)
+class StepEvent:
+    """One place where an environment is stepped, in one chain of calls."""
+
+    frame: Frame
+    node: ast.Call
+    environments: list[Alternative]
+    actions: tuple[Alternative, ...]
+    script: str
+    fact: LoopFact | None = None
+
+
+@dataclass
+class Exploration:
+    """What was found, and whether the walk was complete."""
+
+    events: list[StepEvent] = field(default_factory=list)
+    environments_made: list[tuple[Environment, str]] = field(default_factory=list)
+    is_complete: bool = True
+
+
+class Explorer:
+    """Walks calls, one frame at a time."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        self.result = Exploration()
+        self._frames = 0
+        self._per_function: dict[int, int] = {}
+        self._visited: set[int] = set()
+        self._entered: set[FunctionInfo] = set()
+        self._seen: set[tuple[object, ...]] = set()
+        self._interesting = _interesting_names(evaluator)
+
+    def explore(self) -> Exploration:
+        """Walk from every script, then from every function that no script reached."""
+        modules = list(self.evaluator.index.modules.values())
+        for module in sorted(modules, key=lambda item: (not item.is_script, item.path)):
+            if module.is_script or self._has_interesting_call(module):
+                self._walk(self.evaluator.module_frame(module), module.path)
+        for module in sorted(modules, key=lambda item: item.path):
+            for function in list(module.functions.values()):
+                if (
+                    function not in self._entered
+                    and function.outer is None
+                    and function.name in self._interesting
+                ):
+                    self._walk(self._unbound(function), module.path)
+        self.result.is_complete = self.result.is_complete and not self.evaluator.is_exhausted
+        return self.result
+
+    def _has_interesting_call(self, module: ModuleInfo) -> bool:
+        return any(
+            isinstance(node, ast.Call) and last_name(node.func) in self._interesting
+            for node in own_nodes(module.tree)
+        )
+
+    def _unbound(self, function: FunctionInfo) -> Frame:
+        receiver = None
+        if function.owner is not None:
+            if self.evaluator.objects.is_environment(function.owner):
+                # What an environment's own methods step is an inner environment, not an evaluation.
+                return Frame(module=function.module)
+            receiver = Alternative(Instance(function.owner, None, None, None))
+        frame = Frame(module=function.module, function=function, receiver=receiver)
+        home = self.evaluator.module_frame(function.module)
+        arguments = function.node.args
+        positional = [arg.arg for arg in [*arguments.posonlyargs, *arguments.args]]
+        for name, default in zip(positional[::-1], list(arguments.defaults)[::-1], strict=False):
+            frame.bindings[name] = Binding(default, home, is_default=True)
+        for argument, keyword_default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+            if keyword_default is not None:
+                frame.bindings[argument.arg] = Binding(keyword_default, home, is_default=True)
+        return frame
+
+    def _walk(self, frame: Frame, script: str) -> None:
+        if id(frame) in self._visited:
+            return
+        self._visited.add(id(frame))
+        function = frame.function
+        if function is not None:
+            self._entered.add(function)
+            self._per_function[id(function)] = self._per_function.get(id(function), 0) + 1
+            if self._per_function[id(function)] > MOST_FRAMES_OF_A_FUNCTION:
+                return
+        self._frames += 1
+        if self._frames > MOST_FRAMES or self.evaluator.is_exhausted:
+            self.result.is_complete = False
+            return
+        for node in own_nodes(frame.scope):
+            if isinstance(node, ast.Call):
+                self._visit(node, frame, script)
+
+    def _visit(self, call: ast.Call, frame: Frame, script: str) -> None:
+        name = last_name(call.func)
+        if name not in self._interesting and not (isinstance(call.func, ast.Attribute) and name == "remote"):
+            return
+        if any(self.evaluator.is_ruled_out(guard) for guard in guards_of(frame, call)):
+            return
+        if isinstance(call.func, ast.Attribute) and name in ("step", "act") and (call.args or call.keywords):
+            if self._note_step(call, call.func, frame, script):
+                return
+        target_node: ast.expr = call.func
+        if name == "remote" and isinstance(call.func, ast.Attribute):
+            target_node = call.func.value
+        targets = self.evaluator.evaluate(target_node, frame)
+        known = [item for item in targets if isinstance(item.value, Callable | Class | External)]
+        for target in known or targets:
+            self._follow(target, call, frame, script)
+
+    def _follow(self, target: Alternative, call: ast.Call, frame: Frame, script: str) -> None:
+        value = target.value
+        if isinstance(value, Callable):
+            owner = value.function.owner
+            if owner is not None and self.evaluator.objects.is_environment(owner):
+                return
+            if calls.may_enter(value.function, frame):
+                inner = self.evaluator.bound_frame(value.function, call, frame, value.receiver, value.parent)
+                self._walk(inner, script)
+        elif isinstance(value, Class):
+            for made in self.evaluator.evaluate(call, frame):
+                if isinstance(made.value, Instance) and made.value.init is not None:
+                    self._walk(made.value.init, script)
+        elif isinstance(value, External):
+            self._note_fact(value.name, call, frame, script)
+        elif isinstance(value, Unknown):
+            self._follow_by_name(last_name(call.func), call, frame, script)
+
+    def _follow_by_name(self, name: str, call: ast.Call, frame: Frame, script: str) -> None:
+        candidates = [
+            function
+            for function in self.evaluator.index.functions_by_name.get(name, [])
+            if function.owner is not None
+            and not self.evaluator.objects.is_environment(function.owner)
+            and calls.fits(function, call)
+        ]
+        if 0 < len(candidates) <= 3:
+            for function in candidates:
+                assert function.owner is not None
+                receiver = Alternative(Instance(function.owner, None, None, None))
+                if calls.may_enter(function, frame):
+                    self._walk(self.evaluator.bound_frame(function, call, frame, receiver, None), script)
+
+    def _note_step(self, call: ast.Call, function: ast.Attribute, frame: Frame, script: str) -> bool:
+        receivers = self.evaluator.evaluate(function.value, frame)
+        environments = [item for item in receivers if isinstance(item.value, Environment)]
+        if not environments:
+            is_unknown = any(isinstance(item.value, Unknown | ExternalObject) for item in receivers)
+            looks_like_one = bool(_ENVIRONMENT_NAME.search(last_name(function.value)))
+            if function.attr == "act" or not (is_unknown and looks_like_one):
+                return False
+        argument = call.args[0] if call.args else call.keywords[0].value
+        actions = self.evaluator.evaluate(argument, frame)
+        self._add(StepEvent(frame, call, environments, actions, script))
+        return True
+
+    def _add(self, event: StepEvent) -> None:
+        chosen = tuple(
+            sorted(
+                (item.value.rule, item.value.node.lineno if hasattr(item.value.node, "lineno") else 0)
+                for item in event.actions
+                if isinstance(item.value, Action)
+            )
+        )
+        made = tuple(
+            id(item.value.call) for item in event.environments if isinstance(item.value, Environment)
+        )
+        flow = tuple(id(one.call) for one in event.frame.chain())
+        key = (id(event.node), event.script, chosen, made, flow, event.fact)
+        if key not in self._seen:
+            self._seen.add(key)
+            self.result.events.append(event)
+
+    def _note_fact(self, name: str, call: ast.Call, frame: Frame, script: str) -> None:
+        for fact in find_loops(name):
+            given: ast.expr | None = None
+            if fact.position is not None and len(call.args) > fact.position:
+                given = call.args[fact.position]
+            for keyword in call.keywords:
+                if keyword.arg == fact.environment:
+                    given = keyword.value
+            if given is None:
+                continue
+            environments = [
+                item for item in self.evaluator.evaluate(given, frame) if isinstance(item.value, Environment)
+            ]
+            mark = Mark(frame.module.path, call.lineno, f"{name} plays the environment: {fact.source}")
+            actions = self._actions_of(fact, call, frame, mark)
+            self._add(StepEvent(frame, call, environments, actions, script, fact))
+
+    def _actions_of(
+        self, fact: LoopFact, call: ast.Call, frame: Frame, mark: Mark
+    ) -> tuple[Alternative, ...]:
+        if fact.rule is not None:
+            return (Alternative(Action(fact.rule, call, frame, needs_distribution=True), marks=(mark,)),)
+        if fact.flag is not None and fact.true and fact.false:
+            return calls.flagged(
+                self.evaluator,
+                fact.flag,
+                fact.flag_position,
+                fact.default,
+                fact.true,
+                fact.false,
+                call,
+                frame,
+                mark,
+            )
+        return (Alternative(Unknown("the dependency decides"), marks=(mark,)),)
+
+
+def _interesting_names(evaluator: Evaluator) -> set[str]:
+    """Names through which a call can reach a step: those of functions that step, of their callers, and so on."""
+    names = {"step", "act"} | {fact.name.rsplit(".", 1)[-1] for fact in loop_facts()}
+    functions = [item for module in evaluator.index.modules.values() for item in module.functions.values()]
+    called = {id(item): _called_names(item) for item in functions}
+    replaced = {dotted.rsplit(".", 1)[-1] for dotted in evaluator.index.replaced}
+    changed = True
+    while changed:
+        before = len(names)
+        for function in functions:
+            if called[id(function)] & names:
+                names.add(function.name)
+                if function.owner is not None and function.name in ("__init__", "__call__", "forward"):
+                    names.add(function.owner.name)
+        names |= replaced
+        changed = len(names) > before
+    return names
+
+
+def _called_names(function: FunctionInfo) -> set[str]:
+    return {last_name(node.func) for node in ast.walk(function.node) if isinstance(node, ast.Call)} | {
+        node.func.value.id
+        for node in ast.walk(function.node)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.attr == "remote"
+    }

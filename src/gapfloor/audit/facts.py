@@ -1,0 +1,113 @@
+"""The versioned table of facts about well-known dependencies, each with the text it was read from."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+
+@dataclass(frozen=True)
+class EnvironmentFact:
+    """How a constructor of environments takes its levels."""
+
+    name: str
+    levels: str
+    start: str
+    seed: str
+    default_levels: int | None
+    positional: tuple[str, ...]
+    source: str
+
+
+@dataclass(frozen=True)
+class ActorFact:
+    """How a method of a dependency chooses the action."""
+
+    name: str
+    method: str
+    source: str
+    rule: str | None = None
+    delegates_to: str | None = None
+    flag: str | None = None
+    flag_position: int | None = None
+    default: bool | None = None
+    true: str | None = None
+    false: str | None = None
+    index: int | None = None
+
+
+@dataclass(frozen=True)
+class LoopFact:
+    """A function of a dependency that plays an environment itself."""
+
+    name: str
+    environment: str
+    kind: str
+    source: str
+    position: int | None = None
+    rule: str | None = None
+    flag: str | None = None
+    flag_position: int | None = None
+    default: bool | None = None
+    true: str | None = None
+    false: str | None = None
+
+
+@cache
+def _table() -> dict[str, Any]:
+    text = resources.files("gapfloor.audit").joinpath("data/facts.json").read_text(encoding="utf-8")
+    table: dict[str, Any] = json.loads(text)
+    return table
+
+
+@cache
+def environment_facts() -> tuple[EnvironmentFact, ...]:
+    """Constructors of environments."""
+    return tuple(
+        EnvironmentFact(**(row | {"positional": tuple(row["positional"])}))
+        for row in _table()["environments"]
+    )
+
+
+@cache
+def actor_facts() -> tuple[ActorFact, ...]:
+    """Objects that choose actions."""
+    return tuple(ActorFact(**row) for row in _table()["actors"])
+
+
+@cache
+def loop_facts() -> tuple[LoopFact, ...]:
+    """Functions that play an environment."""
+    return tuple(LoopFact(**row) for row in _table()["loops"])
+
+
+def find_environment(name: str) -> EnvironmentFact | None:
+    """The fact about the constructor `name`, if any."""
+    return next((fact for fact in environment_facts() if fact.name == name), None)
+
+
+def find_actor(name: str, method: str) -> ActorFact | None:
+    """The fact about `method` of an object made by `name`, which may be deeper in the same package."""
+    for fact in actor_facts():
+        if fact.method == method and (fact.name == name or (name + ".").startswith(fact.name + ".")):
+            return fact
+    return None
+
+
+def find_loops(name: str) -> list[LoopFact]:
+    """The facts about the function `name`; a shorter import path of the same package counts."""
+    found = [fact for fact in loop_facts() if fact.name == name]
+    if found:
+        return found
+    head, _, tail = name.rpartition(".")
+    return [
+        fact
+        for fact in loop_facts()
+        if head
+        and fact.name.rpartition(".")[2] == tail
+        and fact.name.startswith(head.split(".")[0] + ".")
+        and tail not in ("learn",)
+    ]

@@ -1,0 +1,236 @@
+"""An index of what a repository defines: modules, classes, functions, imports and replaced attributes.
+
+Names are matched as Python would import them, by the end of the module path, because a repository's root is
+rarely known: `from pkg.model import Net` finds `src/pkg/model.py`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gapfloor.audit.parsing import parse_source
+from gapfloor.audit.sources import Sources, Unread
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
+
+
+@dataclass(eq=False)
+class FunctionInfo:
+    """A function, method or lambda of the repository."""
+
+    node: FunctionNode | ast.Lambda
+    module: ModuleInfo
+    owner: ClassInfo | None = None
+    outer: FunctionInfo | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name; lambdas have none of their own."""
+        return "<lambda>" if isinstance(self.node, ast.Lambda) else self.node.name
+
+    def has_decorator(self, *names: str) -> bool:
+        """Whether a decorator's last name is one of `names`."""
+        decorators = [] if isinstance(self.node, ast.Lambda) else self.node.decorator_list
+        return any(last_name(decorator) in names for decorator in decorators)
+
+
+@dataclass(eq=False)
+class ClassInfo:
+    """A class of the repository with the methods of its own body."""
+
+    node: ast.ClassDef
+    module: ModuleInfo
+    outer: FunctionInfo | None = None
+    methods: dict[str, FunctionInfo] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The class's name."""
+        return self.node.name
+
+
+@dataclass(eq=False)
+class ModuleInfo:
+    """A parsed file; every node knows its parent and its place in the order of the text."""
+
+    path: str
+    tree: ast.Module
+    imports: dict[str, str] = field(default_factory=dict)
+    parents: dict[ast.AST, ast.AST] = field(default_factory=dict)
+    order: dict[ast.AST, int] = field(default_factory=dict)
+    functions: dict[ast.AST, FunctionInfo] = field(default_factory=dict)
+    classes: dict[ast.AST, ClassInfo] = field(default_factory=dict)
+
+    @property
+    def dotted(self) -> str:
+        """The path as a module name from the repository's root."""
+        return self.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+    @property
+    def is_script(self) -> bool:
+        """Whether it has an `if __name__ == "__main__"` block."""
+        return any(isinstance(node, ast.If) and "__name__" in names_in(node.test) for node in self.tree.body)
+
+    def scope_of(self, node: ast.AST) -> Scope:
+        """The function, class or module whose body holds `node`."""
+        parent = self.parents[node]
+        while not isinstance(parent, Scope):
+            parent = self.parents[parent]
+        return parent
+
+
+@dataclass
+class Index:
+    """Everything the repository defines, by name."""
+
+    modules: dict[str, ModuleInfo] = field(default_factory=dict)
+    by_tail: dict[str, list[ModuleInfo]] = field(default_factory=lambda: defaultdict(list))
+    functions_by_name: dict[str, list[FunctionInfo]] = field(default_factory=lambda: defaultdict(list))
+    classes_by_name: dict[str, list[ClassInfo]] = field(default_factory=lambda: defaultdict(list))
+    #: dotted attribute that some module assigns to (`lib.learn = learn`) -> where
+    replaced: dict[str, list[tuple[ModuleInfo, ast.Assign]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    unread: list[Unread] = field(default_factory=list)
+
+    def find_module(self, dotted: str) -> ModuleInfo | None:
+        """The one module that `dotted` can mean, or None (not in the repository, or several)."""
+        tail = dotted.rsplit(".", 1)[-1]
+        exact = [module for module in self.by_tail.get(tail, ()) if module.dotted == dotted]
+        if exact:
+            return exact[0]
+        found = [module for module in self.by_tail.get(tail, ()) if module.dotted.endswith("." + dotted)]
+        return found[0] if len(found) == 1 else None
+
+
+def last_name(node: ast.AST) -> str:
+    """The last name of a dotted expression or of the thing called: `a.b.c(...)` gives c."""
+    while isinstance(node, ast.Call):
+        node = node.func
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def dotted_name(node: ast.AST) -> str:
+    """`a.b.c` for a plain dotted expression, else an empty string."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    return ".".join([node.id, *reversed(parts)])
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """Every plain name and attribute name inside `node`."""
+    found = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name):
+            found.add(inner.id)
+        elif isinstance(inner, ast.Attribute):
+            found.add(inner.attr)
+    return found
+
+
+def own_nodes(scope: ast.AST) -> tuple[ast.AST, ...]:
+    """The nodes of a scope in the order of the text, without the bodies of functions and classes inside it."""
+    # Kept on the node itself: it lives exactly as long as the tree, and scopes are walked thousands of times.
+    kept: tuple[ast.AST, ...] | None = getattr(scope, "_own_nodes", None)
+    if kept is None:
+        kept = tuple(_walk_own(scope))
+        scope._own_nodes = kept  # type: ignore[attr-defined]
+    return kept
+
+
+def _walk_own(scope: ast.AST) -> Iterator[ast.AST]:
+    stack: list[ast.AST] = list(reversed(list(ast.iter_child_nodes(scope))))
+    while stack:
+        node = stack.pop()
+        yield node
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            continue
+        stack.extend(reversed(list(ast.iter_child_nodes(node))))
+
+
+def build_index(sources: Sources) -> Index:
+    """Parse every source and enter what it defines."""
+    index = Index(unread=list(sources.unread))
+    for source in sources.files:
+        tree = parse_source(source.text)
+        if isinstance(tree, str):
+            index.unread.append(Unread(source.path, tree))
+            continue
+        module = ModuleInfo(path=source.path, tree=tree)
+        _enter_nodes(module)
+        index.modules[source.path] = module
+        index.by_tail[module.dotted.rsplit(".", 1)[-1]].append(module)
+    for module in index.modules.values():
+        _enter_imports(module)
+        for function in module.functions.values():
+            index.functions_by_name[function.name].append(function)
+        for class_info in module.classes.values():
+            index.classes_by_name[class_info.name].append(class_info)
+        _enter_replacements(index, module)
+    return index
+
+
+def _enter_nodes(module: ModuleInfo) -> None:
+    stack: list[tuple[ast.AST, FunctionInfo | None, ClassInfo | None]] = [(module.tree, None, None)]
+    while stack:
+        node, outer, owner = stack.pop()
+        module.order[node] = len(module.order)
+        inner_outer, inner_owner = outer, owner
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            is_method = owner is not None and module.parents[node] is owner.node
+            function = FunctionInfo(node=node, module=module, owner=owner if is_method else None, outer=outer)
+            module.functions[node] = function
+            if is_method and owner is not None:
+                owner.methods.setdefault(function.name, function)
+            inner_outer, inner_owner = function, None
+        elif isinstance(node, ast.ClassDef):
+            inner_owner = ClassInfo(node=node, module=module, outer=outer)
+            module.classes[node] = inner_owner
+        children = list(ast.iter_child_nodes(node))
+        for child in children:
+            module.parents[child] = node
+        stack.extend((child, inner_outer, inner_owner) for child in reversed(children))
+
+
+def _enter_imports(module: ModuleInfo) -> None:
+    package = (
+        module.dotted.split(".") if module.path.endswith("__init__.py") else module.dotted.split(".")[:-1]
+    )
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                name = alias.asname or alias.name.split(".")[0]
+                module.imports.setdefault(name, alias.name if alias.asname else alias.name.split(".")[0])
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            source = ".".join([*base, *([node.module] if node.module else [])])
+            for alias in node.names:
+                if alias.name == "*":
+                    module.imports.setdefault("*" + source, source)
+                else:
+                    module.imports[alias.asname or alias.name] = (
+                        f"{source}.{alias.name}" if source else alias.name
+                    )
+
+
+def _enter_replacements(index: Index, module: ModuleInfo) -> None:
+    for node in ast.walk(module.tree):
+        if (
+            isinstance(node, ast.Assign)
+            and len(node.targets) == 1
+            and isinstance(node.targets[0], ast.Attribute)
+        ):
+            dotted = dotted_name(node.targets[0])
+            head, _, rest = dotted.partition(".")
+            if rest and head in module.imports:
+                index.replaced[f"{module.imports[head]}.{rest}"].append((module, node))

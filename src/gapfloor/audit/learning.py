@@ -1,0 +1,186 @@
+"""Where the policy is updated, and whether an episode's steps can span several versions of it.
+
+In-loop means: the environment lives on while the weights change. An evaluation that starts its episodes anew and
+plays them between two updates measures frozen weights, even when a training loop calls it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from gapfloor.audit.evaluate import Evaluator
+from gapfloor.audit.index import FunctionInfo, last_name, names_in, own_nodes
+from gapfloor.audit.values import Callable, Environment, Frame, Unknown
+
+_LOOPS = ast.For | ast.While | ast.AsyncFor
+_OPTIMIZER = re.compile(r"optim|^opt|opt$|adam|scaler|sgd", re.IGNORECASE)
+_DIRECT = frozenset(
+    {"backward", "apply_gradients", "minimize", "train_on_batch", "apply_updates", "train_step"}
+)
+_LEARNING_WORDS = frozenset({"update", "train", "learn", "optimize", "optimise", "fit", "update_parameters"})
+_LEARNER = re.compile(
+    r"agent|policy|model|algo|learner|ppo|trainer|self|actor|critic|net|optim", re.IGNORECASE
+)
+_TRAIN_OPERATION = re.compile(r"train|optim|update", re.IGNORECASE)
+
+
+class LearningModel:
+    """Knows which functions of a repository update weights."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        self._updating: set[FunctionInfo] = set()
+        self._names: set[str] = set()
+        self._regions: dict[tuple[int, int], bool] = {}
+        self._close()
+
+    def _close(self) -> None:
+        functions = [
+            item for module in self.evaluator.index.modules.values() for item in module.functions.values()
+        ]
+        called: dict[int, set[str]] = {}
+        for function in functions:
+            names = set()
+            for node in ast.walk(function.node):
+                if isinstance(node, ast.Call):
+                    if _may_learn(node):
+                        names.add(last_name(node.func))
+                    if is_direct_update(node):
+                        self._updating.add(function)
+            called[id(function)] = names
+        changed = True
+        while changed:
+            # Names that many unrelated things share would make everything an update.
+            self._names = {item.name for item in self._updating} - {
+                "step",
+                "__init__",
+                "run",
+                "reset",
+                "forward",
+                "main",
+            }
+            fresh = {
+                item for item in functions if item not in self._updating and called[id(item)] & self._names
+            }
+            changed = bool(fresh)
+            self._updating |= fresh
+
+    def updates_in(self, region: ast.AST, frame: Frame) -> bool:
+        """Whether the policy is updated somewhere inside `region` of a frame."""
+        key = (id(region), id(frame))
+        if key not in self._regions:
+            self._regions[key] = any(
+                isinstance(node, ast.Call) and self._is_update(node, frame) for node in own_nodes(region)
+            )
+        return self._regions[key]
+
+    def _is_update(self, call: ast.Call, frame: Frame) -> bool:
+        if is_direct_update(call):
+            return True
+        name = last_name(call.func)
+        updating = [item for item in self._updating if item.name == name]
+        if not updating:
+            return False
+        targets = self.evaluator.evaluate(call.func, frame)
+        known = [item.value.function for item in targets if isinstance(item.value, Callable)]
+        if known:
+            return any(function in self._updating for function in known)
+        is_open = any(isinstance(item.value, Unknown) for item in targets)
+        if not _may_learn(call):
+            return False
+        return is_open and name in self._names and bool(call.args or call.keywords)
+
+    def loops_around(self, frame: Frame, node: ast.AST) -> list[ast.AST]:
+        """The loops around `node` in its frame, outermost first."""
+        found: list[ast.AST] = []
+        current: ast.AST | None = frame.module.parents.get(node)
+        while current is not None and current is not frame.scope:
+            if isinstance(current, _LOOPS):
+                found.append(current)
+            current = frame.module.parents.get(current)
+        return found[::-1]
+
+    def learning_loop(self, frame: Frame, node: ast.AST) -> tuple[Frame, ast.AST] | None:
+        """The innermost loop around a step, in any frame of its chain, in which weights are updated."""
+        chain = frame.chain()
+        for position in range(len(chain) - 1, -1, -1):
+            here = chain[position]
+            inner = node if here is frame else chain[position + 1].call
+            if inner is None:
+                continue
+            for loop in reversed(self.loops_around(here, inner)):
+                if self.updates_in(loop, here):
+                    return here, loop
+        return None
+
+    def is_fresh(
+        self, frame: Frame, node: ast.Call, environment: Environment | None, home: Frame, loop: ast.AST
+    ) -> bool:
+        """Whether the step belongs to episodes begun anew inside the loop and ended before the next update."""
+        if environment is not None and self._is_made_inside(environment, home, loop):
+            return True
+        chain = frame.chain()
+        start = chain.index(home)
+        for position in range(len(chain) - 1, start - 1, -1):
+            here = chain[position]
+            inner = node if here is frame else chain[position + 1].call
+            if inner is not None and self._resets_before(here, inner, node, loop if here is home else None):
+                return True
+        return False
+
+    def _is_made_inside(self, environment: Environment, home: Frame, loop: ast.AST) -> bool:
+        chain = environment.frame.chain()
+        if home not in chain:
+            return False
+        position = chain.index(home)
+        at = environment.call if position == len(chain) - 1 else chain[position + 1].call
+        return at is not None and loop in self.loops_around(home, at)
+
+    def _resets_before(self, frame: Frame, inner: ast.AST, step: ast.Call, loop: ast.AST | None) -> bool:
+        receiver = step.func.value if isinstance(step.func, ast.Attribute) else None
+        loops = self.loops_around(frame, inner)
+        for node in own_nodes(loop if loop is not None else frame.scope):
+            if not (isinstance(node, ast.Call) and last_name(node.func) == "reset"):
+                continue
+            if receiver is not None and not _same_receiver(node, receiver):
+                continue
+            if frame.module.order[node] > frame.module.order[inner]:
+                continue
+            around = self.loops_around(frame, node)
+            if loops and loops[-1] in around:
+                continue  # a reset inside the stepping loop itself follows a finished episode
+            shared = [item for item in around if item in loops]
+            region = shared[-1] if shared else frame.scope
+            if not self.updates_in(region, frame):
+                return True
+        return False
+
+
+def _may_learn(call: ast.Call) -> bool:
+    """Whether a call by its form could learn: `net.train()` switches a mode, `bar.update(1)` keeps books."""
+    name = last_name(call.func)
+    if name in ("train", "eval") and not any(not isinstance(item, ast.Constant) for item in call.args):
+        return not isinstance(call.func, ast.Attribute) or bool(call.keywords)
+    if isinstance(call.func, ast.Attribute) and name in ("update", "add", "append", "set", "push"):
+        return bool(_LEARNER.search(last_name(call.func.value)))
+    return True
+
+
+def _same_receiver(reset: ast.Call, receiver: ast.expr) -> bool:
+    return isinstance(reset.func, ast.Attribute) and last_name(reset.func.value) == last_name(receiver)
+
+
+def is_direct_update(call: ast.Call) -> bool:
+    """Whether a call itself changes weights: a backward pass, an optimizer's step, a training operation."""
+    name = last_name(call.func)
+    if name in _DIRECT:
+        return True
+    receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if name in ("step", "update") and receiver is not None and _OPTIMIZER.search(last_name(receiver)):
+        return True
+    if name == "train" and receiver is not None and len(call.args) >= 2:
+        return True
+    if name == "run" and receiver is not None and "sess" in last_name(receiver) and call.args:
+        return any(_TRAIN_OPERATION.search(word) and "train_model" != word for word in names_in(call.args[0]))
+    return False

@@ -1,0 +1,247 @@
+"""Level sets: which levels an environment plays, as its constructor says, and whether two sets differ.
+
+"Held out" is decided here, by comparing sets, never by what a variable is called.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from gapfloor.audit.evaluate import Evaluator
+from gapfloor.audit.facts import find_environment
+from gapfloor.audit.index import names_in
+from gapfloor.audit.options import literal
+from gapfloor.audit.values import (
+    Alternative,
+    Binding,
+    Callable,
+    Constant,
+    Environment,
+    Frame,
+    Guard,
+    Mark,
+    Option,
+    describe,
+)
+
+_LEVEL_COUNT = re.compile(r"^(num|n|nr|number_of)?_?(train_)?levels?$|^num_levels$|^nlev$", re.IGNORECASE)
+_RANK = frozenset(
+    {"Get_rank", "get_rank", "rank", "local_rank", "world_rank", "process_index", "worker_index"}
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LevelSet:
+    """One set of levels: `full` is the whole distribution, `finite` a range, `option` what a user sets."""
+
+    kind: str
+    key: tuple[object, ...]
+    text: str
+    marks: tuple[Mark, ...]
+    guards: tuple[Guard, ...]
+    is_worker_choice: bool = False
+    """Whether the choice between sets is made by the process's rank."""
+
+
+def level_sets(evaluator: Evaluator, environment: Environment) -> list[LevelSet]:
+    """The level sets an environment can be made with; those that settings at their defaults rule out are dropped."""
+    made = Mark(environment.frame.module.path, environment.call.lineno, "environment made")
+    alternatives = _count_alternatives(evaluator, environment)
+    if alternatives is None:
+        return [_without_levels(environment, made)]
+    start, start_mark = _start(evaluator, environment)
+    found: list[LevelSet] = []
+    for item in alternatives:
+        by_rank = any(_depends_on_rank(evaluator, guard.test, guard.frame, 4) for guard in item.guards)
+        if not by_rank and any(_is_false(evaluator, guard) for guard in item.guards):
+            continue
+        found.append(_level_set(item, start, (made, *start_mark), is_worker_choice=by_rank))
+    return _distinct(found)
+
+
+def _count_alternatives(evaluator: Evaluator, environment: Environment) -> tuple[Alternative, ...] | None:
+    call, frame = environment.call, environment.frame
+    fact = find_environment(environment.name)
+    names = {fact.levels} if fact else set()
+    mapping = given_keywords(evaluator, call, frame)
+    for name, binding in mapping.items():
+        if name in names or (fact is None and _LEVEL_COUNT.match(name)):
+            return evaluator.evaluate_binding(binding, name)
+    if fact is not None:
+        is_levelled = fact.default_levels == 0 or "procgen" in _identity(environment).lower()
+        if is_levelled:
+            mark = Mark(frame.module.path, call.lineno, "no level count given: the full distribution")
+            return (Alternative(Constant(0), marks=(mark,), origin="default"),)
+        return None
+    return _read_by_class(evaluator, environment)
+
+
+def given_keywords(evaluator: Evaluator, call: ast.Call, frame: Frame) -> dict[str, Binding]:
+    """The keywords of a call, those of a readable `**mapping` included."""
+    from gapfloor.audit.calls import keyword_bindings
+
+    return {name: binding for name, binding in keyword_bindings(evaluator, call, frame) if name}
+
+
+def _read_by_class(evaluator: Evaluator, environment: Environment) -> tuple[Alternative, ...] | None:
+    """An environment of the repository may read its level count from a setting instead of an argument."""
+    if environment.info is None:
+        return None
+    module = environment.info.module
+    for node in ast.walk(module.tree):
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.ctx, ast.Load)
+            and _LEVEL_COUNT.match(node.attr)
+        ):
+            found = evaluator.evaluate(node, evaluator.module_frame(module))
+            if any(isinstance(item.value, Constant | Option) for item in found):
+                mark = Mark(module.path, node.lineno, f"level count read from {describe(node)}")
+                return tuple(item.noting(mark) for item in found)
+    return None
+
+
+def _identity(environment: Environment) -> str:
+    for argument in environment.call.args[:1]:
+        value = literal(argument)
+        return value if isinstance(value, str) else describe(argument)
+    return ""
+
+
+def _without_levels(environment: Environment, made: Mark) -> LevelSet:
+    return LevelSet("none", (environment.name, _identity(environment)), "no levels", (made,), ())
+
+
+def _start(evaluator: Evaluator, environment: Environment) -> tuple[object, tuple[Mark, ...]]:
+    fact = find_environment(environment.name)
+    binding = given_keywords(evaluator, environment.call, environment.frame).get(
+        fact.start if fact else "start_level"
+    )
+    if binding is None:
+        return 0, ()
+    values = evaluator.evaluate_binding(binding, "start_level")
+    if len(values) == 1 and isinstance(values[0].value, Constant):
+        return values[0].value.value, ()
+    text = describe(binding.expression) if binding.expression is not None else "?"
+    return text, ()
+
+
+def _level_set(
+    item: Alternative, start: object, marks: tuple[Mark, ...], *, is_worker_choice: bool
+) -> LevelSet:
+    value = item.value
+    everything = (*marks, *item.marks)
+    if isinstance(value, Constant) and value.value == 0 and value.value is not False:
+        return LevelSet("full", (), "full distribution", everything, item.guards, is_worker_choice)
+    if isinstance(value, Constant) and isinstance(value.value, int):
+        text = f"{value.value} levels from {start}"
+        return LevelSet("finite", (value.value, start), text, everything, item.guards, is_worker_choice)
+    if isinstance(value, Option):
+        shown = f" (default {value.default})" if value.has_default else ""
+        text = f"option {value.name}{shown} from {start}"
+        return LevelSet("option", (value.name, start), text, everything, item.guards, is_worker_choice)
+    return LevelSet("unknown", (), "not known", everything, item.guards, is_worker_choice)
+
+
+def _distinct(sets: list[LevelSet]) -> list[LevelSet]:
+    found: dict[tuple[object, ...], LevelSet] = {}
+    for item in sets:
+        key = (item.kind, item.key)
+        if key not in found or (item.is_worker_choice and not found[key].is_worker_choice):
+            found[key] = item
+    return list(found.values())
+
+
+def differ(test: LevelSet, train: LevelSet) -> bool | None:
+    """Whether two level sets differ; None when one is not known."""
+    if "unknown" in (test.kind, train.kind):
+        return None
+    if test.kind == train.kind == "none":
+        return None if test.key != train.key else False
+    if "none" in (test.kind, train.kind):
+        return None
+    return (test.kind, test.key) != (train.kind, train.key)
+
+
+def is_seeded(evaluator: Evaluator, environment: Environment) -> bool | None:
+    """Whether the draw of levels is seeded by the constructor call."""
+    fact = find_environment(environment.name)
+    if fact is None or fact.default_levels is None:
+        return None
+    binding = given_keywords(evaluator, environment.call, environment.frame).get(fact.seed)
+    if binding is None:
+        return None if any(keyword.arg is None for keyword in environment.call.keywords) else False
+    values = evaluator.evaluate_binding(binding, fact.seed)
+    nothing = {isinstance(item.value, Constant) and item.value.value is None for item in values}
+    return not nothing.pop() if len(nothing) == 1 else None
+
+
+def _is_false(evaluator: Evaluator, guard: Guard) -> bool:
+    known, _ = evaluator.truth(guard.test, guard.frame)
+    return known is not None and known != guard.holds
+
+
+def _depends_on_rank(evaluator: Evaluator, test: ast.AST, frame: Frame, depth: int) -> bool:
+    """Whether a condition comes from the rank of the process, through names, arguments and functions."""
+    if names_in(test) & _RANK:
+        return True
+    if depth == 0:
+        return False
+    for node in ast.walk(test):
+        if isinstance(node, ast.Name):
+            binding = frame.bindings.get(node.id)
+            if binding is not None and binding.expression is not None and binding.frame is not None:
+                if _depends_on_rank(evaluator, binding.expression, binding.frame, depth - 1):
+                    return True
+            for definition in evaluator.definitions(frame.module, frame.scope).get(node.id, []):
+                if definition.kind == "assign" and definition.expression is not None:
+                    if _depends_on_rank(evaluator, definition.expression, frame, depth - 1):
+                        return True
+        elif isinstance(node, ast.Call):
+            for target in evaluator.evaluate(node.func, frame):
+                if isinstance(target.value, Callable) and names_in(target.value.function.node) & _RANK:
+                    return True
+    return False
+
+
+def rank_marks(evaluator: Evaluator, guards: tuple[Guard, ...]) -> list[Mark]:
+    """The lines where a rank becomes a condition."""
+    marks = []
+    for guard in guards:
+        if not _depends_on_rank(evaluator, guard.test, guard.frame, 4):
+            continue
+        marks.append(
+            Mark(guard.frame.module.path, guard.test.lineno, f"worker chosen by: {describe(guard.test)}")
+        )
+        marks.extend(_rank_lines(evaluator, guard.test, guard.frame, 4))
+    return marks
+
+
+def _rank_lines(evaluator: Evaluator, test: ast.AST, frame: Frame, depth: int) -> list[Mark]:
+    found: list[Mark] = []
+    if depth == 0:
+        return found
+    for node in ast.walk(test):
+        if isinstance(node, ast.Name):
+            for definition in evaluator.definitions(frame.module, frame.scope).get(node.id, []):
+                expression = definition.expression
+                if definition.kind == "assign" and expression is not None and names_in(expression) & _RANK:
+                    line = getattr(definition.statement, "lineno", 0)
+                    found.append(Mark(frame.module.path, line, "the rank decides"))
+            binding = frame.bindings.get(node.id)
+            if binding is not None and binding.expression is not None and binding.frame is not None:
+                found.extend(_rank_lines(evaluator, binding.expression, binding.frame, depth - 1))
+        elif isinstance(node, ast.Call):
+            for target in evaluator.evaluate(node.func, frame):
+                if isinstance(target.value, Callable):
+                    function = target.value.function
+                    for inner in ast.walk(function.node):
+                        if (
+                            isinstance(inner, ast.Return)
+                            and inner.value is not None
+                            and names_in(inner.value) & _RANK
+                        ):
+                            found.append(Mark(function.module.path, inner.lineno, "the rank decides"))
+    return found

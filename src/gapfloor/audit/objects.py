@@ -1,0 +1,287 @@
+"""Attributes: of instances, classes, modules, parsed options and environments.
+
+An instance's attribute is what its constructor was given, in the frame of that construction, so that two objects of
+one class (a runner for training, a runner for test) are kept apart.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from gapfloor.audit.index import ClassInfo, FunctionInfo, last_name, own_nodes
+from gapfloor.audit.options import field_of, is_settings_class
+from gapfloor.audit.primitives import DISTRIBUTION
+from gapfloor.audit.reaching import conditions, reaching
+from gapfloor.audit.values import (
+    Action,
+    Alternative,
+    Binding,
+    Callable,
+    Class,
+    Environment,
+    External,
+    ExternalObject,
+    Frame,
+    Guard,
+    Instance,
+    Mapping,
+    Mark,
+    Module,
+    Namespace,
+    Option,
+    SuperOf,
+    Unknown,
+)
+
+if TYPE_CHECKING:
+    from gapfloor.audit.evaluate import Evaluator
+
+_SETTINGS = re.compile(
+    r"(^|\.|_)(args?|config|cfg|conf|flags|hparams?|opts?|options|params|settings)$", re.IGNORECASE
+)
+_INNER_ENVIRONMENT = frozenset({"env", "venv", "envs", "unwrapped", "vec_env", "gym_env"})
+_ENVIRONMENT_BASE = re.compile(r"(env|wrapper|vecenv|envwrapper)$", re.IGNORECASE)
+_ENVIRONMENT_METHODS = frozenset({"step", "step_wait", "reset", "step_async"})
+_USE_END = ast.Pass()
+
+
+class ObjectModel:
+    """Looks up attributes for one evaluator."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        self._mro: dict[int, list[ClassInfo | str]] = {}
+        self._by_name: dict[int, bool] = {}
+
+    def mro(self, info: ClassInfo) -> list[ClassInfo | str]:
+        """The class and its bases, depth first; external ones by name."""
+        if id(info) not in self._mro:
+            self._mro[id(info)] = [info]
+            found: list[ClassInfo | str] = [info]
+            for base in info.node.bases:
+                resolved = self.evaluator.class_of(base, info.module)
+                for item in self.mro(resolved) if isinstance(resolved, ClassInfo) else [resolved]:
+                    if item not in found:
+                        found.append(item)
+            self._mro[id(info)] = found
+        return self._mro[id(info)]
+
+    def method(self, info: ClassInfo, name: str, *, after: ClassInfo | None = None) -> FunctionInfo | None:
+        """The method `name` of the class or its bases in the repository (beyond `after`, for `super()`)."""
+        is_past = after is None
+        for item in self.mro(info):
+            if isinstance(item, ClassInfo):
+                if is_past and name in item.methods:
+                    return item.methods[name]
+                is_past = is_past or item is after
+        return None
+
+    def external_bases(self, info: ClassInfo) -> list[str]:
+        """The names of bases outside the repository."""
+        return [item for item in self.mro(info) if isinstance(item, str)]
+
+    def is_environment(self, info: ClassInfo) -> bool:
+        """Whether objects of the class are environments or wrap them."""
+        if any(_ENVIRONMENT_BASE.search(base.rsplit(".", 1)[-1]) for base in self.external_bases(info)):
+            return True
+        names = {name for item in self.mro(info) if isinstance(item, ClassInfo) for name in item.methods}
+        return "reset" in names and bool(names & {"step", "step_wait", "step_async"})
+
+    def attribute(self, item: Alternative, name: str, node: ast.AST, frame: Frame) -> tuple[Alternative, ...]:
+        """The alternatives of `item.name`."""
+        value = item.value
+        if isinstance(value, Module):
+            return self.evaluator.global_name(value.info, name) if name else (item,)
+        if isinstance(value, External):
+            return self.evaluator.dotted(f"{value.name}.{name}")
+        if isinstance(value, Instance):
+            return self._of_instance(item, value, name, node, frame)
+        if isinstance(value, Class):
+            return self._of_class(item, value.info, name, value.parent)
+        if isinstance(value, SuperOf):
+            return self._of_super(value, name)
+        if isinstance(value, Namespace):
+            return self.option(name, value, node, frame)
+        if isinstance(value, Environment):
+            return (item,) if name in _INNER_ENVIRONMENT else (Alternative(Unknown(f"env.{name}")),)
+        if isinstance(value, Mapping) and name in value.items:
+            return self.evaluator.evaluate_binding(value.items[name], name)
+        if isinstance(value, Action):
+            return (item,)
+        if isinstance(value, ExternalObject):
+            if name in ("mode", "mean") and DISTRIBUTION.search(value.name.rsplit(".", 1)[-1]):
+                return (Alternative(Action("argmax", node, frame, needs_distribution=True)),)
+            return (Alternative(External(f"{value.name}().{name}")),)
+        if isinstance(value, Unknown | Option):
+            text = value.text if isinstance(value, Unknown) else value.name
+            if _SETTINGS.search(text):
+                return self.option(name, Namespace(), node, frame)
+            return (Alternative(Unknown(f"{text}.{name}")),)
+        return (Alternative(Unknown(name)),)
+
+    def option(self, name: str, space: Namespace, node: ast.AST, frame: Frame) -> tuple[Alternative, ...]:
+        """The setting `name` of parsed options."""
+        entry = field_of(space.fields, name) if space.fields is not None else None
+        if entry is None:
+            entry = self.evaluator.options.find(name, space.module)
+        if entry is None:
+            return (Alternative(Unknown(f"args.{name}")),)
+        read = Mark(frame.module.path, getattr(node, "lineno", 0), f"option '{entry.name}' is read here")
+        option = Option(entry.name, entry.default, entry.has_default)
+        return (Alternative(option, marks=(read, entry.mark), origin="option"),)
+
+    def _of_class(
+        self, item: Alternative, info: ClassInfo, name: str, parent: Frame | None
+    ) -> tuple[Alternative, ...]:
+        method = self.method(info, name)
+        if method is not None:
+            receiver = item if method.has_decorator("classmethod") else None
+            return (Alternative(Callable(method, receiver, parent)),)
+        found = self._class_level(info, name)
+        return found or (Alternative(Unknown(f"{info.name}.{name}")),)
+
+    def _class_level(self, info: ClassInfo, name: str) -> tuple[Alternative, ...]:
+        for base in self.mro(info):
+            if not isinstance(base, ClassInfo):
+                continue
+            for definition in self.evaluator.definitions(base.module, base.node).get(name, []):
+                if definition.kind == "assign":
+                    frame = self.evaluator.module_frame(base.module)
+                    return self.evaluator.evaluate(definition.expression, frame)
+        return ()
+
+    def _of_super(self, value: SuperOf, name: str) -> tuple[Alternative, ...]:
+        receiver = value.receiver
+        start = receiver.value.info if receiver and isinstance(receiver.value, Instance) else value.info
+        method = self.method(start, name, after=value.info)
+        if method is not None:
+            return (Alternative(Callable(method, receiver)),)
+        bases = self.external_bases(value.info)
+        return (Alternative(External(f"{bases[0] if bases else 'object'}().{name}")),)
+
+    def _of_instance(
+        self, item: Alternative, value: Instance, name: str, node: ast.AST, frame: Frame
+    ) -> tuple[Alternative, ...]:
+        method = self.method(value.info, name)
+        if method is not None:
+            if method.has_decorator("property", "cached_property"):
+                return self.evaluator.returns(self.evaluator.bound_frame(method, None, frame, item, None))
+            receiver = None if method.has_decorator("staticmethod") else item
+            return (Alternative(Callable(method, receiver, self._class_frame(value))),)
+        found = [*self._assigned(item, value, name)]
+        if is_settings_class(value.info.node):
+            return self._setting_field(value, name, node, frame)
+        if not found:
+            found.extend(self._given_to_base(value, name))
+        if not found:
+            found.extend(self._class_level(value.info, name))
+        if self._sets_by_name(value.info):
+            option = self.option(name, Namespace(), node, frame)
+            found.extend(one for one in option if isinstance(one.value, Option))
+        if not found and self.is_environment(value.info) and name in _INNER_ENVIRONMENT:
+            return (item,)
+        return tuple(found) or (Alternative(Unknown(f"self.{name}")),)
+
+    def _class_frame(self, value: Instance) -> Frame | None:
+        return value.init.parent if value.init is not None else None
+
+    def _setting_field(
+        self, value: Instance, name: str, node: ast.AST, frame: Frame
+    ) -> tuple[Alternative, ...]:
+        call = value.made_at
+        if call is not None and value.frame is not None and isinstance(call.func, ast.Name | ast.Attribute):
+            for keyword in call.keywords:
+                if keyword.arg == name and last_name(call.func) == value.info.name:
+                    return self.evaluator.evaluate_binding(Binding(keyword.value, value.frame), name)
+        return self.option(name, Namespace(fields=value.info), node, frame)
+
+    def _assigned(self, item: Alternative, value: Instance, name: str) -> list[Alternative]:
+        """What methods of the class assign to `self.name`; the constructor in its own frame."""
+        key = f"self.{name}"
+        found: list[Alternative] = []
+        for base in self.mro(value.info):
+            if not isinstance(base, ClassInfo):
+                continue
+            for method in base.methods.values():
+                definitions = self.evaluator.definitions(base.module, method.node).get(key, [])
+                if not definitions:
+                    continue
+                frame = self._method_frame(item, value, base, method)
+                alive, _ = reaching(base.module, method.node, definitions, _USE_END)
+                for definition in alive:
+                    found.extend(self.evaluator.definition(definition, frame, None))
+            if found and "__init__" in base.methods:
+                break
+        return found
+
+    def _method_frame(
+        self, item: Alternative, value: Instance, base: ClassInfo, method: FunctionInfo
+    ) -> Frame:
+        if method.name == "__init__" and value.init is not None:
+            if value.init.function is method:
+                return value.init
+            inner = self._base_init(value.init, base)
+            if inner is not None:
+                return inner
+        home = value.init or value.frame or self.evaluator.module_frame(base.module)
+        return self.evaluator.bound_frame(method, None, home, item, None)
+
+    def _base_init(self, init: Frame, base: ClassInfo) -> Frame | None:
+        """The frame in which a base's constructor runs, from the call inside the derived one."""
+        assert init.function is not None
+        for node in own_nodes(init.function.node):
+            if isinstance(node, ast.Call) and last_name(node.func) == "__init__":
+                for target in self.evaluator.evaluate(node.func, init):
+                    if isinstance(target.value, Callable):
+                        frame = self.evaluator.bound_frame(
+                            target.value.function, node, init, init.receiver, None
+                        )
+                        if target.value.function.owner is base:
+                            return frame
+                        deeper = self._base_init(frame, base)
+                        if deeper is not None:
+                            return deeper
+        return None
+
+    def _given_to_base(self, value: Instance, name: str) -> list[Alternative]:
+        """An external base keeps what it was given under the same name, as constructors do by habit."""
+        if not self.external_bases(value.info):
+            return []
+        calls: list[tuple[ast.Call, Frame]] = []
+        init = value.init
+        if init is not None and init.function is not None:
+            for node in own_nodes(init.function.node):
+                if isinstance(node, ast.Call) and last_name(node.func) == "__init__":
+                    calls.append((node, init))
+        elif value.made_at is not None and value.frame is not None:
+            calls.append((value.made_at, value.frame))
+        for call, frame in calls:
+            for keyword in call.keywords:
+                if keyword.arg == name:
+                    return [*self.evaluator.evaluate_binding(Binding(keyword.value, frame), name)]
+            if name in _INNER_ENVIRONMENT:
+                for argument in call.args[:1]:
+                    return [*self.evaluator.evaluate(argument, frame)]
+        return []
+
+    def _sets_by_name(self, info: ClassInfo) -> bool:
+        """Whether attributes are set from names at run time, so that a setting may be one of them."""
+        if id(info) not in self._by_name:
+            self._by_name[id(info)] = self._looks_set_by_name(info)
+        return self._by_name[id(info)]
+
+    def _looks_set_by_name(self, info: ClassInfo) -> bool:
+        for method in info.methods.values():
+            for node in own_nodes(method.node):
+                if isinstance(node, ast.Call) and last_name(node.func) in ("setattr", "__setattr__"):
+                    return True
+                if isinstance(node, ast.Attribute) and node.attr == "__dict__":
+                    return True
+        return False
+
+
+def guards_of(frame: Frame, node: ast.AST) -> list[Guard]:
+    """The conditions under which `node` runs inside its frame."""
+    return [Guard(test, holds, frame) for test, holds in conditions(frame.module, node, frame.scope, None)]

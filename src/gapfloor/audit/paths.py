@@ -1,0 +1,310 @@
+"""From stepped environments to evaluation paths: which are training, which are tests, on which levels."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+
+from gapfloor.audit.evaluate import Evaluator
+from gapfloor.audit.explore import StepEvent
+from gapfloor.audit.index import FunctionInfo, names_in, own_nodes
+from gapfloor.audit.learning import LearningModel
+from gapfloor.audit.levels import LevelSet, differ, is_seeded, level_sets, rank_marks
+from gapfloor.audit.reporting import report_marks
+from gapfloor.audit.rules import RuleFinding, decide_rule
+from gapfloor.audit.values import Environment, Mark, describe
+
+_FLAG = re.compile(
+    r"determin|greedy|stochastic|argmax|explor|^eps(ilon)?$|eval_eps|sample_action", re.IGNORECASE
+)
+_GRADIENT = re.compile(
+    r"log_?prob|neglogp|entropy|advantage|surrogate|policy_loss|pg_loss|actor_loss", re.IGNORECASE
+)
+_VALUE = re.compile(
+    r"replay_?buffer|target_(q|net|model)|q_?(values?|network|net)$|dqn|td_(error|loss|target)", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationPath:
+    """One way in which a script plays an environment to measure a policy."""
+
+    script: str
+    rule: str
+    provenance: str
+    in_loop: bool | None
+    evaluates_heldout: bool | None
+    levels: str | None
+    seeded_levels: bool | None
+    same_procedure: bool | None
+    agent: str | None
+    inert_flags: tuple[str, ...]
+    candidates: tuple[str, ...]
+    evidence: tuple[Mark, ...]
+    has_training: bool
+
+
+@dataclass(eq=False)
+class Played:
+    """A step event, judged: its rule, its levels and its place in learning."""
+
+    event: StepEvent
+    finding: RuleFinding
+    sets: list[LevelSet]
+    role: str
+    """rollout (the environment lives on while weights change), fresh, or standalone (no learning in sight)."""
+    agent: str | None
+    loop_mark: Mark | None = None
+    environments: list[Environment] = field(default_factory=list)
+
+
+class PathFinder:
+    """Turns events into paths, script by script."""
+
+    def __init__(self, evaluator: Evaluator, learning: LearningModel) -> None:
+        self.evaluator = evaluator
+        self.learning = learning
+        self._kinds: dict[str, str | None] = {}
+
+    def play(self, event: StepEvent) -> Played:
+        """Judge one event."""
+        finding = decide_rule(self.evaluator, event.actions)
+        environments = [item.value for item in event.environments if isinstance(item.value, Environment)]
+        sets: dict[tuple[object, ...], LevelSet] = {}
+        for environment in environments:
+            for item in level_sets(self.evaluator, environment):
+                sets.setdefault((item.kind, item.key), item)
+        found = [item for item in sets.values() if item.kind != "none"] or list(sets.values())
+        role, mark, kind = self._role(event, environments)
+        agent = kind or ("value-based" if finding.is_value_based and finding.primitives else None)
+        return Played(event, finding, found, role, agent, mark, environments)
+
+    def _role(self, event: StepEvent, environments: list[Environment]) -> tuple[str, Mark | None, str | None]:
+        mark = Mark(event.frame.module.path, event.node.lineno, "the dependency's own loop")
+        if event.fact is not None:
+            role = {"training": "rollout", "in-loop": "rollout", "evaluation": "fresh"}[event.fact.kind]
+            return role, mark, None
+        around = self.learning.learning_loop(event.frame, event.node)
+        if around is None:
+            return "standalone", None, None
+        home, loop = around
+        mark = Mark(
+            home.module.path, getattr(loop, "lineno", 0), "learning loop: weights are updated in here"
+        )
+        fresh = [
+            self.learning.is_fresh(event.frame, event.node, item, home, loop)
+            for item in environments or [None]
+        ]  # type: ignore[list-item]
+        return ("fresh" if all(fresh) else "rollout"), mark, self._kind(home.module.path)
+
+    def _kind(self, path: str) -> str | None:
+        """Policy gradient or value based, by the words of the file that holds the learning loop."""
+        if path not in self._kinds:
+            names = names_in(self.evaluator.index.modules[path].tree)
+            has_gradient = any(_GRADIENT.search(name) for name in names)
+            has_value = any(_VALUE.search(name) for name in names)
+            self._kinds[path] = "policy-gradient" if has_gradient else "value-based" if has_value else None
+        return self._kinds[path]
+
+    def paths(self, events: list[StepEvent]) -> tuple[list[EvaluationPath], list[Played]]:
+        """The evaluation paths of a repository, and its training rollouts."""
+        played = [self.play(event) for event in events]
+        played = [item for item in played if item.finding.rule != "random"]
+        found: list[EvaluationPath] = []
+        training: list[Played] = []
+        for script in dict.fromkeys(item.event.script for item in played):
+            here = [item for item in played if item.event.script == script]
+            rollouts = [item for item in here if item.role == "rollout"]
+            train_sets, tests = _split(rollouts)
+            training.extend(item for item in rollouts if item not in [one for one, _ in tests])
+            elsewhere = [level for item in played if item.role == "rollout" for level in _split([item])[0]]
+            for item, level in tests:
+                found.append(self._path(item, level, train_sets, rollouts, here, in_loop=True))
+            for item in here:
+                if item.role == "rollout":
+                    continue
+                for level in item.sets or [None]:  # type: ignore[list-item]
+                    known = train_sets or elsewhere
+                    found.append(self._path(item, level, known, rollouts, here, in_loop=False))
+        return _merged(found), training
+
+    def _path(
+        self,
+        item: Played,
+        level: LevelSet | None,
+        train_sets: list[LevelSet],
+        rollouts: list[Played],
+        here: list[Played],
+        *,
+        in_loop: bool,
+    ) -> EvaluationPath:
+        provenance = item.finding.provenance
+        if provenance == "unflagged":
+            provenance = self._unflagged(item, rollouts, in_loop=in_loop)
+        heldout: bool | None = None
+        if level is not None and train_sets:
+            answers = {differ(level, other) for other in train_sets}
+            heldout = answers.pop() if len(answers) == 1 else None
+        seeded = {is_seeded(self.evaluator, environment) for environment in item.environments}
+        return EvaluationPath(
+            script=item.event.script,
+            rule=item.finding.rule,
+            provenance=provenance if item.finding.rule != "unresolved" else "unresolved",
+            in_loop=in_loop,
+            evaluates_heldout=heldout,
+            levels=level.text if level is not None else None,
+            seeded_levels=seeded.pop() if len(seeded) == 1 else None,
+            same_procedure=_same_procedure(item, level, here, rollouts, in_loop=in_loop),
+            agent=item.agent,
+            inert_flags=self._inert_flags(item),
+            candidates=item.finding.candidates,
+            evidence=self._evidence(item, level),
+            has_training=bool(rollouts),
+        )
+
+    def _unflagged(self, item: Played, rollouts: list[Played], *, in_loop: bool) -> str:
+        if in_loop:
+            return "training-rollout"
+        shared = {id(one.node) for other in rollouts for one in other.finding.primitives}
+        if any(id(one.node) in shared for one in item.finding.primitives):
+            return "training-rollout"
+        if all(one.frame.function is item.event.frame.function for one in item.finding.primitives):
+            return "explicit-call-site"
+        return "unresolved"
+
+    def _evidence(self, item: Played, level: LevelSet | None) -> tuple[Mark, ...]:
+        event = item.event
+        marks: list[Mark] = []
+        for frame in event.frame.chain():
+            if frame.call is not None and frame.caller is not None:
+                line = getattr(frame.call, "lineno", 0)
+                marks.append(
+                    Mark(
+                        frame.caller.module.path,
+                        line,
+                        f"calls {frame.function.name if frame.function else ''}",
+                    )
+                )
+        if item.loop_mark is not None:
+            marks.append(item.loop_mark)
+        if level is not None:
+            marks.extend(level.marks)
+            marks.extend(rank_marks(self.evaluator, level.guards))
+        step = "environment stepped" if event.fact is None else "environment handed over"
+        marks.append(Mark(event.frame.module.path, event.node.lineno, f"{step}: {describe(event.node.func)}"))
+        marks.extend(item.finding.marks)
+        marks.extend(report_marks(event.frame, event.node))
+        return tuple(dict.fromkeys(mark for mark in marks if mark.line > 0))
+
+    def _inert_flags(self, item: Played) -> tuple[str, ...]:
+        found = []
+        for frame in item.event.frame.chain():
+            if frame.function is not None:
+                found.extend(inert_parameters(frame.function))
+        return tuple(dict.fromkeys(found))
+
+
+def inert_parameters(function: FunctionInfo) -> list[str]:
+    """Parameters that by their name choose the rule, and that the function never reads."""
+    if isinstance(function.node, ast.Lambda):
+        return []
+    arguments = function.node.args
+    read = {node.id for node in ast.walk(function.node) if isinstance(node, ast.Name)}
+    body = [statement for statement in function.node.body if not isinstance(statement, ast.Pass)]
+    is_stub = all(isinstance(statement, ast.Raise | ast.Expr) for statement in body)
+    if is_stub:
+        return []
+    return [
+        f"{function.name}({argument.arg}) at {function.module.path}:{argument.lineno}"
+        for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        if _FLAG.search(argument.arg) and argument.arg not in read
+    ]
+
+
+def _split(rollouts: list[Played]) -> tuple[list[LevelSet], list[tuple[Played, LevelSet]]]:
+    """The level sets of training, and the rollouts that are tests: on a worker, or beside training."""
+    train: list[LevelSet] = []
+    tests: list[tuple[Played, LevelSet]] = []
+    for item in rollouts:
+        if item.event.fact is not None and item.event.fact.kind == "in-loop":
+            tests.extend((item, level) for level in item.sets)
+        elif len(item.sets) > 1 and any(level.is_worker_choice for level in item.sets):
+            full = [level for level in item.sets if level.kind == "full"]
+            others = [level for level in item.sets if level.kind != "full"]
+            if full and others:
+                tests.extend((item, level) for level in full)
+                train.extend(others)
+            else:
+                train.extend(item.sets)
+        else:
+            train.extend(item.sets)
+    bounded = [level for level in train if level.kind in ("finite", "option")]
+    if bounded:
+        for item in rollouts:
+            if len(item.sets) == 1 and item.sets[0].kind == "full" and item not in [one for one, _ in tests]:
+                tests.append((item, item.sets[0]))
+                train = [level for level in train if level is not item.sets[0]]
+    else:
+        for item in rollouts:
+            others = [level for other in rollouts if other is not item for level in other.sets]
+            if (
+                len(item.sets) == 1
+                and others
+                and _discards_reward(item)
+                and not any(one is item for one, _ in tests)
+            ):
+                if all(differ(item.sets[0], level) for level in others):
+                    tests.append((item, item.sets[0]))
+                    train = [level for level in train if level is not item.sets[0]]
+    return train, tests
+
+
+def _discards_reward(item: Played) -> bool:
+    parent = item.event.frame.module.parents.get(item.event.node)
+    if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Tuple):
+        return False
+    elements = parent.targets[0].elts
+    return len(elements) > 1 and isinstance(elements[1], ast.Name) and elements[1].id.startswith("_")
+
+
+def _same_procedure(
+    item: Played, level: LevelSet | None, here: list[Played], rollouts: list[Played], *, in_loop: bool
+) -> bool | None:
+    """Whether the training levels are measured by the very same stepping code."""
+    if level is None:
+        return None
+    twins = [other for other in here if other.event.node is item.event.node]
+    others = [one for other in twins for one in other.sets if (one.kind, one.key) != (level.kind, level.key)]
+    if others:
+        return True
+    return False if rollouts and not in_loop else None
+
+
+def _merged(paths: list[EvaluationPath]) -> list[EvaluationPath]:
+    """One path where several chains of calls say the same."""
+    found: dict[tuple[object, ...], EvaluationPath] = {}
+    for path in paths:
+        key = (
+            path.script,
+            path.rule,
+            path.provenance,
+            path.in_loop,
+            path.levels,
+            path.evaluates_heldout,
+            path.agent,
+            path.candidates,
+        )
+        if key in found:
+            older = found[key]
+            merged = tuple(dict.fromkeys((*older.evidence, *path.evidence)))
+            inert = tuple(dict.fromkeys((*older.inert_flags, *path.inert_flags)))
+            found[key] = EvaluationPath(**{**vars(older), "evidence": merged, "inert_flags": inert})
+        else:
+            found[key] = path
+    return list(found.values())
+
+
+def has_environment_code(node: ast.AST) -> bool:
+    """Whether a tree mentions stepping an environment at all."""
+    return any(isinstance(item, ast.Attribute) and item.attr == "step" for item in own_nodes(node))

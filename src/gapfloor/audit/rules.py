@@ -1,0 +1,176 @@
+"""From the alternatives of an action to the rule: sampled, argmax, epsilon-greedy, mixed or unresolved."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from gapfloor.audit.evaluate import Evaluator
+from gapfloor.audit.primitives import is_random_test
+from gapfloor.audit.values import Action, Alternative, Constant, Frame, Guard, Mark, Unknown, describe
+
+_PROVENANCE = {
+    "argument": "explicit-call-site",
+    "literal": "explicit-call-site",
+    "default": "default-argument",
+    "option": "config-option",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class RuleFinding:
+    """The rule of one stepped environment, what decides it, and the lines that say so."""
+
+    rule: str
+    provenance: str
+    """A provenance, or `unflagged` when nothing at the call decides the rule."""
+    marks: tuple[Mark, ...]
+    candidates: tuple[str, ...] = ()
+    primitives: tuple[Action, ...] = ()
+    is_value_based: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    alternative: Alternative
+    is_live: bool
+    is_random: bool
+    refusals: tuple[tuple[Alternative, ...], ...]
+    """For each condition that does not hold, the constants that say so."""
+    random_guards: tuple[Guard, ...]
+
+
+def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> RuleFinding:
+    """The rule by which an action was chosen, from what the action can be."""
+    judged = [_judge(evaluator, item) for item in alternatives if _is_possible(evaluator, item)]
+    chosen = [item for item in judged if isinstance(item.alternative.value, Action)]
+    live = [item for item in chosen if item.is_live]
+    unknown = [
+        item
+        for item in judged
+        if item.is_live
+        and isinstance(item.alternative.value, Unknown)
+        and not item.alternative.value.text == ""
+    ]
+    if not live:
+        return RuleFinding("unresolved", "unresolved", _marks(chosen), _names(judged))
+    rules = {_rule(item) for item in live}
+    primitives = tuple(item.alternative.value for item in live if isinstance(item.alternative.value, Action))
+    is_value_based = not any(
+        item.alternative.value.needs_distribution
+        for item in chosen
+        if isinstance(item.alternative.value, Action)
+    )
+    if unknown:
+        return RuleFinding(
+            "unresolved", "unresolved", _marks(live), _names(judged), primitives, is_value_based
+        )
+    if "random" in rules and len(rules) > 1:
+        return _with_exploration(evaluator, live, rules, primitives, is_value_based)
+    if len(rules) > 1 or "noisy" in rules or "unresolved" in rules:
+        return RuleFinding("unresolved", "unresolved", _marks(live), _names(live), primitives, is_value_based)
+    rule = rules.pop()
+    rivals = [item for item in chosen if not item.is_live and _rule(item) != rule]
+    provenance, lines = _provenance(rivals, live)
+    return RuleFinding(rule, provenance, (*_marks(live), *lines), (), primitives, is_value_based)
+
+
+def _is_possible(evaluator: Evaluator, item: Alternative) -> bool:
+    """Not None, and not under two conditions that contradict each other."""
+    if isinstance(item.value, Constant):
+        return False
+    seen: dict[str, bool] = {}
+    for guard in item.guards:
+        text = describe(guard.test)
+        if seen.setdefault(text, guard.holds) != guard.holds:
+            return False
+    return True
+
+
+def _judge(evaluator: Evaluator, item: Alternative) -> _Judged:
+    is_live, is_random = True, False
+    refusals: list[tuple[Alternative, ...]] = []
+    random_guards: list[Guard] = []
+    for guard in item.guards:
+        known, used = evaluator.truth(guard.test, guard.frame)
+        if known is not None:
+            if known != guard.holds:
+                is_live = False
+                refusals.append(tuple(used))
+        elif is_random_test(guard.test):
+            is_random = True
+            random_guards.append(guard)
+    return _Judged(item, is_live, is_random, tuple(refusals), tuple(random_guards))
+
+
+def _rule(item: _Judged) -> str:
+    assert isinstance(item.alternative.value, Action)
+    return item.alternative.value.rule
+
+
+def _provenance(rivals: list[_Judged], live: list[_Judged]) -> tuple[str, tuple[Mark, ...]]:
+    if not rivals:
+        return "unflagged", ()
+    found: dict[str, tuple[Mark, ...]] = {}
+    # The rival that fails by the fewest conditions is the one that the rule's own flag keeps out.
+    fewest = min(len(item.refusals) for item in rivals)
+    for item in rivals:
+        for decider in item.refusals[-1] if len(item.refusals) == fewest else ():
+            if decider.origin in _PROVENANCE:
+                found.setdefault(_PROVENANCE[decider.origin], decider.marks)
+    if len(found) == 1:
+        return next(iter(found.items()))
+    return "unresolved", tuple(mark for marks in found.values() for mark in marks)
+
+
+def _with_exploration(
+    evaluator: Evaluator,
+    live: list[_Judged],
+    rules: set[str],
+    primitives: tuple[Action, ...],
+    is_value_based: bool,
+) -> RuleFinding:
+    others = rules - {"random"}
+    random_guards = [guard for item in live for guard in item.random_guards]
+    if not random_guards or len(others) != 1:
+        return RuleFinding("unresolved", "unresolved", _marks(live), _names(live), primitives, is_value_based)
+    rule = {"argmax": "epsilon-greedy", "sampled": "mixed"}.get(others.pop(), "unresolved")
+    provenance, lines = _threshold(evaluator, random_guards[0].test, random_guards[0].frame)
+    return RuleFinding(rule, provenance, (*_marks(live), *lines), (), primitives, is_value_based)
+
+
+def _threshold(evaluator: Evaluator, test: ast.expr, frame: Frame) -> tuple[str, tuple[Mark, ...]]:
+    """Where epsilon comes from."""
+    for node in ast.walk(test):
+        if isinstance(node, ast.Compare) and is_random_test(node):
+            mark = Mark(frame.module.path, node.lineno, f"random action when {describe(node)}")
+            for side in (node.left, *node.comparators):
+                for item in evaluator.evaluate(side, frame):
+                    if item.origin in _PROVENANCE:
+                        return _PROVENANCE[item.origin], (mark, *item.marks)
+            return "unresolved", (mark,)
+    return "unresolved", ()
+
+
+def _marks(items: list[_Judged]) -> tuple[Mark, ...]:
+    found: list[Mark] = []
+    for item in items:
+        found.extend(item.alternative.marks)
+        value = item.alternative.value
+        if isinstance(value, Action):
+            words = {"sampled": "sampling primitive", "argmax": "argmax primitive", "random": "random action"}
+            line = getattr(value.node, "lineno", 0)
+            found.append(Mark(value.frame.module.path, line, words.get(value.rule, value.rule)))
+    return tuple(dict.fromkeys(found))
+
+
+def _names(items: list[_Judged]) -> tuple[str, ...]:
+    found = []
+    for item in items:
+        value = item.alternative.value
+        if isinstance(value, Action):
+            line = getattr(value.node, "lineno", 0)
+            found.append(f"{value.rule} at {value.frame.module.path}:{line}")
+        elif isinstance(value, Unknown):
+            found.append(f"not known: {value.text[:60]}")
+    return tuple(dict.fromkeys(found))

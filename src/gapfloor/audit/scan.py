@@ -1,0 +1,134 @@
+"""Scanning a repository: read, index, walk, judge, and one verdict that prefers silence to a wrong answer."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from gapfloor.audit.evaluate import Evaluator
+from gapfloor.audit.explore import Explorer
+from gapfloor.audit.index import build_index
+from gapfloor.audit.learning import LearningModel
+from gapfloor.audit.paths import EvaluationPath, PathFinder, Played
+from gapfloor.audit.sources import Unread, read_target
+
+RULES = ("sampled", "argmax", "epsilon-greedy", "mixed", "unresolved")
+PROVENANCES = (
+    "explicit-call-site",
+    "default-argument",
+    "training-rollout",
+    "config-option",
+    "n/a",
+    "unresolved",
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the repository does, about its policy-gradient agent where it has several."""
+
+    evaluates_heldout: bool | None
+    rule: str
+    provenance: str
+    in_loop: bool | None
+
+
+@dataclass(frozen=True)
+class ScanResult:
+    """Everything a scan found."""
+
+    repo: str
+    commit: str | None
+    verdict: Verdict
+    paths: tuple[EvaluationPath, ...]
+    unread: tuple[Unread, ...]
+    inert_flags: tuple[str, ...]
+    is_complete: bool
+
+
+def scan(target: str) -> ScanResult:
+    """Scan PATH, GIT_DIR or either with @COMMIT; nothing is run, imported or followed outside it."""
+    sources = read_target(str(target))
+    with _deep_recursion():
+        index = build_index(sources)
+        evaluator = Evaluator(index)
+        exploration = Explorer(evaluator).explore()
+        finder = PathFinder(evaluator, LearningModel(evaluator))
+        paths, training = finder.paths(exploration.events)
+    is_complete = exploration.is_complete and not evaluator.is_exhausted
+    unread = [item for item in index.unread if item.reason != "notebook"]
+    verdict = decide_verdict(paths, training, is_complete=is_complete and not unread)
+    from gapfloor.audit.paths import inert_parameters
+
+    inert = [
+        text
+        for module in index.modules.values()
+        for item in module.functions.values()
+        for text in inert_parameters(item)
+    ]
+    return ScanResult(
+        repo=sources.name,
+        commit=sources.commit,
+        verdict=verdict,
+        paths=tuple(paths),
+        unread=tuple(index.unread),
+        inert_flags=tuple(dict.fromkeys(inert)),
+        is_complete=is_complete,
+    )
+
+
+def decide_verdict(paths: list[EvaluationPath], training: list[Played], *, is_complete: bool) -> Verdict:
+    """The verdict: agreement of the paths that matter, or null and unresolved."""
+    heldout = [path for path in paths if path.evaluates_heldout is True]
+    if not heldout:
+        return _without_heldout(paths, training, is_complete=is_complete)
+    chosen = _first_nonempty(
+        [path for path in heldout if path.has_training and path.agent != "value-based"],
+        [path for path in heldout if path.agent != "value-based"],
+        heldout,
+    )
+    return Verdict(
+        evaluates_heldout=True,
+        rule=_agreed([path.rule for path in chosen]),
+        provenance=_agreed([path.provenance for path in chosen]),
+        in_loop=_agreed_truth([path.in_loop for path in chosen]),
+    )
+
+
+def _without_heldout(paths: list[EvaluationPath], training: list[Played], *, is_complete: bool) -> Verdict:
+    rules = [item.finding.rule for item in training if item.agent != "value-based"]
+    rules = rules or [item.finding.rule for item in training]
+    if is_complete and training and all(path.evaluates_heldout is False for path in paths):
+        return Verdict(False, _agreed(rules), "n/a", None)
+    known = [path for path in paths if path.agent != "value-based"] or paths
+    return Verdict(
+        evaluates_heldout=None,
+        rule=_agreed([path.rule for path in known]),
+        provenance=_agreed([path.provenance for path in known]),
+        in_loop=_agreed_truth([path.in_loop for path in known]),
+    )
+
+
+def _first_nonempty(*groups: list[EvaluationPath]) -> list[EvaluationPath]:
+    return next(group for group in groups if group)
+
+
+def _agreed(values: list[str]) -> str:
+    return values[0] if values and len(set(values)) == 1 else "unresolved"
+
+
+def _agreed_truth(values: list[bool | None]) -> bool | None:
+    return values[0] if values and len(set(values)) == 1 else None
+
+
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    # The evaluator's own limits end long before this; Python's default would end it in ordinary code.
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, 20_000))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)

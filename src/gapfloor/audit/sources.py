@@ -1,0 +1,203 @@
+"""Reading Python sources as text from a folder or a git commit, without ever leaving it or running them.
+
+Everything that cannot be read (too big, binary, broken, a link, Python 2) is listed with its reason: a scanner
+that skips a file silently could claim an absence it has not seen.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from gapfloor.audit.gitread import TreeFile, find_git_dir, list_tree, read_blobs, resolve_commit
+from gapfloor.errors import UsageError
+
+#: Larger Python files are generated or hostile; 2 MB is fifty times the longest hand-written script we met.
+LARGEST_FILE = 2_000_000
+LARGEST_TOTAL = 200_000_000
+MOST_FILES = 20_000
+#: A cookie may name any codec Python knows, some of them quadratic; these are the ones sources really use.
+ENCODINGS = frozenset(
+    ["ascii", "utf-8", "utf-8-sig", "iso8859-1", "iso8859-15", "cp1252", "cp1251", "koi8-r"]
+    + ["gbk", "gb2312", "gb18030", "big5", "shift_jis", "euc_jp", "euc_kr"]
+)
+SKIPPED_FOLDERS = frozenset(
+    {".git", ".hg", ".svn", "__pycache__", "node_modules", ".venv", "venv", ".tox", ".eggs"}
+)
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """One Python file as text; `path` is relative to the scanned root, with forward slashes."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A file that was not read, and why."""
+
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What was read from one target."""
+
+    name: str
+    commit: str | None
+    files: tuple[SourceFile, ...]
+    unread: tuple[Unread, ...]
+
+
+def read_target(target: str) -> Sources:
+    """Read PATH, GIT_DIR, PATH@COMMIT or GIT_DIR@COMMIT."""
+    path, commit = _split_target(target)
+    if not path.exists():
+        raise UsageError(
+            f"'{target}' does not exist. Give a folder, a Python file, or a git directory with @COMMIT."
+        )
+    if path.is_file():
+        return _read_folder(path.parent, name=path.name, only=path.name)
+    git_dir = find_git_dir(path)
+    is_work_tree = (path / ".git").exists() or git_dir is None
+    if commit is None and is_work_tree:
+        return _read_folder(path, name=path.resolve().name, only=None)
+    if git_dir is None:
+        raise UsageError(
+            f"'{path}' is not a git repository, so '@{commit}' means nothing there. Leave it out."
+        )
+    return _read_commit(git_dir, name=_repository_name(path), revision=commit or "HEAD")
+
+
+def _split_target(target: str) -> tuple[Path, str | None]:
+    if Path(target).exists() or "@" not in target:
+        return Path(target), None
+    path, _, commit = target.rpartition("@")
+    if not commit or not path:
+        raise UsageError(f"'{target}' has nothing on one side of '@'. Write PATH@COMMIT.")
+    return Path(path), commit
+
+
+def _repository_name(path: Path) -> str:
+    parts = [part for part in path.resolve().parts if part not in (".git", "repo")]
+    return parts[-1].removesuffix(".git").replace("+", "/") if parts else str(path)
+
+
+def _read_folder(root: Path, *, name: str, only: str | None) -> Sources:
+    files: list[SourceFile] = []
+    unread: list[Unread] = []
+    total = 0
+    for path in [root / only] if only else _walk(root, unread):
+        relative = path.relative_to(root).as_posix()
+        data = _read_regular(path, relative, unread)
+        if data is None:
+            continue
+        total += len(data)
+        if total > LARGEST_TOTAL or len(files) >= MOST_FILES:
+            unread.append(Unread(relative, "the limit of files or bytes of one scan was reached"))
+            continue
+        _decode(relative, data, files, unread)
+    return Sources(name=name, commit=None, files=tuple(files), unread=tuple(unread))
+
+
+def _walk(root: Path, unread: list[Unread]) -> list[Path]:
+    found: list[Path] = []
+    for folder, folders, names in os.walk(root, followlinks=False):
+        here = Path(folder)
+        for inner in sorted(folders):
+            if (here / inner).is_symlink():
+                unread.append(
+                    Unread((here / inner).relative_to(root).as_posix(), "symbolic link, not followed")
+                )
+        folders[:] = sorted(
+            inner for inner in folders if inner not in SKIPPED_FOLDERS and not (here / inner).is_symlink()
+        )
+        found.extend(here / file for file in sorted(names) if file.endswith(".py"))
+        unread.extend(
+            Unread((here / file).relative_to(root).as_posix(), "notebook")
+            for file in names
+            if file.endswith(".ipynb")
+        )
+    return found
+
+
+def _read_regular(path: Path, relative: str, unread: list[Unread]) -> bytes | None:
+    # No link is followed and a pipe does not block: what is opened is what lies inside the folder.
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except OSError as error:
+        reason = (
+            "symbolic link, not followed" if path.is_symlink() else f"cannot be opened ({error.strerror})"
+        )
+        unread.append(Unread(relative, reason))
+        return None
+    with os.fdopen(handle, "rb") as stream:
+        status = os.fstat(stream.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            unread.append(Unread(relative, "not a regular file"))
+            return None
+        if status.st_size > LARGEST_FILE:
+            unread.append(Unread(relative, f"larger than {LARGEST_FILE} bytes"))
+            return None
+        return stream.read(LARGEST_FILE)
+
+
+def _read_commit(git_dir: Path, *, name: str, revision: str) -> Sources:
+    commit = resolve_commit(git_dir, revision)
+    unread: list[Unread] = []
+    wanted: list[TreeFile] = []
+    total = 0
+    for entry in list_tree(git_dir, commit):
+        if entry.path.endswith(".ipynb"):
+            unread.append(Unread(entry.path, "notebook"))
+        if not entry.path.endswith(".py"):
+            continue
+        if entry.is_link:
+            unread.append(Unread(entry.path, "symbolic link, not followed"))
+        elif entry.size > LARGEST_FILE:
+            unread.append(Unread(entry.path, f"larger than {LARGEST_FILE} bytes"))
+        elif total + entry.size > LARGEST_TOTAL or len(wanted) >= MOST_FILES:
+            unread.append(Unread(entry.path, "the limit of files or bytes of one scan was reached"))
+        else:
+            total += max(entry.size, 0)
+            wanted.append(entry)
+    contents = read_blobs(git_dir, [entry.blob for entry in wanted])
+    files: list[SourceFile] = []
+    for entry in wanted:
+        if entry.blob in contents:
+            _decode(entry.path, contents[entry.blob], files, unread)
+        else:
+            unread.append(Unread(entry.path, "this clone does not hold the file"))
+    return Sources(name=name, commit=commit, files=tuple(files), unread=tuple(unread))
+
+
+_COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+
+
+def _decode(path: str, data: bytes, files: list[SourceFile], unread: list[Unread]) -> None:
+    if b"\0" in data:
+        unread.append(Unread(path, "binary, not text"))
+        return
+    encoding = "utf-8-sig"
+    for line in data.split(b"\n", 2)[:2]:
+        cookie = _COOKIE.match(line)
+        if cookie:
+            encoding = cookie[1].decode("ascii", errors="replace")
+            break
+    try:
+        if codecs.lookup(encoding).name not in ENCODINGS:
+            raise LookupError
+        text = data.decode(encoding)
+    except LookupError:
+        unread.append(Unread(path, f"encoding '{encoding[:40]}' is not one that is read"))
+    except UnicodeDecodeError:
+        unread.append(Unread(path, f"not valid {encoding}"))
+    else:
+        files.append(SourceFile(path=path, text=text.removeprefix("\ufeff")))

@@ -1,0 +1,244 @@
+"""What an expression can stand for, as far as reading alone can tell.
+
+An expression has alternatives, each with the conditions under which it holds, the lines that led to it and where
+a constant came from (a literal, a default, an option). Nothing is computed beyond what the text says.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gapfloor.audit.index import ClassInfo, FunctionInfo, ModuleInfo
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A line that matters: file, number and what it shows."""
+
+    file: str
+    line: int
+    what: str
+
+
+@dataclass(eq=False)
+class Binding:
+    """What a parameter is bound to: an expression in its frame, and how it came there."""
+
+    expression: ast.expr | None
+    frame: Frame | None
+    is_default: bool = False
+
+
+@dataclass(eq=False, repr=False)
+class Frame:
+    """One call of a function (or a module's body) with its parameters bound; it knows who called it, and where."""
+
+    module: ModuleInfo
+    function: FunctionInfo | None = None
+    bindings: dict[str, Binding] = field(default_factory=dict)
+    receiver: Alternative | None = None
+    parent: Frame | None = None
+    caller: Frame | None = None
+    call: ast.AST | None = None
+    depth: int = 0
+    cache: dict[ast.AST, tuple[Alternative, ...]] = field(default_factory=dict)
+    children: dict[tuple[int, int, int], Frame] = field(default_factory=dict)
+
+    @property
+    def scope(self) -> ast.AST:
+        """The node whose body the frame runs."""
+        return self.function.node if self.function else self.module.tree
+
+    def chain(self) -> list[Frame]:
+        """The frames from the outermost caller down to this one."""
+        frames = [self]
+        while frames[-1].caller is not None:
+            frames.append(frames[-1].caller)
+        return frames[::-1]
+
+
+@dataclass(frozen=True, eq=False)
+class Guard:
+    """A condition under which an alternative holds."""
+
+    test: ast.expr
+    holds: bool
+    frame: Frame
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Not known; the text is kept for messages."""
+
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A literal."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Option:
+    """A setting a user can give, with its default where the text tells it."""
+
+    name: str
+    default: Any = None
+    has_default: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Namespace:
+    """Parsed options: attributes are settings. `fields` belongs to a dataclass of settings."""
+
+    module: ModuleInfo | None = None
+    fields: ClassInfo | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Sequence:
+    """A tuple or list literal, its elements not yet evaluated."""
+
+    elements: tuple[ast.expr, ...]
+    frame: Frame
+
+
+@dataclass(frozen=True, eq=False)
+class Mapping:
+    """A dictionary with known keys."""
+
+    items: dict[str, Binding]
+
+
+@dataclass(frozen=True, eq=False)
+class Callable:
+    """A function of the repository, with the object it is bound to and the frame it closes over."""
+
+    function: FunctionInfo
+    receiver: Alternative | None = None
+    parent: Frame | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Class:
+    """A class of the repository."""
+
+    info: ClassInfo
+    parent: Frame | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """An object of a class of the repository, with the frame of its constructor."""
+
+    info: ClassInfo
+    made_at: ast.Call | None
+    frame: Frame | None
+    init: Frame | None
+
+
+@dataclass(frozen=True, eq=False)
+class Module:
+    """A module of the repository."""
+
+    info: ModuleInfo
+
+
+@dataclass(frozen=True)
+class External:
+    """Something imported from outside the repository, by its dotted name."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class ExternalObject:
+    """What a call of something external gave back."""
+
+    name: str
+    call: ast.Call
+    frame: Frame
+
+
+@dataclass(frozen=True, eq=False)
+class Environment:
+    """An environment: the constructor call that made it, whatever wraps it."""
+
+    name: str
+    call: ast.Call
+    frame: Frame
+    info: ClassInfo | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Action:
+    """An action chosen: by a draw from the policy, by its maximum, at random, or noisily."""
+
+    rule: str
+    node: ast.AST
+    frame: Frame
+    needs_distribution: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class SuperOf:
+    """`super()` inside a method of a class."""
+
+    info: ClassInfo
+    receiver: Alternative | None
+
+
+Value = (
+    Unknown
+    | Constant
+    | Option
+    | Namespace
+    | Sequence
+    | Mapping
+    | Callable
+    | Class
+    | Instance
+    | Module
+    | External
+    | ExternalObject
+    | Environment
+    | Action
+    | SuperOf
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Alternative:
+    """One thing an expression can stand for."""
+
+    value: Value
+    guards: tuple[Guard, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    origin: str = ""
+    """Where a constant came from: literal, argument, default, option or '' for other values."""
+
+    def under(self, *guards: Guard) -> Alternative:
+        """The same, under further conditions."""
+        return replace(self, guards=(*guards, *self.guards)) if guards else self
+
+    def noting(self, *marks: Mark) -> Alternative:
+        """The same, with further lines of evidence in front."""
+        fresh = tuple(mark for mark in marks if mark not in self.marks)
+        return replace(self, marks=(*fresh, *self.marks)) if fresh else self
+
+    def from_origin(self, origin: str) -> Alternative:
+        """The same, with the origin of the constant stated anew."""
+        return replace(self, origin=origin)
+
+
+def describe(node: ast.AST) -> str:
+    """The text of an expression, shortened."""
+    try:
+        text = ast.unparse(node)
+    except (RecursionError, ValueError):
+        return "..."
+    return text if len(text) <= 60 else text[:57] + "..."
