@@ -1,0 +1,42 @@
+# make setup | demo | test | lint | bench : each does all the set-up it needs.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: setup demo test fast lint format bench clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 13) else "gapfloor with the ProcGen engine needs Python 3.11 or 3.12; this is %d.%d: make PYTHON=python3.11" % v)'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[procgen,train,ray,dev]"
+	touch $(STAMP)
+
+demo: $(STAMP)
+	$(BIN)/gapfloor floor starpilot fruitbot bossfight --store demo-store
+
+test: $(STAMP)
+	$(BIN)/pytest -n auto --dist loadfile
+
+fast: $(STAMP)
+	$(BIN)/pytest -m fast
+
+lint: $(STAMP)
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/mypy
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix src tests benchmarks examples
+	$(BIN)/ruff format src tests benchmarks examples
+
+bench: $(STAMP)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"
+	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf $(VENV) demo-store demo-report .mypy_cache .ruff_cache .pytest_cache .hypothesis
