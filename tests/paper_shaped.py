@@ -324,12 +324,16 @@ def floor_returns(game: str, levels: str) -> np.ndarray:
     values = np.full(n, total // n)
     values[: total - values.sum()] += 1
     # Move one point from a random episode to another until the sum of squares is right.
-    while (values**2).sum() < squares:
-        give, take = rng.integers(0, n, 2)
-        gain = 2 * (values[take] - values[give]) + 2
-        if values[give] > least and gain >= 0 and values[take] < 40:
-            values[give] -= 1
-            values[take] += 1
+    points, square = values.tolist(), int((values**2).sum())
+    for give, take in rng.integers(0, n, (200_000, 2)).tolist():
+        if square >= squares:
+            break
+        gain = 2 * (points[take] - points[give]) + 2
+        if points[give] > least and gain >= 0 and points[take] < 40:
+            points[give] -= 1
+            points[take] += 1
+            square += gain
+    values = np.array(points)
     return rng.permutation(values).astype(float)
 
 

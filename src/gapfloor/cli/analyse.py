@@ -1,0 +1,151 @@
+"""`gapfloor analyse`: apply a plan's tests to a store or to anyone's episode file."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gapfloor.errors import UsageError
+
+if TYPE_CHECKING:
+    from gapfloor.analysis.results import AnalysisResults, FloorComparisonResult
+
+_SHOWN = 20
+
+
+@click.command(name="analyse")
+@click.argument("source", type=click.Path(path_type=Path), required=False)
+@click.option("--plan", type=click.Path(path_type=Path), help="The plan to follow (its lock lies beside it).")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write results.json and one CSV a table here.")
+@click.option(
+    "--sb3",
+    multiple=True,
+    metavar="LABELS:FILE",
+    help="Add a Stable-Baselines3 evaluations.npz or monitor.csv, with its labels: "
+    "game=heist,budget=8M,agent=ppo,seed=1,rule=greedy,level_set=test:logs/evaluations.npz",
+)
+@click.option(
+    "--rliable", type=click.Path(path_type=Path), help="Write rliable's score matrices to this .npz file."
+)
+def command(
+    source: Path | None,
+    plan: Path | None,
+    as_json: bool,
+    out: Path | None,
+    sb3: tuple[str, ...],
+    rliable: Path | None,
+) -> None:
+    """Apply the plan's tests to SOURCE: a store, or a .parquet or .csv file of episodes.
+
+    A file needs the columns game, budget, agent (or encoder), seed, rule, level_set, draw and episode_return;
+    level_seed makes claims about the generator of levels possible. Rows with rule "uniform" are the floor.
+    Without --plan the paper's plan is used and every result is exploratory.
+    """
+    from gapfloor.analysis.apply import analyse
+    from gapfloor.analysis.exchange import read_labelled, rliable_scores, write_scores
+    from gapfloor.analysis.export import write_results
+    from gapfloor.analysis.inputs import read_inputs
+
+    if source is None and not sb3:
+        raise UsageError("Give a store or an episode file, or --sb3 files.")
+    inputs = read_labelled(source, sb3) if sb3 else read_inputs(source)
+    results = analyse(inputs, plan)
+    if out is not None:
+        write_results(results, out)
+    if rliable is not None:
+        write_scores(rliable, rliable_scores(results))
+    if as_json:
+        click.echo(json.dumps(results.to_dict(), indent=1, allow_nan=False))
+    else:
+        _print(results)
+    for problem in results.problems[:_SHOWN]:
+        click.echo(f"{problem.kind}: {problem.where}: {problem.what}", err=True)
+    if len(results.problems) > _SHOWN:
+        click.echo(f"and {len(results.problems) - _SHOWN} more problems (see --json).", err=True)
+
+
+def _print(results: AnalysisResults) -> None:
+    plan, source = results.plan, results.source
+    click.echo(
+        f"{source.n_episodes} episodes, {source.n_cells} cells, {source.n_runs} runs. "
+        f"Plan {plan.name} ({plan.hash[:12]}): {plan.status}."
+    )
+    if results.floor_comparisons:
+        click.echo("\nAgainst the floor")
+        _table(
+            (
+                "game",
+                "budget",
+                "rule",
+                "levels",
+                "n",
+                "return",
+                "floor",
+                "delta [95% CI]",
+                "Holm p",
+                "k/n",
+                "call",
+            ),
+            [
+                (
+                    row.game,
+                    row.budget,
+                    row.rule,
+                    row.level_set,
+                    str(row.n),
+                    f"{_number(row.mean)} ± {_number(row.sem)}",
+                    f"{_number(row.floor)} ± {_number(row.floor_sem)}",
+                    f"{row.delta:+.2f} [{_number(row.ci[0])}, {_number(row.ci[1])}]",
+                    _p(row.p_holm),
+                    f"{row.runs_above}/{row.n}",
+                    _call(row),
+                )
+                for row in results.floor_comparisons
+            ],
+        )
+    if results.gaps:
+        click.echo("\nGap (train - test)")
+        _table(
+            ("game", "budget", "rule", "n", "gap [95% CI]", "t interval", "Fisher p", "Holm p", "Stouffer Z"),
+            [
+                (
+                    row.game,
+                    row.budget,
+                    row.rule,
+                    str(row.n),
+                    f"{row.gap:+.2f} [{_number(row.ci[0])}, {_number(row.ci[1])}]",
+                    f"[{_number(row.beside.t_interval[0])}, {_number(row.beside.t_interval[1])}]",
+                    _p(row.p_fisher),
+                    _p(row.p_holm),
+                    f"{row.stouffer_z:.2f}",
+                )
+                for row in results.gaps
+            ],
+        )
+
+
+def _call(row: FloorComparisonResult) -> str:
+    if row.call == "not distinguishable" and row.beside.equivalence_unreachable:
+        return f"{row.call} (equivalence unreachable)"
+    return row.call
+
+
+def _number(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.2f}"
+
+
+def _p(value: float) -> str:
+    if math.isnan(value):
+        return "–"
+    return f"{value:.3f}" if value >= 0.001 else f"{value:.1e}"
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    for row in (head, *rows):
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

@@ -1,0 +1,131 @@
+"""`gapfloor plan`: write, lock, check or extend an analysis plan."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from gapfloor.errors import CheckFailedError, UsageError
+
+DEFAULT_STORE = "gapfloor-store"
+
+
+@click.group(name="plan")
+def command() -> None:
+    """Write, lock, check or extend an analysis plan.
+
+    A plan fixes tests, families, margins, cuts, resamples, seeds and stop conditions. Lock it before the data
+    are in: the lock remembers how many cells had been seen.
+    """
+
+
+@command.command()
+@click.argument("path", type=click.Path(path_type=Path), default=Path("plan.toml"))
+@click.option("--addendum", is_flag=True, help="Write the start of an addendum (merged argmax) instead.")
+def init(path: Path, addendum: bool) -> None:
+    """Write the paper's plan to PATH (plan.toml), ready to be changed."""
+    from gapfloor.plan.model import builtin_text
+    from gapfloor.records.atomic import write_text_atomically
+
+    if path.exists():
+        raise UsageError(f"{path} exists already. Choose another name, or change that file.")
+    write_text_atomically(path, builtin_text("merged" if addendum else "paper"))
+    following = "gapfloor plan addendum PLAN" if addendum else "gapfloor plan lock"
+    click.echo(f"Wrote {path}. Change what you need, then: {following} {path}")
+
+
+def _seen_options(function: click.decorators.FC) -> click.decorators.FC:
+    for option in (
+        click.option(
+            "--cells-seen",
+            type=click.IntRange(min=0),
+            help="State the number of cells seen, for data that lie elsewhere.",
+        ),
+        click.option(
+            "--episodes", type=click.Path(path_type=Path), help="Count the cells in an episode file instead."
+        ),
+        click.option(
+            "--store",
+            type=click.Path(path_type=Path),
+            help=f"Count the cells in this store.  [default: {DEFAULT_STORE}]",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+@command.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@_seen_options
+def lock(path: Path, store: Path | None, episodes: Path | None, cells_seen: int | None) -> None:
+    """Fix the plan in PATH: its hash, the time, and how many cells have been seen by now."""
+    from gapfloor.plan.lock import lock_path, lock_plan
+
+    count, where = _count_seen(store, episodes, cells_seen, rules=None)
+    locked = lock_plan(path, cells_seen=count, seen_in=where).plan
+    click.echo(f"Locked {path} at {locked.locked_at} ({locked.hash[:12]}), in {lock_path(path)}.")
+    click.echo(f"{count} cells seen ({where}): results will be called {locked.status}.")
+
+
+@command.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+def check(path: Path, as_json: bool) -> None:
+    """Say whether the plan in PATH is locked and unchanged; exit 1 if not."""
+    from gapfloor.plan.lock import load_plan
+
+    plan = load_plan(path)
+    if plan.lock is None:
+        raise CheckFailedError(f"{path} is not locked. Lock it: gapfloor plan lock {path}")
+    texts = [plan.lock.plan, *plan.lock.addenda]
+    if as_json:
+        keys = ("name", "hash", "locked_at", "cells_seen", "seen_in", "status")
+        rows = [{key: getattr(text, key) for key in keys} for text in texts]
+        click.echo(json.dumps({"plan": rows[0], "addenda": rows[1:]}, indent=1))
+        return
+    for kind, text in zip(["plan", *["addendum"] * len(plan.lock.addenda)], texts, strict=True):
+        click.echo(
+            f"{kind} '{text.name}': unchanged since {text.locked_at}, {text.hash[:12]}, "
+            f"{text.cells_seen} cells seen ({text.seen_in}): {text.status}"
+        )
+
+
+@command.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.argument("addendum", type=click.Path(path_type=Path))
+@_seen_options
+def addendum(
+    path: Path, addendum: Path, store: Path | None, episodes: Path | None, cells_seen: int | None
+) -> None:
+    """Lock an ADDENDUM (a new rule with its own family) to the locked plan in PATH."""
+    from gapfloor.plan.lock import add_addendum
+    from gapfloor.plan.model import parse_addendum
+    from gapfloor.settings import read_text
+
+    content = parse_addendum(read_text(addendum), source=str(addendum))
+    count, where = _count_seen(store, episodes, cells_seen, rules=content.rules)
+    locked = add_addendum(path, addendum, cells_seen=count, seen_in=where).addenda[-1]
+    click.echo(f"Locked addendum '{locked.name}' at {locked.locked_at} ({locked.hash[:12]}).")
+    click.echo(f"{count} cells of its rules seen ({where}): results will be called {locked.status}.")
+
+
+def _count_seen(
+    store: Path | None, episodes: Path | None, cells_seen: int | None, *, rules: tuple[str, ...] | None
+) -> tuple[int, str]:
+    """How many cells have been seen, and where they were counted."""
+    if sum(value is not None for value in (store, episodes, cells_seen)) > 1:
+        raise UsageError("Give one of --store, --episodes and --cells-seen, not several.")
+    if cells_seen is not None:
+        return cells_seen, "declared"
+    from gapfloor.analysis.apply import count_cells
+
+    if episodes is not None:
+        return count_cells(episodes, rules=rules), f"counted in {episodes.name}"
+    if store is not None and not store.is_dir():
+        raise UsageError(f"There is no store at {store}. Check the path, or give --cells-seen 0.")
+    folder = store or Path(DEFAULT_STORE)
+    if not (folder / "cells").is_dir() or not any((folder / "cells").glob("*.json")):
+        return 0, f"no cells in {folder.name}"
+    return count_cells(folder, rules=rules), f"counted in {folder.name}"

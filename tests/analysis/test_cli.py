@@ -1,0 +1,140 @@
+"""The commands analyse and plan, as a user calls them."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from gapfloor.cli.main import main
+
+pytestmark = pytest.mark.fast
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as end:
+        main([str(argument) for argument in arguments])
+    out = capsys.readouterr()
+    return end.value.code, out.out, out.err
+
+
+@pytest.fixture
+def episodes(rows, as_table, tmp_path):
+    path = tmp_path / "episodes.parquet"
+    pq.write_table(as_table(rows), path)
+    return path
+
+
+def test_analyse_prints_calls_and_gaps(capsys, episodes):
+    code, out, err = run(capsys, "analyse", episodes)
+    assert code == 0
+    assert "Plan paper (built in)" in out
+    assert "exploratory" in out
+    assert "Against the floor" in out
+    assert "coinrun" in out
+    assert "no column 'mode'" in err
+
+
+def test_analyse_json_is_one_document(capsys, episodes):
+    code, out, _ = run(capsys, "analyse", episodes, "--json")
+    assert code == 0
+    assert {"floor_comparisons", "gaps", "pairs", "encoders", "screen", "normalised"} <= set(json.loads(out))
+
+
+def test_analyse_out_writes_json_and_csv_tables(capsys, episodes, tmp_path):
+    code, _, _ = run(capsys, "analyse", episodes, "--out", tmp_path / "results")
+    assert code == 0
+    names = {path.name for path in (tmp_path / "results").iterdir()}
+    assert {"results.json", "floor_comparisons.csv", "gaps.csv"} <= names
+    with open(tmp_path / "results" / "floor_comparisons.csv", newline="") as file:
+        table = list(csv.DictReader(file))
+    document = json.loads((tmp_path / "results" / "results.json").read_text())
+    for line, row in zip(table, document["floor_comparisons"], strict=True):
+        assert (line["call"], float(line["ci.low"])) == (row["call"], row["ci"][0])
+        assert float(line["beside.t_interval.high"]) == row["beside"]["t_interval"][1]
+
+
+def test_bad_input_is_one_sentence_exit_2_and_nothing_written(capsys, tmp_path):
+    bad = tmp_path / "bad.csv"
+    bad.write_text("game,rule\nheist,greedy\n")
+    code, out, err = run(capsys, "analyse", bad, "--out", tmp_path / "results")
+    assert (code, out) == (2, "")
+    assert "has no column 'budget'" in err
+    assert "Traceback" not in err
+    assert not (tmp_path / "results").exists()
+
+
+def test_plan_init_lock_check_and_refusal_of_a_change(capsys, episodes, tmp_path):
+    plan = tmp_path / "plan.toml"
+    assert run(capsys, "plan", "init", plan)[0] == 0
+    assert run(capsys, "plan", "init", plan)[0] == 2
+    code, _, err = run(capsys, "plan", "check", plan)
+    assert code == 1
+    assert "is not locked" in err
+    code, out, _ = run(capsys, "plan", "lock", plan, "--episodes", episodes)
+    assert code == 0
+    assert "72 cells seen (counted in episodes.parquet): results will be called pre-specified" in out
+    assert run(capsys, "plan", "check", plan)[0] == 0
+    document = json.loads(run(capsys, "plan", "check", plan, "--json")[1])
+    assert document["plan"]["cells_seen"] == 72
+    code, out, _ = run(capsys, "analyse", episodes, "--plan", plan)
+    assert code == 0
+    assert "pre-specified" in out
+    plan.write_text(plan.read_text().replace("alpha = 0.05", "alpha = 0.1"))
+    code, _, err = run(capsys, "analyse", episodes, "--plan", plan)
+    assert code == 1
+    assert "+alpha = 0.1" in err
+
+
+def test_plan_lock_without_any_cells_is_pre_registered(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run(capsys, "plan", "init")
+    code, out, _ = run(capsys, "plan", "lock", "plan.toml")
+    assert code == 0
+    assert "pre-registered" in out
+    run(capsys, "plan", "init", "--addendum", "merged.toml")
+    code, out, _ = run(capsys, "plan", "addendum", "plan.toml", "merged.toml", "--cells-seen", "3")
+    assert code == 0
+    assert "pre-specified" in out
+    code, out, _ = run(capsys, "plan", "check", "plan.toml")
+    assert "addendum 'merged argmax'" in out
+    assert run(capsys, "plan", "lock", "plan.toml", "--store", "nowhere")[0] == 2
+
+
+def test_sb3_files_are_read_with_their_labels(capsys, episodes, tmp_path):
+    rng = np.random.default_rng(0)
+    specifications = []
+    for seed in (1, 2):
+        for level_set in ("train", "test"):
+            archive = tmp_path / f"{seed}{level_set}.npz"
+            np.savez(
+                archive, timesteps=[1, 2], results=rng.normal(5, 1, (2, 16)), ep_lengths=np.ones((2, 16))
+            )
+            labels = f"game=heist,budget=8M,agent=ppo,seed={seed},rule=greedy,level_set={level_set}"
+            specifications += ["--sb3", f"{labels}:{archive}"]
+    monitor = tmp_path / "monitor.csv"
+    monitor.write_text('#{"t_start": 0}\nr,l,t\n3.0,10,1.0\n4.5,12,2.0\n')
+    specifications += ["--sb3", f"game=heist,budget=8M,agent=ppo,seed=3,rule=greedy,level_set=test:{monitor}"]
+    code, out, _ = run(capsys, "analyse", episodes, *specifications, "--json")
+    assert code == 0
+    document = json.loads(out)
+    assert document["source"]["n_runs"] == 8 + 3
+    assert "ppo" in document["source"]["agents"]
+    code, _, err = run(capsys, "analyse", "--sb3", f"game=heist,level_set=test:{monitor}")
+    assert code == 2
+    assert "needs the label 'rule'" in err
+    assert run(capsys, "analyse", "--sb3", "nonsense")[0] == 2
+    assert run(capsys, "analyse")[0] == 2
+
+
+def test_rliable_score_matrices_are_runs_by_games(capsys, episodes, tmp_path):
+    target = tmp_path / "scores.npz"
+    assert run(capsys, "analyse", episodes, "--rliable", target)[0] == 0
+    with np.load(target) as scores:
+        assert set(scores) == {
+            f"{a}|8M|{r}|{s}" for a in "ab" for r in ("sampled", "greedy") for s in ("train", "test")
+        }
+        assert scores["a|8M|sampled|test"].shape == (2, 2)

@@ -1,0 +1,71 @@
+"""A store's cells are analysed as they lie, entropies included."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gapfloor.analysis import analyse, count_cells
+from gapfloor.records.store import Store
+
+pytestmark = pytest.mark.fast
+
+N = 8
+
+
+def write(
+    store: Store, *, rule: str, level_set: str, draw: int, seed: int | None, reference: str = ""
+) -> None:
+    labels = {
+        "game": "heist", "mode": "easy", "budget": "" if reference else "8M", "agent": "" if reference else "a",
+        "seed": seed, "reference": reference, "rule": rule, "level_set": level_set, "draw": draw,
+    }  # fmt: skip
+    rng = np.random.default_rng([len(rule), len(level_set), draw, seed or 0])
+    first = 0 if level_set == "train" else 1000
+    columns = {
+        "slot": np.arange(N) % 4,
+        "index": np.arange(N) // 4,
+        "level_seed": first + np.random.default_rng(draw).integers(0, 5, N),
+        "episode_return": 10.0 * rng.integers(0, 2, N),
+        "length": np.full(N, 20),
+    }
+    record = {} if reference else {
+        "n_steps": 160, "entropy_raw": 2.4, "entropy_first1024": 2.2, "entropy_probe": 2.5, "merged_state": 1.5,
+        "merged_game": 1.6, "mean_ln_k": 2.0, "k": 9, "action_counts": [10] * 15, "disagreement": 0.25,
+    }  # fmt: skip
+    name = f"{rule}-{level_set}-{draw}-{seed}"
+    content = {"policy": f"p{seed}", "slots": 4, "burn_in": 1, "episodes": N, "levels": level_set}
+    store.write_cell(file_name=name, key=name, content=content, labels=labels, columns=columns, record=record)
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = Store(tmp_path / "store")
+    store.prepare()
+    for level_set in ("train", "test"):
+        for draw in (0, 1):
+            write(store, rule="uniform", level_set=level_set, draw=draw, seed=None, reference="uniform")
+            for rule in ("sampled", "greedy", "merged"):
+                for seed in (1, 2, 3):
+                    write(store, rule=rule, level_set=level_set, draw=draw, seed=seed)
+    return store
+
+
+def test_a_store_is_analysed_with_its_screen(store):
+    results = analyse(store.root)
+    assert {(row.rule, row.level_set, row.n) for row in results.floor_comparisons} == {
+        (rule, level_set, 3) for rule in ("sampled", "greedy", "merged") for level_set in ("train", "test")
+    }
+    (screen,) = results.screen
+    assert (screen.entropy, screen.k, screen.tier) == (pytest.approx(2.4), 9, "high")
+    assert screen.share == pytest.approx(0.4)
+    assert {row.share for row in results.disagreements} == {0.25}
+    assert results.source.has_cell_records
+    assert count_cells(store.root) == 4 + 36
+
+
+def test_a_damaged_cell_counts_as_missing_and_is_named(store):
+    (store.cells_folder / "greedy-test-1-2.parquet").write_bytes(b"cut")
+    problems = [(p.kind, p.where) for p in analyse(store.root).problems]
+    assert ("missing", "cell greedy-test-1-2") in problems
+    assert ("missing", "heist, 8M, a seed 2, greedy, test, draw 1") in problems
