@@ -28,6 +28,7 @@ from gapfloor.analysis.results import (
     ScreenResult,
     ScreenSummary,
 )
+from gapfloor.engines.procgen import PAPER_GAMES
 
 AnyRow = TypeVar("AnyRow", bound=Row)
 
@@ -99,12 +100,13 @@ class Findings:
 
     @cached_property
     def all_envs(self) -> tuple[Env, ...]:
-        """Every game in a mode, in the order of the data."""
+        """Every game in a mode: the paper's games in its order, then the others in the order of the data."""
         found = {
             Env(row.game, row.mode)
             for row in (*self.results.floor_comparisons, *self.results.gaps, *self.results.floors)
         }
-        order = {game: at for at, game in enumerate(self.source.games)}
+        games = [*PAPER_GAMES, *(game for game in self.source.games if game not in PAPER_GAMES)]
+        order = {game: at for at, game in enumerate(games)}
         return tuple(sorted(found, key=lambda env: (order.get(env.game, len(order)), env.game, env.mode)))
 
     def envs(self, budget: str) -> tuple[Env, ...]:

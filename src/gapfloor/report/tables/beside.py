@@ -69,7 +69,14 @@ def beside_unmask(findings: Findings, budget: str) -> Table | None:
         "clustered SEM: the generator of levels.",
         budget=at_budget(budget),
     )
-    return _table(suffix(findings, "unmask", budget), "held-out return", caption, columns, rows, every)
+    return _table(
+        suffix(findings, "unmask", budget),
+        f"held-out return{at_budget(budget)}",
+        caption,
+        columns,
+        rows,
+        every,
+    )
 
 
 def beside_floor(findings: Findings) -> Table | None:
@@ -138,7 +145,15 @@ def beside_gap(findings: Findings, budget: str) -> Table | None:
         Column(Text("Rule"), "l", ("rule",)),
         *_gap_columns(),
     )
-    return _table(f"gap{slug(budget)}", "gap", _gap_caption(budget), columns, rows, every, size="scriptsize")
+    return _table(
+        f"gap{slug(budget)}",
+        f"gap{at_budget(budget)}",
+        _gap_caption(budget),
+        columns,
+        rows,
+        every,
+        size="scriptsize",
+    )
 
 
 def beside_pooled(findings: Findings) -> Table | None:
@@ -203,7 +218,14 @@ def beside_merged_argmax(findings: Findings, budget: str) -> Table | None:
         "runs, corrected over games by Holm, and the exact sign-flip p. Estimand: these levels.",
         budget=at_budget(budget),
     )
-    return _table(suffix(findings, "merged_argmax", budget), "merged argmax", caption, columns, rows, every)
+    return _table(
+        suffix(findings, "merged_argmax", budget),
+        f"merged argmax{at_budget(budget)}",
+        caption,
+        columns,
+        rows,
+        every,
+    )
 
 
 def beside_agents(findings: Findings, budget: str, *, name: str) -> Table | None:
@@ -246,7 +268,15 @@ def beside_agents(findings: Findings, budget: str, *, name: str) -> Table | None
         "the number of comparisons.",
         budget=at_budget(budget),
     )
-    return _table(name, "agents", caption, columns, rows, every, size="scriptsize")
+    return _table(
+        name,
+        f"differences between agents{at_budget(budget)}",
+        caption,
+        columns,
+        rows,
+        every,
+        size="scriptsize",
+    )
 
 
 def beside_cobbe(findings: Findings) -> Table | None:
@@ -353,7 +383,7 @@ def _table(
     body: list[tuple[Cell, ...] | Rule] = [tuple(row[at] for at in kept) for row in rows]
     return Table(
         name=f"{name}_beside",
-        title=f"Beside: {title}",
+        title=f"Sounder estimators: {title}",
         caption=caption,
         columns=tuple(columns[at] for at in kept),
         rows=tuple(body),

@@ -83,7 +83,7 @@ def _two_by_two(findings: Findings) -> list[Table | Missing]:
         ]
     made: list[Table | Missing] = [gap.gap2x2(findings, hardest, name="gap2x2")]
     for env in findings.all_envs:
-        if env != hardest and findings.budgets_of(env):
+        if env != hardest and len(findings.budgets_of(env)) > 1:
             table = gap.gap2x2(findings, env, name=f"gap2x2_{slug(findings.name(env))}")
             made += [table] if isinstance(table, Table) else []
     return made

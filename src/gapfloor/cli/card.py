@@ -1,0 +1,39 @@
+"""`gapfloor card`: what a reader would still miss in a gap card."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from gapfloor.errors import CheckFailedError
+
+
+@click.group("card", context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """Gap cards: a short statement of what a reported gap rests on (written by gapfloor report)."""
+
+
+@command.command("check")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def check(file: Path, as_json: bool) -> None:
+    """Say what a reader of the card FILE (Markdown or JSON) would still be missing."""
+    from gapfloor.report.card_check import check_card
+
+    missing = check_card(file)
+    if as_json:
+        click.echo(
+            json.dumps({"complete": not missing, "missing": [asdict(gap) for gap in missing]}, indent=1)
+        )
+    elif not missing:
+        click.echo(
+            f"{file}: complete. A reader can tell which policy was measured, where chance lies and what was tested."
+        )
+    else:
+        for gap in missing:
+            click.echo(f"missing: {gap.field}\n  a reader cannot know {gap.why}.")
+    if missing:
+        raise CheckFailedError(f"{len(missing)} thing{'s' if len(missing) != 1 else ''} missing in {file}.")

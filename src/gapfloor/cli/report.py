@@ -1,0 +1,64 @@
+"""`gapfloor report`: tables, numbers, figures, the page and the gap card from a store or an episode file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command("report", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("source", type=click.Path(path_type=Path), metavar="STORE|EPISODES")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("gapfloor-report"),
+    show_default=True,
+    help="Folder to write to.",
+)
+@click.option(
+    "--format",
+    "formats",
+    default="tex,md,csv,html,card,figures",
+    show_default=True,
+    help="Any of tex, md, csv, html, card, figures, joined by commas.",
+)
+@click.option(
+    "--plan", type=click.Path(path_type=Path), default=None, help="Analysis plan (default: the paper's)."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def command(source: Path, out: Path, formats: str, plan: Path | None, as_json: bool) -> None:
+    """Write tables (LaTeX, Markdown, CSV), numbers, figures, the page and the gap card.
+
+    Reads a store, or an episode file (CSV or Parquet), and needs neither engine nor torch.
+    """
+    from gapfloor.errors import unknown_name
+    from gapfloor.report.source import load_report_source
+    from gapfloor.report.verdict import build_verdicts, headline
+    from gapfloor.report.write import FORMATS, summary, write_report
+
+    chosen = [name.strip() for name in formats.split(",") if name.strip()]
+    for name in chosen:
+        if name not in FORMATS:
+            raise unknown_name("format", name, FORMATS)
+    loaded = load_report_source(source, plan=plan)
+    report = write_report(
+        loaded,
+        out,
+        formats=chosen,
+        progress=None if as_json else lambda step: click.echo(f"{step} ...", err=True),
+    )
+    if as_json:
+        click.echo(summary(report))
+        return
+    findings = loaded.findings
+    click.echo(headline(findings))
+    for verdict in build_verdicts(findings):
+        where = f"{verdict.name} {verdict.budget}".strip()
+        click.echo(f"  {where}: {verdict.badge}")
+    for entry in report.tables.missing:
+        click.echo(f"left out: {entry.name} ({entry.why})")
+    click.echo(
+        f"{len(report.tables.tables)} tables and {len(report.numbers)} numbers in {report.folder}"
+        + (f"; open {report.folder / 'index.html'}" if "html" in chosen else "")
+    )

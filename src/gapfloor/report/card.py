@@ -1,0 +1,258 @@
+"""The gap card: a short statement that lets a reader judge a reported gap, as Markdown and JSON.
+
+For a paper's appendix or a model card. It says the action rule, the level sets and draws, the seeds, the floor on
+both sets, the gap, the tests, the plan and the versions. What is unknown is absent, and `gapfloor card check`
+says that it is.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from gapfloor.report.escape import escape_markdown
+from gapfloor.report.findings import TEST, TRAIN, Env, Findings, agent_name
+from gapfloor.report.formats import call_words, estimate, mean_sem, p_value
+from gapfloor.report.provenance import Provenance
+from gapfloor.report.source import ReportSource
+from gapfloor.report.verdict import build_verdicts
+
+SCHEMA = "gapfloor-card/1"
+
+
+def build_card(source: ReportSource) -> dict[str, Any]:
+    """The card as a JSON document; values unrounded, what is unknown null."""
+    findings, provenance = source.findings, source.provenance
+    plan = findings.plan
+    verdicts = {(verdict.env, verdict.budget): verdict for verdict in build_verdicts(findings)}
+    games = []
+    for budget in findings.budgets:
+        for env in findings.envs(budget):
+            verdict = verdicts[env, budget]
+            games.append(
+                {
+                    "game": env.game,
+                    "mode": env.mode,
+                    "budget": budget,
+                    "agents": list(findings.agents(env, budget)),
+                    "seeds": _seeds(provenance, env, budget),
+                    "floor": {
+                        level_set: _floor(findings, env, budget, level_set) for level_set in (TRAIN, TEST)
+                    },
+                    "rules": {
+                        rule: entry
+                        for rule in findings.rules
+                        if (entry := _rule(findings, env, budget, rule)) is not None
+                    },
+                    "reading": {
+                        "sentence": verdict.sentence,
+                        "supports": verdict.supports,
+                        "does_not_support": verdict.does_not,
+                    },
+                }
+            )
+    card = {
+        "schema": SCHEMA,
+        "action_rule": {"primary": findings.primary, "all": list(findings.rules)},
+        "level_sets": dict(provenance.levels),
+        "level_sets_observed": provenance.levels_are_observed,
+        "draws": list(provenance.draws),
+        "episodes_per_draw": list(provenance.episodes_per_draw),
+        "checkpoints": {
+            "fixed": True,
+            "runs": [
+                {
+                    "game": run.game,
+                    "budget": run.budget,
+                    "agent": run.agent,
+                    "seed": run.seed,
+                    "sha256": run.policy or None,
+                }
+                for run in provenance.runs
+            ],
+        },
+        "games": games,
+        "tests": {
+            "floor": "Welch t of run values against floor episodes, Holm over games; TOST for equivalence",
+            "gap": "per-run Welch on episodes, Fisher over runs, Holm over games; percentile bootstrap over runs",
+            "alpha": plan.alpha,
+            "confidence": plan.confidence,
+            "resamples": plan.resamples,
+            "families": sorted({row.family for row in findings.results.floor_comparisons}),
+        },
+        "plan": {
+            "name": plan.name,
+            "sha256": plan.hash,
+            "status": plan.status,
+            "locked_at": plan.locked_at or None,
+            "cells_seen": plan.cells_seen,
+            "addenda": [
+                {"name": addendum.name, "sha256": addendum.hash, "status": addendum.status}
+                for addendum in plan.addenda
+            ],
+        },
+        "engine": list(provenance.engines),
+        "versions": dict(provenance.versions),
+    }
+    return _plain(card)  # type: ignore[no-any-return]
+
+
+def card_to_json(card: dict[str, Any]) -> str:
+    """The card's JSON file."""
+    return json.dumps(card, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def card_to_markdown(card: dict[str, Any]) -> str:
+    """The card for people: labelled lines, then one table of games."""
+    plan, tests = card["plan"], card["tests"]
+    runs = card["checkpoints"]["runs"]
+    hashed = sum(bool(run["sha256"]) for run in runs)
+    primary = card["action_rule"]["primary"]
+    others = [rule for rule in card["action_rule"]["all"] if rule != primary]
+    levels = "; ".join(f"{name} {ends}" for name, ends in card["level_sets"].items())
+    observed = " (as observed in the episodes)" if card["level_sets_observed"] and levels else ""
+    lines = ["# Gap card", ""]
+    facts = {
+        "Action rule": f"{primary} (primary)" + (f"; also {', '.join(others)}" if others else ""),
+        "Level sets": levels + observed,
+        "Draws": ", ".join(card["draws"])
+        + (f" ({_list(card['episodes_per_draw'])} episodes each)" if card["episodes_per_draw"] else ""),
+        "Checkpoints": f"fixed; {len(runs)} runs" + (f", {hashed} with a content hash" if hashed else "")
+        if runs
+        else "",
+        "Seeds": _seed_words(runs),
+        "Floor": _floor_words(card["games"]),
+        "Tests": f"{tests['floor']}. {tests['gap']}. alpha {tests['alpha']:g}, {tests['resamples']} resamples",
+        "Plan": f"{plan['name']}, {plan['status']}, sha256 {plan['sha256']}"
+        + (f", locked {plan['locked_at']}" if plan["locked_at"] else ", never locked"),
+        "Engine": ", ".join(card["engine"]),
+        "Versions": ", ".join(f"{name} {version}" for name, version in card["versions"].items()),
+    }
+    lines += [f"- **{label}:** {escape_markdown(value)}" for label, value in facts.items() if value]
+    lines += ["", *_game_table(card["games"], primary), ""]
+    for game in card["games"]:
+        where = f"{game['game']} {game['budget']}".strip()
+        reading = game["reading"]
+        text = (
+            f"{reading['sentence']} The gap supports {reading['supports']} "
+            f"It does not support {reading['does_not_support']}"
+        )
+        lines.append(f"- **{escape_markdown(where)}:** {escape_markdown(text)}")
+    return "\n".join(lines) + "\n"
+
+
+def _game_table(games: list[dict[str, Any]], primary: str) -> list[str]:
+    header = (
+        "Game", "Budget", "Agents", "Rule", "Runs", "Train", "Test", "Floor train", "Floor test", "Call (test)",
+        "Holm p", "Gap [95% CI]", "Gap Holm p", "Status",
+    )  # fmt: skip
+    lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
+    for game in games:
+        for rule, entry in game["rules"].items():
+            test, gap = entry["test"], entry["gap"]
+            returns = [
+                mean_sem(_nan(part["mean"]), _nan(part["sem"])).plain if part else "–"
+                for part in (entry["train"], test)
+            ]
+            floors = [
+                mean_sem(floor["mean"], _nan(floor["sem"])).plain if floor else "–"
+                for floor in (game["floor"]["train"], game["floor"]["test"])
+            ]
+            cells = [
+                game["game"], game["budget"], ", ".join(agent_name(agent) for agent in game["agents"]),
+                rule + (" (primary)" if rule == primary else ""), str(entry["n"]),
+                *returns, *floors,
+                call_words(test["call"]).plain if test and test["call"] else "–",
+                p_value(_nan(test["p_holm"])).plain if test else "–",
+                estimate(_nan(gap["mean"]), (_nan(gap["low"]), _nan(gap["high"]))).plain if gap else "–",
+                p_value(_nan(gap["p_holm"])).plain if gap else "–",
+                entry["status"],
+            ]  # fmt: skip
+            lines.append(f"| {' | '.join(escape_markdown(cell) for cell in cells)} |")
+    return lines
+
+
+def _floor(findings: Findings, env: Env, budget: str, level_set: str) -> dict[str, Any] | None:
+    row = findings.floor(env, level_set, budget=budget)
+    if row is None:
+        return None
+    return {"mean": row.mean, "sem": row.sem, "episodes": row.n, "draws": row.n_draws}
+
+
+def _rule(findings: Findings, env: Env, budget: str, rule: str) -> dict[str, Any] | None:
+    rows = {level_set: findings.comparison(env, budget, rule, level_set) for level_set in (TRAIN, TEST)}
+    gap = findings.gap(env, budget, rule)
+    first = rows[TEST] or rows[TRAIN] or gap
+    if first is None:
+        return None
+    return {
+        "n": first.n,
+        "status": first.status,
+        **{
+            level_set: {
+                "mean": row.mean,
+                "sem": row.sem,
+                "delta": row.delta,
+                "low": row.ci[0],
+                "high": row.ci[1],
+                "p_holm": row.p_holm,
+                "p_tost": row.p_tost,
+                "call": row.call,
+            }
+            if row
+            else None
+            for level_set, row in rows.items()
+        },
+        "gap": {
+            "mean": gap.gap,
+            "sem": gap.sem,
+            "low": gap.ci[0],
+            "high": gap.ci[1],
+            "p_holm": gap.p_holm,
+            "floor_gap": gap.floor_gap,
+        }
+        if gap
+        else None,
+    }
+
+
+def _seeds(provenance: Provenance, env: Env, budget: str) -> list[str]:
+    return list(
+        dict.fromkeys(
+            run.seed for run in provenance.runs if (run.game, run.budget) == (env.game, budget) and run.seed
+        )
+    )
+
+
+def _seed_words(runs: list[dict[str, Any]]) -> str:
+    seeds = list(dict.fromkeys(str(run["seed"]) for run in runs if str(run["seed"])))
+    return ", ".join(seeds) if seeds else ""
+
+
+def _floor_words(games: list[dict[str, Any]]) -> str:
+    entries = [game["floor"][level_set] for game in games for level_set in (TRAIN, TEST)]
+    known = [entry for entry in entries if entry]
+    if not known:
+        return ""
+    both = "on both level sets" if len(known) == len(entries) else "on some level sets only"
+    episodes = sorted({entry["episodes"] for entry in known})
+    return f"uniform random, {both}, {_list(episodes)} episodes each, same draws"
+
+
+def _list(values: list[int]) -> str:
+    return " or ".join(map(str, values))
+
+
+def _nan(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    return value

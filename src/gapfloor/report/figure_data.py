@@ -1,0 +1,207 @@
+"""What the figures show, taken from the data once and drawn twice: for print and for the page."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gapfloor.analysis.inputs import Inputs, combined_codes
+from gapfloor.report.findings import FLOOR
+
+#: More points than this a panel of per-level returns are thinned evenly, for the page's sake.
+MOST_LEVELS = 400
+#: Points of a training curve; a run of 8M steps logs 1,953.
+CURVE_POINTS = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelPoint:
+    """One level: what the runs and the floor got on it."""
+
+    level_seed: int
+    policy: float
+    floor: float
+    n: int
+    """Policy episodes on the level."""
+    floor_n: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelPanel:
+    """The levels of one game, budget, rule and level set."""
+
+    game: str
+    mode: str
+    budget: str
+    rule: str
+    level_set: str
+    points: tuple[LevelPoint, ...]
+    n_levels: int
+    """Levels played by both, before thinning."""
+    above: int
+    """Levels on which the runs' mean exceeds the floor's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """Entropy during training of one agent, mean over its seeds."""
+
+    game: str
+    mode: str
+    budget: str
+    agent: str
+    n: int
+    steps: tuple[float, ...]
+    mean: tuple[float, ...]
+    sem: tuple[float, ...]
+    """NaN with one seed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActionClasses:
+    """Which actions of a game do the same."""
+
+    game: str
+    mode: str
+    labels: tuple[int, ...]
+    shares: tuple[float, ...]
+    """How often each action was taken in sampled evaluation; empty where unknown."""
+
+
+def level_panels(
+    inputs: Inputs, *, rules: tuple[str, ...], level_set: str = "test"
+) -> tuple[LevelPanel, ...]:
+    """Per-level means of runs against the floor's on the same level set."""
+    labels = inputs.labels
+    sets = labels["level_set"][1]
+    if level_set not in sets or FLOOR not in labels["reference"][1] or "" not in labels["reference"][1]:
+        return ()
+    known = (inputs.level_seed >= 0) & (labels["level_set"][0] == sets.index(level_set))
+    is_floor = known & (labels["reference"][0] == labels["reference"][1].index(FLOOR))
+    is_run = known & (labels["reference"][0] == labels["reference"][1].index(""))
+    floors: dict[tuple[str, str], tuple[npt.NDArray[Any], ...]] = {}
+    for rows, (game, mode) in _groups(inputs, is_floor, ("game", "mode")):
+        floors[game, mode] = _means(inputs, rows)
+    panels = []
+    for rows, (game, mode, budget, rule) in _groups(inputs, is_run, ("game", "mode", "budget", "rule")):
+        if rule not in rules or (game, mode) not in floors:
+            continue
+        panels.append(_panel(_means(inputs, rows), floors[game, mode], game, mode, budget, rule, level_set))
+    return tuple(panel for panel in panels if panel.points)
+
+
+def _panel(
+    runs: tuple[npt.NDArray[Any], ...],
+    floor: tuple[npt.NDArray[Any], ...],
+    game: str,
+    mode: str,
+    budget: str,
+    rule: str,
+    level_set: str,
+) -> LevelPanel:
+    shared, at_run, at_floor = np.intersect1d(runs[0], floor[0], return_indices=True)
+    step = max(1, math.ceil(shared.size / MOST_LEVELS))
+    points = tuple(
+        LevelPoint(
+            level_seed=int(shared[i]),
+            policy=float(runs[1][at_run[i]]),
+            floor=float(floor[1][at_floor[i]]),
+            n=int(runs[2][at_run[i]]),
+            floor_n=int(floor[2][at_floor[i]]),
+        )
+        for i in range(0, shared.size, step)
+    )
+    above = int(np.count_nonzero(runs[1][at_run] > floor[1][at_floor]))
+    return LevelPanel(
+        game=game,
+        mode=mode,
+        budget=budget,
+        rule=rule,
+        level_set=level_set,
+        points=points,
+        n_levels=int(shared.size),
+        above=above,
+    )
+
+
+def _groups(
+    inputs: Inputs, chosen: npt.NDArray[Any], names: tuple[str, ...]
+) -> list[tuple[npt.NDArray[Any], tuple[str, ...]]]:
+    at = np.flatnonzero(chosen)
+    if not at.size:
+        return []
+    key = combined_codes([(inputs.labels[name][0][at], inputs.labels[name][1]) for name in names])
+    order = np.argsort(key, kind="stable")
+    cuts = np.flatnonzero(np.diff(key[order])) + 1
+    groups = []
+    for part in np.split(at[order], cuts):
+        groups.append(
+            (part, tuple(inputs.labels[name][1][inputs.labels[name][0][part[0]]] for name in names))
+        )
+    return groups
+
+
+def _means(inputs: Inputs, rows: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
+    seeds, place = np.unique(inputs.level_seed[rows], return_inverse=True)
+    count = np.bincount(place)
+    return seeds, np.bincount(place, weights=inputs.returns[rows]) / count, count
+
+
+def read_curves(store: Path) -> tuple[Curve, ...]:
+    """Entropy curves from the training logs of a store, one a game, budget and agent."""
+    runs: dict[tuple[str, ...], list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]] = {}
+    for path in sorted(store.glob("runs/*/log.parquet")):
+        try:
+            table = pq.read_table(
+                path, columns=["game", "mode", "budget", "agent", "steps", "entropy_nats"], partitioning=None
+            )
+        except (pa.ArrowException, OSError, KeyError):
+            continue
+        if table.num_rows:
+            key = tuple(str(table[name][0].as_py()) for name in ("game", "mode", "budget", "agent"))
+            steps = np.asarray(table["steps"].to_numpy(), dtype=np.float64)
+            runs.setdefault(key, []).append((steps, np.asarray(table["entropy_nats"].to_numpy())))
+    return tuple(_curve(key, members) for key, members in runs.items())
+
+
+def _curve(key: tuple[str, ...], members: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]) -> Curve:
+    # Seeds log at the same steps; where one is still training, the curve ends where the shortest does.
+    length = min(steps.size for steps, _ in members)
+    values = np.stack([entropy[:length] for _, entropy in members])
+    keep = np.unique(np.linspace(0, length - 1, min(length, CURVE_POINTS)).astype(int))
+    n = len(members)
+    sem = values.std(axis=0, ddof=1) / math.sqrt(n) if n > 1 else np.full(length, math.nan)
+    return Curve(
+        game=key[0],
+        mode=key[1],
+        budget=key[2],
+        agent=key[3],
+        n=n,
+        steps=tuple(members[0][0][keep].tolist()),
+        mean=tuple(values.mean(axis=0)[keep].tolist()),
+        sem=tuple(sem[keep].tolist()),
+    )
+
+
+def action_shares(cells: pa.Table | None, rule: str) -> dict[tuple[str, str], tuple[float, ...]]:
+    """How often each action was taken under `rule`, by game and mode, runs pooled."""
+    if cells is None or "action_counts" not in cells.column_names:
+        return {}
+    totals: dict[tuple[str, str], npt.NDArray[np.float64]] = {}
+    columns = {
+        name: cells[name].to_pylist() for name in ("game", "mode", "rule", "reference", "action_counts")
+    }
+    for game, mode, played, reference, counts in zip(*columns.values(), strict=True):
+        if reference or played != rule or not counts:
+            continue
+        value = np.asarray(counts, dtype=np.float64)
+        key = (str(game), str(mode or ""))
+        totals[key] = totals[key] + value if key in totals else value
+    return {key: tuple((total / total.sum()).tolist()) for key, total in totals.items() if total.sum() > 0}

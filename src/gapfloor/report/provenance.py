@@ -1,0 +1,190 @@
+"""Where a result comes from: engine, versions, level sets, seeds and checkpoints, read from a store.
+
+Nothing here is needed to compute a number; all of it is needed to believe one. An episode file says less than a
+store: what is unknown stays empty and the card says so.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gapfloor
+from gapfloor.analysis.inputs import Inputs
+from gapfloor.records.store import StoredCell
+
+_LARGEST_HEADER = 10_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRecord:
+    """One run as the page and the card list it."""
+
+    game: str
+    mode: str
+    budget: str
+    agent: str
+    seed: str
+    policy: str
+    """The policy's fingerprint; empty where the data have none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """What is known about how the episodes were made."""
+
+    engines: tuple[str, ...] = ()
+    """As "procgen 0.10.7"."""
+    backends: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    levels: Mapping[str, str]
+    """Level set -> range, as {"train": "0:200"}."""
+    levels_are_observed: bool
+    """Whether the ranges were read off the played levels, not from a specification."""
+    draws: tuple[str, ...]
+    episodes_per_draw: tuple[int, ...]
+    slots: tuple[int, ...] = ()
+    burn_in: tuple[int, ...] = ()
+    runs: tuple[RunRecord, ...] = ()
+    versions: Mapping[str, str]
+    """Packages that computed the report."""
+
+
+def package_versions() -> dict[str, str]:
+    """The versions that an analysis and a report depend on."""
+    versions = {"gapfloor": gapfloor.__version__}
+    for package in ("numpy", "scipy", "statsmodels", "pyarrow"):
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def provenance_of_inputs(inputs: Inputs) -> Provenance:
+    """What an episode table alone says."""
+    codes, sets = inputs.labels["level_set"]
+    levels: dict[str, str] = {}
+    for at, name in enumerate(sets):
+        seeds = inputs.level_seed[codes == at]
+        seeds = seeds[seeds >= 0]
+        if seeds.size:
+            levels[name] = f"{int(seeds.min())}:{int(seeds.max()) + 1}"
+    return Provenance(
+        levels=levels,
+        levels_are_observed=True,
+        draws=inputs.labels["draw"][1],
+        episodes_per_draw=(),
+        runs=tuple(_runs_of_inputs(inputs)),
+        versions=package_versions(),
+    )
+
+
+def provenance_of_cells(cells: Iterable[StoredCell]) -> Provenance:
+    """What the manifests of a store say."""
+    contents = [cell.manifest.content for cell in cells]
+    manifests = [cell.manifest for cell in cells]
+    levels: dict[str, str] = {}
+    for content in contents:
+        levels.setdefault(str(content["level_set"]), str(content["levels"]))
+    runs: dict[tuple[str, ...], RunRecord] = {}
+    for manifest in manifests:
+        if manifest.labels.get("reference"):
+            continue
+        labels = {
+            name: _text(manifest.labels.get(name)) for name in ("game", "mode", "budget", "agent", "seed")
+        }
+        runs.setdefault(
+            tuple(labels.values()), RunRecord(**labels, policy=_text(manifest.content.get("policy")))
+        )
+    return Provenance(
+        engines=_distinct(f"{content['engine']} {content['engine_version']}" for content in contents),
+        backends=_distinct(_text(content.get("backend")) for content in contents),
+        devices=_distinct(_text(manifest.record.get("device")) for manifest in manifests),
+        levels=levels,
+        levels_are_observed=False,
+        draws=_distinct(_text(content.get("draw")) for content in contents),
+        episodes_per_draw=_numbers(content.get("episodes") for content in contents),
+        slots=_numbers(content.get("slots") for content in contents),
+        burn_in=_numbers(content.get("burn_in") for content in contents),
+        runs=tuple(runs[key] for key in sorted(runs, key=_run_order)),
+        versions=package_versions(),
+    )
+
+
+def read_checkpoint_header(path: Path) -> dict[str, Any]:
+    """The JSON header of a checkpoint, read without torch or safetensors; empty where there is none."""
+    try:
+        with open(path, "rb") as handle:
+            (length,) = struct.unpack("<Q", handle.read(8))
+            if length > _LARGEST_HEADER:
+                return {}
+            header = json.loads(handle.read(length))
+        document = json.loads(header["__metadata__"]["gapfloor"])
+    except (OSError, ValueError, KeyError, TypeError, struct.error):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def read_hyperparameters(store: Path) -> dict[str, dict[str, Any]]:
+    """Budget -> hyperparameters, from the headers of a store's checkpoints; a field that runs disagree on lists all."""
+    found: dict[str, dict[str, list[Any]]] = {}
+    for path in sorted(store.glob("runs/*/checkpoint.safetensors")):
+        header = read_checkpoint_header(path)
+        values = dict(header.get("hyperparameters") or {})
+        if not values:
+            continue
+        if "budget_steps" in header:
+            values["budget_steps"] = header["budget_steps"]
+        fields = found.setdefault(str(header.get("budget", "")), {})
+        for name, value in values.items():
+            known = fields.setdefault(name, [])
+            if value not in known:
+                known.append(value)
+    return {
+        budget: {
+            name: known[0] if len(known) == 1 else " or ".join(map(str, known))
+            for name, known in fields.items()
+        }
+        for budget, fields in found.items()
+    }
+
+
+def default_hyperparameters() -> dict[str, dict[str, Any]]:
+    """Our trainer's defaults, for a report on episodes whose checkpoints are not at hand."""
+    from gapfloor.training.hyperparameters import Hyperparameters
+
+    return {"": dict(Hyperparameters().to_dict())}
+
+
+def _runs_of_inputs(inputs: Inputs) -> Iterable[RunRecord]:
+    names = ("game", "mode", "budget", "agent", "seed")
+    reference_codes, references = inputs.labels["reference"]
+    is_policy = (
+        reference_codes == references.index("") if "" in references else reference_codes != reference_codes
+    )
+    columns = [inputs.labels[name][0][is_policy] for name in names]
+    for key in sorted(set(zip(*(column.tolist() for column in columns), strict=True))):
+        values = {name: inputs.labels[name][1][code] for name, code in zip(names, key, strict=True)}
+        yield RunRecord(**values, policy="")
+
+
+def _run_order(key: tuple[str, ...]) -> tuple[Any, ...]:
+    return tuple((0, int(part), "") if part.isdigit() else (1, 0, part) for part in key)
+
+
+def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(text for text in texts if text))
+
+
+def _numbers(values: Iterable[Any]) -> tuple[int, ...]:
+    return tuple(sorted({int(value) for value in values if isinstance(value, int)}))
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)

@@ -1,0 +1,168 @@
+"""Replayed episodes as the page shows them: the same level under several rules, side by side.
+
+`gapfloor replay` leaves `replays/<name>.npz` (frames) with a JSON file beside it. Frames become one sprite sheet
+an episode: a single image that a few lines of script play, pause and step through, which an animated image could
+not. Long episodes are thinned; all clips of a level share one clock, so one sees a stuck policy stand still
+while another has long finished.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import math
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+#: Frames a clip keeps; longer episodes are thinned evenly.
+MOST_FRAMES = 160
+#: Levels a page shows; more would make it slow to send.
+MOST_LEVELS = 8
+_COLUMNS = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replay:
+    """One replayed episode; `rule` is the reference's name for a reference."""
+
+    game: str
+    rule: str
+    agent: str
+    seed: str
+    level_seed: int
+    level_set: str
+    episode_return: float
+    length: int
+    is_reference: bool
+    path: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clip:
+    """An episode ready for the page."""
+
+    replay: Replay
+    source: str
+    """The sprite sheet as a data address."""
+    frames: int
+    columns: int
+    height: int
+    width: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """One level under several rules."""
+
+    game: str
+    level_set: str
+    level_seed: int
+    stride: int
+    """Steps of the game a shown frame stands for."""
+    clips: tuple[Clip, ...]
+
+
+def read_replays(folder: Path) -> tuple[Replay, ...]:
+    """The replays of a store, in the order of file names; files without frames are passed over."""
+    found = []
+    for path in sorted(Path(folder).glob("*.json")):
+        try:
+            facts = json.loads(path.read_text(encoding="utf-8"))
+            frames = path.with_suffix(".npz")
+            if not frames.exists():
+                continue
+            reference = str(facts.get("reference") or "")
+            found.append(
+                Replay(
+                    game=str(facts["game"]),
+                    rule=reference or str(facts["rule"]),
+                    agent=str(facts.get("agent") or ""),
+                    seed=str(facts.get("seed", "") if facts.get("seed") is not None else ""),
+                    level_seed=int(facts["level_seed"]),
+                    level_set=str(facts.get("level_set", "")),
+                    episode_return=float(facts["episode_return"]),
+                    length=int(facts["length"]),
+                    is_reference=bool(reference),
+                    path=frames,
+                )
+            )
+        except (ValueError, KeyError, TypeError):
+            continue
+    return tuple(found)
+
+
+def build_scenes(
+    replays: Sequence[Replay], *, rules: Sequence[str], most_levels: int = MOST_LEVELS
+) -> tuple[Scene, ...]:
+    """Replays grouped by level, those seen under the most rules first; one clip a rule."""
+    order = {rule: at for at, rule in enumerate(rules)}
+    levels: dict[tuple[str, str, int], dict[str, Replay]] = {}
+    for replay in replays:
+        levels.setdefault((replay.game, replay.level_set, replay.level_seed), {}).setdefault(
+            replay.rule, replay
+        )
+    chosen = sorted(levels.items(), key=lambda entry: (-len(entry[1]), entry[0]))[:most_levels]
+    scenes = []
+    for (game, level_set, level_seed), by_rule in chosen:
+        members = sorted(
+            by_rule.values(),
+            key=lambda replay: (replay.is_reference, order.get(replay.rule, 99), replay.rule),
+        )
+        frames = [read_frames(replay.path) for replay in members]
+        stride = max(1, math.ceil(max(len(stack) for stack in frames) / MOST_FRAMES))
+        clips = tuple(
+            _clip(replay, stack, stride) for replay, stack in zip(members, frames, strict=True) if len(stack)
+        )
+        scenes.append(
+            Scene(game=game, level_set=level_set, level_seed=level_seed, stride=stride, clips=clips)
+        )
+    return tuple(scene for scene in scenes if scene.clips)
+
+
+def read_frames(path: Path) -> npt.NDArray[np.uint8]:
+    """The frames of a replay, [T, height, width, 3]; empty where the file is not one. Runs nothing from it."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            frames: npt.NDArray[Any] = archive["frames"]
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        return np.zeros((0, 1, 1, 3), dtype=np.uint8)
+    if frames.ndim != 4 or frames.shape[-1] != 3 or frames.dtype != np.uint8:
+        return np.zeros((0, 1, 1, 3), dtype=np.uint8)
+    return frames
+
+
+def _clip(replay: Replay, frames: npt.NDArray[np.uint8], stride: int) -> Clip:
+    kept = frames[::stride]
+    if (len(frames) - 1) % stride:
+        # The last frame is the outcome: it is always shown.
+        kept = np.concatenate([kept, frames[-1:]])
+    height, width = kept.shape[1:3]
+    columns = min(_COLUMNS, len(kept))
+    rows = math.ceil(len(kept) / columns)
+    sheet = np.zeros((rows * height, columns * width, 3), dtype=np.uint8)
+    for at, frame in enumerate(kept):
+        top, left = at // columns * height, at % columns * width
+        sheet[top : top + height, left : left + width] = frame
+    return Clip(
+        replay=replay,
+        source=_as_webp(sheet),
+        frames=len(kept),
+        columns=columns,
+        height=height,
+        width=width,
+    )
+
+
+def _as_webp(sheet: npt.NDArray[np.uint8]) -> str:
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.fromarray(sheet).save(buffer, "WEBP", quality=70, method=4)
+    return "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")

@@ -1,0 +1,140 @@
+"""Everything a report is made from, read once: a store, an episode file, or results with nothing around them.
+
+Needs neither engine nor torch: checkpoints are asked for their headers only, frames were written by
+`gapfloor replay`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from gapfloor.actions.partition import Partition
+from gapfloor.analysis.inputs import Inputs, read_inputs
+from gapfloor.analysis.results import AnalysisResults
+from gapfloor.errors import GapfloorError
+from gapfloor.records.store import Store, StoredCell
+from gapfloor.report.cka_input import CkaRecord, read_cka
+from gapfloor.report.figure_data import (
+    ActionClasses,
+    Curve,
+    LevelPanel,
+    action_shares,
+    level_panels,
+    read_curves,
+)
+from gapfloor.report.findings import Env, Findings
+from gapfloor.report.provenance import (
+    Provenance,
+    package_versions,
+    provenance_of_cells,
+    provenance_of_inputs,
+    read_hyperparameters,
+)
+from gapfloor.report.replays import Replay, read_replays
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportSource:
+    """What was read; whatever the data lack is empty."""
+
+    name: str
+    """Of the store's folder or the file, without its path."""
+    findings: Findings
+    provenance: Provenance
+    levels: tuple[LevelPanel, ...] = ()
+    curves: tuple[Curve, ...] = ()
+    classes: tuple[ActionClasses, ...] = ()
+    cka: tuple[CkaRecord, ...] = ()
+    hyperparameters: Mapping[str, Mapping[str, Any]]
+    replays: tuple[Replay, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def load_report_source(source: str | Path, *, plan: Any = None) -> ReportSource:
+    """Read a store's folder or an episode file and analyse it under `plan` (default: the paper's)."""
+    from gapfloor.analysis import analyse
+
+    path = Path(source)
+    inputs = read_inputs(path)
+    results = analyse(inputs, plan=plan)
+    return source_of_results(results, inputs=inputs, path=path)
+
+
+def source_of_results(
+    results: AnalysisResults, *, inputs: Inputs | None = None, path: Path | None = None
+) -> ReportSource:
+    """A report's source from results that exist, with what lies around them where that is known."""
+    findings = Findings(results)
+    is_store = path is not None and path.is_dir()
+    cells: list[StoredCell] = Store(path).cells() if path is not None and is_store else []
+    if cells:
+        provenance = provenance_of_cells(cells)
+    elif inputs is not None:
+        provenance = provenance_of_inputs(inputs)
+    else:
+        provenance = Provenance(
+            levels={},
+            levels_are_observed=True,
+            draws=results.source.draws,
+            episodes_per_draw=(),
+            versions=package_versions(),
+        )
+    rules = tuple(rule for rule in (findings.primary, findings.secondary) if rule)
+    cell_table = inputs.cells if inputs is not None else None
+    return ReportSource(
+        name=path.name if path is not None else "results",
+        findings=findings,
+        provenance=provenance,
+        levels=level_panels(inputs, rules=rules) if inputs is not None else (),
+        curves=read_curves(path) if path is not None and is_store else (),
+        classes=_classes(
+            cells, path if is_store else None, action_shares(cell_table, findings.primary), findings.all_envs
+        ),
+        cka=read_cka(path / "results" / "cka") if path is not None and is_store else (),
+        hyperparameters=read_hyperparameters(path) if path is not None and is_store else {},
+        replays=read_replays(path / "replays") if path is not None and is_store else (),
+    )
+
+
+def _classes(
+    cells: list[StoredCell],
+    store: Path | None,
+    shares: Mapping[tuple[str, str], tuple[float, ...]],
+    envs: tuple[Env, ...],
+) -> tuple[ActionClasses, ...]:
+    """Partitions per game: those that merged cells were played with, those of the store, those we ship."""
+    found: dict[tuple[str, str], tuple[int, ...]] = {}
+    for cell in cells:
+        labels = cell.manifest.content.get("classes")
+        if labels:
+            key = (str(cell.manifest.content["game"]), str(cell.manifest.content["mode"]))
+            found.setdefault(key, tuple(int(label) for label in labels))
+    documents = [_read_json(path) for path in sorted(store.glob("classes/*.json"))] if store else []
+    shipped = resources.files("gapfloor").joinpath("data/classes.json")
+    documents += json.loads(shipped.read_text(encoding="utf-8"))["games"] if shipped.is_file() else []
+    wanted = {(env.game, env.mode) for env in envs}
+    for document in documents:
+        try:
+            key = (str(document["game"]), str(document["mode"]))
+            if key in wanted and not document.get("options"):
+                found.setdefault(key, Partition.from_classes(document["classes"]).labels)
+        except (GapfloorError, KeyError, TypeError, ValueError):
+            continue
+    order = {(env.game, env.mode): at for at, env in enumerate(envs)}
+    return tuple(
+        ActionClasses(game=game, mode=mode, labels=labels, shares=shares.get((game, mode), ()))
+        for (game, mode), labels in sorted(found.items(), key=lambda entry: order.get(entry[0], len(order)))
+    )
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return document if isinstance(document, dict) else {}

@@ -1,0 +1,272 @@
+"""The verdict on each game in plain words.
+
+It says what was measured, by which rule, against which floor, what the gap supports and what it does not.
+
+Every sentence follows from calls and intervals of the analysis by the rules below; nothing is weighed by hand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from gapfloor.analysis.results import FloorComparisonResult, GapResult
+from gapfloor.report.findings import MERGED, TEST, TRAIN, Env, Findings, agent_name
+from gapfloor.report.formats import Cell, count_word, estimate, fixed, is_number, p_value
+
+Tone = Literal["supported", "open", "unsupported"]
+
+_AGAINST_CHANCE = {
+    "above": "above chance",
+    "below": "worse than random play",
+    "equivalent": "equivalent to random play",
+    "not distinguishable": "not distinguishable from random play",
+}
+_BADGES = {
+    "above": "above the floor",
+    "below": "below the floor",
+    "equivalent": "equivalent to the floor",
+    "not distinguishable": "not distinguishable from the floor",
+}
+#: A floor that differs between the level sets by this part of the gap is worth a sentence.
+_FLOOR_PART = 0.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What is said about one game at one budget."""
+
+    env: Env
+    name: str
+    budget: str
+    tone: Tone
+    badge: str
+    sentence: str
+    """What was measured, by which rule, against which floor."""
+    supports: str
+    """What the gap supports, as the end of "supports ..."."""
+    does_not: str
+    """What it does not support, as the end of "does not support ..."."""
+    remarks: tuple[str, ...]
+    status: str
+
+
+def build_verdicts(findings: Findings) -> tuple[Verdict, ...]:
+    """One verdict a game and budget, the main budget first."""
+    budgets = sorted(findings.budgets, key=lambda budget: budget != findings.main_budget)
+    return tuple(_verdict(findings, env, budget) for budget in budgets for env in findings.envs(budget))
+
+
+def headline(findings: Findings) -> str:
+    """The report in one or two sentences."""
+    budget = findings.main_budget
+    at = f" at {budget}" if budget else ""
+    counts = findings.call_count(budget, findings.primary, TEST)
+    if counts is None or counts.games == 0:
+        return (
+            "These data hold no held-out return beside a random floor, so nothing can be said about chance."
+        )
+    games = f"{count_word(counts.games).plain} game{'s' if counts.games != 1 else ''}"
+    text = (
+        f"Of {games}{at}, {count_word(counts.above).plain} score above the random floor on held-out levels under "
+        f"{findings.primary} actions"
+    )
+    rest = []
+    if counts.below:
+        rest.append(f"{count_word(counts.below).plain} below it")
+    if counts.equivalent:
+        rest.append(f"{count_word(counts.equivalent).plain} equivalent to it")
+    if counts.not_distinguishable:
+        rest.append(f"{count_word(counts.not_distinguishable).plain} not distinguishable from it")
+    text += f" ({', '.join(rest)})." if rest else "."
+    if findings.secondary:
+        second = findings.call_count(budget, findings.secondary, TEST)
+        if second and second.games:
+            text += (
+                f" The same checkpoints under {findings.secondary} actions: {count_word(second.above).plain} above, "
+                f"{count_word(second.below).plain} below."
+            )
+    return text
+
+
+def _verdict(findings: Findings, env: Env, budget: str) -> Verdict:
+    name = findings.name(env)
+    test = findings.comparison(env, budget, findings.primary, TEST)
+    gap = findings.gap(env, budget, findings.primary)
+    if test is None:
+        return Verdict(
+            env=env,
+            name=name,
+            budget=budget,
+            tone="open",
+            badge="no floor",
+            sentence="There is no random floor on the held-out levels that these runs played.",
+            supports="nothing yet: a gap without a floor says neither what was learnt nor what chance gives.",
+            does_not="any reading of the gap before the floor is measured on the same draws (gapfloor floor).",
+            remarks=(),
+            status="",
+        )
+    train = findings.comparison(env, budget, findings.primary, TRAIN)
+    second = findings.comparison(env, budget, findings.secondary, TEST) if findings.secondary else None
+    tone, supports, does_not = _reading(findings, test, train, gap)
+    return Verdict(
+        env=env,
+        name=name,
+        budget=budget,
+        tone=tone,
+        badge=_BADGES[test.call],
+        sentence=_sentence(findings, test, second),
+        supports=supports,
+        does_not=does_not,
+        remarks=tuple(_remarks(findings, env, budget, test, gap)),
+        status=test.status,
+    )
+
+
+def _sentence(findings: Findings, test: FloorComparisonResult, second: FloorComparisonResult | None) -> str:
+    runs = f"{count_word(test.n).plain} run{'s' if test.n != 1 else ''}"
+    text = (
+        f"With {findings.primary} actions the {runs} score {_plain(fixed(test.mean))} on held-out levels "
+        f"against a random floor of {_plain(fixed(test.floor))}: {_AGAINST_CHANCE[test.call]}"
+    )
+    if second is None:
+        return text + "."
+    text += f"; with {second.rule} actions the same weights score {_plain(fixed(second.mean))}, "
+    if second.call == test.call:
+        return text + f"{_AGAINST_CHANCE[second.call]} too."
+    return text + f"{_AGAINST_CHANCE[second.call]}."
+
+
+def _reading(
+    findings: Findings,
+    test: FloorComparisonResult,
+    train: FloorComparisonResult | None,
+    gap: GapResult | None,
+) -> tuple[Tone, str, str]:
+    if gap is None:
+        return (
+            "open",
+            f"that the held-out return is {_AGAINST_CHANCE[test.call]}.",
+            "any statement about a gap: training levels were not played under this rule.",
+        )
+    size = _plain(estimate(gap.gap, gap.ci))
+    low, high = gap.ci
+    is_open = not (is_number(low) and is_number(high)) or low <= 0 <= high
+    if test.call == "above":
+        return _reading_above(train, gap, size, is_open=is_open)
+    if test.call == "below":
+        return (
+            "unsupported",
+            f"that held-out play is worse than random; the gap of {size} is measured from there.",
+            "any statement about generalization: the gap ends in a number below chance.",
+        )
+    held_out = _AGAINST_CHANCE[test.call]
+    if train is not None and train.call == "above":
+        return (
+            "unsupported",
+            f"that something was learnt about the training levels: the gap of {size} starts above chance.",
+            f"that any of it transfers: held-out return is {held_out}.",
+        )
+    training = _AGAINST_CHANCE[train.call] if train else "not compared with a floor"
+    both = f"training return is {training}, and so is held-out return"
+    if train is None or train.call != test.call:
+        both = f"training return is {training} and held-out return {held_out}"
+    return (
+        "unsupported" if test.call == "equivalent" else "open",
+        f"no more than that the level sets differ by {size} under this rule."
+        if not is_open
+        else f"nothing yet: the gap of {size} is not told apart from zero.",
+        f"any statement about generalization: {both}.",
+    )
+
+
+def _reading_above(
+    train: FloorComparisonResult | None, gap: GapResult, size: str, *, is_open: bool
+) -> tuple[Tone, str, str]:
+    if is_open:
+        return (
+            "supported",
+            f"that the policy transfers: held-out return is above chance, and the gap of {size} is not told apart "
+            "from zero.",
+            "that the gap is zero: one inside the interval stays possible at this number of runs.",
+        )
+    if gap.gap < 0:
+        return (
+            "supported",
+            f"that the policy transfers; held-out levels gave more than training levels ({size}).",
+            "that it generalizes better than it trains: the held-out levels may simply be easier.",
+        )
+    if train is None or train.call == "above":
+        supports = (
+            f"reading the gap of {size} as what new levels cost: it lies between two returns above chance."
+        )
+    else:
+        supports = f"that the policy transfers: the gap of {size} ends in a held-out return above chance."
+    return (
+        "supported",
+        supports,
+        "the same for another rule or other levels: another rule is another policy with another gap.",
+    )
+
+
+def _remarks(
+    findings: Findings, env: Env, budget: str, test: FloorComparisonResult, gap: GapResult | None
+) -> list[str]:
+    remarks = []
+    if test.call == "not distinguishable":
+        if test.beside.equivalence_unreachable:
+            remarks.append(
+                "Equivalence could not have been shown: the floor's own error exceeds the margin. Measure "
+                "more floor episodes."
+            )
+        if is_number(test.beside.minimum_detectable):
+            remarks.append(
+                f"Differences from the floor smaller than {_plain(fixed(test.beside.minimum_detectable))} are "
+                "missed more than one time in five at this number of runs."
+            )
+    strata = test.beside.stratified_call
+    if strata is not None and strata != test.call:
+        remarks.append(f"With agents as strata instead of one pool the call would be: {_BADGES[strata]}.")
+    remarks += _agents_that_differ(findings, env, budget, test)
+    if gap is not None:
+        floor_gap = gap.floor_gap
+        if is_number(floor_gap) and is_number(gap.gap) and abs(floor_gap) >= _FLOOR_PART * abs(gap.gap):
+            more = "more" if floor_gap > 0 else "less"
+            remarks.append(
+                f"Random play itself scores {_plain(fixed(abs(floor_gap)))} {more} on the training levels than on "
+                "the held-out ones: that part of the difference belongs to the levels, not to the policy."
+            )
+        crossed = gap.beside.crossed_p
+        if is_number(crossed) and is_number(gap.p_holm) and (gap.p_holm < findings.plan.alpha <= crossed):
+            remarks.append(
+                "For levels that the generator has yet to make, the gap is not established: runs × levels "
+                f"p = {_plain(p_value(crossed))}."
+            )
+    merged = findings.comparison(env, budget, MERGED, TEST)
+    if merged is not None:
+        remarks.append(
+            f"Merging equal actions before argmax gives {_plain(fixed(merged.mean))}: {_AGAINST_CHANCE[merged.call]}."
+        )
+    screen = findings.screen(env, budget)
+    if screen is not None and screen.tier != "low" and test.call == "above":
+        remarks.append(
+            f"Raw entropy is {screen.tier} ({_plain(fixed(screen.entropy, 2))} nats) and flags this policy, yet "
+            "it is above the floor."
+        )
+    return remarks
+
+
+def _agents_that_differ(findings: Findings, env: Env, budget: str, test: FloorComparisonResult) -> list[str]:
+    calls = {}
+    for agent in findings.agents(env, budget):
+        row = findings.agent_comparison(env, budget, findings.primary, TEST, agent)
+        if row is not None:
+            calls[agent] = row.call
+    if len(set(calls.values())) < 2:
+        return []
+    listed = ", ".join(f"{agent_name(agent)} {_BADGES[call]}" for agent, call in calls.items())
+    return [f"Agents differ: {listed}."]
+
+
+def _plain(cell: Cell) -> str:
+    return cell.plain

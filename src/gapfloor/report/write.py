@@ -1,0 +1,127 @@
+"""Writing a report: every format that was asked for, each file whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gapfloor.errors import UsageError, unknown_name
+from gapfloor.records.atomic import write_text_atomically
+from gapfloor.report.card import build_card, card_to_json, card_to_markdown
+from gapfloor.report.numbers import Number, build_numbers, to_json, to_tex
+from gapfloor.report.source import ReportSource, load_report_source
+from gapfloor.report.table import to_csv, to_float, to_markdown, to_tabular
+from gapfloor.report.tables.build import Tables, build_tables
+
+#: Everything a report can consist of; figures come with tex and html only when asked for by name.
+FORMATS = ("tex", "md", "csv", "html", "card", "figures")
+
+
+@dataclass(frozen=True)
+class WrittenReport:
+    """What was written, and what could not be made."""
+
+    folder: Path
+    files: tuple[Path, ...]
+    tables: Tables
+    numbers: dict[str, Number]
+
+
+def write_report(
+    source: str | Path | ReportSource,
+    out: str | Path,
+    *,
+    formats: Sequence[str] = FORMATS,
+    plan: Any = None,
+    progress: Callable[[str], None] | None = None,
+) -> WrittenReport:
+    """Analyse `source` (a store, an episode file, or what was read already) and write the report to `out`."""
+    tell = progress or (lambda step: None)
+    for name in formats:
+        if name not in FORMATS:
+            raise unknown_name("format", name, FORMATS)
+    if not formats:
+        raise UsageError(f"No format was asked for: give one or more of {', '.join(FORMATS)}.")
+    folder = Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file, not a folder: choose another --out.")
+    if not isinstance(source, ReportSource):
+        tell("analysing")
+        source = load_report_source(source, plan=plan)
+    tell("tables and numbers")
+    tables = build_tables(
+        source.findings,
+        cka=source.cka,
+        hyperparameters=source.hyperparameters,
+        hyperparameters_note="" if source.hyperparameters else _no_hyperparameters(source),
+    )
+    numbers = build_numbers(source.findings, source.cka)
+    files: dict[Path, str] = {}
+    if "tex" in formats:
+        files |= _tex_files(tables, numbers)
+    if "md" in formats:
+        files |= _markdown_files(tables)
+    if "csv" in formats:
+        files |= {Path("csv") / f"{table.name}.csv": to_csv(table) for table in tables.tables}
+    files[Path("numbers.json")] = to_json(numbers)
+    card = build_card(source)
+    if "card" in formats:
+        files |= {Path("card.md"): card_to_markdown(card), Path("card.json"): card_to_json(card)}
+    if "html" in formats:
+        tell("page")
+        files[Path("index.html")] = _page(source, tables, card)
+    written: list[Path] = []
+    for path, text in files.items():
+        write_text_atomically(folder / path, text)
+        written.append(folder / path)
+    if "figures" in formats:
+        from gapfloor.report.figures import write_figures
+
+        tell("figures")
+        written += write_figures(source, folder / "figures")
+    return WrittenReport(folder, tuple(sorted(written)), tables, numbers)
+
+
+def _tex_files(tables: Tables, numbers: dict[str, Number]) -> dict[Path, str]:
+    files = {Path("numbers.tex"): to_tex(numbers)}
+    for table in tables.tables:
+        files[Path("tables") / f"{table.name}.tex"] = to_float(table)
+        files[Path("tables") / f"{table.name}.tabular.tex"] = to_tabular(table)
+    return files
+
+
+def _markdown_files(tables: Tables) -> dict[Path, str]:
+    parts = [f'<a id="{table.name}"></a>\n\n{to_markdown(table)}' for table in tables.tables]
+    if tables.missing:
+        lines = [f"- `{entry.name}`: {entry.why}." for entry in tables.missing]
+        parts.append("## Left out\n\n" + "\n".join(lines) + "\n")
+    return {Path("tables.md"): "# Tables\n\n" + "\n".join(parts)}
+
+
+def _page(source: ReportSource, tables: Tables, card: dict[str, Any]) -> str:
+    from gapfloor.report.page import render_page
+    from gapfloor.report.replays import build_scenes
+
+    scenes = build_scenes(source.replays, rules=source.findings.rules) if source.replays else ()
+    return render_page(source, tables, card, scenes=scenes)
+
+
+def _no_hyperparameters(source: ReportSource) -> str:
+    return f"{source.name} holds no checkpoints whose headers would say"
+
+
+def summary(report: WrittenReport) -> str:
+    """The report in one JSON document, for `--json`."""
+    return json.dumps(
+        {
+            "folder": str(report.folder),
+            "files": [str(path.relative_to(report.folder)) for path in report.files],
+            "tables": [table.name for table in report.tables.tables],
+            "left_out": {entry.name: entry.why for entry in report.tables.missing},
+            "numbers": len(report.numbers),
+        },
+        indent=1,
+    )
