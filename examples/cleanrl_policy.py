@@ -5,7 +5,7 @@ CleanRL's network is our IMPALA agent under other names, so the factory renames 
     import torch; torch.save(agent.state_dict(), "agent.pt")      # at the end of CleanRL's script
 
     cd examples
-    CLEANRL_WEIGHTS=agent.pt gapfloor evaluate cleanrl_policy:factory --game starpilot
+    CLEANRL_WEIGHTS=agent.pt gapfloor evaluate cleanrl_policy:factory --game starpilot --rules sampled
 
 `weights_only=True` keeps the file from running code while it loads.
 """

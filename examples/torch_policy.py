@@ -3,7 +3,7 @@
 Replace `Network` by your own class (or import it) and save its weights with `torch.save(net.state_dict(), ...)`:
 
     cd examples
-    TORCH_WEIGHTS=network.pt gapfloor evaluate torch_policy:factory --game starpilot --agent mine
+    TORCH_WEIGHTS=network.pt gapfloor evaluate torch_policy:factory --game starpilot --rules sampled
 
 Whatever your training did to observations belongs into `logits`: gapfloor hands over the engine's uint8 images.
 """

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from gapfloor.cli.main import main
+from gapfloor.records.store import Store
 from gapfloor.training.checkpoint import read_header
 
 
-def run(*arguments: str) -> int:
+def run(*arguments: str, command: str = "train") -> int:
     with pytest.raises(SystemExit) as stopped:
-        main(["train", *arguments])
+        main([command, *arguments])
     return int(stopped.value.code or 0)
 
 
@@ -56,3 +57,33 @@ def test_wrong_use_is_one_sentence_exit_2_and_nothing_written(
     assert message in errors
     assert "Traceback" not in errors
     assert not (tmp_path / "store").exists()
+
+
+def test_evaluate_takes_what_train_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = ("--store", str(tmp_path))
+    training = ("--encoder", "fpn", "--steps", "256", "--envs", "1", "--seed", "7", "--threads", "1")
+    assert run("starpilot", *training, "--no-tensorboard", "--json", *store) == 0
+    trained = json.loads(capsys.readouterr().out)
+    small = (
+        "--rules",
+        "sampled",
+        "--draws",
+        "0",
+        "--episodes",
+        "2",
+        "--slots",
+        "2",
+        "--batch",
+        "2",
+        "--workers",
+        "1",
+    )
+    folder = str(Path(trained["checkpoint"]).parent)
+    assert run(folder, "--game", "starpilot", *small, *store, command="evaluate") == 0
+    records = Store(tmp_path).cell_records().to_pylist()
+    mine = [record for record in records if not record["reference"]]
+    assert {(r["agent"], r["seed"], r["budget"], r["policy"]) for r in mine} == {
+        ("fpn", 7, "256", trained["fingerprint"])
+    }
+    assert run(folder, "--game", "heist", *small, *store, command="evaluate") == 2
+    assert "starpilot" in capsys.readouterr().err

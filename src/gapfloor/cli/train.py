@@ -90,4 +90,6 @@ def command(
         click.echo(f"{result.run} is done ({result.steps:,} steps): {result.checkpoint}")
     else:
         click.echo(f"{result.run}: {result.steps:,} steps, {result.checkpoint}")
-        click.echo(f"Next: gapfloor evaluate {result.checkpoint}")
+        click.echo(
+            f"Next: gapfloor evaluate {result.checkpoint.parent} --game {game} --rules sampled,greedy --store {store}"
+        )

@@ -8,7 +8,6 @@ never stopped, on any number of threads.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import time
 from collections import deque
@@ -267,6 +266,11 @@ def _versions(device: str) -> dict[str, str]:
 @contextlib.contextmanager
 def _only_process(folder: Path) -> Iterator[None]:
     """Hold the run's lock; the system lets go of it when the process ends, however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows has no such locks
+        yield
+        return
     handle = os.open(folder / "resume" / "lock", os.O_CREAT | os.O_RDWR)
     try:
         try:
