@@ -6,6 +6,7 @@ most probable action inside that class.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -102,8 +103,11 @@ def merged_argmax(probabilities: npt.NDArray[np.float64], partition: Partition) 
 def sum_within(probabilities: npt.NDArray[np.float64], partition: Partition) -> npt.NDArray[np.float64]:
     """Probabilities summed within each class, shape (rows, classes).
 
-    Summed one class after the other: a matrix product would let the other rows decide the order of
-    additions, and with it the last bit.
+    Summed action after action: a matrix product, or a sum over a slice, would let the number of rows decide the
+    order of additions, and with it the last bit.
     """
-    columns = [probabilities[:, list(members)].sum(axis=1) for members in partition.classes]
+    columns = [
+        functools.reduce(np.add, [probabilities[:, action] for action in members])
+        for members in partition.classes
+    ]
     return np.stack(columns, axis=1)

@@ -1,0 +1,106 @@
+"""`gapfloor calibrate` as a user meets it."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from gapfloor.cli.main import main
+
+FEW = ["--states", "12", "--workers", "1"]
+KEPT = Path("gapfloor-store/classes/fruitbot-easy.json")
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as stopped:
+        main(["calibrate", *arguments])
+    captured = capsys.readouterr()
+    return stopped.value.code, captured.out, captured.err
+
+
+def test_json_holds_every_game_with_its_classes(capsys):
+    code, out, _ = run(capsys, "fruitbot", "miner", *FEW, "--json")
+    games = json.loads(out)["games"]
+    assert code == 0
+    assert [game["game"] for game in games] == ["fruitbot", "miner"]
+    for game in games:
+        assert game["mode"] == "easy"
+        assert game["n_states"] == 12
+        assert game["k"] == len(game["classes"]) == len(game["class_names"])
+        assert sorted(action for members in game["classes"] for action in members) == list(range(15))
+        assert 1 <= game["mean_state_k"] <= game["k"]
+
+
+def test_words_and_matrix_are_printed_and_shipped_classes_shown_beside(capsys):
+    code, out, _ = run(capsys, "fruitbot", *FEW)
+    assert code == 0
+    assert "LEFT = LEFT+DOWN = LEFT+UP" in out
+    assert "Shipped (procgen" in out
+    matrix = [line for line in out.splitlines() if line.strip().startswith("LEFT+UP  2")]
+    assert matrix[0].split()[2:5] == ["█", "█", "█"]
+
+
+def test_the_store_keeps_its_classes_unless_told_to_replace_them(capsys):
+    run(capsys, "fruitbot", *FEW)
+    first = KEPT.read_text()
+    assert "keeps its classes" in run(capsys, "fruitbot", *FEW, "--seed", "1")[1]
+    assert KEPT.read_text() == first
+    assert "Kept in" in run(capsys, "fruitbot", *FEW, "--seed", "1", "--replace")[1]
+    assert KEPT.read_text() != first
+
+
+def test_the_same_command_writes_the_same_bytes(capsys):
+    run(capsys, "miner", *FEW, "--store", "one")
+    run(capsys, "miner", "--states", "12", "--workers", "2", "--store", "two")
+    one, two = (Path(store, "classes/miner-easy.json").read_bytes() for store in ("one", "two"))
+    assert one == two
+
+
+def test_a_policy_s_own_states_are_measured_beside_random_play(capsys):
+    arguments = ("coinrun", *FEW, "--policy", "small_policies:constant_logits")
+    code, out, _ = run(capsys, *arguments, "--json")
+    game = json.loads(out)["games"][0]
+    assert code == 0
+    assert game["play"] == "random"
+    assert game["visited"]["play"] != "random"
+    for difference in game["differences"]:
+        counts = difference["states_differing_random"], difference["states_differing_visited"]
+        assert min(counts) == 0 < max(counts)
+    out = run(capsys, *arguments)[1]
+    assert "the policy's own play" in out
+
+
+def test_a_picture_is_drawn(capsys):
+    code, _, _ = run(capsys, "fruitbot", *FEW, "--picture", "matrix.png")
+    assert code == 0
+    assert Path("matrix.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fruitbt"], "did you mean fruitbot?"),
+        (["fruitbot", "--mode", "hart"], "did you mean hard?"),
+        (["fruitbot", "--mode", "memory"], "has no memory mode"),
+        (["fruitbot", "--states", "0"], "at least 1"),
+        (["fruitbot", "--horizon", "0"], "at least 1"),
+        (["fruitbot", "--seed", "-1"], "out of range"),
+        (["fruitbot", "--levels", "5:5"], "is empty"),
+        (["fruitbot", "--option", "use_backgrounds=perhaps"], "NAME=true"),
+        (["fruitbot", "--keep", "visited"], "needs --policy"),
+        (["fruitbot", "--picture", "matrix.gif"], "must end in"),
+        (["fruitbot", "--policy", "nowhere.safetensors"], "no checkpoint"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_nothing_is_written(capsys, arguments, message):
+    code, out, err = run(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert message in err
+    assert os.listdir(".") == []
