@@ -52,6 +52,11 @@ _ENVIRONMENT_WORD = re.compile(
 _ACTING = re.compile(
     r"act|predict|step|policy|choose|select|sample|forward|infer|greedy|explor", re.IGNORECASE
 )
+_SHAPING = re.compile(
+    r"array|tensor|clip|clamp|stack|concat|^cat$|squeeze|expand_dims|reshape|^int|^float|^long|^list$|^tuple$|numpy|"
+    r"tree_map|map_structure|^map$|device_get|device_put|^to_|^from_|flatten|convert|cast|detach|act|round|where|rescale",
+    re.IGNORECASE,
+)
 _FIRST_ARGUMENT = frozenset(
     {"deepcopy", "copy", "partial", "compile", "script", "DataParallel", "remote", "wrap"}
 )
@@ -275,6 +280,7 @@ class _MappingNode(ast.expr):
 
 
 def keyword_bindings(evaluator: Evaluator, call: ast.Call, caller: Frame) -> list[tuple[str, Binding]]:
+    """The keywords of a call; a `**mapping` that cannot be read appears under the empty name."""
     found: list[tuple[str, Binding]] = []
     for keyword in call.keywords:
         if keyword.arg is not None:
@@ -310,7 +316,7 @@ def _method_of(
     evaluator: Evaluator, base: Alternative, call: ast.Call, function: ast.Attribute, frame: Frame
 ) -> tuple[Alternative, ...]:
     value, name = base.value, function.attr
-    if isinstance(value, Action):
+    if isinstance(value, Action) and name not in DRAWS | MAXIMA:
         return (base,)
     if isinstance(value, Mapping) and name in ("get", "pop") and call.args:
         return _get(evaluator, value, call, frame)
@@ -501,7 +507,9 @@ def flagged(
 
 
 def _passes_through(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
-    """An action handed to a function of unknown kind comes back as that action (reshaped, clipped, moved)."""
+    """An action handed to a function that reshapes, clips or moves it comes back as that action."""
+    if not _SHAPING.search(last_name(call.func)):
+        return ()
     for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:
         found = tuple(item for item in evaluator.evaluate(argument, frame) if isinstance(item.value, Action))
         if found:

@@ -247,14 +247,25 @@ class Evaluator:
         scope = frame.scope
         found: list[Alternative] = []
         older = True
+        alive: list[Definition] = []
         definitions = self.definitions(frame.module, scope).get(name, [])
         if definitions:
             alive, older = reaching(frame.module, scope, definitions, use)
             for definition in alive:
+                found = [item.under(*self._spared_by(definition, frame, use)) for item in found]
                 found.extend(self.definition(definition, frame, use))
         if older:
-            found.extend(self._outer_name(name, use, frame, has_own=bool(found)))
+            spared = [guard for definition in alive for guard in self._spared_by(definition, frame, use)]
+            outer = self._outer_name(name, use, frame, has_own=bool(found))
+            found.extend(item.under(*spared) for item in outer)
         return tuple(found)
+
+    def _spared_by(self, definition: Definition, frame: Frame, use: ast.AST) -> list[Guard]:
+        """The condition under which an older value survives a definition that is made under one condition."""
+        tests = conditions(frame.module, definition.statement, frame.scope, use)
+        if len(tests) != 1 or frame.module.order[definition.statement] > frame.module.order.get(use, 10**9):
+            return []
+        return [Guard(tests[0][0], not tests[0][1], frame)]
 
     def _outer_name(self, name: str, use: ast.AST, frame: Frame, *, has_own: bool) -> tuple[Alternative, ...]:
         if name in frame.bindings:
@@ -451,6 +462,8 @@ class Evaluator:
 
     def class_of(self, node: ast.expr, module: ModuleInfo) -> ClassInfo | str:
         """The class that a base expression names: of the repository, or the dotted name of an external one."""
+        while isinstance(node, ast.Subscript):  # a generic base: Wrapper[Observation, Action]
+            node = node.value
         for item in self.evaluate(node, self.module_frame(module)):
             if isinstance(item.value, Class):
                 return item.value.info
@@ -460,8 +473,46 @@ class Evaluator:
 
 
 _BUILTINS = frozenset(
-    "int float list tuple dict set str bool len range map zip super getattr setattr isinstance print max min sum abs "
-    "enumerate vars next iter sorted reversed open type any all hasattr callable object id repr round divmod".split()
+    [
+        "int",
+        "float",
+        "list",
+        "tuple",
+        "dict",
+        "set",
+        "str",
+        "bool",
+        "len",
+        "range",
+        "map",
+        "zip",
+        "super",
+        "getattr",
+        "setattr",
+        "isinstance",
+        "print",
+        "max",
+        "min",
+        "sum",
+        "abs",
+        "enumerate",
+        "vars",
+        "next",
+        "iter",
+        "sorted",
+        "reversed",
+        "open",
+        "type",
+        "any",
+        "all",
+        "hasattr",
+        "callable",
+        "object",
+        "id",
+        "repr",
+        "round",
+        "divmod",
+    ]
 )
 
 

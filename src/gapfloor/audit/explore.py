@@ -60,7 +60,7 @@ class Explorer:
         self.result = Exploration()
         self._frames = 0
         self._per_function: dict[int, int] = {}
-        self._visited: set[int] = set()
+        self._visited: dict[int, Frame] = {}  # keeps frames alive, so that an id stays theirs
         self._entered: set[FunctionInfo] = set()
         self._seen: set[tuple[object, ...]] = set()
         self._interesting = _interesting_names(evaluator)
@@ -69,9 +69,13 @@ class Explorer:
         """Walk from every script, then from every function that no script reached."""
         modules = list(self.evaluator.index.modules.values())
         for module in sorted(modules, key=lambda item: (not item.is_script, item.path)):
+            if is_unit_test(module.path):
+                continue
             if module.is_script or self._has_interesting_call(module):
                 self._walk(self.evaluator.module_frame(module), module.path)
         for module in sorted(modules, key=lambda item: item.path):
+            if is_unit_test(module.path):
+                continue
             for function in list(module.functions.values()):
                 if (
                     function not in self._entered
@@ -109,7 +113,7 @@ class Explorer:
     def _walk(self, frame: Frame, script: str) -> None:
         if id(frame) in self._visited:
             return
-        self._visited.add(id(frame))
+        self._visited[id(frame)] = frame
         function = frame.function
         if function is not None:
             self._entered.add(function)
@@ -130,9 +134,13 @@ class Explorer:
             return
         if any(self.evaluator.is_ruled_out(guard) for guard in guards_of(frame, call)):
             return
-        if isinstance(call.func, ast.Attribute) and name in ("step", "act") and (call.args or call.keywords):
-            if self._note_step(call, call.func, frame, script):
-                return
+        is_step = (
+            isinstance(call.func, ast.Attribute)
+            and name in ("step", "act")
+            and bool(call.args or call.keywords)
+        )
+        if is_step and self._note_step(call, frame, script):
+            return
         target_node: ast.expr = call.func
         if name == "remote" and isinstance(call.func, ast.Attribute):
             target_node = call.func.value
@@ -174,7 +182,9 @@ class Explorer:
                 if calls.may_enter(function, frame):
                     self._walk(self.evaluator.bound_frame(function, call, frame, receiver, None), script)
 
-    def _note_step(self, call: ast.Call, function: ast.Attribute, frame: Frame, script: str) -> bool:
+    def _note_step(self, call: ast.Call, frame: Frame, script: str) -> bool:
+        function = call.func
+        assert isinstance(function, ast.Attribute)
         receivers = self.evaluator.evaluate(function.value, frame)
         environments = [item for item in receivers if isinstance(item.value, Environment)]
         if not environments:
@@ -239,6 +249,15 @@ class Explorer:
                 mark,
             )
         return (Alternative(Unknown("the dependency decides"), marks=(mark,)),)
+
+
+def is_unit_test(path: str) -> bool:
+    """Whether a file tests the code rather than a policy (`test.py` beside `train.py` is an evaluation)."""
+    parts = path.lower().split("/")
+    in_folder = bool({"tests", "test", "testing"} & set(parts[:-1]))
+    return in_folder and (
+        parts[-1].startswith("test_") or parts[-1].endswith("_test.py") or parts[-1] == "conftest.py"
+    )
 
 
 def _interesting_names(evaluator: Evaluator) -> set[str]:

@@ -182,5 +182,5 @@ def is_direct_update(call: ast.Call) -> bool:
     if name == "train" and receiver is not None and len(call.args) >= 2:
         return True
     if name == "run" and receiver is not None and "sess" in last_name(receiver) and call.args:
-        return any(_TRAIN_OPERATION.search(word) and "train_model" != word for word in names_in(call.args[0]))
+        return any(_TRAIN_OPERATION.search(word) and word != "train_model" for word in names_in(call.args[0]))
     return False

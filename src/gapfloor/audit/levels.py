@@ -162,6 +162,11 @@ def differ(test: LevelSet, train: LevelSet) -> bool | None:
         return None if test.key != train.key else False
     if "none" in (test.kind, train.kind):
         return None
+    if test.kind != train.kind and "full" not in (test.kind, train.kind):
+        return None  # a range against a setting: the setting may be that range
+    if (test.kind, test.key) != (train.kind, train.key) and "full" not in (test.kind, train.kind):
+        # A single level is what code gives that changes the seed itself, level by level.
+        return None if 1 in (test.key[:1] + train.key[:1]) else True
     return (test.kind, test.key) != (train.kind, train.key)
 
 
@@ -192,13 +197,21 @@ def _depends_on_rank(evaluator: Evaluator, test: ast.AST, frame: Frame, depth: i
     for node in ast.walk(test):
         if isinstance(node, ast.Name):
             binding = frame.bindings.get(node.id)
-            if binding is not None and binding.expression is not None and binding.frame is not None:
-                if _depends_on_rank(evaluator, binding.expression, binding.frame, depth - 1):
+            sources: list[tuple[ast.AST | None, Frame | None]] = []
+            if binding is not None:
+                sources.append((binding.expression, binding.frame))
+            sources += [
+                (definition.expression, frame)
+                for definition in evaluator.definitions(frame.module, frame.scope).get(node.id, [])
+                if definition.kind == "assign"
+            ]
+            for expression, home in sources:
+                if (
+                    expression is not None
+                    and home is not None
+                    and _depends_on_rank(evaluator, expression, home, depth - 1)
+                ):
                     return True
-            for definition in evaluator.definitions(frame.module, frame.scope).get(node.id, []):
-                if definition.kind == "assign" and definition.expression is not None:
-                    if _depends_on_rank(evaluator, definition.expression, frame, depth - 1):
-                        return True
         elif isinstance(node, ast.Call):
             for target in evaluator.evaluate(node.func, frame):
                 if isinstance(target.value, Callable) and names_in(target.value.function.node) & _RANK:

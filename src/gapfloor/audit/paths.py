@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from gapfloor.audit.evaluate import Evaluator
 from gapfloor.audit.explore import StepEvent
-from gapfloor.audit.index import FunctionInfo, names_in, own_nodes
+from gapfloor.audit.index import FunctionInfo, names_in
 from gapfloor.audit.learning import LearningModel
 from gapfloor.audit.levels import LevelSet, differ, is_seeded, level_sets, rank_marks
 from gapfloor.audit.reporting import report_marks
@@ -45,6 +45,16 @@ class EvaluationPath:
     has_training: bool
 
 
+@dataclass(frozen=True, eq=False)
+class TrainingRollout:
+    """One way in which a script plays an environment to learn from it."""
+
+    script: str
+    rule: str
+    levels: str | None
+    evidence: tuple[Mark, ...]
+
+
 @dataclass(eq=False)
 class Played:
     """A step event, judged: its rule, its levels and its place in learning."""
@@ -77,7 +87,7 @@ class PathFinder:
                 sets.setdefault((item.kind, item.key), item)
         found = [item for item in sets.values() if item.kind != "none"] or list(sets.values())
         role, mark, kind = self._role(event, environments)
-        agent = kind or ("value-based" if finding.is_value_based and finding.primitives else None)
+        agent = "value-based" if finding.is_value_based and finding.primitives and kind is None else kind
         return Played(event, finding, found, role, agent, mark, environments)
 
     def _role(self, event: StepEvent, environments: list[Environment]) -> tuple[str, Mark | None, str | None]:
@@ -92,10 +102,8 @@ class PathFinder:
         mark = Mark(
             home.module.path, getattr(loop, "lineno", 0), "learning loop: weights are updated in here"
         )
-        fresh = [
-            self.learning.is_fresh(event.frame, event.node, item, home, loop)
-            for item in environments or [None]
-        ]  # type: ignore[list-item]
+        makers: list[Environment | None] = [*environments] or [None]
+        fresh = [self.learning.is_fresh(event.frame, event.node, item, home, loop) for item in makers]
         return ("fresh" if all(fresh) else "rollout"), mark, self._kind(home.module.path)
 
     def _kind(self, path: str) -> str | None:
@@ -110,12 +118,14 @@ class PathFinder:
     def paths(self, events: list[StepEvent]) -> tuple[list[EvaluationPath], list[Played]]:
         """The evaluation paths of a repository, and its training rollouts."""
         played = [self.play(event) for event in events]
-        played = [item for item in played if item.finding.rule != "random"]
+        # A random policy is no evaluation; a training rollout that begins with random actions stays one.
+        played = [item for item in played if item.finding.rule != "random" or item.role == "rollout"]
         found: list[EvaluationPath] = []
         training: list[Played] = []
         for script in dict.fromkeys(item.event.script for item in played):
             here = [item for item in played if item.event.script == script]
             rollouts = [item for item in here if item.role == "rollout"]
+            _settle_agent(here, rollouts)
             train_sets, tests = _split(rollouts)
             training.extend(item for item in rollouts if item not in [one for one, _ in tests])
             elsewhere = [level for item in played if item.role == "rollout" for level in _split([item])[0]]
@@ -128,6 +138,18 @@ class PathFinder:
                     known = train_sets or elsewhere
                     found.append(self._path(item, level, known, rollouts, here, in_loop=False))
         return _merged(found), training
+
+    def describe_training(self, training: list[Played]) -> list[TrainingRollout]:
+        """The training rollouts, for the reader who wants to see what the tests were compared with."""
+        found: dict[tuple[object, ...], TrainingRollout] = {}
+        for item in training:
+            for level in item.sets or [None]:  # type: ignore[list-item]
+                text = level.text if level is not None else None
+                rollout = TrainingRollout(
+                    item.event.script, item.finding.rule, text, self._evidence(item, level)
+                )
+                found.setdefault((rollout.script, rollout.rule, rollout.levels), rollout)
+        return list(found.values())
 
     def _path(
         self,
@@ -147,6 +169,8 @@ class PathFinder:
             answers = {differ(level, other) for other in train_sets}
             heldout = answers.pop() if len(answers) == 1 else None
         seeded = {is_seeded(self.evaluator, environment) for environment in item.environments}
+        if len(seeded) > 1:
+            seeded.discard(None)  # another kind of environment beside the one that has levels
         return EvaluationPath(
             script=item.event.script,
             rule=item.finding.rule,
@@ -248,16 +272,22 @@ def _split(rollouts: list[Played]) -> tuple[list[LevelSet], list[tuple[Played, L
     else:
         for item in rollouts:
             others = [level for other in rollouts if other is not item for level in other.sets]
-            if (
-                len(item.sets) == 1
-                and others
-                and _discards_reward(item)
-                and not any(one is item for one, _ in tests)
-            ):
-                if all(differ(item.sets[0], level) for level in others):
-                    tests.append((item, item.sets[0]))
-                    train = [level for level in train if level is not item.sets[0]]
+            is_open = len(item.sets) == 1 and bool(others) and not any(one is item for one, _ in tests)
+            if is_open and _discards_reward(item) and all(differ(item.sets[0], level) for level in others):
+                tests.append((item, item.sets[0]))
+                train = [level for level in train if level is not item.sets[0]]
     return train, tests
+
+
+def _settle_agent(here: list[Played], rollouts: list[Played]) -> None:
+    """One kind of agent per script: what its training rollout does outweighs the words of its files."""
+    kinds = {item.agent for item in rollouts if item.agent is not None}
+    draws = [one.needs_distribution for item in rollouts for one in item.finding.primitives]
+    if draws and not any(draws):
+        kinds = {"value-based"}
+    for item in here:
+        if len(kinds) == 1:
+            item.agent = next(iter(kinds))
 
 
 def _discards_reward(item: Played) -> bool:
@@ -303,8 +333,3 @@ def _merged(paths: list[EvaluationPath]) -> list[EvaluationPath]:
         else:
             found[key] = path
     return list(found.values())
-
-
-def has_environment_code(node: ast.AST) -> bool:
-    """Whether a tree mentions stepping an environment at all."""
-    return any(isinstance(item, ast.Attribute) and item.attr == "step" for item in own_nodes(node))

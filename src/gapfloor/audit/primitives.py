@@ -27,7 +27,23 @@ UNIFORM_FUNCTIONS = frozenset({"randint", "randrange", "random_integers", "integ
 
 #: Methods that change an object's place or mode, not what it is.
 SAME_OBJECT = frozenset(
-    "to cuda cpu eval train float half double share_memory requires_grad_ module unwrap compile __enter__ seed".split()
+    [
+        "to",
+        "cuda",
+        "cpu",
+        "eval",
+        "train",
+        "float",
+        "half",
+        "double",
+        "share_memory",
+        "requires_grad_",
+        "module",
+        "unwrap",
+        "compile",
+        "__enter__",
+        "seed",
+    ]
 )
 _NOISE = re.compile(r"gumbel|rand|uniform|normal$|noise|thompson", re.IGNORECASE)
 

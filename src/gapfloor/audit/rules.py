@@ -48,9 +48,7 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
     unknown = [
         item
         for item in judged
-        if item.is_live
-        and isinstance(item.alternative.value, Unknown)
-        and not item.alternative.value.text == ""
+        if item.is_live and isinstance(item.alternative.value, Unknown) and item.alternative.value.text != ""
     ]
     if not live:
         return RuleFinding("unresolved", "unresolved", _marks(chosen), _names(judged))

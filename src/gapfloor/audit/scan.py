@@ -11,7 +11,7 @@ from gapfloor.audit.evaluate import Evaluator
 from gapfloor.audit.explore import Explorer
 from gapfloor.audit.index import build_index
 from gapfloor.audit.learning import LearningModel
-from gapfloor.audit.paths import EvaluationPath, PathFinder, Played
+from gapfloor.audit.paths import EvaluationPath, PathFinder, Played, TrainingRollout, inert_parameters
 from gapfloor.audit.sources import Unread, read_target
 
 RULES = ("sampled", "argmax", "epsilon-greedy", "mixed", "unresolved")
@@ -43,6 +43,7 @@ class ScanResult:
     commit: str | None
     verdict: Verdict
     paths: tuple[EvaluationPath, ...]
+    training: tuple[TrainingRollout, ...]
     unread: tuple[Unread, ...]
     inert_flags: tuple[str, ...]
     is_complete: bool
@@ -60,19 +61,14 @@ def scan(target: str) -> ScanResult:
     is_complete = exploration.is_complete and not evaluator.is_exhausted
     unread = [item for item in index.unread if item.reason != "notebook"]
     verdict = decide_verdict(paths, training, is_complete=is_complete and not unread)
-    from gapfloor.audit.paths import inert_parameters
-
-    inert = [
-        text
-        for module in index.modules.values()
-        for item in module.functions.values()
-        for text in inert_parameters(item)
-    ]
+    functions = [item for module in index.modules.values() for item in module.functions.values()]
+    inert = [text for function in functions for text in inert_parameters(function)]
     return ScanResult(
         repo=sources.name,
         commit=sources.commit,
         verdict=verdict,
         paths=tuple(paths),
+        training=tuple(finder.describe_training(training)),
         unread=tuple(index.unread),
         inert_flags=tuple(dict.fromkeys(inert)),
         is_complete=is_complete,

@@ -22,8 +22,8 @@ LARGEST_TOTAL = 200_000_000
 MOST_FILES = 20_000
 #: A cookie may name any codec Python knows, some of them quadratic; these are the ones sources really use.
 ENCODINGS = frozenset(
-    ["ascii", "utf-8", "utf-8-sig", "iso8859-1", "iso8859-15", "cp1252", "cp1251", "koi8-r"]
-    + ["gbk", "gb2312", "gb18030", "big5", "shift_jis", "euc_jp", "euc_kr"]
+    {"ascii", "utf-8", "utf-8-sig", "iso8859-1", "iso8859-15", "cp1252", "cp1251", "koi8-r"}
+    | {"gbk", "gb2312", "gb18030", "big5", "shift_jis", "euc_jp", "euc_kr"}
 )
 SKIPPED_FOLDERS = frozenset(
     {".git", ".hg", ".svn", "__pycache__", "node_modules", ".venv", "venv", ".tox", ".eggs"}

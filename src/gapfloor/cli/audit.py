@@ -10,9 +10,13 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from gapfloor import __version__
+from gapfloor.audit import formats
 from gapfloor.audit import ledger as ledgers
+from gapfloor.audit import scan as scanning
 from gapfloor.audit import verify as verifying
 from gapfloor.errors import CheckFailedError, UsageError
+from gapfloor.records.atomic import write_text_atomically
 
 
 @click.group("audit", context_settings={"help_option_names": ["-h", "--help"]})
@@ -137,3 +141,40 @@ def _print_checks(result: verifying.Verification) -> None:
     for name, states in by_entry.items():
         click.echo(f"{name}: {states.count('ok')} of {len(states)} evidence lines ok")
     click.echo(f"{result.count('ok')} of {len(result.checks)} evidence lines ok")
+
+
+@command.command("scan")
+@click.argument("target", default=".")
+@click.option("--json", "form", flag_value="json", help="One JSON document on standard output.")
+@click.option("--sarif", "form", flag_value="sarif", help="SARIF 2.1.0, for code-scanning pages.")
+@click.option("--md", "form", flag_value="md", help="A Markdown report.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the report to this file instead.")
+@click.option(
+    "--require-explicit",
+    is_flag=True,
+    help="Exit 1 when an evaluation path has no rule that is set at the call or by an option.",
+)
+def run_scan(target: str, form: str | None, out: Path | None, require_explicit: bool) -> None:
+    """Report every evaluation path of a repository: PATH, GIT_DIR, or either with @COMMIT.
+
+    Sources are read as text; nothing is run, imported or followed outside the path.
+    """
+    result = scanning.scan(target)
+    if form == "json":
+        text = json.dumps(formats.as_document(result), indent=2, ensure_ascii=False) + "\n"
+    elif form == "sarif":
+        text = json.dumps(formats.as_sarif(result, version=__version__), indent=2, ensure_ascii=False) + "\n"
+    else:
+        text = formats.as_markdown(result)
+    if out is not None:
+        write_text_atomically(out, text)
+    else:
+        click.echo(text, nl=False)
+    if require_explicit:
+        implicit = formats.without_stated_rule(result)
+        if implicit:
+            scripts = ", ".join(dict.fromkeys(path.script for path in implicit))
+            raise CheckFailedError(
+                f"{len(implicit)} evaluation paths have no explicit action rule ({scripts}). "
+                "Pass the rule at the evaluation call, or make it an option."
+            )
