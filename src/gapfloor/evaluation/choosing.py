@@ -42,7 +42,7 @@ def _of_game(cells: Sequence[StoredCell], game: str, wanted: Wanted) -> list[Rec
     runs = [cell for cell in cells if not cell.is_reference and _is_wanted(cell.manifest.labels, wanted)]
     if not runs:
         raise UsageError(
-            f"The store holds no {wanted.level_set} cell of {game} that fits: see gapfloor study status, or evaluate first."
+            f"The store holds no {wanted.level_set} cell of a run on {game} that fits: evaluate one first."
         )
     first = min(
         runs, key=lambda cell: (str(cell.manifest.labels["agent"]), cell.manifest.labels["seed"] or 0)

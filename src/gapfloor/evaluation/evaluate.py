@@ -102,16 +102,16 @@ def _evaluate(
     progress: Progress | None,
 ) -> Evaluation:
     engine = protocol.engines[0]
-    candidates = _load(given, engine, agent, budget, seeds, batch, device)
+    candidates = load_candidates(given, engine, agent, budget, seeds, batch, device)
     store.prepare()
     partition = _classes(store, engine) if probe or "merged" in rules_text.split(",") else None
     rules = parse_rules(rules_text, partition=partition)
     floors = floor_cells(protocol, engine, Uniform())
-    cells = {id(each): _cells(protocol, engine, each, rules) for each in candidates}
+    cells = {id(each): policy_cells(protocol, engine, each, rules) for each in candidates}
     wanted = [cell for each in candidates for cell in cells[id(each)]]
     state = missing_cells(store, [*floors, *wanted])
-    _refuse_conflicts(state.stored, wanted)
-    missing = {cell.key for cell in state.missing} | _without_probe(state.stored, wanted, probe)
+    refuse_conflicts(state.stored, wanted)
+    missing = {cell.key for cell in state.missing} | without_probe(state.stored, wanted, probe)
     settings = ProbeSettings(states=probe, classes=partition.labels if partition else ()) if probe else None
     groups = [Group(engine, tuple(cell for cell in floors if cell.key in missing))]
     groups += [
@@ -123,7 +123,7 @@ def _evaluate(
     return summarise_evaluation(store, floors=floors, cells=wanted, notes=redone)
 
 
-def _load(
+def load_candidates(
     given: Sequence[Any],
     engine: EngineSpec,
     agent: str | None,
@@ -132,6 +132,7 @@ def _load(
     batch: int,
     device: str,
 ) -> list[Candidate]:
+    """Load each policy once: its content hash, and the labels of its run (given, or its checkpoint's own)."""
     if seeds is not None and len(seeds) != len(given):
         raise UsageError(
             f"--seeds names {len(seeds)} seeds for {len(given)} policies: give one seed a policy."
@@ -184,9 +185,10 @@ def _refuse_copy(candidate: Candidate, other: Candidate) -> None:
         )
 
 
-def _cells(
+def policy_cells(
     protocol: Protocol, engine: EngineSpec, candidate: Candidate, rules: Sequence[Rule]
 ) -> list[CellSpec]:
+    """The cells of one run under `rules`."""
     return [
         CellSpec(
             engine=engine,
@@ -210,10 +212,11 @@ def _classes(store: Store, engine: EngineSpec) -> Partition:
     """The game's classes: those of the store, or measured now and kept there."""
     from gapfloor.calibration import classes_for
 
-    return classes_for(store.root, engine)
+    partition: Partition = classes_for(store.root, engine)
+    return partition
 
 
-def _refuse_conflicts(stored: Sequence[StoredCell], wanted: Sequence[CellSpec]) -> None:
+def refuse_conflicts(stored: Sequence[StoredCell], wanted: Sequence[CellSpec]) -> None:
     """Refuse one content under two names, and one name made under two specifications."""
     for cell in {(cell.policy, cell.run): cell for cell in wanted}.values():
         reason = conflicts(stored, policy=cell.policy, labels=cell_labels(cell))
@@ -241,7 +244,7 @@ def _measured(labels: Mapping[str, Any], content: Mapping[str, Any]) -> tuple[An
     return (*(labels[name] for name in sorted(labels)), design, options)
 
 
-def _without_probe(stored: Sequence[StoredCell], wanted: Sequence[CellSpec], probe: int) -> set[str]:
+def without_probe(stored: Sequence[StoredCell], wanted: Sequence[CellSpec], probe: int) -> set[str]:
     """Sampled cells that were played without the probe asked for now: they are played again, same episodes."""
     seen = {each.manifest.key: each.manifest.record.get("probe_states", 0) for each in stored}
     stochastic = (cell for cell in wanted if cell.rule not in ("greedy", "merged"))

@@ -181,7 +181,8 @@ def _check(spec: CellSpec, episode: Recorded, again: float, length: int) -> None
 def _thin(frames: Frames) -> Frames:
     if len(frames) <= MOST_FRAMES:
         return frames
-    return frames[np.unique(np.linspace(0, len(frames) - 1, MOST_FRAMES).round().astype(int))]
+    kept: Frames = frames[np.unique(np.linspace(0, len(frames) - 1, MOST_FRAMES).round().astype(int))]
+    return kept
 
 
 def _keep(store: Store, spec: CellSpec, episode: Recorded, frames: Frames) -> Path:

@@ -139,7 +139,7 @@ def _as_error(failure: _Failure) -> Exception:
 
 def _work(number: int, parent: int, groups: list[Group], root: Path, taken: Any, inbox: Any) -> None:
     """The life of one worker."""
-    _die_with(parent)
+    die_with(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     store = Store(root)
     waiting: list[tuple[str, float]] = []
@@ -182,7 +182,7 @@ def _shared_units(group: Group, position: int, taken: Any) -> Iterator[list[Cell
         yield units[number]
 
 
-def _die_with(parent: int) -> None:
+def die_with(parent: int) -> None:
     """Ask Linux to end this process when its parent is killed, so that `kill -9` leaves nobody behind."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)

@@ -1,0 +1,89 @@
+"""What a study will cost: seconds of one core a task, and bytes on disk, from measured rates.
+
+The rates ship with the package (`data/rates.json`, with the commands that measured them) and are those of one machine;
+another's differ, but the proportions travel.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from gapfloor.study.graph import Task, build_graph
+from gapfloor.study.model import Study
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A study's size."""
+
+    n_runs: int
+    n_cells: int
+    n_addendum_cells: int
+    n_floor_cells: int
+    core_seconds: dict[str, float]
+    """By kind of task."""
+    disk_bytes: int
+
+    @property
+    def total_core_seconds(self) -> float:
+        """All tasks together."""
+        return sum(self.core_seconds.values())
+
+
+def estimate(study: Study) -> Estimate:
+    """The size of `study`, done or not."""
+    tasks = build_graph(study)
+    level_sets = len(study.protocol(study.games[0]).level_sets)
+    a_rule = level_sets * len(study.evaluation.draws)
+    n_runs = len(study.training_specs())
+    seconds: dict[str, float] = {}
+    for task in tasks:
+        seconds[task.kind] = seconds.get(task.kind, 0.0) + task_seconds(study, task)
+    n_cells = n_runs * a_rule * len(study.evaluation.rules)
+    n_addendum = n_runs * a_rule * len(study.addendum.rules)
+    n_floors = len(study.games) * len(study.references) * a_rule
+    sizes = rates()["bytes"]
+    trained = sum(1 for group, _ in study.training_specs() if not group.checkpoints)
+    disk = (
+        (n_cells + n_addendum + n_floors) * sizes["cell"]
+        + n_runs * sizes["checkpoint"]
+        + trained * sizes["resume"]
+    )
+    return Estimate(n_runs, n_cells, n_addendum, n_floors, seconds, int(disk))
+
+
+def task_seconds(study: Study, task: Task) -> float:
+    """Seconds of one core that a task is expected to take."""
+    known = rates()
+    settings = study.evaluation
+    if task.kind == "train":
+        group, spec = next(pair for pair in study.training_specs() if pair[1].run == task.run)
+        per_second = known["train_steps_per_core_second"].get(
+            spec.encoder, known["train_steps_per_core_second"]["impala"]
+        )
+        return 1.0 if group.checkpoints else spec.steps / per_second
+    steps = known["floor_steps_per_episode"].get(task.game, known["floor_steps_per_episode"]["other"])
+    episodes = settings.episodes * len(settings.draws)
+    if task.kind == "floor":
+        return float(episodes * 2 * steps / known["floor_steps_per_core_second"])
+    if task.kind == "evaluate":
+        frames = episodes * steps
+        if task.rule in ("greedy", "merged"):
+            levels = dict(study.protocol(task.game).level_sets)[task.level_set].n  # type: ignore[index]
+            played = levels * (1 - (1 - 1 / levels) ** episodes)
+            return float(played * steps / known["inference_frames_per_core_second"])
+        probes = len(settings.draws) * settings.probe * known["probe_seconds_per_state"]
+        return float(frames / known["inference_frames_per_core_second"] + probes)
+    return float(known["seconds"][task.kind])
+
+
+@functools.cache
+def rates() -> dict[str, Any]:
+    """The measured rates."""
+    text = importlib.resources.files("gapfloor").joinpath("data/rates.json").read_text()
+    document: dict[str, Any] = json.loads(text)
+    return document

@@ -1,0 +1,170 @@
+"""Who runs tasks: processes of this machine, or Ray.
+
+An executor takes tasks and says, one by one, how they ended. Both run the same function, `perform`, and a
+task's bytes do not depend on where it ran. More than one machine is Ray's business alone.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import multiprocessing
+import os
+import traceback
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from gapfloor.errors import GapfloorError, MissingExtraError, UsageError
+from gapfloor.study.graph import Task
+from gapfloor.study.journal import Journal
+from gapfloor.study.model import Study
+from gapfloor.study.shared import SharedStore
+from gapfloor.study.work import perform
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a task ended: `error` is empty when it is done."""
+
+    task: Task
+    error: str = ""
+    details: str = ""
+    is_lost: bool = False
+    """The worker died: nothing is known about the task itself."""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What a worker needs to know, wherever it is."""
+
+    study: Study
+    home: str
+    store: str
+    """A path, or an fsspec address such as s3://bucket/study."""
+
+
+def carry_out(task: Task, assignment: Assignment) -> tuple[str, str]:
+    """Run one task in this process; the error in a sentence and in full, both empty when it is done."""
+    shared = SharedStore(assignment.store)
+    try:
+        with shared.local(task) as root, Journal(root).working(task) as beat:
+            perform(task, assignment.study, home=Path(assignment.home), root=root, beat=beat)
+        return "", ""
+    except GapfloorError as error:
+        return str(error), str(error)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}", traceback.format_exc()
+
+
+class Executor(Protocol):
+    """Runs tasks and says how they ended."""
+
+    capacity: int
+
+    def submit(self, task: Task) -> None:
+        """Begin a task."""
+        ...
+
+    def wait(self, seconds: float) -> list[Ending]:
+        """Tasks that ended, after at most `seconds`."""
+        ...
+
+    def close(self) -> None:
+        """Stop whatever still runs."""
+        ...
+
+
+class LocalExecutor:
+    """A pool of one-thread processes on this machine; a process that dies is replaced."""
+
+    def __init__(self, assignment: Assignment, *, workers: int) -> None:
+        self.capacity = workers
+        self._assignment = assignment
+        self._running: dict[concurrent.futures.Future[tuple[str, str]], Task] = {}
+        self._pool = self._start()
+
+    def _start(self) -> concurrent.futures.ProcessPoolExecutor:
+        return concurrent.futures.ProcessPoolExecutor(
+            self.capacity, mp_context=multiprocessing.get_context("spawn"), initializer=_begin_worker,
+            initargs=(os.getpid(),),
+        )  # fmt: skip
+
+    def submit(self, task: Task) -> None:
+        try:
+            future = self._pool.submit(carry_out, task, self._assignment)
+        except BrokenProcessPool:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = self._start()
+            future = self._pool.submit(carry_out, task, self._assignment)
+        self._running[future] = task
+
+    def wait(self, seconds: float) -> list[Ending]:
+        done, _ = concurrent.futures.wait(
+            self._running, timeout=seconds, return_when=concurrent.futures.FIRST_COMPLETED
+        )
+        endings = []
+        for future in done:
+            task = self._running.pop(future)
+            try:
+                endings.append(Ending(task, *future.result()))
+            except (BrokenProcessPool, concurrent.futures.CancelledError) as error:
+                endings.append(
+                    Ending(task, "its worker died (killed, or out of memory)", str(error), is_lost=True)
+                )
+        return endings
+
+    def close(self) -> None:
+        processes = list((self._pool._processes or {}).values())
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.kill()
+
+
+def _begin_worker(parent: int) -> None:
+    from gapfloor.evaluation.workers import die_with
+
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[name] = "1"
+    die_with(parent)
+
+
+class RayExecutor:
+    """Tasks on a Ray cluster: one CPU each; a task whose node is lost is run again elsewhere."""
+
+    def __init__(self, assignment: Assignment, *, address: str, capacity: int | None = None) -> None:
+        try:
+            import ray
+        except ImportError:
+            raise MissingExtraError('Ray is not installed: pip install "gapfloor[ray]".') from None
+        self._ray = ray
+        try:
+            ray.init(
+                address=None if address == "local" else address, log_to_driver=False, logging_level="ERROR"
+            )
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            raise UsageError(f"No Ray cluster answers at {address}: {error}") from None
+        self.capacity = capacity or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        remote: Any = ray.remote(num_cpus=1, max_retries=-1)
+        self._run = remote(carry_out)
+        self._assignment = ray.put(assignment)
+        self._running: dict[Any, Task] = {}
+
+    def submit(self, task: Task) -> None:
+        self._running[self._run.options(name=task.name).remote(task, self._assignment)] = task
+
+    def wait(self, seconds: float) -> list[Ending]:
+        if not self._running:
+            return []
+        done, _ = self._ray.wait(list(self._running), num_returns=1, timeout=seconds)
+        endings = []
+        for reference in done:
+            task = self._running.pop(reference)
+            try:
+                endings.append(Ending(task, *self._ray.get(reference)))
+            except self._ray.exceptions.RayError as error:
+                endings.append(Ending(task, "its worker was lost", str(error), is_lost=True))
+        return endings
+
+    def close(self) -> None:
+        self._ray.shutdown()

@@ -1,0 +1,69 @@
+"""The task graph of a study: train, floor, calibrate, evaluate, replay, analyse, report.
+
+A task names what it does; whether it is done is read off the store, so the graph has no state of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from gapfloor.study.model import Study
+
+Kind = Literal["train", "floor", "calibrate", "evaluate", "replay", "analyse", "report"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One idempotent piece of work; its name is unique in the study."""
+
+    kind: Kind
+    name: str
+    game: str = ""
+    run: str = ""
+    rule: str = ""
+    level_set: str = ""
+    reference: str = ""
+    needs: tuple[str, ...] = ()
+    """Names of the tasks that must be done first."""
+
+
+def build_graph(study: Study) -> list[Task]:
+    """All tasks of a study, each after those it needs."""
+    tasks: list[Task] = []
+    for game in study.games:
+        if study.needs_classes:
+            tasks.append(Task("calibrate", f"calibrate {game}", game))
+        for reference in study.references:
+            tasks.append(Task("floor", f"floor {game} {reference}", game, reference=reference))
+    tasks += [Task("train", f"train {spec.run}", spec.game, spec.run) for _, spec in study.training_specs()]
+    for _, spec in study.training_specs():
+        tasks += _evaluations(study, spec.game, spec.run)
+    measured = tuple(task.name for task in tasks if task.kind in ("floor", "evaluate"))
+    replays = []
+    if study.replays:
+        for game in study.games:
+            of_game = tuple(t.name for t in tasks if t.game == game and t.kind in ("floor", "evaluate"))
+            replays.append(Task("replay", f"replay {game}", game, needs=of_game))
+    tasks += replays
+    tasks.append(Task("analyse", "analyse", needs=measured))
+    tasks.append(Task("report", "report", needs=("analyse", *(task.name for task in replays))))
+    return tasks
+
+
+def _evaluations(study: Study, game: str, run: str) -> list[Task]:
+    classes = (f"calibrate {game}",) if study.needs_classes else ()
+    level_sets = [role for role, levels in (("train", study.train), ("test", study.test)) if levels != "none"]
+    return [
+        Task(
+            "evaluate",
+            f"evaluate {run} {rule} {role}",
+            game,
+            run,
+            rule,
+            role,
+            needs=(f"train {run}", *classes),
+        )
+        for rule in (*study.evaluation.rules, *study.addendum.rules)
+        for role in level_sets
+    ]

@@ -1,0 +1,173 @@
+"""The study file: games, agents, seeds, budgets, rules, draws, references, calibration and plan.
+
+Everything that can change a result stands in the file; how many workers there are, and where, does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gapfloor.actions.partition import Partition
+from gapfloor.engines.procgen import make_spec
+from gapfloor.errors import UsageError
+from gapfloor.evaluation.settings import Protocol, expand_games, make_protocol
+from gapfloor.policies.references import parse_reference
+from gapfloor.rules.rule import parse_rule
+from gapfloor.settings import from_table, read_toml
+from gapfloor.training.hyperparameters import Hyperparameters
+from gapfloor.training.spec import TrainingSpec
+
+
+@dataclass(frozen=True)
+class RunGroup:
+    """Runs that share a budget: every game with every encoder and every seed."""
+
+    games: tuple[str, ...]
+    steps: int
+    encoders: tuple[str, ...] = ("impala", "fpn")
+    seeds: tuple[int, ...] = (1, 2, 3)
+    budget: str = ""
+    """Label in tables; made from `steps` when empty."""
+    environments: int = 16
+    rewards: str = "raw"
+    checkpoints: str = ""
+    """Folder of trained runs to take instead of training, relative to the study file; empty: train."""
+
+
+@dataclass(frozen=True)
+class EvaluationSettings:
+    """How every run is evaluated."""
+
+    rules: tuple[str, ...] = ("sampled", "greedy")
+    draws: tuple[int, ...] = (0, 1, 2)
+    episodes: int = 128
+    slots: int = 16
+    burn_in: int = 1
+    batch: int = 32
+    probe: int = 1024
+
+
+@dataclass(frozen=True)
+class AddendumSettings:
+    """Rules evaluated beside the plan's, in a family of their own (the paper's merged argmax)."""
+
+    rules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Study:
+    """A whole study."""
+
+    name: str
+    runs: tuple[RunGroup, ...]
+    description: str = ""
+    mode: str = "easy"
+    train: str = "0:200"
+    test: str = "1000:1100"
+    options: Mapping[str, bool] = field(default_factory=dict)
+    references: tuple[str, ...] = ("uniform",)
+    evaluation: EvaluationSettings = EvaluationSettings()
+    addendum: AddendumSettings = AddendumSettings()
+    plan: str = ""
+    """Analysis plan, relative to the study file; empty: the paper's, by which everything is exploratory."""
+    replays: int = 1
+    """Levels a game whose episodes are replayed for the page; 0: none."""
+    formats: tuple[str, ...] = ("tex", "md", "csv", "html", "card", "figures")
+
+    @property
+    def games(self) -> tuple[str, ...]:
+        """All games, in the order of the file."""
+        return tuple(dict.fromkeys(game for group in self.runs for game in expand_games(group.games)))
+
+    def training_specs(self) -> list[tuple[RunGroup, TrainingSpec]]:
+        """Every run of the study with its group."""
+        from gapfloor.levels import LevelSet
+
+        return [
+            (
+                group,
+                TrainingSpec(
+                    game=game,
+                    encoder=encoder,
+                    seed=seed,
+                    steps=group.steps,
+                    mode=self.mode,
+                    levels=LevelSet.parse(self.train),
+                    budget=group.budget,
+                    hyperparameters=Hyperparameters(environments=group.environments, rewards=group.rewards),
+                ),
+            )
+            for group in self.runs
+            for game in expand_games(group.games)
+            for encoder in group.encoders
+            for seed in group.seeds
+        ]
+
+    def protocol(self, game: str) -> Protocol:
+        """The evaluation protocol of one game."""
+        settings = self.evaluation
+        return make_protocol(
+            [game], mode=self.mode, options=self.options, train=self.train, test=self.test, draws=settings.draws,
+            episodes=settings.episodes, slots=settings.slots, burn_in=settings.burn_in,
+        )  # fmt: skip
+
+    @property
+    def needs_classes(self) -> bool:
+        """Whether the games' action classes are read anywhere."""
+        return bool(self.evaluation.probe) or "merged" in (*self.evaluation.rules, *self.addendum.rules)
+
+
+def read_study(path: Path) -> Study:
+    """The checked study of a file: every name, number and combination is tried before any work starts."""
+    study = from_table(Study, read_toml(path), source=path.name)
+    if not study.runs:
+        raise UsageError(f"{path.name} names no runs: add a [[runs]] table with games and steps.")
+    for game in study.games:
+        make_spec(game, mode=study.mode, options=dict(study.options))
+        study.protocol(game)
+    for rule in (*study.evaluation.rules, *study.addendum.rules):
+        parse_rule(rule, partition=Partition((0,)))
+    doubled = [rule for rule in study.addendum.rules if rule in study.evaluation.rules]
+    if doubled:
+        raise UsageError(
+            f"{path.name} names the rule {doubled[0]} in the plan and in the addendum: name it once."
+        )
+    for reference in study.references:
+        parse_reference(reference)
+    if "uniform" not in study.references:
+        raise UsageError(
+            f"{path.name} leaves out the reference uniform: without THE floor there are no calls."
+        )
+    _check_runs(study, path)
+    _check_files(study, path)
+    return study
+
+
+def _check_runs(study: Study, path: Path) -> None:
+    seen: set[str] = set()
+    for group, spec in study.training_specs():
+        if spec.run in seen:
+            raise UsageError(
+                f"{path.name} names the run {spec.run} twice (budget '{group.budget or spec.budget}'): "
+                "give one of them another budget label, or other seeds."
+            )
+        seen.add(spec.run)
+    if not seen:
+        raise UsageError(
+            f"{path.name} has a [[runs]] table without encoders or seeds: name at least one of each."
+        )
+
+
+def _check_files(study: Study, path: Path) -> None:
+    if study.plan and not (path.parent / study.plan).is_file():
+        raise UsageError(f"{path.name} names the plan {study.plan}, which is not beside it: check the path.")
+    for group, spec in study.training_specs():
+        if group.checkpoints:
+            place = path.parent / group.checkpoints / spec.run / "checkpoint.safetensors"
+            if not place.is_file():
+                raise UsageError(
+                    f"The checkpoint of {spec.run} has gone from {Path(group.checkpoints)}: restore it, or leave out "
+                    "`checkpoints` to train it."
+                )

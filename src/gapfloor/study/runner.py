@@ -1,0 +1,121 @@
+"""Running a study: ready tasks go to an executor until nothing is left that can be done.
+
+A failed task is tried again, then reported with its log; what depends on it waits, and the rest goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from gapfloor.study.done import Survey
+from gapfloor.study.executors import Ending, Executor
+from gapfloor.study.graph import Task, build_graph
+from gapfloor.study.journal import Journal
+from gapfloor.study.model import Study
+
+#: How often a task that failed of itself is begun, and one whose worker was lost.
+ATTEMPTS, ATTEMPTS_IF_LOST = 2, 5
+
+
+class Listener(Protocol):
+    """Hears how a study goes on."""
+
+    def start(self, todo: Sequence[Task], done: Sequence[Task]) -> None: ...
+
+    def begun(self, task: Task) -> None: ...
+
+    def ended(self, ending: Ending, *, again: bool) -> None: ...
+
+
+@dataclass
+class Outcome:
+    """How a study ended."""
+
+    done: list[str] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+    """Task and error."""
+    blocked: list[str] = field(default_factory=list)
+    """Tasks that need a failed one."""
+
+
+def run_study(
+    study: Study,
+    *,
+    home: Path,
+    root: Path,
+    make_executor: Callable[[], Executor],
+    listener: Listener,
+    survey: Callable[[], Survey] | None = None,
+) -> Outcome:
+    """Do every task of `study` that is not done; returns what became of them."""
+    look = survey or (lambda: Survey(study, home=home, root=root))
+    graph = build_graph(study)
+    seen = look()
+    finished = [task for task in graph if task.kind not in ("analyse", "report") and seen.is_done(task)]
+    done = {task.name for task in finished}
+    todo = [task for task in graph if task.name not in done]
+    final = {task.name for task in graph if task.kind in ("analyse", "report")}
+    if all(task.name in final for task in todo) and all(seen.is_done(task) for task in todo):
+        listener.start([], graph)
+        return Outcome(done=[task.name for task in graph])
+    listener.start(todo, finished)
+    executor = make_executor()
+    try:
+        return _Schedule(todo, done, executor, listener, Journal(root)).run()
+    finally:
+        executor.close()
+
+
+class _Schedule:
+    """Which tasks wait, run, are done or have failed."""
+
+    def __init__(
+        self, todo: Sequence[Task], done: set[str], executor: Executor, listener: Listener, journal: Journal
+    ) -> None:
+        self._waiting = list(todo)
+        self._outcome = Outcome(done=sorted(done))
+        self._done = set(done)
+        self._attempts: dict[str, int] = {}
+        self._n_running = 0
+        self._executor, self._listener, self._journal = executor, listener, journal
+
+    def run(self) -> Outcome:
+        while self._waiting or self._n_running:
+            self._begin_ready()
+            if not self._n_running:
+                break
+            for ending in self._executor.wait(5.0):
+                self._n_running -= 1
+                self._settle(ending)
+        self._outcome.blocked = [task.name for task in self._waiting]
+        return self._outcome
+
+    def _begin_ready(self) -> None:
+        for task in list(self._waiting):
+            if self._n_running >= self._executor.capacity:
+                return
+            if set(task.needs) <= self._done:
+                self._waiting.remove(task)
+                self._attempts[task.name] = self._attempts.get(task.name, 0) + 1
+                self._listener.begun(task)
+                self._executor.submit(task)
+                self._n_running += 1
+
+    def _settle(self, ending: Ending) -> None:
+        task = ending.task
+        if not ending.error:
+            self._done.add(task.name)
+            self._outcome.done.append(task.name)
+            self._listener.ended(ending, again=False)
+            return
+        most = ATTEMPTS_IF_LOST if ending.is_lost else ATTEMPTS
+        again = self._attempts[task.name] < most
+        if again:
+            self._waiting.insert(0, task)
+        else:
+            self._journal.fail(task, ending.error, ending.details)
+            self._outcome.failed[task.name] = ending.error
+        self._listener.ended(ending, again=again)
