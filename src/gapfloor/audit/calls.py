@@ -221,7 +221,8 @@ def bind(
     frame = Frame(
         module=function.module,
         function=function,
-        receiver=receiver,
+        # The conditions of the receiver hold for the call's result; inside, `self` is just the object.
+        receiver=Alternative(receiver.value) if receiver is not None else None,
         parent=parent,
         caller=caller,
         call=call,

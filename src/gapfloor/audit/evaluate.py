@@ -87,13 +87,35 @@ class Evaluator:
         self._active.add(key)
         self._depth += 1
         try:
-            found = self._dispatch(node, frame)[:MOST_ALTERNATIVES]
+            found = self._tidy(self._dispatch(node, frame))
         finally:
             self._depth -= 1
             self._active.discard(key)
         if not self._active or found:
             frame.cache[node] = found
         return found
+
+    def _tidy(self, found: tuple[Alternative, ...]) -> tuple[Alternative, ...]:
+        """Each alternative once, none that contradicts itself, and the likeliest where there are too many."""
+        if len(found) < 2:
+            return found
+        kept: dict[object, Alternative] = {}
+        for item in found:
+            if not item.is_contradictory:
+                conditions_met = frozenset(
+                    (id(guard.test), id(guard.frame), guard.holds) for guard in item.guards
+                )
+                kept.setdefault((_identity(item.value), item.origin, conditions_met), item)
+        if len(kept) > MOST_ALTERNATIVES:
+            return tuple(sorted(kept.values(), key=self._is_unlikely))[:MOST_ALTERNATIVES]
+        return tuple(kept.values())
+
+    def _is_unlikely(self, item: Alternative) -> bool:
+        for guard in item.guards:
+            known, _ = self.truth(guard.test, guard.frame)
+            if known is not None and known != guard.holds:
+                return True
+        return False
 
     def _dispatch(self, node: ast.AST, frame: Frame) -> tuple[Alternative, ...]:
         if isinstance(node, ast.Constant):
@@ -525,6 +547,26 @@ def _parameters(node: ast.AST) -> list[ast.arg]:
 
 #: A use after the end of any scope: names seen from outside have their final value.
 _END = ast.Pass()
+
+
+def _identity(value: Value) -> object:
+    """What makes two values the same: plain values by what they say, objects by themselves."""
+    if isinstance(value, Constant):
+        return ("constant", type(value.value).__name__, repr(value.value))
+    if isinstance(value, Option | Unknown | External):
+        return value
+    if isinstance(value, Action):
+        return ("action", value.rule, id(value.node), id(value.frame))
+    if isinstance(value, Environment):
+        return ("environment", id(value.call), id(value.frame))
+    if isinstance(value, Callable):
+        return (
+            "callable",
+            id(value.function),
+            id(value.receiver.value) if value.receiver else 0,
+            id(value.parent),
+        )
+    return id(value)
 
 
 def _element(elements: tuple[ast.expr, ...], index: int) -> ast.expr | None:

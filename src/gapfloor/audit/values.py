@@ -223,7 +223,15 @@ class Alternative:
 
     def under(self, *guards: Guard) -> Alternative:
         """The same, under further conditions."""
-        return replace(self, guards=(*guards, *self.guards)) if guards else self
+        known = {(id(guard.test), id(guard.frame), guard.holds) for guard in self.guards}
+        fresh = [guard for guard in guards if (id(guard.test), id(guard.frame), guard.holds) not in known]
+        return replace(self, guards=(*fresh, *self.guards)) if fresh else self
+
+    @property
+    def is_contradictory(self) -> bool:
+        """Whether two of its conditions exclude each other."""
+        known = {(id(guard.test), id(guard.frame)): guard.holds for guard in self.guards}
+        return any(known[id(guard.test), id(guard.frame)] != guard.holds for guard in self.guards)
 
     def noting(self, *marks: Mark) -> Alternative:
         """The same, with further lines of evidence in front."""
