@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from gapfloor.analysis import analyse, count_cells
+from gapfloor.errors import CheckFailedError
+from gapfloor.plan.lock import lock_plan
+from gapfloor.plan.model import builtin_text
 from gapfloor.records.store import Store
 
 pytestmark = pytest.mark.fast
@@ -69,3 +72,15 @@ def test_a_damaged_cell_counts_as_missing_and_is_named(store):
     problems = [(p.kind, p.where) for p in analyse(store.root).problems]
     assert ("missing", "cell greedy-test-1-2") in problems
     assert ("missing", "heist, 8M, a seed 2, greedy, test, draw 1") in problems
+
+
+def test_a_failed_replay_stops_a_locked_plan(store, tmp_path):
+    plan = tmp_path / "plan.toml"
+    plan.write_text(builtin_text("paper"))
+    lock_plan(plan, cells_seen=0, seen_in="declared")
+    analyse(store.root, plan)
+    (store.root / "replays").mkdir()
+    (store.root / "replays" / "greedy-test-1-2-0-0.failed").write_text("10.0 recorded, 0.0 played")
+    with pytest.raises(CheckFailedError, match="replay does not give the recorded return"):
+        analyse(store.root, plan)
+    assert [p.kind for p in analyse(store.root).problems] == ["replay"]

@@ -112,14 +112,24 @@ def _resolve(plan: str | Path | Plan | LockedPlan | None) -> LockedPlan | None:
 
 def _stop(plan: Plan, problems: tuple[Problem, ...]) -> None:
     """End the analysis if the plan says so; a value that is not finite has been refused when read."""
-    reasons = [problem for problem in problems if plan.stop.cell_missing and problem.kind == "missing"]
-    if reasons:
-        listed = "\n".join(f"  {problem.where}: {problem.what}" for problem in reasons[:_SHOWN])
-        more = f"\n  and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
-        raise CheckFailedError(
-            f"The plan stops the analysis when a cell is missing, and {len(reasons)} are:\n{listed}{more}\n"
-            "Measure them, or analyse without --plan (every result is then exploratory)."
-        )
+    conditions = (
+        (
+            plan.stop.replay_check_fails,
+            "replay",
+            "a replay does not give the recorded return",
+            "Find out why",
+        ),
+        (plan.stop.cell_missing, "missing", "a cell is missing", "Measure them"),
+    )
+    for applies, kind, condition, remedy in conditions:
+        reasons = [problem for problem in problems if applies and problem.kind == kind]
+        if reasons:
+            listed = "\n".join(f"  {problem.where}: {problem.what}" for problem in reasons[:_SHOWN])
+            more = f"\n  and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
+            raise CheckFailedError(
+                f"The plan stops the analysis when {condition}; here {len(reasons)}:\n{listed}{more}\n"
+                f"{remedy}, or analyse without --plan (every result is then exploratory)."
+            )
 
 
 def _plan_used(context: Context) -> PlanUsed:

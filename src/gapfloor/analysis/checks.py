@@ -20,6 +20,10 @@ def find_problems(study: Study, inputs: Inputs, plan: Plan) -> tuple[Problem, ..
         Problem(kind="missing", where=f"cell {name}", what="the cell is cut or altered and counts as missing")
         for name in inputs.damaged
     ]
+    problems += [
+        Problem(kind="replay", where=name, what="played again, the episode did not give its recorded return")
+        for name in inputs.replay_failures
+    ]
     problems += _outside_plan(study, plan)
     for place in study.places():
         problems += _missing_cells(study, place)

@@ -6,6 +6,7 @@ table. Whatever is wrong with a row is named with its place; no row is dropped.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +55,8 @@ class Inputs:
     """What was filled in because the source does not say."""
     damaged: tuple[str, ...] = ()
     """Cells of a store that were cut or altered, and count as missing."""
+    replay_failures: tuple[str, ...] = ()
+    """Episodes of a store whose replay did not give the recorded return (`replays/*.failed`)."""
     agent_order: tuple[str, ...] = ()
     """Agents in the order of appearance."""
 
@@ -95,9 +98,11 @@ def _read_store(store: Store) -> Inputs:
     if episodes.num_rows == 0:
         raise UsageError(f"The store {store.root} holds no cells. Run gapfloor floor or evaluate first.")
     damaged = tuple(path.stem for path in store.damaged)
-    return tidy(
+    inputs = tidy(
         episodes, cells=store.cell_records(), source=str(store.root), unit="row", first=1, damaged=damaged
     )
+    failed = tuple(sorted(path.stem for path in (store.root / "replays").glob("*.failed")))
+    return dataclasses.replace(inputs, replay_failures=failed)
 
 
 def _read_parquet(path: Path) -> pa.Table:

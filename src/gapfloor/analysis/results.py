@@ -452,9 +452,7 @@ class ScreenSummary:
 class Problem:
     """Something in the data that a reader must know; nothing is dropped without one."""
 
-    kind: Literal[
-        "missing", "unbalanced", "duplicate", "not finite", "copy", "no floor", "too few", "assumed"
-    ]
+    kind: Literal["missing", "unbalanced", "replay", "copy", "no floor", "too few", "assumed"]
     where: str
     """The rows or the cell concerned, in words."""
     what: str

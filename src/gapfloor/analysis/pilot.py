@@ -1,0 +1,70 @@
+"""What a pilot says about the size of the study to come: effects and variances of every floor comparison."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from gapfloor.analysis.apply import analyse
+from gapfloor.analysis.grouping import group
+from gapfloor.analysis.inputs import Source, read_inputs
+from gapfloor.analysis.results import FloorComparisonResult
+from gapfloor.errors import UsageError
+from gapfloor.plan.lock import load_plan
+from gapfloor.plan.model import Plan, paper_plan
+from gapfloor.statistics.clustered import crossed_mean, level_matrix
+from gapfloor.statistics.conventions import NAN
+from gapfloor.statistics.power import Effect
+
+
+@dataclass(frozen=True)
+class PilotComparison:
+    """A floor comparison of the pilot, as an effect to be found again."""
+
+    row: FloorComparisonResult
+    effect: Effect
+    generator: Effect | None
+    """The same delta with run, level and residual variance; None without level seeds."""
+    n_levels: int
+
+
+def read_pilot(
+    source: Source, plan_path: Path | None = None, *, rule: str | None = None, level_set: str = "test"
+) -> tuple[PilotComparison, ...]:
+    """The pilot's comparisons under one rule (the plan's primary) on one level set."""
+    plan: Plan = load_plan(plan_path).plan if plan_path is not None else paper_plan()
+    rule = rule or plan.scope.primary_rule
+    inputs = read_inputs(source)
+    study = group(inputs, plan)
+    found = []
+    for row in analyse(inputs, plan).floor_comparisons:
+        if (row.rule, row.level_set) != (rule, level_set) or math.isnan(row.sem):
+            continue
+        effect = Effect(row.delta, row.sem * math.sqrt(row.n), row.floor_sem * math.sqrt(row.floor_n))
+        runs = study.runs(row.game, row.mode, row.budget, rule, level_set)
+        floor = study.floor(row.game, row.mode, row.budget, level_set)
+        assert floor is not None
+        pairs = [(sample.returns, sample.levels) for _, sample in sorted(runs.items())]
+        matrix = level_matrix(pairs, floor=(floor.returns, floor.levels))
+        generator, n_levels = None, 0
+        if matrix is not None and row.n > 1:
+            crossed = crossed_mean(matrix)
+            n_levels = crossed.n_levels
+            generator = Effect(
+                row.delta,
+                run_sd=_sd(crossed.v_run - crossed.v_residual, row.n),
+                floor_sd=NAN,
+                level_sd=_sd(crossed.v_level - crossed.v_residual, n_levels),
+                residual_sd=_sd(crossed.v_residual, row.n * n_levels),
+            )
+        found.append(PilotComparison(row, effect, generator, n_levels))
+    if not found:
+        raise UsageError(
+            f"The pilot has no comparison under the rule '{rule}' on '{level_set}' levels with two runs and a floor."
+        )
+    return tuple(found)
+
+
+def _sd(variance: float, n: int) -> float:
+    return math.sqrt(max(variance, 0.0) * n)

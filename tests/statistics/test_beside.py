@@ -1,0 +1,243 @@
+"""The estimators beside the paper's, each against an independent computation and its own claim."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from scipy import stats
+from statsmodels.stats.meta_analysis import combine_effects
+
+from gapfloor.errors import UsageError
+from gapfloor.statistics.aggregate import (
+    improvement_over,
+    interquartile_mean,
+    performance_profile,
+    probability_of_improvement,
+    summarise_iqm,
+)
+from gapfloor.statistics.clustered import (
+    LevelMatrix,
+    clustered_sem,
+    crossed_gap,
+    crossed_mean,
+    level_matrix,
+    level_variance_share,
+    pigeonhole_se,
+)
+from gapfloor.statistics.excess import compare_to_floor_stratified, floor_excess_gap
+from gapfloor.statistics.floor import compare_to_floor
+from gapfloor.statistics.random_effects import random_effects_mean
+from gapfloor.statistics.signflip import sign_flip_test
+
+pytestmark = pytest.mark.fast
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+class TestSignFlip:
+    def test_it_is_scipys_exact_permutation_test(self):
+        values = rng(1).normal(0.4, 1, 8)
+        theirs = stats.permutation_test(
+            (values,), np.mean, permutation_type="samples", n_resamples=np.inf, alternative="two-sided"
+        )
+        assert sign_flip_test(values, rng=rng()).p == pytest.approx(theirs.pvalue, rel=1e-12)
+
+    def test_it_is_the_enumeration(self):
+        values = np.array([0.5, -1.0, 2.0, 3.0])
+        sums = [abs(np.dot(signs, values)) for signs in itertools.product((-1, 1), repeat=4)]
+        assert sign_flip_test(values, rng=rng()).p == np.mean(np.array(sums) >= abs(values.sum()))
+
+    @pytest.mark.parametrize(("n", "smallest"), [(3, 0.25), (6, 0.03125), (12, 2 / 2**12)])
+    def test_the_smallest_p_is_reached_when_all_signs_agree(self, n, smallest):
+        found = sign_flip_test(np.arange(1.0, n + 1), rng=rng())
+        assert found.p == found.smallest == smallest
+
+    def test_many_runs_are_drawn_and_agree_with_t(self):
+        values = rng(2).normal(0.3, 1, 40)
+        found = sign_flip_test(values, rng=rng())
+        assert not found.is_exact
+        assert found.p == pytest.approx(stats.ttest_1samp(values, 0).pvalue, abs=0.01)
+
+
+class TestClustered:
+    levels = rng(3).integers(0, 30, 384)
+    returns = rng(4).normal(size=30)[levels] * 2 + rng(5).normal(size=384)
+
+    def test_floor_sem_is_statsmodels_cluster_robust(self):
+        fit = sm.OLS(self.returns, np.ones(384)).fit(cov_type="cluster", cov_kwds={"groups": self.levels})
+        assert clustered_sem(self.returns, self.levels) == pytest.approx(fit.bse[0], rel=1e-10)
+
+    def test_distinct_levels_give_the_plain_sem(self):
+        plain = self.returns.std(ddof=1) / np.sqrt(384)
+        assert clustered_sem(self.returns, np.arange(384)) == pytest.approx(plain)
+
+    def test_crossed_error_is_the_two_way_anova(self):
+        """V_run + V_level - V_residual from textbook mean squares (equal weights)."""
+        values = rng(6).normal(size=(6, 1)) + rng(7).normal(size=(1, 40)) + rng(8).normal(size=(6, 40))
+        found = crossed_mean(LevelMatrix(values, np.full(40, 1 / 40)))
+        fitted = values.mean(1, keepdims=True) + values.mean(0, keepdims=True) - values.mean()
+        ms_run = 40 * values.mean(1).var(ddof=1)
+        ms_level = 6 * values.mean(0).var(ddof=1)
+        ms_residual = ((values - fitted) ** 2).sum() / (5 * 39)
+        parts = np.array([ms_run, ms_level, ms_residual]) / 240
+        assert (found.v_run, found.v_level, found.v_residual) == pytest.approx(tuple(parts))
+        assert found.se == pytest.approx(np.sqrt(parts[0] + parts[1] - parts[2]))
+        df = found.se**4 / (parts[0] ** 2 / 5 + parts[1] ** 2 / 39 + parts[2] ** 2 / 195)
+        assert found.df == pytest.approx(df)
+
+    def test_pigeonhole_agrees_when_residuals_are_small(self):
+        values = (
+            rng(6).normal(size=(12, 1)) + rng(7).normal(size=(1, 60)) + 0.3 * rng(8).normal(size=(12, 60))
+        )
+        matrix = LevelMatrix(values, np.full(60, 1 / 60))
+        bootstrap = pigeonhole_se([matrix], [1.0], n_resamples=4000, rng=rng())
+        # A bootstrap variance is (n - 1)/n of the unbiased one.
+        assert bootstrap == pytest.approx(crossed_mean(matrix).se, rel=0.08)
+
+    def test_gap_of_two_sets_adds_their_level_variances(self):
+        train = LevelMatrix(rng(1).normal(size=(6, 50)), np.full(50, 0.02))
+        test = LevelMatrix(rng(2).normal(size=(6, 25)), np.full(25, 0.04))
+        both = crossed_gap(train, test)
+        assert both.v_level == pytest.approx(crossed_mean(train).v_level + crossed_mean(test).v_level)
+        runs = train.values.mean(1) - test.values.mean(1)
+        assert both.estimate == pytest.approx(runs.mean())
+        assert both.v_run == pytest.approx(runs.var(ddof=1) / 6)
+
+    def test_matrix_weighs_levels_by_how_often_they_were_played(self):
+        runs = [(self.returns, self.levels), (self.returns + 1, self.levels)]
+        matrix = level_matrix(runs)
+        assert crossed_mean(matrix).estimate == pytest.approx(self.returns.mean() + 0.5)
+        equal = level_matrix(runs, equal_weights=True)
+        by_level = [self.returns[self.levels == level].mean() for level in np.unique(self.levels)]
+        assert crossed_mean(equal).estimate == pytest.approx(np.mean(by_level) + 0.5)
+
+    def test_level_paired_delta_takes_the_levels_own_floor_away(self):
+        ease = rng(9).normal(size=30) * 5
+        floor = (ease[self.levels], self.levels)
+        runs = [(ease[self.levels] + shift, self.levels) for shift in (1.0, 2.0, 3.0)]
+        paired = crossed_mean(level_matrix(runs, floor=floor, equal_weights=True))
+        assert paired.estimate == pytest.approx(2.0)
+        assert paired.se == pytest.approx(1 / np.sqrt(3))
+
+    def test_nothing_shared_is_not_crossed(self):
+        assert level_matrix([(self.returns, self.levels), (self.returns, self.levels + 1000)]) is None
+        assert level_matrix([(self.returns, self.levels[:0])]) is None
+
+    def test_level_share_is_one_for_a_function_of_the_level_and_near_zero_for_noise(self):
+        ease = rng(9).normal(size=30)
+        assert level_variance_share([(ease[self.levels], self.levels)]) == pytest.approx(1.0)
+        assert level_variance_share([(rng(1).normal(size=384), self.levels)] * 3) < 0.1
+
+    def test_level_share_is_the_intraclass_correlation(self):
+        levels = np.repeat(np.arange(60), 5)
+        returns = rng(1).normal(size=60)[levels] * 1.5 + rng(2).normal(size=300)
+        groups = returns.reshape(60, 5)
+        between, within = 5 * groups.mean(1).var(ddof=1), groups.var(axis=1, ddof=1).mean()
+        icc = (between - within) / (between + 4 * within)
+        assert level_variance_share([(returns, levels)]) == pytest.approx(icc)
+
+    def test_gap_needs_the_same_runs(self):
+        with pytest.raises(UsageError, match="same runs, but have 6 and 5"):
+            crossed_gap(
+                LevelMatrix(np.ones((6, 3)), np.ones(3) / 3), LevelMatrix(np.ones((5, 3)), np.ones(3) / 3)
+            )
+
+
+class TestExcessAndStrata:
+    floor = rng(1).poisson(3, 384).astype(float)
+
+    def test_excess_with_a_silent_floor_is_the_t_test_of_the_gaps(self):
+        gaps = rng(2).normal(1, 1, 6)
+        quiet = np.r_[np.zeros(383), 1e-9]
+        found = floor_excess_gap(gaps, quiet, quiet)
+        theirs = stats.ttest_1samp(gaps, 0)
+        assert (found.excess, found.p) == pytest.approx((gaps.mean(), theirs.pvalue), rel=1e-6)
+
+    def test_excess_error_adds_the_floors_own(self):
+        gaps = rng(2).normal(1, 1, 6)
+        found = floor_excess_gap(gaps, self.floor, self.floor[:100])
+        parts = [stats.sem(x) ** 2 for x in (gaps, self.floor, self.floor[:100])]
+        assert found.se == pytest.approx(np.sqrt(sum(parts)))
+        assert found.excess == pytest.approx(gaps.mean() - found.floor_gap)
+        df = sum(parts) ** 2 / (parts[0] ** 2 / 5 + parts[1] ** 2 / 383 + parts[2] ** 2 / 99)
+        assert found.df == pytest.approx(df)
+
+    def test_one_agent_is_the_papers_comparison(self):
+        runs = rng(3).normal(3, 1, 6)
+        one, paper = (
+            compare_to_floor_stratified([runs], self.floor),
+            compare_to_floor(runs, self.floor, rng=rng()),
+        )
+        assert (one.delta, one.df, one.p, one.p_tost) == pytest.approx(
+            (paper.delta, paper.df, paper.p, paper.p_tost)
+        )
+
+    def test_agents_that_differ_but_agree_within_are_told_from_noise(self):
+        agents = [[1.2, 1.3, 1.25], [4.4, 4.5, 4.3]]
+        floor = np.tile([0.0, 2.0], 192)
+        stratified = compare_to_floor_stratified(agents, floor)
+        pooled = compare_to_floor(np.concatenate(agents), floor, rng=rng())
+        assert stratified.delta == pytest.approx(pooled.delta)
+        assert stratified.p < 1e-6 < pooled.p
+
+    def test_an_agent_with_one_run_has_no_variance_within(self):
+        assert np.isnan(compare_to_floor_stratified([[1.0, 2.0], [3.0]], self.floor).p)
+
+
+class TestRandomEffects:
+    gaps, variances = rng(4).normal(1, 0.6, 8), rng(5).uniform(0.02, 0.2, 8)
+
+    def test_it_is_statsmodels(self):
+        found = random_effects_mean(self.gaps, self.variances)
+        theirs = combine_effects(self.gaps, self.variances, method_re="iterated", use_t=True)
+        assert found.mean == pytest.approx(theirs.mean_effect_re)
+        assert found.interval == pytest.approx(theirs.conf_int(alpha=0.05, use_t=True)[3], rel=1e-9)
+
+    def test_paule_and_mandels_equation_holds(self):
+        """sum w (y - mean)^2 = k - 1 at the between-run variance found."""
+        found = random_effects_mean(self.gaps, self.variances)
+        weights = 1 / (self.variances + found.tau**2)
+        mean = np.average(self.gaps, weights=weights)
+        assert np.sum(weights * (self.gaps - mean) ** 2) == pytest.approx(7, rel=1e-4)
+        assert found.mean == pytest.approx(mean)
+
+    def test_prediction_is_wider_than_the_mean(self):
+        found = random_effects_mean(self.gaps, self.variances)
+        assert found.prediction[0] < found.interval[0] < found.interval[1] < found.prediction[1]
+
+    def test_runs_without_any_variance_have_no_random_effects(self):
+        assert np.isnan(random_effects_mean([1.0, 2.0], [0.0, 0.0]).tau)
+
+
+class TestAggregate:
+    def test_iqm_is_scipys_trimmed_mean(self):
+        for n in (3, 6, 7, 12):
+            values = rng(n).normal(size=n)
+            assert float(interquartile_mean(values)) == pytest.approx(stats.trim_mean(values, 0.25))
+
+    def test_improvement_is_mann_whitneys_u(self):
+        policy, floor = rng(1).poisson(3, 50), rng(2).poisson(2, 80)
+        theirs = stats.mannwhitneyu(policy, floor).statistic / (50 * 80)
+        assert improvement_over(policy, floor) == pytest.approx(theirs)
+        found = probability_of_improvement([policy, policy], floor, rng=rng())
+        assert found.value == pytest.approx(theirs)
+
+    def test_a_policy_that_is_the_floor_improves_half_the_time(self):
+        floor = rng(2).poisson(2, 80)
+        assert improvement_over(floor, floor) == 0.5
+
+    def test_profile_falls_from_one_to_zero_and_weighs_games_equally(self):
+        games = [np.zeros(2), np.ones(20)]
+        found = performance_profile(games, taus=(-1.0, 0.5, 2.0), rng=rng(), n_resamples=200)
+        assert found.profile == (1.0, 0.5, 0.0)
+        assert found.low <= found.profile <= found.high
+
+    def test_iqm_interval_is_seeded(self):
+        values = rng(3).normal(size=13)
+        assert summarise_iqm(values, rng=rng(1)) == summarise_iqm(values[::-1], rng=rng(1))
+        assert summarise_iqm(values, rng=rng(1)).ci != summarise_iqm(values, rng=rng(2)).ci
