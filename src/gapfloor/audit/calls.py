@@ -338,6 +338,16 @@ def _method_of(
                 )
             elif isinstance(target.value, External):
                 found.extend(_bound_external(evaluator, target.value.name, call, frame))
+    is_distribution = isinstance(value, Instance) and any(
+        DISTRIBUTION.search(base_name.rsplit(".", 1)[-1])
+        for base_name in evaluator.objects.external_bases(value.info)
+    )
+    if (
+        is_distribution
+        and name in DRAWS | MAXIMA
+        and not any(isinstance(item.value, Action) for item in found)
+    ):
+        found = []  # an override that cannot be read still draws, or still gives the mode, by its contract
     if found:
         return tuple(found)
     return _primitive_method(evaluator, base, call, function, frame)

@@ -193,9 +193,24 @@ class Explorer:
             if function.attr == "act" or not (is_unknown and looks_like_one):
                 return False
         argument = call.args[0] if call.args else call.keywords[0].value
+        if not environments and self._is_handed_in(argument, frame):
+            return True  # a worker or a wrapper passes on what somebody else has chosen
         actions = self.evaluator.evaluate(argument, frame)
         self._add(StepEvent(frame, call, environments, actions, script))
         return True
+
+    def _is_handed_in(self, argument: ast.expr, frame: Frame) -> bool:
+        """Whether an action comes from outside: an unbound parameter, or a message from another process."""
+        if not isinstance(argument, ast.Name):
+            return False
+        definitions = self.evaluator.definitions(frame.module, frame.scope).get(argument.id, [])
+        if not definitions:
+            return frame.function is not None and argument.id not in frame.bindings
+        return all(
+            isinstance(item.expression, ast.Call)
+            and last_name(item.expression.func) in ("recv", "get", "get_nowait")
+            for item in definitions
+        )
 
     def _add(self, event: StepEvent) -> None:
         chosen = tuple(

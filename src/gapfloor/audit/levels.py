@@ -50,7 +50,7 @@ def level_sets(evaluator: Evaluator, environment: Environment) -> list[LevelSet]
     made = Mark(environment.frame.module.path, environment.call.lineno, "environment made")
     alternatives = _count_alternatives(evaluator, environment)
     if alternatives is None:
-        return [_without_levels(environment, made)]
+        return [_without_levels(evaluator, environment, made)]
     start, start_mark = _start(evaluator, environment)
     found: list[LevelSet] = []
     for item in alternatives:
@@ -110,8 +110,22 @@ def _identity(environment: Environment) -> str:
     return ""
 
 
-def _without_levels(environment: Environment, made: Mark) -> LevelSet:
-    return LevelSet("none", (environment.name, _identity(environment)), "no levels", (made,), ())
+def _without_levels(evaluator: Evaluator, environment: Environment, made: Mark) -> LevelSet:
+    """An environment that has no levels is known by what it is: a literal or a setting, else it is not known."""
+    if environment.info is not None:
+        return LevelSet("none", (environment.name,), "no levels", (made,), ())
+    names: set[object] = set()
+    for argument in environment.call.args[:1]:
+        for item in evaluator.evaluate(argument, environment.frame):
+            if isinstance(item.value, Constant):
+                names.add(item.value.value)
+            elif isinstance(item.value, Option):
+                names.add(("option", item.value.name))
+            else:
+                names.add(None)
+    if len(names) != 1 or None in names:
+        return LevelSet("unknown", (), "not known", (made,), ())
+    return LevelSet("none", (environment.name, *names), "no levels", (made,), ())
 
 
 def _start(evaluator: Evaluator, environment: Environment) -> tuple[object, tuple[Mark, ...]]:

@@ -80,11 +80,7 @@ def decide_verdict(paths: list[EvaluationPath], training: list[Played], *, is_co
     heldout = [path for path in paths if path.evaluates_heldout is True]
     if not heldout:
         return _without_heldout(paths, training, is_complete=is_complete)
-    chosen = _first_nonempty(
-        [path for path in heldout if path.has_training and path.agent != "value-based"],
-        [path for path in heldout if path.agent != "value-based"],
-        heldout,
-    )
+    chosen = _preferred(heldout)
     return Verdict(
         evaluates_heldout=True,
         rule=_agreed([path.rule for path in chosen]),
@@ -96,19 +92,27 @@ def decide_verdict(paths: list[EvaluationPath], training: list[Played], *, is_co
 def _without_heldout(paths: list[EvaluationPath], training: list[Played], *, is_complete: bool) -> Verdict:
     rules = [item.finding.rule for item in training if item.agent != "value-based"]
     rules = rules or [item.finding.rule for item in training]
-    if is_complete and training and all(path.evaluates_heldout is False for path in paths):
+    is_false = is_complete and bool(training) and all(path.evaluates_heldout is False for path in paths)
+    if is_false and not paths:
+        # Every environment reaches training only; the rule is that of the training rollout.
         return Verdict(False, _agreed(rules), "n/a", None)
-    known = [path for path in paths if path.agent != "value-based"] or paths
+    known = _preferred(paths)
     return Verdict(
-        evaluates_heldout=None,
+        evaluates_heldout=False if is_false else None,
         rule=_agreed([path.rule for path in known]),
         provenance=_agreed([path.provenance for path in known]),
         in_loop=_agreed_truth([path.in_loop for path in known]),
     )
 
 
-def _first_nonempty(*groups: list[EvaluationPath]) -> list[EvaluationPath]:
-    return next(group for group in groups if group)
+def _preferred(paths: list[EvaluationPath]) -> list[EvaluationPath]:
+    """The paths a verdict is about: beside training and of a policy-gradient agent, where there are such."""
+    groups = (
+        [path for path in paths if path.has_training and path.agent != "value-based"],
+        [path for path in paths if path.agent != "value-based"],
+        paths,
+    )
+    return next((group for group in groups if group), [])
 
 
 def _agreed(values: list[str]) -> str:
