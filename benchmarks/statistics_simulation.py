@@ -58,9 +58,11 @@ class Rate:
         if self.expected is None:
             return True
         low, high = self.expected
+        nearest = min(max(self.rate, low), high)
+        # The error is the one at the expected rate: a rate of 0 must not claim an error of 0.
+        error = max(self.error, math.sqrt(nearest * (1 - nearest) / self.n))
         # The earlier simulations were rounded to two digits and had an error of their own.
-        slack = 4 * self.error + (0.01 if self.source == "earlier" else 0.0)
-        return low - slack <= self.rate <= high + slack
+        return abs(self.rate - nearest) <= 4 * error + (0.01 if self.source == "earlier" else 0.0)
 
 
 def _rate(
