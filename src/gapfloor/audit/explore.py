@@ -157,6 +157,7 @@ class Explorer:
                 return
             if calls.may_enter(value.function, frame):
                 inner = self.evaluator.bound_frame(value.function, call, frame, value.receiver, value.parent)
+                inner.found_by = target.marks
                 self._walk(inner, script)
         elif isinstance(value, Class):
             for made in self.evaluator.evaluate(call, frame):

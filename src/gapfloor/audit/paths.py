@@ -201,6 +201,7 @@ class PathFinder:
         event = item.event
         marks: list[Mark] = []
         for frame in event.frame.chain():
+            marks.extend(frame.found_by)
             if frame.call is not None and frame.caller is not None:
                 line = getattr(frame.call, "lineno", 0)
                 marks.append(

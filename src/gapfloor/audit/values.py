@@ -42,6 +42,8 @@ class Frame:
     parent: Frame | None = None
     caller: Frame | None = None
     call: ast.AST | None = None
+    found_by: tuple[Mark, ...] = ()
+    """Lines that made this call mean this function, such as a replaced attribute."""
     depth: int = 0
     cache: dict[ast.AST, tuple[Alternative, ...]] = field(default_factory=dict)
     children: dict[tuple[int, int, int], Frame] = field(default_factory=dict)
