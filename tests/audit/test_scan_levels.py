@@ -149,9 +149,9 @@ from procgen import ProcgenEnv
 from mpi4py import MPI
 {extra}
 
-def train(levels, is_test_worker=False):
-    weight = 0 if is_test_worker else 1
-    levels = 0 if is_test_worker else levels
+def train(levels, plays_tests=False):
+    weight = 0 if plays_tests else 1
+    levels = 0 if plays_tests else levels
     venv = ProcgenEnv(num_envs=64, env_name='heist', num_levels=levels, start_level=0)
     {replace}
     ppo2.learn(env=venv, network=None, total_timesteps=100, mpi_rank_weight=weight)
@@ -160,17 +160,17 @@ def train(levels, is_test_worker=False):
 if __name__ == '__main__':
     parser = argparse.ArgumentParser()
     parser.add_argument('--num_levels', type=int, default=0)
-    parser.add_argument('--test_interval', type=int, default=0)
+    parser.add_argument('--every', type=int, default=0)
     args = parser.parse_args()
-    is_test_worker = False
-    if args.test_interval > 0:
-        is_test_worker = MPI.COMM_WORLD.Get_rank() % args.test_interval == 0
-    train(args.num_levels, is_test_worker={worker})
+    plays_tests = False
+    if args.every > 0:
+        plays_tests = MPI.COMM_WORLD.Get_rank() % args.every == 0
+    train(args.num_levels, plays_tests={worker})
 """
 
 
 def test_a_test_worker_of_a_dependency_is_an_in_loop_test(tmp_path: Path):
-    files = {"train.py": WORKER.format(extra="", replace="", worker="is_test_worker")}
+    files = {"train.py": WORKER.format(extra="", replace="", worker="plays_tests")}
     result = scanned(tmp_path, files)
     assert result.verdict == Verdict(True, "sampled", "training-rollout", True)
     shown = {mark.line for mark in result.paths[0].evidence}
@@ -186,7 +186,7 @@ def test_a_worker_switch_that_does_not_come_from_the_rank_is_no_test_worker(tmp_
 def test_a_replaced_function_is_followed_instead_of_the_dependency(tmp_path: Path):
     files = {
         "train.py": WORKER.format(
-            extra="from mine import learn", replace="ppo2.learn = learn", worker="is_test_worker"
+            extra="from mine import learn", replace="ppo2.learn = learn", worker="plays_tests"
         ),
         "mine.py": """
 import numpy as np
@@ -342,19 +342,19 @@ from mpi4py import MPI
 class Settings:
     def __init__(self):
         keys = []
-        keys.append(('nlev', 'num_levels', int, 500))
+        keys.append(('nlev', 'n_levels', int, 500))
         keys.append(('test', 'test'))
         for key in keys:
             setattr(self, key[1].upper(), None)
 
-    def is_test_rank(self):
+    def is_tester(self):
         if self.TEST:
             return MPI.COMM_WORLD.Get_rank() % 4 == 1
         return False
 
     def finish(self):
-        if self.is_test_rank():
-            self.NUM_LEVELS = 0
+        if self.is_tester():
+            self.N_LEVELS = 0
 
 Config = Settings()
 """
@@ -365,7 +365,7 @@ from config import Config
 
 class World(VecEnv):
     def __init__(self, count):
-        ctypes.cdll.start(Config.NUM_LEVELS)
+        ctypes.cdll.start(Config.N_LEVELS)
 
     def reset(self):
         return None

@@ -16,7 +16,7 @@ from gapfloor.audit.rules import RuleFinding, decide_rule
 from gapfloor.audit.values import Environment, Mark, describe
 
 _FLAG = re.compile(
-    r"determin|greedy|stochastic|argmax|explor|^eps(ilon)?$|eval_eps|sample_action", re.IGNORECASE
+    r"determin|greedy|stochastic|argmax|explor|(^|_)eps(ilon)?$|sample_action", re.IGNORECASE
 )
 _GRADIENT = re.compile(
     r"log_?prob|neglogp|entropy|advantage|surrogate|policy_loss|pg_loss|actor_loss", re.IGNORECASE

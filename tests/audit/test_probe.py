@@ -1,0 +1,127 @@
+"""The probe tells sampling from determinism by calls alone, with a stated error."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gapfloor
+from gapfloor.audit.probe import calls_needed, probe_rule
+from gapfloor.errors import UsageError
+
+pytestmark = pytest.mark.fast
+
+OBSERVATIONS = list(np.random.default_rng(3).normal(size=(12, 4)))
+WEIGHTS = np.random.default_rng(4).normal(size=(4, 5))
+
+
+def chances(observation: np.ndarray) -> np.ndarray:
+    scores = np.exp(observation @ WEIGHTS)
+    return scores / scores.sum()
+
+
+def sample(observation: np.ndarray) -> int:
+    return int(np.random.choice(5, p=chances(observation)))
+
+
+def greedy(observation: np.ndarray) -> int:
+    return int(chances(observation).argmax())
+
+
+def test_a_sampling_policy_fits_its_distribution():
+    result = probe_rule(sample, OBSERVATIONS, distribution=chances)
+    assert (result.rule, result.is_deterministic) == ("sampled", False)
+    assert result.p_value > 0.001
+
+
+def test_a_greedy_policy_is_the_maximum_of_its_distribution():
+    result = probe_rule(greedy, OBSERVATIONS, distribution=chances)
+    assert (result.rule, result.n_greedy, result.n_changing) == ("argmax", 12, 0)
+
+
+def test_a_constant_policy_is_deterministic_but_not_argmax():
+    assert probe_rule(lambda observation: 0, OBSERVATIONS, distribution=chances).rule == "deterministic"
+    assert probe_rule(lambda observation: 0, OBSERVATIONS).rule == "deterministic"
+
+
+def test_epsilon_greedy_is_neither():
+    def act(observation: np.ndarray) -> int:
+        return np.random.randint(5) if np.random.random() < 0.2 else greedy(observation)
+
+    assert probe_rule(act, OBSERVATIONS, distribution=chances).rule == "mixed"
+
+
+def test_a_harness_that_calls_itself_deterministic_and_samples_is_caught():
+    result = probe_rule(sample, OBSERVATIONS, claims="deterministic")
+    assert "calls itself deterministic" in result.contradicts
+    assert probe_rule(greedy, OBSERVATIONS, claims="deterministic").contradicts is None
+    assert "never changed" in probe_rule(greedy, OBSERVATIONS, claims="stochastic").contradicts
+
+
+def test_a_policy_that_seeds_itself_is_deterministic_as_far_as_calls_can_tell():
+    def act(observation: np.ndarray) -> int:
+        return int(np.random.default_rng(0).choice(5, p=chances(observation)))
+
+    assert probe_rule(act, OBSERVATIONS).is_deterministic
+
+
+def test_the_stated_error_rate_holds():
+    """A policy at the limit (5% off its favourite) is missed no more often than stated, over 400 probes."""
+    rng = np.random.default_rng(9)
+    missed = sum(
+        probe_rule(
+            lambda observation: int(rng.random() < 0.05), [0], error_rate=0.05, reseed=lambda seed: None
+        ).is_deterministic
+        for _ in range(400)
+    )
+    # 400 draws at 5%: more than 35 would be beyond 99.9% of the binomial.
+    assert missed <= 35
+    assert missed > 5
+
+
+@pytest.mark.parametrize(
+    ("error_rate", "chance", "calls"), [(0.001, 0.05, 136), (0.05, 0.5, 6), (0.01, 0.01, 460)]
+)
+def test_the_number_of_calls_follows_from_the_error_rate(error_rate: float, chance: float, calls: int):
+    assert calls_needed(error_rate=error_rate, smallest_chance=chance) == calls
+    assert (1 - chance) ** (calls - 1) <= error_rate < (1 - chance) ** (calls - 2)
+
+
+def test_it_needs_nothing_but_the_policy():
+    shapes = []
+
+    def act(observation: np.ndarray) -> int:
+        shapes.append((observation.shape, observation.dtype))
+        return int(observation.sum()) % 7
+
+    assert gapfloor.probe_rule(act).rule == "deterministic"
+    assert len(set(shapes)) == 1
+
+
+def test_a_policys_own_logits_are_used():
+    class Policy:
+        def logits(self, observations: np.ndarray) -> np.ndarray:
+            return observations @ WEIGHTS
+
+        def __call__(self, observation: np.ndarray) -> int:
+            return greedy(observation)
+
+    assert probe_rule(Policy(), OBSERVATIONS).rule == "argmax"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"observations": []}, "`observations` is empty"),
+        ({"claims": "greedy"}, "`claims` must be"),
+        ({"error_rate": 0.0}, "must lie between 0 and 1"),
+        ({"act": lambda observation: [1, 2]}, "return one discrete action"),
+        ({"act": lambda observation: 0.5}, "number of a discrete action"),
+        ({"act": lambda observation: "left"}, "return one discrete action"),
+        ({"distribution": lambda observation: [0.2, 0.2]}, "sum to 1"),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments: dict[str, object], message: str):
+    given: dict[str, object] = {"act": greedy, "observations": OBSERVATIONS} | arguments
+    with pytest.raises(UsageError, match=message):
+        probe_rule(given.pop("act"), given.pop("observations"), **given)  # type: ignore[arg-type]
