@@ -71,6 +71,8 @@ def _rate(
     array = np.asarray(hits, dtype=float)
     if isinstance(expected, float):
         expected = (expected, expected)
+    elif expected is not None and source == "nominal":
+        source = "accepted"  # a range set in advance, because the estimator is approximate
     return Rate(name, float(array.mean()), array.size, expected, source)
 
 

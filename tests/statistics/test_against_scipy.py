@@ -234,11 +234,14 @@ class TestBootstrap:
         ours = resampled_means(values, n_resamples=500, rng=rng(4))
         assert (ours == _means_by_index(values, n_resamples=500, rng=rng(4))).all()
 
-    def test_chunks_do_not_change_the_draws(self, monkeypatch):
-        values = np.sort(rng(3).normal(size=100))
-        whole = resampled_means(values, n_resamples=999, rng=rng(4))
-        monkeypatch.setattr("gapfloor.statistics.bootstrap._CHUNK", 700)
-        assert (resampled_means(values, n_resamples=999, rng=rng(4)) == whole).all()
+    def test_many_values_are_drawn_from_all_of_them(self):
+        values = np.arange(300.0) + 0.1 * np.sqrt(np.arange(300.0))
+        drawn = _means_by_index(values, n_resamples=4000, rng=rng(4))
+        assert drawn.mean() == pytest.approx(values.mean(), abs=4 * values.std() / np.sqrt(300 * 4000))
+        assert drawn.std() == pytest.approx(values.std() / np.sqrt(300), rel=0.05)
+
+    def test_a_constant_sample_has_constant_means(self):
+        assert (resampled_means(np.full(100, 3.0), n_resamples=50, rng=rng()) == 3.0).all()
 
     def test_interval_leaves_equal_tails(self):
         assert percentile_interval(np.arange(1001.0), confidence=0.9) == pytest.approx((50, 950))

@@ -10,6 +10,7 @@ same bytes whenever the data are the same.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 from scipy import fft
 
 from gapfloor.statistics.conventions import CONFIDENCE, N_RESAMPLES, Floats, Pair
@@ -18,8 +19,6 @@ from gapfloor.statistics.conventions import CONFIDENCE, N_RESAMPLES, Floats, Pai
 _MAX_GRID = 1 << 18
 #: Below this sample size resampling by index is faster than the convolution.
 _MIN_CONVOLVED = 48
-#: Indices drawn at a time, to bound memory.
-_CHUNK = 1 << 20
 
 
 def resampled_means(values: Floats, *, n_resamples: int = N_RESAMPLES, rng: np.random.Generator) -> Floats:
@@ -65,22 +64,36 @@ def _means_on_grid(
     frequency = np.bincount(np.rint((values - values[0]) / step).astype(np.int64), minlength=points) / n
     length = n * (points - 1) + 1
     size = fft.next_fast_len(length, real=True)
-    density = fft.irfft(fft.rfft(frequency, size) ** n, size)[:length]
-    # The transform leaves errors of about 1e-17 around zero probabilities.
-    cumulative = np.cumsum(np.maximum(density, 0.0))
+    density = fft.irfft(_power(fft.rfft(frequency, size), n), size)[:length]
+    # The transform leaves errors of about 1e-17 around zero probabilities; what lies outside them is never
+    # drawn, and searching the rest alone is faster.
+    likely = np.flatnonzero(density > 1e-15)
+    first = int(likely[0])
+    cumulative = np.cumsum(np.maximum(density[first : likely[-1] + 1], 0.0))
     drawn = np.searchsorted(cumulative, rng.random(n_resamples) * cumulative[-1], side="right")
-    return np.asarray(values[0] + np.minimum(drawn, length - 1) * (step / n))
+    return np.asarray(values[0] + (first + np.minimum(drawn, cumulative.size - 1)) * (step / n))
+
+
+def _power(base: npt.NDArray[np.complex128], exponent: int) -> npt.NDArray[np.complex128]:
+    """`base ** exponent` by squaring, which numpy does not do for complex numbers."""
+    result = np.ones_like(base)
+    while exponent:
+        if exponent & 1:
+            result = result * base
+        exponent >>= 1
+        if exponent:
+            base = base * base
+    return result
 
 
 def _means_by_index(values: Floats, *, n_resamples: int, rng: np.random.Generator) -> Floats:
+    """One draw of every resample at a time: sums run along memory, and memory stays small."""
     n = values.size
-    means = np.empty(n_resamples)
-    rows = max(1, _CHUNK // n)
-    for start in range(0, n_resamples, rows):
-        count = min(rows, n_resamples - start)
-        picked = rng.integers(0, n, size=(count, n), dtype=np.int32)
-        means[start : start + count] = values[picked].mean(axis=1)
-    return means
+    kind = np.uint8 if n <= 256 else np.uint16 if n <= 65_536 else np.int64
+    total = np.zeros(n_resamples)
+    for _ in range(n):
+        total += values[rng.integers(0, n, size=n_resamples, dtype=kind)]
+    return np.asarray(total / n)
 
 
 def resampled_rows(n: int, *, n_resamples: int = N_RESAMPLES, rng: np.random.Generator) -> Floats:
