@@ -22,7 +22,7 @@ _TEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
+    '"': "''",
     "–": "--",
     "—": "---",
     "−": r"$-$",

@@ -95,11 +95,11 @@ def mean_sem(mean: float, sem: float, decimals: int = 2) -> Cell:
     return Cell(f"{_minus(left)} ± {right}", rf"${left} \pm {right}$", (float(mean), float(sem)))
 
 
-def estimate(value: float, interval: tuple[float, float], decimals: int = 2) -> Cell:
-    """A signed estimate with its interval."""
+def estimate(value: float, interval: tuple[float, float], decimals: int = 2, *, sign: bool = True) -> Cell:
+    """An estimate with its interval; differences print their plus."""
     if not is_number(value):
         return missing_cell(3)
-    centre = f"{value:+.{decimals}f}"
+    centre = f"{value:{'+' if sign else ''}.{decimals}f}"
     low, high = interval
     if not (is_number(low) and is_number(high)):
         return Cell(_minus(centre), f"${centre}$", (float(value), None, None))

@@ -116,7 +116,7 @@ def build_scenes(
             key=lambda replay: (replay.is_reference, order.get(replay.rule, 99), replay.rule),
         )
         frames = [read_frames(replay.path) for replay in members]
-        stride = max(1, math.ceil(max(len(stack) for stack in frames) / MOST_FRAMES))
+        stride = max(1, math.ceil(max(replay.length for replay in members) / MOST_FRAMES))
         clips = tuple(
             _clip(replay, stack, stride) for replay, stack in zip(members, frames, strict=True) if len(stack)
         )
@@ -139,10 +139,7 @@ def read_frames(path: Path) -> npt.NDArray[np.uint8]:
 
 
 def _clip(replay: Replay, frames: npt.NDArray[np.uint8], stride: int) -> Clip:
-    kept = frames[::stride]
-    if (len(frames) - 1) % stride:
-        # The last frame is the outcome: it is always shown.
-        kept = np.concatenate([kept, frames[-1:]])
+    kept = frames[_shown_frames(len(frames), replay.length, stride)]
     height, width = kept.shape[1:3]
     columns = min(_COLUMNS, len(kept))
     rows = math.ceil(len(kept) / columns)
@@ -158,6 +155,18 @@ def _clip(replay: Replay, frames: npt.NDArray[np.uint8], stride: int) -> Clip:
         height=height,
         width=width,
     )
+
+
+def _shown_frames(n_frames: int, length: int, stride: int) -> npt.NDArray[np.int64]:
+    """Which kept frame is shown at step 0, stride, 2 stride, ...; the last one, the outcome, always is.
+
+    A long episode's frames were thinned evenly when it was replayed, so frame i is not step i.
+    """
+    steps = np.arange(0, max(1, length), stride)
+    if steps[-1] != length - 1:
+        steps = np.append(steps, length - 1)
+    chosen: npt.NDArray[np.int64] = np.rint(steps / max(1, length - 1) * (n_frames - 1)).astype(np.int64)
+    return np.clip(chosen, 0, n_frames - 1)
 
 
 def _as_webp(sheet: npt.NDArray[np.uint8]) -> str:

@@ -27,7 +27,7 @@ from gapfloor.report.figure_data import (
     level_panels,
     read_curves,
 )
-from gapfloor.report.findings import Env, Findings
+from gapfloor.report.findings import Env, Findings, steps_of
 from gapfloor.report.provenance import (
     Provenance,
     package_versions,
@@ -91,13 +91,33 @@ def source_of_results(
         findings=findings,
         provenance=provenance,
         levels=level_panels(inputs, rules=rules) if inputs is not None else (),
-        curves=read_curves(path) if path is not None and is_store else (),
+        curves=_in_agent_order(read_curves(path), findings) if path is not None and is_store else (),
         classes=_classes(
             cells, path if is_store else None, action_shares(cell_table, findings.primary), findings.all_envs
         ),
         cka=read_cka(path / "results" / "cka") if path is not None and is_store else (),
         hyperparameters=read_hyperparameters(path) if path is not None and is_store else {},
         replays=read_replays(path / "replays") if path is not None and is_store else (),
+    )
+
+
+def _in_agent_order(curves: tuple[Curve, ...], findings: Findings) -> tuple[Curve, ...]:
+    agents = [agent.lower() for agent in findings.source.agents]
+    games = [env.game for env in findings.all_envs]
+
+    def place(names: list[str], name: str) -> int:
+        return names.index(name) if name in names else len(names)
+
+    return tuple(
+        sorted(
+            curves,
+            key=lambda curve: (
+                place(games, curve.game),
+                steps_of(curve.budget),
+                place(agents, curve.agent.lower()),
+                curve.agent,
+            ),
+        )
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from gapfloor.report.escape import escape_markdown, escape_tex
@@ -75,7 +75,8 @@ class Table:
     separation: str = "3.5pt"
     status: str = ""
     """"exploratory" where the table must say so."""
-    order: int = field(default=0, compare=False)
+    is_wide: bool = False
+    """Whether the float may have to be shrunk to fit a line."""
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -127,14 +128,20 @@ def to_float(table: Table) -> str:
         caption = f"Exploratory: {caption}"
     if table.notes:
         caption += " " + " ".join(escape_tex(note) for note in table.notes)
+    body = to_tabular(table)
+    if table.is_wide:
+        # Shrunk to the line where it is wider, and only there; needs graphicx.
+        fit = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+        body = f"{fit}\n{body.rstrip()}%\n}}\n"
     return (
         "\\begin{table}[htbp]\n"
         f"  \\caption{{{caption}}}\n"
         f"  \\label{{{table.label}}}\n"
+        "  \\vspace{3pt}\n"
         "  \\centering\n"
         f"  \\{table.size}\n"
         f"  \\setlength{{\\tabcolsep}}{{{table.separation}}}\n"
-        f"{to_tabular(table)}"
+        f"{body}"
         "\\end{table}\n"
     )
 

@@ -99,8 +99,8 @@ def beside_floor(findings: Findings) -> Table | None:
                         percent(beside.level_variance_share),
                         fixed(beside.level_paired_delta, sign=True),
                         p_value(beside.level_paired_p),
-                        estimate(beside.iqm, beside.iqm_ci),
-                        estimate(beside.p_improvement, beside.p_improvement_ci),
+                        estimate(beside.iqm, beside.iqm_ci, sign=False),
+                        estimate(beside.p_improvement, beside.p_improvement_ci, sign=False),
                     )
                 )
     columns = (
@@ -290,7 +290,7 @@ def beside_cobbe(findings: Findings) -> Table | None:
                 text_cell(profile.budget),
                 text_cell("floor" if profile.rule == FLOOR else profile.rule),
                 text_cell(profile.level_set),
-                estimate(profile.iqm, profile.iqm_ci),
+                estimate(profile.iqm, profile.iqm_ci, sign=False),
                 fixed(profile.p_improvement),
             )
         )
@@ -390,6 +390,7 @@ def _table(
         notes=(f"Left out, the data do not allow it: {', '.join(dropped)}.",) if dropped else (),
         size=size,  # type: ignore[arg-type]
         separation="2.5pt",
+        is_wide=True,
         status=status_of(every),
     )
 

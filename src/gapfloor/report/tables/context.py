@@ -9,7 +9,7 @@ from gapfloor.analysis.results import NormalisedResult
 from gapfloor.audit.ledger import LedgerEntry, count_ledger, load_ledger
 from gapfloor.report.cka_input import CkaRecord, seed_mean
 from gapfloor.report.escape import escape_tex
-from gapfloor.report.findings import FLOOR, SUITE, TEST, TRAIN, Findings, agent_name, rule_title
+from gapfloor.report.findings import FLOOR, SUITE, TEST, TRAIN, Findings, agent_name, rule_title, steps_of
 from gapfloor.report.formats import Cell, bare, count_word, empty_cell, missing_cell, text_cell
 from gapfloor.report.table import Column, Group, Missing, Rule, Table, Text
 from gapfloor.report.tables.wording import sentence, status_of
@@ -121,6 +121,7 @@ def hyper(by_budget: Mapping[str, Mapping[str, Any]], *, note: str = "") -> Tabl
     title = "PPO hyperparameters"
     if not by_budget:
         return Missing("hyper", title, note or "the data hold no checkpoints whose headers would say")
+    by_budget = {budget: by_budget[budget] for budget in sorted(by_budget, key=steps_of)}
     names = list(HYPERPARAMETERS)
     names += sorted({name for values in by_budget.values() for name in values} - set(names) - _NOT_SHOWN)
     rows = []
@@ -245,6 +246,7 @@ def commits(entries: Sequence[LedgerEntry] | None = None) -> Table:
         notes=notes,
         size="tiny",
         separation="2pt",
+        is_wide=True,
     )
 
 
@@ -260,12 +262,17 @@ def ckacontrol(findings: Findings, records: tuple[CkaRecord, ...]) -> Table | Mi
             groups.setdefault((record.game, record.agent), []).append(record)
     if not groups:
         return Missing("ckacontrol", title, "no CKA results (gapfloor cka writes them to results/cka)")
-    games = {game: at for at, game in enumerate(findings.source.games)}
-    agents = {agent: at for at, agent in enumerate(findings.source.agents)}
+    games = {env.game: at for at, env in enumerate(findings.all_envs)}
+    agents = {agent.lower(): at for at, agent in enumerate(findings.source.agents)}
     rows = []
     for game, agent in sorted(
         groups,
-        key=lambda key: (games.get(key[0], len(games)), key[0], agents.get(key[1], len(agents)), key[1]),
+        key=lambda key: (
+            games.get(key[0], len(games)),
+            key[0],
+            agents.get(key[1].lower(), len(agents)),
+            key[1],
+        ),
     ):
         members = tuple(groups[game, agent])
         rows.append(

@@ -87,6 +87,7 @@ def unmask(findings: Findings, budget: str) -> Table | Missing:
         columns=tuple(columns),
         rows=tuple(rows),
         groups=tuple(groups),
+        is_wide=True,
         notes=left_out(findings, [env for env in envs if env not in played], "held-out episodes or a floor"),
         status=status_of(every),
     )

@@ -131,6 +131,7 @@ def gap_at(findings: Findings, budget: str) -> Table | Missing:
         notes=left_out(findings, [env for env, row in found.items() if row is None], "both level sets"),
         size="scriptsize",
         separation="6pt",
+        is_wide=True,
         status=status_of(every),
     )
 

@@ -1,0 +1,220 @@
+"""The page in a real Chromium: it loads with the network off, sorts, tells, plays, and runs nobody's markup."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.report.printed_results import printed_results, without
+
+from gapfloor.report.card import build_card
+from gapfloor.report.findings import Findings
+from gapfloor.report.page import render_page
+from gapfloor.report.source import source_of_results
+from gapfloor.report.tables.build import build_tables
+from gapfloor.report.write import WrittenReport
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install selenium")
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+needs_chromium = pytest.mark.skipif(
+    CHROMIUM is None or DRIVER is None, reason="needs Chromium: apt-get install chromium chromium-driver"
+)
+EVIL = "<script>document.title='owned'</script>"
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    profile = tmp_path_factory.mktemp("profile")
+    for argument in (
+        "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
+        "--no-first-run", f"--user-data-dir={profile}",
+    ):  # fmt: skip
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    driver.execute_cdp_cmd("Network.enable", {})
+    driver.execute_cdp_cmd(
+        "Network.emulateNetworkConditions",
+        {"offline": True, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1},
+    )
+    yield driver
+    driver.quit()
+
+
+def visit(browser: Any, page: Path, *, width: int = 1280) -> None:
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600},
+    )
+    browser.get_log("browser")
+    browser.get_log("performance")
+    browser.get(page.as_uri())
+
+
+@pytest.fixture(scope="module")
+def page(paper_report: WrittenReport) -> Path:
+    return paper_report.folder / "index.html"
+
+
+@needs_chromium
+def test_it_loads_offline_without_an_error_and_asks_no_host(browser: Any, page: Path) -> None:
+    visit(browser, page)
+    assert browser.get_log("browser") == []
+    asked = [
+        entry["message"]
+        for entry in browser.get_log("performance")
+        if "Network.requestWillBeSent" in entry["message"]
+    ]
+    assert asked
+    assert not [message for message in asked if '"url":"http' in message.replace(" ", "")]
+    assert "gaps measure?" in browser.find_element("tag name", "h1").text
+
+
+@needs_chromium
+def test_the_verdict_comes_first_and_says_rule_and_floor(browser: Any, page: Path) -> None:
+    visit(browser, page)
+    first = browser.find_element("css selector", "main section")
+    assert first.get_attribute("id") == "verdicts"
+    miner = next(
+        card for card in browser.find_elements("css selector", ".card") if card.text.startswith("miner")
+    ).text
+    assert "sampled" in miner
+    assert "floor of 1.17" in miner
+    assert "worse than random play" in miner
+
+
+@needs_chromium
+def test_a_click_on_a_head_sorts_and_a_third_restores(browser: Any, page: Path) -> None:
+    visit(browser, page)
+    table = browser.find_element("css selector", "#table-unmask table")
+
+    def column(at: int) -> list[str]:
+        script = (
+            "return Array.from(arguments[0].tBodies[0].rows).map(r => r.cells[arguments[1]].dataset.sort)"
+        )
+        return list(browser.execute_script(script, table, at))
+
+    heads = table.find_elements("css selector", "thead tr:last-child th")
+    before = column(0)
+    button = heads[2].find_element("tag name", "button")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", button)
+    button.click()
+    values = [float(value) for value in column(2)]
+    assert values == sorted(values)
+    assert heads[2].get_attribute("aria-sort") == "ascending"
+    button.click()
+    values = [float(value) for value in column(2)]
+    assert values == sorted(values, reverse=True)
+    button.click()
+    assert column(0) == before
+
+
+@needs_chromium
+def test_hover_and_focus_show_a_marks_numbers(browser: Any, page: Path) -> None:
+    from selenium.webdriver import ActionChains
+
+    visit(browser, page)
+    mark = browser.find_element("css selector", ".card .mark")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", mark)
+    ActionChains(browser).move_to_element(mark).perform()
+    tip = browser.find_element("id", "tip")
+    assert tip.is_displayed()
+    assert "held-out" in tip.text
+    assert tip.text == mark.get_attribute("data-tip")
+    ActionChains(browser).move_by_offset(0, 250).perform()
+    dot = browser.find_element("css selector", "#figures .mark")
+    browser.execute_script("arguments[0].focus()", dot)
+    assert tip.text == dot.get_attribute("data-tip")
+
+
+@needs_chromium
+def test_replays_play_pause_and_share_one_clock(browser: Any, page: Path) -> None:
+    visit(browser, page)
+    scene = browser.find_element("css selector", ".scene")
+    assert [line.text.split()[0] for line in scene.find_elements("css selector", ".clip p")] == [
+        "sampled", "greedy", "random",
+    ]  # fmt: skip
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    wait = WebDriverWait(browser, 10)
+    canvases = scene.find_elements("tag name", "canvas")
+    wait.until(lambda _: all(canvas.get_attribute("data-shown") == "0" for canvas in canvases))
+    play = scene.find_element("css selector", ".play")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", play)
+    play.click()
+    wait.until(lambda _: int(canvases[1].get_attribute("data-shown")) >= 3)
+    play.click()
+    stopped = canvases[1].get_attribute("data-shown")
+    assert play.text == "Play"
+    # At the end the short clip holds its last frame while the long one has gone on.
+    seek = scene.find_element("css selector", ".seek")
+    browser.execute_script(
+        "arguments[0].value = arguments[0].max; arguments[0].dispatchEvent(new Event('input'))", seek
+    )
+    shown = [int(canvas.get_attribute("data-shown")) for canvas in canvases]
+    frames = [int(canvas.get_attribute("data-frames")) for canvas in canvases]
+    assert shown == [frame - 1 for frame in frames]
+    assert shown[0] < shown[1]
+    assert int(stopped) < shown[1]
+    pixels = browser.execute_script(
+        "const d = arguments[0].getContext('2d').getImageData(0, 0, 64, 64).data; return Math.max(...d.slice(0, 4096))",
+        canvases[0],
+    )
+    assert pixels > 0
+
+
+@needs_chromium
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_is_wider_than_the_screen(browser: Any, page: Path, width: int) -> None:
+    visit(browser, page, width=width)
+    browser.execute_script("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def evil_page(folder: Path) -> Path:
+    """A page whose every name from the data is a script."""
+    full = printed_results()
+
+    def renamed(rows: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(dataclasses.replace(row, game=EVIL) for row in rows if row.game == "heist")
+
+    results = without(
+        full,
+        source=dataclasses.replace(full.source, games=(EVIL,), agents=(EVIL,)),
+        plan=dataclasses.replace(full.plan, name=EVIL),
+        **{name: renamed(getattr(full, name)) for name in ("floors", "floor_comparisons", "gaps", "screen", "pairs")},
+        agents=tuple(dataclasses.replace(row, agent=EVIL) for row in renamed(full.agents)),
+        encoders=(), normalised=(), disagreements=(),
+    )  # fmt: skip
+    source = source_of_results(results, path=folder / f"{EVIL.replace('/', '')}.csv")
+    path = folder / "evil.html"
+    path.write_text(
+        render_page(source, build_tables(Findings(results)), build_card(source)), encoding="utf-8"
+    )
+    return path
+
+
+@needs_chromium
+def test_a_game_named_script_does_nothing(browser: Any, tmp_path: Path) -> None:
+    visit(browser, evil_page(tmp_path))
+    assert browser.title != "owned"
+    assert browser.get_log("browser") == []
+    assert EVIL in browser.find_element("css selector", ".card h4").text
+    assert browser.execute_script("return document.scripts.length") == 1
+
+
+@pytest.mark.fast
+def test_names_are_escaped_wherever_they_stand(tmp_path: Path) -> None:
+    text = evil_page(tmp_path).read_text(encoding="utf-8")
+    assert text.count("<script>") == 1
+    assert "&lt;script&gt;" in text
+    assert "http://" not in text.replace("http://www.w3.org", "")
+    assert "https://" not in text

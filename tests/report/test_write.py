@@ -1,0 +1,184 @@
+"""`gapfloor report`: what it writes, what it needs, and how it refuses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.csv as pa_csv
+import pytest
+from click.testing import CliRunner
+from tests import paper_shaped
+from tests.report.fixture_store import write_replay
+from tests.report.printed_results import printed_results, without
+
+from gapfloor.cli.report import command
+from gapfloor.errors import UsageError
+from gapfloor.report.replays import build_scenes, read_replays
+from gapfloor.report.source import load_report_source, source_of_results
+from gapfloor.report.verdict import build_verdicts, headline
+from gapfloor.report.write import WrittenReport, write_report
+
+
+@pytest.fixture(scope="module")
+def episode_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two games of the study as anyone's CSV file, without cell records."""
+    import pyarrow.compute as pc
+
+    table = paper_shaped.load().episodes
+    chosen = pc.and_(
+        pc.is_in(table["game"], paper_shaped.pa.array(["miner", "heist"])),
+        pc.is_in(table["budget"], paper_shaped.pa.array(["8M", ""])),
+    )
+    path = tmp_path_factory.mktemp("csv") / "episodes.csv"
+    pa_csv.write_csv(table.filter(chosen), path)
+    return path
+
+
+def test_every_kind_of_file_is_written(paper_report: WrittenReport) -> None:
+    names = {str(path.relative_to(paper_report.folder)) for path in paper_report.files}
+    wanted = {
+        "index.html", "numbers.tex", "numbers.json", "card.md", "card.json", "tables.md", "tables/unmask.tex",
+        "tables/unmask.tabular.tex", "csv/unmask.csv", "figures/returns.pdf", "figures/gaps.svg",
+        "figures/entropy.png", "figures/levels.pdf", "figures/entropy_training25m.pdf", "figures/classes.svg",
+    }  # fmt: skip
+    assert wanted <= names
+    assert not list(paper_report.folder.rglob(".partial-*"))
+
+
+def test_the_same_data_give_the_same_bytes(tmp_path: Path) -> None:
+    full = printed_results()
+    # One game: figures are slow, and each is drawn by the same code.
+    results = without(
+        full,
+        **{
+            name: tuple(
+                row for row in getattr(full, name) if row.game == "heist" and row.budget in ("8M", "")
+            )
+            for name in ("floors", "floor_comparisons", "gaps", "screen", "agents", "encoders")
+        },
+    )
+    first = write_report(source_of_results(results), tmp_path / "a")
+    second = write_report(source_of_results(results), tmp_path / "b")
+    assert {path.suffix for path in first.files} >= {
+        ".pdf",
+        ".svg",
+        ".png",
+        ".tex",
+        ".html",
+        ".json",
+        ".md",
+        ".csv",
+    }
+    for one, other in zip(first.files, second.files, strict=True):
+        assert one.read_bytes() == other.read_bytes(), one.name
+
+
+def test_an_episode_file_is_reported_and_its_lacks_are_named(episode_file: Path, tmp_path: Path) -> None:
+    result = CliRunner().invoke(
+        command, [str(episode_file), "--out", str(tmp_path / "out"), "--format", "html,csv,card", "--json"]
+    )
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    assert {"unmask", "gap8m", "floor", "full8m", "gap2x2"} <= set(document["tables"])
+    assert {"tiers", "sweep", "merged", "hyper", "ckacontrol", "pooled"} <= set(document["left_out"])
+    assert not (tmp_path / "out" / "numbers.tex").exists()
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert "no locked plan: exploratory" in page
+
+
+def test_report_needs_neither_engine_nor_torch(episode_file: Path, tmp_path: Path) -> None:
+    script = (
+        "import sys\n"
+        "class Block:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.split('.')[0] in ('torch', 'procgen', 'gym3', 'ray', 'onnxruntime'):\n"
+        "            raise ImportError(name)\n"
+        "sys.meta_path.insert(0, Block())\n"
+        "from gapfloor.cli.main import main\n"
+        f"main(['report', {str(episode_file)!r}, '--out', {str(tmp_path / 'out')!r}, '--format', 'tex,html'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "miner 8M: above the floor" in done.stdout
+
+
+@pytest.mark.fast
+def test_an_unknown_format_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="did you mean html"):
+        write_report("nowhere", tmp_path / "out", formats=("htm",))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.fast
+def test_a_missing_source_is_a_sentence_and_exit_2(tmp_path: Path) -> None:
+    result = CliRunner().invoke(command, [str(tmp_path / "nothing"), "--out", str(tmp_path / "out")])
+    assert isinstance(result.exception, UsageError)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.fast
+def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("mine")
+    with pytest.raises(UsageError, match="is a file"):
+        write_report(source_of_results(printed_results()), tmp_path / "out")
+
+
+@pytest.mark.fast
+def test_verdicts_say_what_the_calls_say() -> None:
+    source = source_of_results(printed_results())
+    verdicts = {(verdict.name, verdict.budget): verdict for verdict in build_verdicts(source.findings)}
+    assert verdicts["miner", "8M"].tone == "supported"
+    assert "worse than random play" in verdicts["miner", "8M"].sentence
+    assert verdicts["heist", "8M"].tone == "open"
+    assert verdicts["heist", "25M"].tone == "unsupported"
+    assert "transfers" in verdicts["heist", "25M"].does_not
+    assert "not told apart from zero" in verdicts["starpilot", "8M"].supports
+    assert headline(source.findings).startswith("Of eight games at 8M, five score above the random floor")
+
+
+@pytest.mark.fast
+def test_without_a_floor_the_verdict_claims_nothing() -> None:
+    results = without(printed_results(), floor_comparisons=(), floors=(), call_counts=())
+    verdicts = build_verdicts(source_of_results(results).findings)
+    assert {verdict.badge for verdict in verdicts} == {"no floor"}
+    assert "nothing can be said" in headline(source_of_results(results).findings)
+
+
+@pytest.mark.fast
+def test_scenes_put_the_same_level_side_by_side_on_one_clock(tmp_path: Path) -> None:
+    for rule, length in (("uniform", 90), ("greedy", 1000), ("sampled", 37)):
+        write_replay(tmp_path, game="heist", rule=rule, level_seed=1007, length=length)
+    write_replay(tmp_path, game="heist", rule="greedy", level_seed=1008, length=12)
+    scenes = build_scenes(read_replays(tmp_path / "replays"), rules=("sampled", "greedy"))
+    assert [[clip.replay.rule for clip in scene.clips] for scene in scenes] == [
+        ["sampled", "greedy", "uniform"], ["greedy"],
+    ]  # fmt: skip
+    first = scenes[0]
+    assert first.stride == 7
+    # One frame every 7 steps, and the last one.
+    assert [clip.frames for clip in first.clips] == [7, 144, 14]
+
+
+@pytest.mark.fast
+def test_a_broken_replay_is_passed_over(tmp_path: Path) -> None:
+    write_replay(tmp_path, game="heist", rule="greedy", level_seed=1, length=5)
+    frames = next((tmp_path / "replays").glob("*.npz"))
+    frames.write_bytes(b"PK\x03\x04 broken")
+    assert build_scenes(read_replays(tmp_path / "replays"), rules=("greedy",)) == ()
+
+
+def test_hyperparameters_come_from_checkpoint_headers(paper_store: Path, paper_report: WrittenReport) -> None:
+    table = paper_report.tables.get("hyper")
+    assert table is not None
+    assert ["Parallel environments", "16 (8M); 256 (25M)"] in [
+        [cell.plain for cell in row] for row in table.body
+    ]
+
+
+def test_levels_of_a_file_are_said_to_be_observed(episode_file: Path) -> None:
+    source = load_report_source(episode_file)
+    assert source.provenance.levels_are_observed
+    assert source.provenance.levels["test"].startswith("100")
