@@ -24,8 +24,8 @@ from gapfloor.statistics import (
 )
 from gapfloor.statistics.bootstrap import (
     _means_by_index,
-    _means_on_grid,
     percentile_interval,
+    resampled_differences,
     resampled_means,
 )
 from gapfloor.statistics.gaps import combine_stouffer
@@ -222,12 +222,28 @@ class TestBootstrap:
     @pytest.mark.parametrize("step", [1.0, 10.0, 0.1])
     def test_grid_and_index_draw_from_the_same_distribution(self, step):
         values = np.sort(rng(3).poisson(2, 200) * step)
-        on_grid = _means_on_grid(values, step, round(values[-1] / step) + 1, n_resamples=20_000, rng=rng(1))
+        on_grid = resampled_means(values, n_resamples=20_000, rng=rng(1))
         by_index = _means_by_index(values, n_resamples=20_000, rng=rng(2))
+        assert (on_grid[:5] != resampled_means(values, n_resamples=20_000, rng=rng(2))[:5]).any()
         # Sums in another order differ in the last bit, which would break ties between the two samples.
         assert stats.ks_2samp(on_grid.round(9), by_index.round(9)).pvalue > 1e-3
         assert on_grid.mean() == pytest.approx(values.mean(), abs=0.01 * step)
         assert on_grid.std() == pytest.approx(by_index.std(), rel=0.03)
+
+    def test_differences_of_two_grids_are_of_independent_means(self):
+        """Both samples take the fast way; their means must not be paired by size."""
+        a, b = np.sort(rng(3).poisson(2, 200)).astype(float), np.sort(rng(4).poisson(3, 300)).astype(float)
+        drawn = resampled_differences(a, b, n_resamples=50_000, rng=rng(5))
+        variance = a.var() / 200 + b.var() / 300
+        assert drawn.mean() == pytest.approx(a.mean() - b.mean(), abs=4 * np.sqrt(variance / 50_000))
+        assert drawn.var() == pytest.approx(variance, rel=0.03)
+
+    @pytest.mark.parametrize("n", [2, 6, 7, 12, 18, 40])
+    def test_tables_of_sums_draw_as_single_draws_do(self, n):
+        values = np.sort(rng(n).exponential(size=n))
+        by_table = _means_by_index(values, n_resamples=30_000, rng=rng(1))
+        singly = values[rng(2).integers(0, n, (30_000, n))].mean(axis=1)
+        assert stats.ks_2samp(by_table.round(9), singly.round(9)).pvalue > 1e-3
 
     def test_values_off_any_grid_are_resampled_by_index(self):
         values = np.sort(rng(3).normal(size=100))
@@ -245,3 +261,6 @@ class TestBootstrap:
 
     def test_interval_leaves_equal_tails(self):
         assert percentile_interval(np.arange(1001.0), confidence=0.9) == pytest.approx((50, 950))
+        for n in (1, 2, 10, 777, 10_000):
+            values = rng(n).normal(size=n)
+            assert percentile_interval(values) == pytest.approx(tuple(np.quantile(values, (0.025, 0.975))))

@@ -2,9 +2,9 @@
 
 The mean of n draws from n observed values has a known distribution when the values lie on a grid, as returns
 in ProcGen do: the n-fold convolution of their frequencies. Then the resampled means are drawn from that
-distribution directly, one uniform number each instead of n. Other values are resampled by index. Both ways
-draw from the same bootstrap distribution; which one is used depends on the values alone, so a seed gives the
-same bytes whenever the data are the same.
+distribution directly, one number each instead of n. Other values are resampled by index, several draws at a
+time where all their sums fit into a table. Every way draws from the same bootstrap distribution; which one is
+used depends on the values alone, so a seed gives the same bytes whenever the data are the same.
 """
 
 from __future__ import annotations
@@ -19,34 +19,61 @@ from gapfloor.statistics.conventions import CONFIDENCE, N_RESAMPLES, Floats, Pai
 _MAX_GRID = 1 << 18
 #: Below this sample size resampling by index is faster than the convolution.
 _MIN_CONVOLVED = 48
+#: Largest table of sums of several draws; its index fits into 16 random bits.
+_MAX_TABLE = 1 << 16
 
 
 def resampled_means(values: Floats, *, n_resamples: int = N_RESAMPLES, rng: np.random.Generator) -> Floats:
-    """Means of `n_resamples` bootstrap samples of `values` (sorted by the caller)."""
-    if values.size >= _MIN_CONVOLVED:
-        grid = _grid(values)
-        if grid is not None:
-            return _means_on_grid(values, *grid, n_resamples=n_resamples, rng=rng)
-    return _means_by_index(values, n_resamples=n_resamples, rng=rng)
+    """Means of `n_resamples` bootstrap samples of `values` (sorted by the caller), in random order."""
+    grid = _grid(values)
+    if grid is None:
+        return _means_by_index(values, n_resamples=n_resamples, rng=rng)
+    points, chances = _convolved(values, *grid)
+    cumulative = np.cumsum(chances)
+    drawn = np.searchsorted(cumulative, rng.random(n_resamples) * cumulative[-1], side="right")
+    return np.asarray(points[np.minimum(drawn, points.size - 1)])
+
+
+def resampled_differences(
+    first: Floats, second: Floats, *, n_resamples: int = N_RESAMPLES, rng: np.random.Generator
+) -> Floats:
+    """Differences of resampled means of two independent samples (each sorted by the caller).
+
+    The means of `first` come in random order, so those of `second` may come in any: on a grid they are drawn
+    as counts, which is faster still and leaves them sorted.
+    """
+    means = resampled_means(first, n_resamples=n_resamples, rng=rng)
+    grid = _grid(second)
+    if grid is None:
+        return means - _means_by_index(second, n_resamples=n_resamples, rng=rng)
+    points, chances = _convolved(second, *grid)
+    return means - np.repeat(points, rng.multinomial(n_resamples, chances))
 
 
 def percentile_interval(resamples: Floats, *, confidence: float = CONFIDENCE) -> Pair:
-    """The central `confidence` part of bootstrap resamples."""
+    """The central `confidence` part of bootstrap resamples; equals `np.quantile`, which sorts more."""
     tail = (1 - confidence) / 2
-    low, high = np.quantile(resamples, (tail, 1 - tail))
+    places = np.array([tail, 1 - tail]) * (resamples.size - 1)
+    below = np.floor(places).astype(np.int64)
+    above = np.minimum(below + 1, resamples.size - 1)
+    ordered = np.partition(resamples, np.unique([below, above]))
+    low, high = ordered[below] + (places - below) * (ordered[above] - ordered[below])
     return float(low), float(high)
 
 
 def _grid(values: Floats) -> tuple[float, int] | None:
-    """The step of the grid that `values` lie on and the number of its points, or None."""
-    offsets = np.unique(values) - values[0]
-    span = float(offsets[-1])
-    if span == 0:
+    """The step of the grid that `values` lie on and the number of its points, or None if there is none."""
+    if values.size < _MIN_CONVOLVED:
+        return None
+    gaps = np.diff(values)
+    gaps = gaps[gaps > 0]
+    span = float(values[-1] - values[0])
+    if not gaps.size:
         return 1.0, 1
-    step = float(np.diff(offsets).min())
+    step = float(gaps.min())
     for _ in range(4):
-        remainder = offsets / step
-        distance = np.abs(remainder - np.rint(remainder))
+        steps = gaps / step
+        distance = np.abs(steps - np.rint(steps))
         if distance.max() < 1e-9 * max(1.0, span / step):
             points = int(np.rint(span / step)) + 1
             return (step, points) if values.size * points <= _MAX_GRID else None
@@ -57,21 +84,18 @@ def _grid(values: Floats) -> tuple[float, int] | None:
     return None
 
 
-def _means_on_grid(
-    values: Floats, step: float, points: int, *, n_resamples: int, rng: np.random.Generator
-) -> Floats:
+def _convolved(values: Floats, step: float, points: int) -> tuple[Floats, Floats]:
+    """The possible means of a resample and their probabilities."""
     n = values.size
     frequency = np.bincount(np.rint((values - values[0]) / step).astype(np.int64), minlength=points) / n
     length = n * (points - 1) + 1
     size = fft.next_fast_len(length, real=True)
     density = fft.irfft(_power(fft.rfft(frequency, size), n), size)[:length]
-    # The transform leaves errors of about 1e-17 around zero probabilities; what lies outside them is never
-    # drawn, and searching the rest alone is faster.
+    # The transform leaves errors of about 1e-17 where the probability is zero: nothing is drawn there.
     likely = np.flatnonzero(density > 1e-15)
-    first = int(likely[0])
-    cumulative = np.cumsum(np.maximum(density[first : likely[-1] + 1], 0.0))
-    drawn = np.searchsorted(cumulative, rng.random(n_resamples) * cumulative[-1], side="right")
-    return np.asarray(values[0] + (first + np.minimum(drawn, cumulative.size - 1)) * (step / n))
+    places = np.arange(likely[0], likely[-1] + 1)
+    chances = np.maximum(density[places], 0.0)
+    return values[0] + places * (step / n), chances / chances.sum()
 
 
 def _power(base: npt.NDArray[np.complex128], exponent: int) -> npt.NDArray[np.complex128]:
@@ -87,12 +111,18 @@ def _power(base: npt.NDArray[np.complex128], exponent: int) -> npt.NDArray[np.co
 
 
 def _means_by_index(values: Floats, *, n_resamples: int, rng: np.random.Generator) -> Floats:
-    """One draw of every resample at a time: sums run along memory, and memory stays small."""
-    n = values.size
-    kind = np.uint8 if n <= 256 else np.uint16 if n <= 65_536 else np.int64
+    """Sums of uniformly drawn values, as many draws at a time as a table of their sums allows."""
+    n = left = values.size
     total = np.zeros(n_resamples)
-    for _ in range(n):
-        total += values[rng.integers(0, n, size=n_resamples, dtype=kind)]
+    table, draws = values, 1
+    while draws < n and table.size * n <= _MAX_TABLE:
+        table, draws = np.add.outer(table, values).ravel(), draws + 1
+    while left:
+        if draws > left:
+            table, draws = values, 1
+        kind = np.uint16 if table.size <= _MAX_TABLE else np.int64
+        total += table[rng.integers(0, table.size, size=n_resamples, dtype=kind)]
+        left -= draws
     return np.asarray(total / n)
 
 

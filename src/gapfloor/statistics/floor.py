@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.statistics.bootstrap import percentile_interval, resampled_means
+from gapfloor.statistics.bootstrap import percentile_interval, resampled_differences
 from gapfloor.statistics.conventions import (
     CONFIDENCE,
     N_RESAMPLES,
@@ -85,8 +85,7 @@ def compare_to_floor(
     width = margin.at(float(floor.mean()))
     ci = NO_PAIR
     if runs.size > 1:
-        resamples = resampled_means(runs, n_resamples=n_resamples, rng=rng)
-        resamples = resamples - resampled_means(floor, n_resamples=n_resamples, rng=rng)
+        resamples = resampled_differences(runs, floor, n_resamples=n_resamples, rng=rng)
         ci = percentile_interval(resamples, confidence=confidence)
     return FloorComparison(
         n=runs.size,

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.errors import UsageError
-from gapfloor.statistics.bootstrap import percentile_interval, resampled_means
+from gapfloor.statistics.bootstrap import percentile_interval, resampled_differences, resampled_means
 from gapfloor.statistics.conventions import (
     CONFIDENCE,
     N_RESAMPLES,
@@ -129,8 +129,7 @@ def agent_difference(
     difference, interval, ci = float(test.difference), NO_PAIR, NO_PAIR
     if testable:
         interval = t_interval(difference, float(test.se), float(test.df), confidence=confidence)
-        resamples = resampled_means(first, n_resamples=n_resamples, rng=rng)
-        resamples = resamples - resampled_means(second, n_resamples=n_resamples, rng=rng)
+        resamples = resampled_differences(first, second, n_resamples=n_resamples, rng=rng)
         ci = percentile_interval(resamples, confidence=confidence)
     return AgentDifference(
         n_a=first.size,
