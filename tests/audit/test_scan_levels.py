@@ -394,3 +394,33 @@ def test_a_worker_process_that_passes_actions_on_is_no_evaluation(tmp_path: Path
         ),
     }
     assert scanned(tmp_path, files).verdict.evaluates_heldout is False
+
+
+def test_no_absence_is_claimed_when_a_rollout_may_be_an_evaluation(tmp_path: Path):
+    files = {
+        "net.py": MODEL,
+        "play.py": """
+def play(envs, net):
+    for _ in range(1000):
+        if net.wants_reset:
+            obs = envs.reset()
+        action, _, _ = net.draw(obs)
+        obs, reward, done, info = envs.step(action)
+""",
+        "train.py": train(
+            imports="from play import play",
+            setup="other = ProcgenEnv(num_envs=1, env_name='heist', num_levels=args.num_levels)",
+            evaluation="play(other, net)",
+        ),
+    }
+    assert scanned(tmp_path, files).verdict.evaluates_heldout is None
+
+
+def test_no_absence_is_claimed_when_a_block_says_evaluation(tmp_path: Path):
+    files = {
+        "net.py": MODEL,
+        "train.py": train(
+            rollout="with net.eval_mode():\n    obs, reward, done, info = envs.step(net.draw(obs)[0])",
+        ),
+    }
+    assert scanned(tmp_path, files).verdict.evaluates_heldout is None

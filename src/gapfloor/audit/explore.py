@@ -296,11 +296,9 @@ def _interesting_names(evaluator: Evaluator) -> set[str]:
 
 
 def _called_names(function: FunctionInfo) -> set[str]:
-    return {last_name(node.func) for node in ast.walk(function.node) if isinstance(node, ast.Call)} | {
-        node.func.value.id
-        for node in ast.walk(function.node)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and isinstance(node.func.value, ast.Name)
-        and node.func.attr == "remote"
-    }
+    names = {last_name(call.func) for call in function.calls}
+    if "remote" in names:
+        names |= {
+            last_name(call.func.value) for call in function.calls if isinstance(call.func, ast.Attribute)
+        }
+    return names

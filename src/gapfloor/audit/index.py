@@ -26,6 +26,8 @@ class FunctionInfo:
     module: ModuleInfo
     owner: ClassInfo | None = None
     outer: FunctionInfo | None = None
+    calls: list[ast.Call] = field(default_factory=list)
+    """Every call in its body, those of functions inside it included."""
 
     @property
     def name(self) -> str:
@@ -196,6 +198,11 @@ def _enter_nodes(module: ModuleInfo) -> None:
         elif isinstance(node, ast.ClassDef):
             inner_owner = ClassInfo(node=node, module=module, outer=outer)
             module.classes[node] = inner_owner
+        elif isinstance(node, ast.Call):
+            around = outer
+            while around is not None:
+                around.calls.append(node)
+                around = around.outer
         children = list(ast.iter_child_nodes(node))
         for child in children:
             module.parents[child] = node
@@ -206,7 +213,7 @@ def _enter_imports(module: ModuleInfo) -> None:
     package = (
         module.dotted.split(".") if module.path.endswith("__init__.py") else module.dotted.split(".")[:-1]
     )
-    for node in ast.walk(module.tree):
+    for node in module.order:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 name = alias.asname or alias.name.split(".")[0]
@@ -224,7 +231,7 @@ def _enter_imports(module: ModuleInfo) -> None:
 
 
 def _enter_replacements(index: Index, module: ModuleInfo) -> None:
-    for node in ast.walk(module.tree):
+    for node in module.order:
         if (
             isinstance(node, ast.Assign)
             and len(node.targets) == 1

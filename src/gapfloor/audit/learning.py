@@ -42,12 +42,11 @@ class LearningModel:
         called: dict[int, set[str]] = {}
         for function in functions:
             names = set()
-            for node in ast.walk(function.node):
-                if isinstance(node, ast.Call):
-                    if _may_learn(node):
-                        names.add(last_name(node.func))
-                    if is_direct_update(node):
-                        self._updating.add(function)
+            for call in function.calls:
+                if _may_learn(call):
+                    names.add(last_name(call.func))
+                if is_direct_update(call):
+                    self._updating.add(function)
             called[id(function)] = names
         changed = True
         while changed:
@@ -127,6 +126,37 @@ class LearningModel:
             inner = node if here is frame else chain[position + 1].call
             if inner is not None and self._resets_before(here, inner, node, loop if here is home else None):
                 return True
+        return False
+
+    def is_ambiguous(self, frame: Frame, node: ast.Call, home: Frame) -> bool:
+        """Whether a rollout might be an evaluation: a helper resets and steps in one loop, or a block says so."""
+        if self._is_marked(frame, node):
+            return True
+        if frame is home:
+            return False
+        loops = self.loops_around(frame, node)
+        if not loops or self.updates_in(frame.scope, frame):
+            return False
+        receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
+        return any(
+            isinstance(item, ast.Call)
+            and last_name(item.func) == "reset"
+            and (receiver is None or _same_receiver(item, receiver))
+            and frame.module.order[item] < frame.module.order[node]
+            for item in own_nodes(loops[-1])
+        )
+
+    def _is_marked(self, frame: Frame, node: ast.AST) -> bool:
+        """Whether a `with agent.eval_mode():` or the like is around the step, in any frame of its chain."""
+        chain = frame.chain()
+        for position, here in enumerate(chain):
+            current: ast.AST | None = node if here is frame else chain[position + 1].call
+            while current is not None and current is not here.scope:
+                if isinstance(current, ast.With) and any(
+                    re.search(r"eval|test", last_name(item.context_expr)) for item in current.items
+                ):
+                    return True
+                current = here.module.parents.get(current)
         return False
 
     def _is_made_inside(self, environment: Environment, home: Frame, loop: ast.AST) -> bool:

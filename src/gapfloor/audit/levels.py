@@ -90,7 +90,7 @@ def _read_by_class(evaluator: Evaluator, environment: Environment) -> tuple[Alte
     if environment.info is None:
         return None
     module = environment.info.module
-    for node in ast.walk(module.tree):
+    for node in module.order:
         if (
             isinstance(node, ast.Attribute)
             and isinstance(node.ctx, ast.Load)

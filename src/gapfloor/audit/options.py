@@ -30,7 +30,7 @@ class OptionTable:
     def __init__(self, index: Index) -> None:
         self._entries: dict[str, list[OptionEntry]] = defaultdict(list)
         for module in index.modules.values():
-            for node in ast.walk(module.tree):
+            for node in module.order:
                 for name, default, line in _options_of(node):
                     self._add(name, default, line, module)
 

@@ -15,9 +15,7 @@ from gapfloor.audit.reporting import report_marks
 from gapfloor.audit.rules import RuleFinding, decide_rule
 from gapfloor.audit.values import Environment, Mark, describe
 
-_FLAG = re.compile(
-    r"determin|greedy|stochastic|argmax|explor|(^|_)eps(ilon)?$|sample_action", re.IGNORECASE
-)
+_FLAG = re.compile(r"determin|greedy|stochastic|argmax|explor|(^|_)eps(ilon)?$|sample_action", re.IGNORECASE)
 _GRADIENT = re.compile(
     r"log_?prob|neglogp|entropy|advantage|surrogate|policy_loss|pg_loss|actor_loss", re.IGNORECASE
 )
@@ -67,6 +65,8 @@ class Played:
     agent: str | None
     loop_mark: Mark | None = None
     environments: list[Environment] = field(default_factory=list)
+    is_ambiguous: bool = False
+    """Whether a rollout might as well be an evaluation, so that no absence follows from it."""
 
 
 class PathFinder:
@@ -88,7 +88,13 @@ class PathFinder:
         found = [item for item in sets.values() if item.kind != "none"] or list(sets.values())
         role, mark, kind = self._role(event, environments)
         agent = "value-based" if finding.is_value_based and finding.primitives and kind is None else kind
-        return Played(event, finding, found, role, agent, mark, environments)
+        around = None if event.fact is not None else self.learning.learning_loop(event.frame, event.node)
+        is_ambiguous = (
+            role == "rollout"
+            and around is not None
+            and self.learning.is_ambiguous(event.frame, event.node, around[0])
+        )
+        return Played(event, finding, found, role, agent, mark, environments, is_ambiguous)
 
     def _role(self, event: StepEvent, environments: list[Environment]) -> tuple[str, Mark | None, str | None]:
         mark = Mark(event.frame.module.path, event.node.lineno, "the dependency's own loop")
@@ -235,15 +241,21 @@ def inert_parameters(function: FunctionInfo) -> list[str]:
     if isinstance(function.node, ast.Lambda):
         return []
     arguments = function.node.args
-    read = {node.id for node in ast.walk(function.node) if isinstance(node, ast.Name)}
-    body = [statement for statement in function.node.body if not isinstance(statement, ast.Pass)]
-    is_stub = all(isinstance(statement, ast.Raise | ast.Expr) for statement in body)
-    if is_stub:
+    flags = [
+        argument
+        for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        if _FLAG.search(argument.arg)
+    ]
+    # A stub that only documents or refuses has nothing to read its parameters with.
+    if not flags or all(
+        isinstance(statement, ast.Raise | ast.Expr | ast.Pass) for statement in function.node.body
+    ):
         return []
+    read = {node.id for node in ast.walk(function.node) if isinstance(node, ast.Name)}
     return [
         f"{function.name}({argument.arg}) at {function.module.path}:{argument.lineno}"
-        for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-        if _FLAG.search(argument.arg) and argument.arg not in read
+        for argument in flags
+        if argument.arg not in read
     ]
 
 

@@ -92,7 +92,8 @@ def decide_verdict(paths: list[EvaluationPath], training: list[Played], *, is_co
 def _without_heldout(paths: list[EvaluationPath], training: list[Played], *, is_complete: bool) -> Verdict:
     rules = [item.finding.rule for item in training if item.agent != "value-based"]
     rules = rules or [item.finding.rule for item in training]
-    is_false = is_complete and bool(training) and all(path.evaluates_heldout is False for path in paths)
+    is_certain = is_complete and bool(training) and not any(item.is_ambiguous for item in training)
+    is_false = is_certain and all(path.evaluates_heldout is False for path in paths)
     if is_false and not paths:
         # Every environment reaches training only; the rule is that of the training rollout.
         return Verdict(False, _agreed(rules), "n/a", None)
