@@ -1,0 +1,148 @@
+"""Observations recorded from play, with the geometry in which they were collected.
+
+A geometry is slots x steps: every slot starts an episode, and each of its first steps gives a row. Rows of two
+recordings of one geometry meet at equal slot and step, that is, mostly at the same step since an episode's start:
+this is what "as computed" CKA of training against held-out levels then measures (paper, "Representation
+Diagnostics").
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.engines.procgen import engine_from_spec
+from gapfloor.engines.protocol import EngineSpec
+from gapfloor.errors import PolicyError, UsageError
+from gapfloor.levels import LevelSet
+from gapfloor.policies.protocol import LogitsReader, Policy, StatefulPolicy
+from gapfloor.representation.features import Features, encode, hash_rows
+from gapfloor.representation.streams import stream
+from gapfloor.rules.rule import Rule
+
+#: Slots whose logits are inferred together, in every geometry: a slot plays the same whoever plays beside it.
+_BATCH = 16
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """How many slots play side by side, and how many steps each.
+
+    >>> Geometry.parse("64x16").rows
+    1024
+    """
+
+    slots: int
+    steps: int
+
+    def __post_init__(self) -> None:
+        if self.slots < 2 or self.slots % 2 or self.steps < 1:
+            raise UsageError(
+                f"The geometry {self} cannot be split in halves: use an even number of slots and at least 1 step."
+            )
+
+    def __str__(self) -> str:
+        return f"{self.slots}x{self.steps}"
+
+    @property
+    def rows(self) -> int:
+        """Observations of a recording."""
+        return self.slots * self.steps
+
+    @classmethod
+    def parse(cls, text: str) -> Geometry:
+        """Read SLOTSxSTEPS."""
+        match = re.fullmatch(r"\s*(\d+)x(\d+)\s*", text)
+        if match is None:
+            raise UsageError(f"'{text}' is not a geometry: write SLOTSxSTEPS, as 64x16.")
+        return cls(int(match[1]), int(match[2]))
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """Recorded observations; rows in the order (step, slot), so every array reshapes to (steps, slots)."""
+
+    observations: npt.NDArray[Any]
+    since_start: npt.NDArray[np.int64]
+    """Steps since the row's episode started."""
+    level_seed: npt.NDArray[np.int64]
+    row_hashes: tuple[str, ...]
+    geometry: Geometry
+    levels: LevelSet
+    played_by: str
+
+    def features(self, policy: Any, *, name: str) -> Features:
+        """What `policy`'s encoder makes of these observations, whoever played."""
+        return encode(
+            policy,
+            self.observations,
+            row_hashes=self.row_hashes,
+            origin=f"{name} on levels {self.levels} as {self.played_by} plays them",
+        )
+
+
+def record_play(
+    policy: Policy | StatefulPolicy,
+    spec: EngineSpec,
+    *,
+    levels: LevelSet,
+    geometry: Geometry,
+    rule: Rule,
+    draw: int,
+    fingerprint: str,
+    name: str = "policy",
+) -> Recording:
+    """The observations that `policy` meets under `rule` from the start of each slot's first episode on.
+
+    Levels depend on (levels, draw, slot) and actions on streams keyed by `fingerprint`, rule, levels, draw and slot,
+    so two geometries differ in nothing but which steps of which slots are taken.
+    """
+    if isinstance(policy, StatefulPolicy):
+        raise PolicyError(
+            f"{name} keeps a state, so its features are no function of the observation: CKA is for encoders without."
+        )
+    slots, steps = geometry.slots, geometry.steps
+    key = (spec.engine, spec.game, spec.mode, fingerprint, str(rule), str(levels), draw)
+    uniforms = np.stack([stream("action", *key, slot).random(steps) for slot in range(slots)])
+    engine = engine_from_spec(spec, slots=slots, levels=levels, draw=draw)
+    reader = LogitsReader(policy, name=name, n_slots=_BATCH, n_actions=engine.n_actions)
+    frames, since, seeds = [], [], []
+    age = np.zeros(slots, dtype=np.int64)
+    try:
+        observations, _, first = engine.observe()
+        for step in range(steps):
+            age = np.where(first, 0, age)
+            frames.append(observations.copy())
+            since.append(age)
+            seeds.append(engine.level_seeds.astype(np.int64))
+            if step + 1 < steps:
+                logits = _read(reader, frames[-1])
+                observations, _, first = engine.step(rule.choose(logits, uniforms[:, step]))
+            age = age + 1
+    finally:
+        engine.close()
+    rows = np.concatenate(frames)
+    return Recording(
+        observations=rows,
+        since_start=np.concatenate(since),
+        level_seed=np.concatenate(seeds),
+        row_hashes=hash_rows(rows),
+        geometry=geometry,
+        levels=levels,
+        played_by=name,
+    )
+
+
+def _read(reader: LogitsReader, observations: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """Logits of all slots, a fixed number at a time (the last piece padded)."""
+    pieces = []
+    first = np.zeros(_BATCH, dtype=bool)
+    for start in range(0, len(observations), _BATCH):
+        piece = observations[start : start + _BATCH]
+        padded = np.concatenate([piece, np.repeat(piece[:1], _BATCH - len(piece), axis=0)])
+        pieces.append(reader.read(padded, first)[: len(piece)])
+    return np.concatenate(pieces)
