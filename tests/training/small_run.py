@@ -42,7 +42,7 @@ def main() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     # Dodgeball is the game whose slots remember most, cleanrl the rewards that carry state of their own.
-    spec = small_spec(game="dodgeball", encoder="impala", rewards="cleanrl")
+    spec = small_spec(game="dodgeball", encoder="fpn", rewards="cleanrl")
     train_small(store, spec=spec, threads=threads, observe=observe)
 
 
