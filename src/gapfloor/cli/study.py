@@ -156,7 +156,8 @@ def preview(file: Path, workers: int | None, as_json: bool) -> None:
         print_json(
             {
                 "study": study.name, "runs": size.n_runs, "cells": size.n_cells,
-                "addendum_cells": size.n_addendum_cells, "floor_cells": size.n_floor_cells, "core_seconds": size.core_seconds, "disk_bytes": size.disk_bytes,
+                "addendum_cells": size.n_addendum_cells, "floor_cells": size.n_floor_cells,
+                "core_seconds": size.core_seconds, "disk_bytes": size.disk_bytes,
             }
         )  # fmt: skip
         return

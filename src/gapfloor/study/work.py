@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from gapfloor.errors import StoreError
@@ -143,8 +144,10 @@ def _analyse(study: Study, home: Path, store: Store) -> None:
 
 
 def _report(study: Study, home: Path, store: Store) -> None:
-    from gapfloor.report import write_report
+    from gapfloor.report import load_report_source, write_report
 
     digest = inputs_digest(study, home, store, "report")
-    write_report(store.root, store.root / "report", formats=study.formats, plan=_plan(study, home))
+    source = load_report_source(store.root, plan=_plan(study, home))
+    # Named after the study, not the folder: the same study gives the same page wherever it lies.
+    write_report(replace(source, name=study.name), store.root / "report", formats=study.formats)
     write_text_atomically(store.root / "results" / "report.inputs", digest + "\n")

@@ -1,0 +1,108 @@
+import pytest
+from gapfloor.study.executors import Ending
+from gapfloor.study.graph import Task
+from gapfloor.study.journal import Journal
+from gapfloor.study.runner import _Schedule
+from gapfloor.study.shared import SharedStore
+
+pytestmark = pytest.mark.fast
+
+GRAPH = [
+    Task("floor", "floor"),
+    Task("train", "train a"),
+    Task("train", "train b"),
+    Task("evaluate", "evaluate a", needs=("train a",)),
+    Task("evaluate", "evaluate b", needs=("train b",)),
+    Task("analyse", "analyse", needs=("floor", "evaluate a", "evaluate b")),
+]
+
+
+class Scripted:
+    """Ends each task as the script says, one ending an attempt, in the order of submission."""
+
+    def __init__(self, script, capacity=2):
+        self.capacity = capacity
+        self.script = {name: list(endings) for name, endings in script.items()}
+        self.running, self.begun = [], []
+
+    def submit(self, task):
+        assert len(self.running) < self.capacity
+        self.running.append(task)
+        self.begun.append(task.name)
+
+    def wait(self, seconds):
+        task = self.running.pop(0)
+        error = self.script.get(task.name, [""]).pop(0) if self.script.get(task.name) else ""
+        return [Ending(task, error, f"log of {task.name}", is_lost=error == "lost")]
+
+    def close(self): ...
+
+
+class Deaf:
+    def start(self, todo, done): ...
+
+    def begun(self, task): ...
+
+    def ended(self, ending, *, again): ...
+
+
+def run(tmp_path, script, done=()):
+    executor = Scripted(script)
+    todo = [task for task in GRAPH if task.name not in done]
+    outcome = _Schedule(todo, set(done), executor, Deaf(), Journal(tmp_path)).run()
+    return outcome, executor
+
+
+def test_everything_is_done_in_an_order_that_respects_needs(tmp_path):
+    outcome, executor = run(tmp_path, {})
+    assert sorted(executor.begun) == sorted(task.name for task in GRAPH)
+    assert executor.begun[-1] == "analyse"
+    assert not outcome.failed
+    assert not outcome.blocked
+
+
+def test_what_is_done_is_not_begun_again(tmp_path):
+    _, executor = run(tmp_path, {}, done=("floor", "train a"))
+    assert "floor" not in executor.begun
+    assert "evaluate a" in executor.begun
+
+
+def test_a_failed_task_is_tried_again(tmp_path):
+    outcome, executor = run(tmp_path, {"train a": ["out of luck", ""]})
+    assert executor.begun.count("train a") == 2
+    assert not outcome.failed
+
+
+def test_a_task_that_keeps_failing_is_reported_with_its_log_and_the_rest_goes_on(tmp_path):
+    outcome, executor = run(tmp_path, {"train a": ["bad", "bad"]})
+    assert outcome.failed == {"train a": "bad"}
+    assert outcome.blocked == ["evaluate a", "analyse"]
+    assert "evaluate b" in executor.begun
+    failure = Journal(tmp_path).failures()["train a"]
+    assert failure.log.read_text() == "log of train a\n"
+
+
+def test_a_task_whose_worker_was_lost_is_rerun_more_patiently(tmp_path):
+    outcome, executor = run(tmp_path, {"train a": ["lost", "lost", "lost", ""]})
+    assert executor.begun.count("train a") == 4
+    assert not outcome.failed
+
+
+def test_a_running_note_goes_when_the_task_ends(tmp_path):
+    journal = Journal(tmp_path)
+    with journal.working(GRAPH[0]):
+        assert journal.running() == {"floor"}
+    assert journal.running() == set()
+
+
+def test_an_object_store_gets_back_what_a_task_made_and_nothing_else(tmp_path):
+    remote = tmp_path / "remote"
+    (remote / "cells").mkdir(parents=True)
+    (remote / "cells" / "starpilot-a.json").write_text("old")
+    (remote / "cells" / "heist-a.json").write_text("not mine")
+    shared = SharedStore(f"file://{remote}")
+    with shared.local(Task("floor", "floor starpilot uniform", "starpilot")) as root:
+        assert sorted(path.name for path in root.rglob("*.json")) == ["starpilot-a.json"]
+        (root / "cells" / "starpilot-b.parquet").write_text("new")
+    assert (remote / "cells" / "starpilot-b.parquet").read_text() == "new"
+    assert (remote / "cells" / "starpilot-a.json").read_text() == "old"
