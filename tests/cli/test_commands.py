@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+
 from gapfloor.cli.main import COMMANDS, main
 
 SMALL = ["--episodes", "8", "--slots", "4", "--draws", "0", "--workers", "1"]
@@ -86,7 +87,9 @@ def test_a_mistake_gets_one_sentence_exit_2_and_no_file(capsys, tmp_path, monkey
 
 @pytest.mark.fast
 def test_a_reference_beyond_the_actions_is_refused(capsys, tmp_path):
-    status, _, err = run(capsys, "floor", "coinrun", "--reference", "constant:15", "--store", str(tmp_path / "s"), *SMALL)
+    status, _, err = run(
+        capsys, "floor", "coinrun", "--reference", "constant:15", "--store", str(tmp_path / "s"), *SMALL
+    )
     assert status == 2
     assert "actions go from 0 to 14" in err
     assert not list(tmp_path.glob("s/cells/*"))

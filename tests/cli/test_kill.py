@@ -58,14 +58,18 @@ def test_workers_do_not_outlive_a_killed_parent(tmp_path):
 
 
 def children(process):
-    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process)], capture_output=True, text=True, check=False)
+    listed = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(process)], capture_output=True, text=True, check=False
+    )
     return [int(line) for line in listed.stdout.split()]
 
 
 def test_two_processes_on_one_store_do_not_harm_each_other(tmp_path):
     run(tmp_path / "alone")
     both = [
-        subprocess.Popen([*COMMAND, str(tmp_path / "shared")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.Popen(
+            [*COMMAND, str(tmp_path / "shared")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         for _ in range(2)
     ]
     assert [process.wait() for process in both] == [0, 0]

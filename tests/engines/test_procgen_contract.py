@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+
 from gapfloor.engines.procgen import (
     EXPLORATION_LEVELS,
     GAMES,

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+
 import small_policies
 from gapfloor import evaluate, measure_floor
 from gapfloor.errors import PolicyError, StoreError, UsageError
@@ -27,7 +28,9 @@ def test_a_floor_has_one_row_a_level_set_and_prints_itself():
 
 def test_one_worker_or_two_give_the_same_bytes(tmp_path):
     for workers in (1, 2):
-        measure_floor(["starpilot", "bossfight"], store=tmp_path / str(workers), **{**SMALL, "workers": workers})
+        measure_floor(
+            ["starpilot", "bossfight"], store=tmp_path / str(workers), **{**SMALL, "workers": workers}
+        )
     assert hashes(tmp_path / "1") == hashes(tmp_path / "2")
 
 
@@ -58,7 +61,9 @@ def test_a_damaged_cell_is_named_and_measured_again(tmp_path):
 
 
 def test_evaluation_shows_train_test_gap_and_floor(tmp_path):
-    result = evaluate(small_policies.linear(), game="starpilot", rules="sampled,greedy", store=tmp_path, **SMALL)
+    result = evaluate(
+        small_policies.linear(), game="starpilot", rules="sampled,greedy", store=tmp_path, **SMALL
+    )
     document = json.loads(json.dumps(result.to_dict()))
     assert {(row["rule"], row["level_set"]) for row in document["summary"]} == {
         (rule, role) for rule in ("uniform", "sampled", "greedy") for role in ("train", "test")
@@ -67,7 +72,9 @@ def test_evaluation_shows_train_test_gap_and_floor(tmp_path):
     halves = {(row["rule"], row["level_set"]): row["mean"] for row in document["summary"]}
     for rule in ("sampled", "greedy"):
         assert gaps[rule]["gap"] == pytest.approx(halves[rule, "train"] - halves[rule, "test"])
-        assert gaps[rule]["floor_gap"] == pytest.approx(halves["uniform", "train"] - halves["uniform", "test"])
+        assert gaps[rule]["floor_gap"] == pytest.approx(
+            halves["uniform", "train"] - halves["uniform", "test"]
+        )
     assert "this checkpoint only" in repr(result)
     assert any("needs at least 3 runs" in note for note in result.notes)
 
@@ -75,7 +82,7 @@ def test_evaluation_shows_train_test_gap_and_floor(tmp_path):
 def test_policy_and_floor_are_measured_on_the_same_levels(tmp_path):
     evaluate(small_policies.linear(), game="starpilot", rules="sampled", store=tmp_path, **SMALL)
     levels = Store(tmp_path).query(
-        "select level_set, draw, slot, \"index\", count(distinct level_seed) as n, count(*) as cells from episodes group by all"
+        'select level_set, draw, slot, "index", count(distinct level_seed) as n, count(*) as cells from episodes group by all'
     )
     assert set(levels.column("n").to_pylist()) == {1}
     assert set(levels.column("cells").to_pylist()) == {2}
@@ -91,7 +98,11 @@ def test_three_runs_give_the_call_over_runs():
 def test_copies_among_the_policies_are_refused(tmp_path):
     with pytest.raises(UsageError, match="exactly the same content"):
         evaluate(
-            [small_policies.linear(), small_policies.linear()], game="starpilot", rules="greedy", store=tmp_path, **SMALL
+            [small_policies.linear(), small_policies.linear()],
+            game="starpilot",
+            rules="greedy",
+            store=tmp_path,
+            **SMALL,
         )
     assert not (tmp_path / "cells").exists()
 
@@ -99,7 +110,9 @@ def test_copies_among_the_policies_are_refused(tmp_path):
 def test_a_copy_under_another_name_is_refused_by_the_store(tmp_path):
     evaluate(small_policies.linear(), game="starpilot", rules="greedy", store=tmp_path, seeds=[1], **SMALL)
     with pytest.raises(StoreError, match="copies of one checkpoint are one run"):
-        evaluate(small_policies.linear(), game="starpilot", rules="greedy", store=tmp_path, seeds=[2], **SMALL)
+        evaluate(
+            small_policies.linear(), game="starpilot", rules="greedy", store=tmp_path, seeds=[2], **SMALL
+        )
 
 
 def test_a_cell_made_under_another_specification_is_refused_not_reused(tmp_path):
@@ -112,7 +125,9 @@ def test_a_cell_made_under_another_specification_is_refused_not_reused(tmp_path)
 
 def test_a_floor_of_another_design_is_measured_anew(tmp_path):
     measure_floor("starpilot", store=tmp_path, **SMALL)
-    evaluate(small_policies.linear(), game="starpilot", rules="greedy", store=tmp_path, **{**SMALL, "slots": 4})
+    evaluate(
+        small_policies.linear(), game="starpilot", rules="greedy", store=tmp_path, **{**SMALL, "slots": 4}
+    )
     designs = {(cell.is_reference, cell.manifest.content["slots"]) for cell in Store(tmp_path).cells()}
     assert designs == {(True, 8), (True, 4), (False, 4)}
 
@@ -125,14 +140,14 @@ def test_logits_that_are_not_finite_leave_no_cell(tmp_path):
 
 
 def test_a_policy_that_takes_one_action_everywhere_is_flagged():
-    result = evaluate(small_policies.constant_logits(), game="starpilot", rules="sampled", agent="stuck", **SMALL)
+    result = evaluate(
+        small_policies.constant_logits(), game="starpilot", rules="sampled", agent="stuck", **SMALL
+    )
     assert any("stuck seed 1 under sampled took one action" in note for note in result.notes)
 
 
 def test_everything_is_said_to_be_disjoint_from_nothing():
-    result = evaluate(
-        small_policies.linear(), game="starpilot", rules="greedy", **{**SMALL, "test": "all"}
-    )
+    result = evaluate(small_policies.linear(), game="starpilot", rules="greedy", **{**SMALL, "test": "all"})
     assert any("disjoint from nothing" in note for note in result.notes)
 
 

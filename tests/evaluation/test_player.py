@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 import small_policies
 from evaluation.fake_engine import LengthEngine, length_of
 from gapfloor.actions import Partition
@@ -57,7 +58,9 @@ def first_episodes_that_finish(draw, episodes=128):
 def test_counting_the_first_episodes_that_finish_would_fail_the_test_above():
     fair = np.mean([length_of(level) for level in range(200)])
     cells = [reference_cell(FAKE, draw=draw) for draw in range(10)]
-    ours = np.mean([outcome.episode_return for play in play_fake(cells).values() for outcome in play.finished()])
+    ours = np.mean(
+        [outcome.episode_return for play in play_fake(cells).values() for outcome in play.finished()]
+    )
     naive = np.mean([first_episodes_that_finish(draw) for draw in range(10)])
     # 1,280 episodes with an sd of 86: the standard error of a fair mean is 2.4.
     assert ours == pytest.approx(fair, abs=8)
@@ -78,7 +81,9 @@ def test_how_many_slots_play_changes_nothing(slots):
 def test_the_player_equals_the_plain_loop_on_the_fake_engine():
     cell = reference_cell(FAKE, draw=2)
     plain = play_plainly(
-        CellPlay(cell, None, False), engine=LengthEngine(16, LEVELS, draw=2), actor=ReferenceActor(Uniform(), n_actions=15)
+        CellPlay(cell, None, False),
+        engine=LengthEngine(16, LEVELS, draw=2),
+        actor=ReferenceActor(Uniform(), n_actions=15),
     )
     assert_same(play_fake([cell])[2].finished(), plain)
 
@@ -182,5 +187,8 @@ def test_no_two_cells_share_an_action_stream():
     ]
     names = [cell_stream_name(cell) for cell in [base, *others]]
     numbers = [episode_stream(name, slot=0, index=1).random() for name in names]
-    numbers += [episode_stream(names[0], slot=1, index=1).random(), episode_stream(names[0], slot=0, index=2).random()]
+    numbers += [
+        episode_stream(names[0], slot=1, index=1).random(),
+        episode_stream(names[0], slot=0, index=2).random(),
+    ]
     assert len(set(numbers)) == len(numbers)

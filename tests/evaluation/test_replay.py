@@ -2,6 +2,7 @@ import json
 
 import numpy as np
 import pytest
+
 import small_policies
 from gapfloor import evaluate
 from gapfloor.errors import CheckFailedError, UsageError
@@ -54,6 +55,8 @@ def test_a_return_that_is_not_the_recorded_one_is_refused(store):
 
 
 def test_a_policy_that_is_not_at_hand_is_asked_for(store):
-    episodes = [e for e in choose_episodes(store, Wanted(count=1)) if e.cell.manifest.labels["rule"] == "greedy"]
+    episodes = [
+        e for e in choose_episodes(store, Wanted(count=1)) if e.cell.manifest.labels["rule"] == "greedy"
+    ]
     with pytest.raises(UsageError, match="name its checkpoint"):
         replay(episodes, store=store)

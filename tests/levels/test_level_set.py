@@ -1,4 +1,5 @@
 import pytest
+
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet, check_disjoint
 

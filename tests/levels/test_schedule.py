@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet, draw_levels, drawn_schedule
 
@@ -27,7 +28,9 @@ def test_a_slots_levels_do_not_depend_on_how_many_slots_there_are():
 
 
 def test_another_draw_gives_other_levels():
-    assert (draw_levels(TRAIN, draw=0, slots=4, episodes=8) != draw_levels(TRAIN, draw=1, slots=4, episodes=8)).any()
+    assert (
+        draw_levels(TRAIN, draw=0, slots=4, episodes=8) != draw_levels(TRAIN, draw=1, slots=4, episodes=8)
+    ).any()
 
 
 def test_drawn_levels_are_uniform_over_the_set():

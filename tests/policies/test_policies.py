@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 import small_policies
 from gapfloor.engines.procgen import ProcgenEngine
 from gapfloor.errors import PolicyError, UsageError

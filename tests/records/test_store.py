@@ -4,6 +4,7 @@ import os
 
 import pyarrow.parquet as pq
 import pytest
+
 from gapfloor.errors import StoreError
 from gapfloor.records import atomic
 from gapfloor.records.schema import CELLS, EPISODES
@@ -16,7 +17,13 @@ LABELS = {
     "rule": "sampled", "level_set": "train", "draw": 0,
 }  # fmt: skip
 CONTENT = {"policy": "abc", "slots": 16, "burn_in": 1, "episodes": 2, "levels": "0:200", "options": {}}
-COLUMNS = {"slot": [0, 1], "index": [1, 1], "level_seed": [5, 9], "episode_return": [0.0, 10.0], "length": [7, 8]}
+COLUMNS = {
+    "slot": [0, 1],
+    "index": [1, 1],
+    "level_seed": [5, 9],
+    "episode_return": [0.0, 10.0],
+    "length": [7, 8],
+}
 
 
 def write(store, name="one", *, key="k1", **changes):
@@ -60,7 +67,11 @@ def test_a_cut_or_altered_cell_is_noticed_and_named(store, suffix, harm):
     path = store.cells_folder / f"one{suffix}"
     data = path.read_bytes()
     middle = len(data) // 2
-    harmed = {"cut": data[:middle], "alter": data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :], "empty": b""}
+    harmed = {
+        "cut": data[:middle],
+        "alter": data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :],
+        "empty": b"",
+    }
     path.write_bytes(harmed[harm])
     assert store.cells() == []
     assert [damaged.stem for damaged in store.damaged] == ["one"]
@@ -75,8 +86,13 @@ def test_episodes_without_a_manifest_are_no_cell(store):
 def test_duckdb_reads_all_cells_as_one_table(store):
     write(store)
     write(store, "two", key="k2", level_set="test", content={"levels": "1000:1100"})
-    answer = store.query("select level_set, count(*) as n, avg(episode_return) as mean from episodes group by all order by 1")
-    assert answer.to_pylist() == [{"level_set": "test", "n": 2, "mean": 5.0}, {"level_set": "train", "n": 2, "mean": 5.0}]
+    answer = store.query(
+        "select level_set, count(*) as n, avg(episode_return) as mean from episodes group by all order by 1"
+    )
+    assert answer.to_pylist() == [
+        {"level_set": "test", "n": 2, "mean": 5.0},
+        {"level_set": "train", "n": 2, "mean": 5.0},
+    ]
     assert store.query("select count(*) as n from cells").to_pylist() == [{"n": 2}]
 
 

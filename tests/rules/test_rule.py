@@ -1,8 +1,19 @@
 import numpy as np
 import pytest
+
 from gapfloor.actions import Partition
 from gapfloor.errors import UsageError
-from gapfloor.rules.rule import Epsilon, Greedy, Merged, Sampled, Temperature, draw_from, parse_rule, parse_rules, softmax
+from gapfloor.rules.rule import (
+    Epsilon,
+    Greedy,
+    Merged,
+    Sampled,
+    Temperature,
+    draw_from,
+    parse_rule,
+    parse_rules,
+    softmax,
+)
 
 pytestmark = pytest.mark.fast
 LOGITS = np.log(np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]]))

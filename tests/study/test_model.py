@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+
 from gapfloor.errors import UsageError
 from gapfloor.study.costs import estimate
 from gapfloor.study.graph import build_graph

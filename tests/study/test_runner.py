@@ -1,4 +1,5 @@
 import pytest
+
 from gapfloor.study.executors import Ending
 from gapfloor.study.graph import Task
 from gapfloor.study.journal import Journal
