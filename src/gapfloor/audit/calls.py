@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gapfloor.audit.binding import bind, fits, keyword_bindings
 from gapfloor.audit.facts import ActorFact, find_actor, find_environment
 from gapfloor.audit.index import FunctionInfo, last_name
 from gapfloor.audit.options import is_settings_class, literal
@@ -123,28 +124,6 @@ def may_enter(function: FunctionInfo, frame: Frame) -> bool:
     return sum(one.function is function for one in frame.chain()) < 2
 
 
-def fits(function: FunctionInfo, call: ast.Call) -> bool:
-    """Whether a method could take the arguments of a call at all."""
-    arguments = function.node.args
-    names = [arg.arg for arg in [*arguments.posonlyargs, *arguments.args]]
-    if function.owner is not None and not function.has_decorator("staticmethod"):
-        names = names[1:]
-    if arguments.vararg is None and len(call.args) > len(names):
-        return False
-    known = {*names, *(arg.arg for arg in arguments.kwonlyargs)}
-    if arguments.kwarg is None and any(
-        keyword.arg is not None and keyword.arg not in known for keyword in call.keywords
-    ):
-        return False
-    if any(isinstance(item, ast.Starred) for item in call.args) or any(
-        item.arg is None for item in call.keywords
-    ):
-        return True
-    required = names[: len(names) - len(arguments.defaults)]
-    given = {keyword.arg for keyword in call.keywords}
-    return all(name in given for name in required[len(call.args) :])
-
-
 def construct(evaluator: Evaluator, value: Class, call: ast.Call, frame: Frame) -> Alternative:
     """The object that calling a class makes; an environment stays one through its wrappers."""
     info = value.info
@@ -207,92 +186,6 @@ def _as_environment(
             if isinstance(inner.value, Callable):
                 return _as_environment(evaluator, inner, call, frame)
     return None
-
-
-def bind(
-    evaluator: Evaluator,
-    function: FunctionInfo,
-    call: ast.Call | None,
-    caller: Frame,
-    receiver: Alternative | None,
-    parent: Frame | None,
-) -> Frame:
-    """A frame for calling `function` at `call`: positional, keyword, starred and default arguments."""
-    frame = Frame(
-        module=function.module,
-        function=function,
-        # The conditions of the receiver hold for the call's result; inside, `self` is just the object.
-        receiver=Alternative(receiver.value) if receiver is not None else None,
-        parent=parent,
-        caller=caller,
-        call=call,
-        depth=caller.depth + 1,
-    )
-    arguments = function.node.args
-    positional = [*arguments.posonlyargs, *arguments.args]
-    is_bound = function.owner is not None and not function.has_decorator("staticmethod")
-    names = [arg.arg for arg in positional[1 if is_bound and positional else 0 :]]
-    keyword_names = [*names, *(arg.arg for arg in arguments.kwonlyargs)]
-    extra: dict[str, Binding] = {}
-    starred = False
-    if call is not None:
-        for name, argument in zip(names, call.args, strict=False):
-            if isinstance(argument, ast.Starred):
-                starred = True
-                break
-            frame.bindings[name] = Binding(argument, caller)
-        for key, binding in keyword_bindings(evaluator, call, caller):
-            if key in keyword_names:
-                frame.bindings[key] = binding
-            elif key:
-                extra[key] = binding
-            else:
-                starred = True
-    home = parent if parent is not None else evaluator.module_frame(function.module)
-    defaults: list[tuple[str, ast.expr | None]] = [
-        *zip([arg.arg for arg in positional][::-1], list(arguments.defaults)[::-1], strict=False),
-        *zip([arg.arg for arg in arguments.kwonlyargs], arguments.kw_defaults, strict=True),
-    ]
-    for name, default in defaults:
-        if name not in frame.bindings and default is not None:
-            # Behind an argument list that cannot be read, a default may be overridden.
-            frame.bindings[name] = Binding(None, None) if starred else Binding(default, home, is_default=True)
-    if arguments.kwarg is not None and call is not None:
-        frame.cache[arguments.kwarg] = (Alternative(Mapping(extra)),)
-        frame.bindings[arguments.kwarg.arg] = Binding(_MappingNode.of(arguments.kwarg), frame)
-        frame.cache[_MappingNode.of(arguments.kwarg)] = (Alternative(Mapping(extra)),)
-    return frame
-
-
-class _MappingNode(ast.expr):
-    """Stands for a `**kwargs` parameter: an expression whose value is already in the frame's cache."""
-
-    lineno = 0
-    _nodes: dict[int, tuple[ast.arg, ast.expr]] = {}  # noqa: RUF012
-
-    @classmethod
-    def of(cls, argument: ast.arg) -> ast.expr:
-        kept = cls._nodes.get(id(argument))
-        if kept is None or kept[0] is not argument:
-            node = cls()
-            node.lineno = argument.lineno
-            kept = cls._nodes[id(argument)] = (argument, node)
-        return kept[1]
-
-
-def keyword_bindings(evaluator: Evaluator, call: ast.Call, caller: Frame) -> list[tuple[str, Binding]]:
-    """The keywords of a call; a `**mapping` that cannot be read appears under the empty name."""
-    found: list[tuple[str, Binding]] = []
-    for keyword in call.keywords:
-        if keyword.arg is not None:
-            found.append((keyword.arg, Binding(keyword.value, caller)))
-            continue
-        alternatives = evaluator.evaluate(keyword.value, caller)
-        if len(alternatives) == 1 and isinstance(alternatives[0].value, Mapping):
-            found.extend(alternatives[0].value.items.items())
-        else:
-            found.append(("", Binding(None, None)))
-    return found
 
 
 def _super(frame: Frame) -> tuple[Alternative, ...]:

@@ -7,9 +7,10 @@ time, so that a default two frames up is seen as that and a constant passed at o
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 from gapfloor.audit import calls
+from gapfloor.audit import truth as truths
+from gapfloor.audit.binding import bind
 from gapfloor.audit.index import ClassInfo, FunctionInfo, Index, ModuleInfo, last_name, own_nodes
 from gapfloor.audit.objects import ObjectModel
 from gapfloor.audit.options import OptionTable, is_missing, literal
@@ -31,16 +32,16 @@ from gapfloor.audit.values import (
     Mapping,
     Mark,
     Module,
-    Option,
     Sequence,
     Unknown,
-    Value,
     describe,
+    element,
+    identity,
 )
 
 DEEPEST_EVALUATION = 70
 MOST_ALTERNATIVES = 16
-MOST_STEPS = 400_000
+MOST_STEPS = 150_000
 
 
 class Evaluator:
@@ -105,7 +106,7 @@ class Evaluator:
                 conditions_met = frozenset(
                     (id(guard.test), id(guard.frame), guard.holds) for guard in item.guards
                 )
-                kept.setdefault((_identity(item.value), item.origin, conditions_met), item)
+                kept.setdefault((identity(item.value), item.origin, conditions_met), item)
         if len(kept) > MOST_ALTERNATIVES:
             return tuple(sorted(kept.values(), key=self._is_unlikely))[:MOST_ALTERNATIVES]
         return tuple(kept.values())
@@ -224,11 +225,11 @@ class Evaluator:
         for item in alternatives:
             value = item.value
             if isinstance(value, Sequence):
-                element = _element(value.elements, index)
-                if element is None:
+                chosen = element(value.elements, index)
+                if chosen is None:
                     found.append(Alternative(Unknown(), item.guards))
                 else:
-                    inner = self.evaluate(element, value.frame)
+                    inner = self.evaluate(chosen, value.frame)
                     found.extend(one.under(*item.guards).noting(*item.marks) for one in inner)
             elif isinstance(value, Action | Environment):
                 found.append(item)
@@ -388,8 +389,8 @@ class Evaluator:
         found: list[Alternative] = []
         for item in alternatives:
             if isinstance(item.value, Sequence):
-                for element in item.value.elements[:8]:
-                    found.extend(self.evaluate(element, item.value.frame))
+                for one in item.value.elements[:8]:
+                    found.extend(self.evaluate(one, item.value.frame))
             elif isinstance(item.value, Environment | Action | Callable | Instance):
                 found.append(item)
             else:
@@ -435,38 +436,7 @@ class Evaluator:
 
     def truth(self, test: ast.AST, frame: Frame) -> tuple[bool | None, list[Alternative]]:
         """Whether a condition holds (options at their defaults), and the constants that say so."""
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            known, used = self.truth(test.operand, frame)
-            return (None if known is None else not known), used
-        if isinstance(test, ast.BoolOp):
-            return self._truth_of_parts(test, frame)
-        if isinstance(test, ast.Compare) and len(test.ops) == 1:
-            return self._truth_of_comparison(test, frame)
-        if isinstance(test, ast.Compare | ast.BinOp):
-            return None, []
-        alternatives = self.evaluate(test, frame)
-        truths = {_truthiness(item.value) for item in alternatives}
-        if len(truths) == 1:
-            return truths.pop(), list(alternatives)
-        return None, list(alternatives)
-
-    def _truth_of_parts(self, test: ast.BoolOp, frame: Frame) -> tuple[bool | None, list[Alternative]]:
-        decisive = isinstance(test.op, ast.Or)
-        parts = [self.truth(value, frame) for value in test.values]
-        for known, used in parts:
-            if known is decisive:
-                return known, used
-        everything = [item for _, used in parts for item in used]
-        if all(known is not None for known, _ in parts):
-            return not decisive, everything
-        return None, everything
-
-    def _truth_of_comparison(self, test: ast.Compare, frame: Frame) -> tuple[bool | None, list[Alternative]]:
-        left = self.evaluate(test.left, frame)
-        right = self.evaluate(test.comparators[0], frame)
-        answers = {_compare(test.ops[0], one.value, other.value) for one in left for other in right}
-        used = [*left, *(item for item in right if item.origin != "literal")]
-        return (answers.pop() if len(answers) == 1 else None), used
+        return truths.decide(self, test, frame)
 
     def bound_frame(
         self,
@@ -479,7 +449,7 @@ class Evaluator:
         """The frame of calling `function` at `call`, with its parameters bound."""
         key = (id(call), id(function), id(receiver.value) if receiver else 0)
         if key not in caller.children:
-            caller.children[key] = calls.bind(self, function, call, caller, receiver, parent)
+            caller.children[key] = bind(self, function, call, caller, receiver, parent)
         return caller.children[key]
 
     def class_of(self, node: ast.expr, module: ModuleInfo) -> ClassInfo | str:
@@ -547,82 +517,3 @@ def _parameters(node: ast.AST) -> list[ast.arg]:
 
 #: A use after the end of any scope: names seen from outside have their final value.
 _END = ast.Pass()
-
-
-def _identity(value: Value) -> object:
-    """What makes two values the same: plain values by what they say, objects by themselves."""
-    if isinstance(value, Constant):
-        return ("constant", type(value.value).__name__, repr(value.value))
-    if isinstance(value, Option | Unknown | External):
-        return value
-    if isinstance(value, Action):
-        return ("action", value.rule, id(value.node), id(value.frame))
-    if isinstance(value, Environment):
-        return ("environment", id(value.call), id(value.frame))
-    if isinstance(value, Callable):
-        return (
-            "callable",
-            id(value.function),
-            id(value.receiver.value) if value.receiver else 0,
-            id(value.parent),
-        )
-    return id(value)
-
-
-def _element(elements: tuple[ast.expr, ...], index: int) -> ast.expr | None:
-    stars = [position for position, item in enumerate(elements) if isinstance(item, ast.Starred)]
-    if not -len(elements) <= index < len(elements):
-        return None
-    if stars and ((index >= 0 and index >= stars[0]) or (index < 0 and len(elements) + index <= stars[-1])):
-        return None
-    return elements[index]
-
-
-def _truthiness(value: Value) -> bool | None:
-    if isinstance(value, Constant):
-        return bool(value.value)
-    if isinstance(value, Option) and value.has_default:
-        return bool(value.default)
-    if isinstance(value, Environment | Instance | Callable | Class | Module | ExternalObject):
-        return True
-    if isinstance(value, Sequence):
-        return bool(value.elements)
-    return None
-
-
-def _plain(value: Value) -> tuple[bool, Any]:
-    if isinstance(value, Constant):
-        return True, value.value
-    if isinstance(value, Option) and value.has_default:
-        return True, value.default
-    return False, None
-
-
-def _compare(operator: ast.cmpop, left: Value, right: Value) -> bool | None:
-    if isinstance(operator, ast.Is | ast.IsNot) and isinstance(right, Constant) and right.value is None:
-        if isinstance(left, Constant | Option):
-            known, value = _plain(left)
-            answer = value is None if known else None
-        else:
-            answer = None if isinstance(left, Unknown) else False
-        return answer if answer is None or isinstance(operator, ast.Is) else not answer
-    left_known, left_value = _plain(left)
-    right_known, right_value = _plain(right)
-    if not left_known or not right_known:
-        return None
-    try:
-        if isinstance(operator, ast.Eq | ast.Is):
-            return bool(left_value == right_value)
-        if isinstance(operator, ast.NotEq | ast.IsNot):
-            return bool(left_value != right_value)
-        if isinstance(operator, ast.Lt):
-            return bool(left_value < right_value)
-        if isinstance(operator, ast.Gt):
-            return bool(left_value > right_value)
-        if isinstance(operator, ast.LtE):
-            return bool(left_value <= right_value)
-        if isinstance(operator, ast.GtE):
-            return bool(left_value >= right_value)
-    except TypeError:
-        return None
-    return None

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 
 from gapfloor.audit import calls
+from gapfloor.audit.binding import fits
 from gapfloor.audit.evaluate import Evaluator
 from gapfloor.audit.facts import LoopFact, find_loops, loop_facts
 from gapfloor.audit.index import FunctionInfo, ModuleInfo, last_name, own_nodes
@@ -26,7 +27,7 @@ from gapfloor.audit.values import (
     Unknown,
 )
 
-MOST_FRAMES = 6000
+MOST_FRAMES = 4000
 MOST_FRAMES_OF_A_FUNCTION = 60
 _ENVIRONMENT_NAME = re.compile(r"env", re.IGNORECASE)
 
@@ -69,12 +70,12 @@ class Explorer:
         """Walk from every script, then from every function that no script reached."""
         modules = list(self.evaluator.index.modules.values())
         for module in sorted(modules, key=lambda item: (not item.is_script, item.path)):
-            if is_unit_test(module.path):
+            if is_unit_test(module):
                 continue
             if module.is_script or self._has_interesting_call(module):
                 self._walk(self.evaluator.module_frame(module), module.path)
         for module in sorted(modules, key=lambda item: item.path):
-            if is_unit_test(module.path):
+            if is_unit_test(module):
                 continue
             for function in list(module.functions.values()):
                 if (
@@ -174,7 +175,7 @@ class Explorer:
             for function in self.evaluator.index.functions_by_name.get(name, [])
             if function.owner is not None
             and not self.evaluator.objects.is_environment(function.owner)
-            and calls.fits(function, call)
+            and fits(function, call)
         ]
         if 0 < len(candidates) <= 3:
             for function in candidates:
@@ -267,13 +268,14 @@ class Explorer:
         return (Alternative(Unknown("the dependency decides"), marks=(mark,)),)
 
 
-def is_unit_test(path: str) -> bool:
+def is_unit_test(module: ModuleInfo) -> bool:
     """Whether a file tests the code rather than a policy (`test.py` beside `train.py` is an evaluation)."""
-    parts = path.lower().split("/")
-    in_folder = bool({"tests", "test", "testing"} & set(parts[:-1]))
-    return in_folder and (
-        parts[-1].startswith("test_") or parts[-1].endswith("_test.py") or parts[-1] == "conftest.py"
-    )
+    parts = module.path.lower().split("/")
+    if not (parts[-1].startswith("test_") or parts[-1].endswith("_test.py") or parts[-1] == "conftest.py"):
+        return False
+    frameworks = {"unittest", "pytest", "absltest", "parameterized", "nose"}
+    imported = {part for dotted in module.imports.values() for part in dotted.split(".")}
+    return bool({"tests", "test", "testing"} & set(parts[:-1])) or bool(frameworks & imported)
 
 
 def _interesting_names(evaluator: Evaluator) -> set[str]:

@@ -9,6 +9,7 @@ import ast
 import re
 from dataclasses import dataclass
 
+from gapfloor.audit.binding import keyword_bindings
 from gapfloor.audit.evaluate import Evaluator
 from gapfloor.audit.facts import find_environment
 from gapfloor.audit.index import names_in
@@ -80,8 +81,6 @@ def _count_alternatives(evaluator: Evaluator, environment: Environment) -> tuple
 
 def given_keywords(evaluator: Evaluator, call: ast.Call, frame: Frame) -> dict[str, Binding]:
     """The keywords of a call, those of a readable `**mapping` included."""
-    from gapfloor.audit.calls import keyword_bindings
-
     return {name: binding for name, binding in keyword_bindings(evaluator, call, frame) if name}
 
 

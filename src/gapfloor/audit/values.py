@@ -252,3 +252,33 @@ def describe(node: ast.AST) -> str:
     except (RecursionError, ValueError):
         return "..."
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def identity(value: Value) -> object:
+    """What makes two values the same: plain values by what they say, objects by themselves."""
+    if isinstance(value, Constant):
+        return ("constant", type(value.value).__name__, repr(value.value))
+    if isinstance(value, Option | Unknown | External):
+        return value
+    if isinstance(value, Action):
+        return ("action", value.rule, id(value.node), id(value.frame))
+    if isinstance(value, Environment):
+        return ("environment", id(value.call), id(value.frame))
+    if isinstance(value, Callable):
+        return (
+            "callable",
+            id(value.function),
+            id(value.receiver.value) if value.receiver else 0,
+            id(value.parent),
+        )
+    return id(value)
+
+
+def element(elements: tuple[ast.expr, ...], index: int) -> ast.expr | None:
+    """Element `index` of a literal, or None where a starred one hides it."""
+    stars = [position for position, item in enumerate(elements) if isinstance(item, ast.Starred)]
+    if not -len(elements) <= index < len(elements):
+        return None
+    if stars and ((index >= 0 and index >= stars[0]) or (index < 0 and len(elements) + index <= stars[-1])):
+        return None
+    return elements[index]

@@ -1,0 +1,115 @@
+"""Whether a condition holds, as far as constants, defaults and settings at their defaults can tell."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from gapfloor.audit.values import (
+    Alternative,
+    Callable,
+    Class,
+    Constant,
+    Environment,
+    ExternalObject,
+    Frame,
+    Instance,
+    Module,
+    Option,
+    Sequence,
+    Unknown,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from gapfloor.audit.evaluate import Evaluator
+
+
+def decide(evaluator: Evaluator, test: ast.AST, frame: Frame) -> tuple[bool | None, list[Alternative]]:
+    """Whether a condition holds (options at their defaults), and the constants that say so."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        known, used = decide(evaluator, test.operand, frame)
+        return (None if known is None else not known), used
+    if isinstance(test, ast.BoolOp):
+        return _of_parts(evaluator, test, frame)
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        return _of_comparison(evaluator, test, frame)
+    if isinstance(test, ast.Compare | ast.BinOp):
+        return None, []
+    alternatives = evaluator.evaluate(test, frame)
+    truths = {_truthiness(item.value) for item in alternatives}
+    if len(truths) == 1:
+        return truths.pop(), list(alternatives)
+    return None, list(alternatives)
+
+
+def _of_parts(evaluator: Evaluator, test: ast.BoolOp, frame: Frame) -> tuple[bool | None, list[Alternative]]:
+    decisive = isinstance(test.op, ast.Or)
+    parts = [decide(evaluator, value, frame) for value in test.values]
+    for known, used in parts:
+        if known is decisive:
+            return known, used
+    everything = [item for _, used in parts for item in used]
+    if all(known is not None for known, _ in parts):
+        return not decisive, everything
+    return None, everything
+
+
+def _of_comparison(
+    evaluator: Evaluator, test: ast.Compare, frame: Frame
+) -> tuple[bool | None, list[Alternative]]:
+    left = evaluator.evaluate(test.left, frame)
+    right = evaluator.evaluate(test.comparators[0], frame)
+    answers = {_compare(test.ops[0], one.value, other.value) for one in left for other in right}
+    used = [*left, *(item for item in right if item.origin != "literal")]
+    return (answers.pop() if len(answers) == 1 else None), used
+
+
+def _truthiness(value: Value) -> bool | None:
+    if isinstance(value, Constant):
+        return bool(value.value)
+    if isinstance(value, Option) and value.has_default:
+        return bool(value.default)
+    if isinstance(value, Environment | Instance | Callable | Class | Module | ExternalObject):
+        return True
+    if isinstance(value, Sequence):
+        return bool(value.elements)
+    return None
+
+
+def _plain(value: Value) -> tuple[bool, Any]:
+    if isinstance(value, Constant):
+        return True, value.value
+    if isinstance(value, Option) and value.has_default:
+        return True, value.default
+    return False, None
+
+
+def _compare(operator: ast.cmpop, left: Value, right: Value) -> bool | None:
+    if isinstance(operator, ast.Is | ast.IsNot) and isinstance(right, Constant) and right.value is None:
+        if isinstance(left, Constant | Option):
+            known, value = _plain(left)
+            answer = value is None if known else None
+        else:
+            answer = None if isinstance(left, Unknown) else False
+        return answer if answer is None or isinstance(operator, ast.Is) else not answer
+    left_known, left_value = _plain(left)
+    right_known, right_value = _plain(right)
+    if not left_known or not right_known:
+        return None
+    try:
+        if isinstance(operator, ast.Eq | ast.Is):
+            return bool(left_value == right_value)
+        if isinstance(operator, ast.NotEq | ast.IsNot):
+            return bool(left_value != right_value)
+        if isinstance(operator, ast.Lt):
+            return bool(left_value < right_value)
+        if isinstance(operator, ast.Gt):
+            return bool(left_value > right_value)
+        if isinstance(operator, ast.LtE):
+            return bool(left_value <= right_value)
+        if isinstance(operator, ast.GtE):
+            return bool(left_value >= right_value)
+    except TypeError:
+        return None
+    return None
