@@ -1,0 +1,117 @@
+"""The 2x2 control on features whose make-up is known, and the exchange of slots against a plain computation."""
+
+import numpy as np
+import pytest
+from scipy.stats import ortho_group
+
+from gapfloor.errors import UsageError
+from gapfloor.levels import LevelSet
+from gapfloor.representation import Features, Geometry, Recording, align_controls, linear_cka
+from gapfloor.representation.controls import exchange_slots
+
+pytestmark = pytest.mark.fast
+
+GEOMETRY = Geometry(32, 8)
+CODE = np.random.default_rng(99).normal(size=(8, 12))
+
+
+def make(rng, levels, *, timestep=0.0, only_train=0.0, turn=False, geometry=GEOMETRY, ages=None, d=12):
+    """Features of which a part tells the timestep: everywhere, on training levels only, or elsewhere turned."""
+    if ages is None:
+        ages = np.repeat(np.arange(geometry.steps), geometry.slots)
+    is_test = levels.start > 0
+    values = rng.normal(size=(geometry.rows, d)) + timestep * CODE[ages % 8]
+    if only_train and not is_test:
+        values += only_train * CODE[ages % 8]
+    if turn and is_test:
+        values = values @ ortho_group.rvs(d, random_state=1)
+    hashes = tuple(f"{levels}-{row}" for row in range(geometry.rows))
+    recording = Recording(
+        np.zeros((geometry.rows, 1)), ages, np.zeros(geometry.rows, dtype=int), hashes, geometry, levels, "x"
+    )
+    return recording, Features(values, hashes)
+
+
+def control(seed=0, permutations=200, **parts):
+    rng = np.random.default_rng(seed)
+    sides = [make(rng, levels, **parts) for levels in (LevelSet(0, 200), LevelSet(1000, 1100))]
+    return align_controls(*sides, rng=rng, permutations=permutations)
+
+
+def test_features_that_tell_the_timestep_show_the_paper_s_pattern():
+    found = control(timestep=1.0)
+    assert found.n == GEOMETRY.rows // 2
+    assert found.shows_paper_pattern
+    assert found.train.observed == pytest.approx(found.test.observed, rel=0.2)
+    assert min(found.test.collapse, found.train.collapse) > 3
+
+
+def test_a_code_that_held_out_levels_lack_is_found():
+    found = control(only_train=1.0)
+    assert found.train.observed > 2 * found.test.observed
+    assert not found.is_same_on_both_sets
+    assert not found.shows_paper_pattern
+
+
+def test_a_code_that_is_merely_turned_on_held_out_levels_is_not_found():
+    """CKA sees no rotation, so C = A does not say that the two level sets are represented alike."""
+    plain, turned = control(timestep=1.0), control(timestep=1.0, turn=True)
+    assert turned.test.observed == pytest.approx(plain.test.observed, rel=1e-9)
+
+
+def test_features_without_timesteps_are_not_taken_for_alignment():
+    found = [control(seed=seed, permutations=39) for seed in range(40)]
+    # Two tests at .05 must both reject: .0025 of 40 is 0.1.
+    assert sum(each.is_alignment for each in found) <= 2
+    assert np.mean([each.test.collapse for each in found]) == pytest.approx(1, abs=0.1)
+
+
+def test_level_sets_that_play_no_part_are_told_apart_as_often_as_the_level_says():
+    found = [control(seed=seed, timestep=0.7, permutations=39).exchange_p <= 0.05 for seed in range(300)]
+    assert 0.015 < np.mean(found) < 0.095
+
+
+def test_rows_out_of_step_are_left_out():
+    """A slot whose episode ended meets others again only at equal steps since the start."""
+    rng = np.random.default_rng(0)
+    ages = np.repeat(np.arange(8), 32).reshape(8, 32)
+    ages[5:, 20] = np.arange(3)
+    train = make(rng, LevelSet(0, 200), ages=ages.ravel(), timestep=1.0)
+    test = make(rng, LevelSet(1000, 1100), timestep=1.0)
+    assert align_controls(train, test, rng=rng).n == 8 * 16 - 3
+
+
+def test_too_few_aligned_rows_are_refused():
+    rng = np.random.default_rng(0)
+    train = make(rng, LevelSet(0, 200))
+    test = make(rng, LevelSet(1000, 1100), ages=np.full(GEOMETRY.rows, 50))
+    with pytest.raises(UsageError, match="Only 0 of 128 rows"):
+        align_controls(train, test, rng=rng)
+
+
+def test_two_geometries_are_refused():
+    rng = np.random.default_rng(0)
+    train, test = make(rng, LevelSet(0, 200)), make(rng, LevelSet(1000, 1100), geometry=Geometry(16, 16))
+    with pytest.raises(UsageError, match="32x8 and 16x16"):
+        align_controls(train, test, rng=rng)
+
+
+def test_exchanged_slots_give_the_p_of_a_plain_computation():
+    rng = np.random.default_rng(4)
+    slot = np.repeat(np.arange(6), [5, 4, 6, 5, 5, 3])
+    n = len(slot)
+    x, one = rng.normal(size=(n, 3)), rng.normal(size=(n, 4)) + 5
+    other = np.hstack([x, rng.normal(size=(n, 1))]) + rng.normal(size=(n, 4))
+    found = exchange_slots(x - x.mean(0), one, other, slot, rng=np.random.default_rng(1), exchanges=60)
+
+    def difference(swapped):
+        mask = swapped[slot].astype(bool)[:, None]
+        return (
+            linear_cka(x, np.where(mask, other, one)).value - linear_cka(x, np.where(mask, one, other)).value
+        )
+
+    swaps = np.random.default_rng(1).integers(0, 2, (60, 6))
+    observed = abs(difference(np.zeros(6)))
+    reached = sum(abs(difference(each)) >= observed * (1 - 1e-9) for each in swaps)
+    assert found == (1 + reached) / 61
+    assert 1 / 61 < found < 1
