@@ -237,19 +237,24 @@ def draw_levels(source: ReportSource, budget: str) -> Any:
     if not envs:
         return None
     figure, panels = _grid(len(envs), columns=4)
+    rules = [rule for rule in findings.rules if any(p.rule == rule for env in envs for p in panels_of[env])]
+    handles = {}
     for axes, env in zip(panels, envs, strict=False):
-        for panel in sorted(panels_of[env], key=lambda panel: panel.rule != findings.primary):
-            axes.scatter(
+        members = sorted(panels_of[env], key=lambda panel: rules.index(panel.rule))
+        for panel in members:
+            handles[panel.rule] = axes.scatter(
                 [point.floor for point in panel.points], [point.policy for point in panel.points], s=7,
                 marker=_marker(panel.rule), color=_colour(panel.rule), alpha=0.5, lw=0,
-                label=f"{panel.rule}: {panel.above}/{panel.n_levels}",
             )  # fmt: skip
         axes.axline((0, 0), slope=1, color="black", lw=0.6)
-        axes.set_title(findings.name(env))
-        axes.legend(loc="best", handletextpad=0.1, fontsize=6.5)
+        counts = ", ".join(f"{panel.rule} {panel.above}/{panel.n_levels}" for panel in members)
+        axes.set_title(f"{findings.name(env)}\n{counts}", fontsize=7.5)
     panels[0].set_ylabel("runs' mean on the level")
+    figure.legend(
+        list(handles.values()), list(handles), loc="outside upper center", ncols=len(handles), markerscale=2
+    )
     figure.supxlabel(
-        "random floor on the same held-out level (legend: levels above the diagonal)", fontsize=7.5
+        "random floor on the same held-out level (titles: levels above the diagonal)", fontsize=7.5
     )
     return figure
 

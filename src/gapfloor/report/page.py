@@ -297,7 +297,7 @@ def _slots(source: ReportSource) -> str:
     if not provenance.slots:
         return ""
     burn_in = " or ".join(map(str, provenance.burn_in)) or "0"
-    return f"{' or '.join(map(str, provenance.slots))} slots, {burn_in} burn-in episodes a slot"
+    return f"{' or '.join(map(str, provenance.slots))} slots, burn-in {burn_in} a slot, in episodes"
 
 
 def _exploratory(findings: Findings) -> list[str]:

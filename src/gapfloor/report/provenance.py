@@ -17,6 +17,7 @@ from typing import Any
 import gapfloor
 from gapfloor.analysis.inputs import Inputs
 from gapfloor.records.store import StoredCell
+from gapfloor.report.findings import TRAIN
 
 _LARGEST_HEADER = 10_000_000
 
@@ -70,7 +71,7 @@ def provenance_of_inputs(inputs: Inputs) -> Provenance:
     """What an episode table alone says."""
     codes, sets = inputs.labels["level_set"]
     levels: dict[str, str] = {}
-    for at, name in enumerate(sets):
+    for at, name in sorted(enumerate(sets), key=lambda entry: (entry[1] != TRAIN, entry[1])):
         seeds = inputs.level_seed[codes == at]
         seeds = seeds[seeds >= 0]
         if seeds.size:
@@ -89,9 +90,13 @@ def provenance_of_cells(cells: Iterable[StoredCell]) -> Provenance:
     """What the manifests of a store say."""
     contents = [cell.manifest.content for cell in cells]
     manifests = [cell.manifest for cell in cells]
-    levels: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
     for content in contents:
-        levels.setdefault(str(content["level_set"]), str(content["levels"]))
+        known = found.setdefault(str(content["level_set"]), [])
+        known += [str(content["levels"])] if str(content["levels"]) not in known else []
+    ranges = {name: " or ".join(known) for name, known in found.items()}
+    # Training levels are named first, as everywhere.
+    levels = {name: ranges[name] for name in sorted(ranges, key=lambda name: (name != TRAIN, name))}
     runs: dict[tuple[str, ...], RunRecord] = {}
     for manifest in manifests:
         if manifest.labels.get("reference"):
@@ -153,13 +158,6 @@ def read_hyperparameters(store: Path) -> dict[str, dict[str, Any]]:
         }
         for budget, fields in found.items()
     }
-
-
-def default_hyperparameters() -> dict[str, dict[str, Any]]:
-    """Our trainer's defaults, for a report on episodes whose checkpoints are not at hand."""
-    from gapfloor.training.hyperparameters import Hyperparameters
-
-    return {"": dict(Hyperparameters().to_dict())}
 
 
 def _runs_of_inputs(inputs: Inputs) -> Iterable[RunRecord]:
