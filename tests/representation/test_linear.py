@@ -107,7 +107,9 @@ class TestPairing:
     def test_other_inputs_are_refused_with_the_row_and_the_reason(self):
         moved = self.inputs.copy()
         moved[[4, 5]] = moved[[5, 4]]
-        with pytest.raises(UsageError, match=r"Row 4 of encoder 0 .* \(2 of 12 rows are\).*control='unpaired'"):
+        with pytest.raises(
+            UsageError, match=r"Row 4 of encoder 0 .* \(2 of 12 rows are\).*control='unpaired'"
+        ):
             linear_cka(self.features(self.inputs), self.features(moved, seed=1))
 
     def test_a_single_pixel_makes_another_input(self):

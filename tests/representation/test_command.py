@@ -1,0 +1,174 @@
+"""`gapfloor cka` as a user meets it, and what the report makes of it."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gapfloor.cli.main import main
+from gapfloor.report.cka_input import read_cka
+from gapfloor.representation import CkaSettings, Geometry, linear_cka, measure_cka
+
+#: 64 rows a level set; geo16 is recorded because the other geometry has 16 slots.
+SMALL = ["--geometry", "8x8", "--other-geometry", "16x4", "--permutations", "20"]
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as stopped:
+        main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return stopped.value.code, captured.out, captured.err
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory, runs):
+    """A store measured once, from Python."""
+    store = tmp_path_factory.mktemp("store")
+    settings = CkaSettings(geometry=Geometry(8, 8), other_geometry=Geometry(16, 4), permutations=20)
+    measure_cka(runs, settings, store=store)
+    return store
+
+
+def test_a_record_holds_the_run_its_null_and_its_controls(store):
+    records = read_cka(store / "results" / "cka")
+    assert [(record.game, record.agent, record.seed, record.budget) for record in records] == [
+        ("starpilot", "fpn", "1", "8M"),
+        ("starpilot", "impoola", "1", "8M"),
+    ]
+    for record in records:
+        assert (record.n, record.n_control, record.permutations) == (64, 32, 20)
+        values = [getattr(record, name) for name in ("as_computed", "perm_mean", "A", "B", "C", "D", "geo16")]
+        assert all(0 < value < 1 for value in values)
+        assert record.z == pytest.approx((record.as_computed - record.perm_mean) / record.perm_sd)
+        assert record.perm_mean == pytest.approx(record.analytic, abs=5 * record.perm_sd / 20**0.5)
+        assert 1 <= record.pr <= 63
+
+
+def test_encoders_of_one_seed_are_compared_on_identical_observations(store, runs):
+    (path,) = (store / "results" / "cka").glob("cross-*.json")
+    entries = json.loads(path.read_text())["cross"]
+    assert [(entry["played_by"][15:18], entry["level_set"]) for entry in entries] == [
+        ("imp", "train"), ("imp", "test"), ("fpn", "train"), ("fpn", "test"),
+    ]  # fmt: skip
+    assert all(0 < entry["value"] <= 1 for entry in entries)
+
+
+def test_the_cross_value_is_that_of_both_encoders_on_one_recording(store, runs):
+    from gapfloor.engines.procgen import make_spec
+    from gapfloor.levels import LevelSet
+    from gapfloor.policies.loading import PolicySource
+    from gapfloor.representation import record_play
+    from gapfloor.rules.rule import Sampled
+
+    one, other = (PolicySource(str(run)).load() for run in runs)
+    recording = record_play(
+        one, make_spec("starpilot"), levels=LevelSet(1000, 1100), geometry=Geometry(8, 8), rule=Sampled(), draw=0,
+        fingerprint=one.fingerprint,
+    )  # fmt: skip
+    value = linear_cka(recording.features(one, name="x"), recording.features(other, name="y")).value
+    (path,) = (store / "results" / "cka").glob("cross-*.json")
+    entry = json.loads(path.read_text())["cross"][1]
+    assert entry["value"] == pytest.approx(value, rel=1e-12)
+
+
+def test_json_is_one_document_and_the_same_command_measures_nothing_again(capsys, store, runs):
+    before = {path: path.read_bytes() for path in (store / "results" / "cka").iterdir()}
+    code, out, err = run(capsys, "cka", *runs, *SMALL, "--out", store, "--json")
+    document = json.loads(out)
+    assert (code, err) == (0, "")
+    assert [record["agent"] for record in document["records"]] == ["impoola", "fpn"]
+    assert len(document["cross"]) == 4
+    code, out, err = run(capsys, "cka", *runs, *SMALL, "--out", store)
+    assert "..." not in err  # nothing was under way
+    assert out.count("already in") == 3
+    assert {path: path.read_bytes() for path in (store / "results" / "cka").iterdir()} == before
+
+
+def test_measuring_anew_gives_the_same_bytes_and_another_draw_other_ones(capsys, store, runs, tmp_path):
+    arguments = ["cka", runs[0], *SMALL, "--out"]
+    name = f"results/cka/{runs[0].name}.json"
+    assert run(capsys, *arguments, tmp_path / "again")[0] == 0
+    assert (tmp_path / "again" / name).read_bytes() == (store / name).read_bytes()
+    assert run(capsys, *arguments, tmp_path / "again", "--draw", "1")[0] == 0
+    assert (tmp_path / "again" / name).read_bytes() != (store / name).read_bytes()
+
+
+def test_words_say_what_the_control_found(capsys, store, runs):
+    code, out, _ = run(capsys, "cka", runs[0], *SMALL, "--out", store)
+    assert code == 0
+    assert "measures no generalization" in out
+    assert "x A, which is" in out
+    assert "Trained for 0 of 8,000,000 steps." in out
+
+
+def test_the_report_prints_the_table_and_the_numbers(capsys, store, runs, tmp_path):
+    root = tmp_path / "store"
+    shutil.copytree(store, root)
+    for each in runs:
+        code, _, err = run(
+            capsys, "evaluate", each, "--game", "starpilot", "--rules", "sampled", "--draws", "0", "--episodes", "2",
+            "--slots", "2", "--burn-in", "0", "--batch", "2", "--workers", "1", "--store", root,
+        )  # fmt: skip
+        assert code == 0, err
+    code, _, err = run(capsys, "report", root, "--out", tmp_path / "report", "--format", "tex,csv")
+    assert code == 0, err
+    table = (tmp_path / "report" / "tables" / "ckacontrol.tabular.tex").read_text()
+    rows = [line.split("&") for line in table.splitlines() if line.startswith("starpilot")]
+    by_agent = {record.agent: record for record in read_cka(root / "results" / "cka")}
+    assert len(rows) == 2
+    for row in rows:
+        record = next(by_agent[agent] for agent in by_agent if agent.lower() in row[1].lower())
+        printed = [float(cell.replace("\\", "")) for cell in row[2:]]
+        order = ("as_computed", "perm_mean", "analytic", "A", "C", "B", "D", "pr")
+        assert printed == pytest.approx([getattr(record, name) for name in order], abs=0.051)
+        assert printed[:7] == pytest.approx([getattr(record, name) for name in order[:7]], abs=0.00051)
+    numbers = (tmp_path / "report" / "numbers.tex").read_text()
+    for key in (
+        "ctl.z.min",
+        "ctl.starpilot.collapse.max",
+        "d4.raw",
+        "d4.analytic.s1",
+        "geo16.impoola.factor",
+    ):
+        assert key in numbers
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.safetensors"], "no checkpoint"),
+        (["RUN", "RUN"], "same content"),
+        (["RUN", "--geometry", "64"], "SLOTSxSTEPS"),
+        (["RUN", "--other-geometry", "16x16"], "must agree"),
+        (["RUN", "--permutations", "1"], "at least 2"),
+        (["RUN", "--rule", "gredy"], "did you mean greedy?"),
+        (["RUN", "--draw", "-1"], "out of range"),
+        (["RUN", "--test", "100:300"], "share the levels 100:200"),
+        (["RUN", "--test", "5:5"], "is empty"),
+        (["RUN", "--device", "tpu"], "cannot use the device"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_nothing_is_written(
+    capsys, runs, tmp_path, monkeypatch, arguments, message
+):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, "cka", *(runs[0] if word == "RUN" else word for word in arguments))
+    assert code == 2
+    assert out == ""
+    assert message in err
+    assert os.listdir(".") == []
+
+
+def test_two_different_checkpoints_of_one_name_are_refused(capsys, runs, tmp_path, monkeypatch):
+    from gapfloor.training.agent import make_agent
+    from gapfloor.training.checkpoint import read_header, write_checkpoint
+
+    monkeypatch.chdir(tmp_path)
+    header = read_header(runs[0] / "checkpoint.safetensors")
+    agent = make_agent("impoola", observation_shape=(64, 64, 3), n_actions=15, seed=9)
+    write_checkpoint(Path("other.safetensors"), agent, header)
+    code, _, err = run(capsys, "cka", runs[0], "other.safetensors")
+    assert code == 2
+    assert "are both starpilot-easy-impoola-8M-s1" in err

@@ -1,0 +1,87 @@
+"""Recording play on the real engine: geometry, steps since the start, levels, and repeatability."""
+
+import numpy as np
+import pytest
+
+import small_policies
+from gapfloor.engines.procgen import make_spec
+from gapfloor.errors import PolicyError, UsageError
+from gapfloor.levels import LevelSet, draw_levels
+from gapfloor.policies.loading import PolicySource
+from gapfloor.representation import Geometry, linear_cka, record_play
+from gapfloor.representation.features import hash_rows
+from gapfloor.rules.rule import Sampled
+
+TRAIN = LevelSet(0, 200)
+
+
+def record(geometry="8x12", *, game="fruitbot", draw=3, policy=None, **changes):
+    arguments = {"levels": TRAIN, "rule": Sampled(), "fingerprint": "one", **changes}
+    policy = policy or small_policies.LinearPolicy()
+    return record_play(policy, make_spec(game), geometry=Geometry.parse(geometry), draw=draw, **arguments)
+
+
+def test_every_slot_starts_an_episode_on_the_draw_s_levels():
+    recording = record()
+    levels = recording.level_seed.reshape(12, 8)
+    assert recording.observations.shape == (96, 64, 64, 3)
+    assert levels[0].tolist() == draw_levels(TRAIN, draw=3, slots=8, episodes=1)[:, 0].tolist()
+    assert recording.since_start.reshape(12, 8)[:, 0].tolist() == list(range(12))
+    assert recording.row_hashes == hash_rows(recording.observations)
+
+
+def test_steps_count_from_the_start_of_each_episode():
+    """Long enough for episodes to end: there the count falls to zero and the draw's next level begins."""
+    recording = record("4x400", game="starpilot")
+    ages, levels = recording.since_start.reshape(400, 4), recording.level_seed.reshape(400, 4)
+    ends = np.argwhere(np.diff(ages, axis=0) != 1)
+    assert len(ends)
+    drawn = draw_levels(TRAIN, draw=3, slots=4, episodes=20)
+    for slot in range(4):
+        starts = np.flatnonzero(ages[:, slot] == 0)
+        assert starts[0] == 0
+        assert levels[starts, slot].tolist() == drawn[slot, : len(starts)].tolist()
+        assert np.array_equal(ages[:, slot], np.arange(400) - np.repeat(starts, np.diff([*starts, 400])))
+
+
+def test_another_geometry_changes_nothing_but_which_steps_of_which_slots_are_taken():
+    wide, long = record("20x6"), record("6x20")
+    grid, other = np.array(wide.row_hashes).reshape(6, 20), np.array(long.row_hashes).reshape(20, 6)
+    assert np.array_equal(grid[:, :6], other[:6])
+
+
+def test_the_same_recording_is_the_same_and_another_draw_policy_or_level_set_is_another():
+    first = record()
+    assert record().row_hashes == first.row_hashes
+    for changes in ({"draw": 4}, {"fingerprint": "two"}, {"levels": LevelSet(1000, 1100)}):
+        assert record(**changes).row_hashes != first.row_hashes
+
+
+def test_features_of_two_recordings_are_not_paired(runs):
+    policy = PolicySource(str(runs[0])).load()
+    one, other = (record("4x4", policy=policy, levels=levels) for levels in (TRAIN, LevelSet(1000, 1100)))
+    x, y = one.features(policy, name="x"), other.features(policy, name="x")
+    with pytest.raises(UsageError, match=r"on levels 0:200 .* on levels 1000:1100 .* different inputs"):
+        linear_cka(x, y)
+    assert linear_cka(x, y, control="unpaired").value < 1
+    again = PolicySource(str(runs[1])).load()
+    assert linear_cka(x, one.features(again, name="y")).pairing == "checked"
+
+
+def test_policies_with_state_or_without_features_are_refused():
+    with pytest.raises(PolicyError, match="keeps a state"):
+        record(policy=small_policies.CountingPolicy())
+    with pytest.raises(PolicyError, match="has no features"):
+        record("4x2").features(small_policies.LinearPolicy(), name="linear")
+
+
+@pytest.mark.parametrize("text", ["64", "64x", "x16", "64 by 16", "-2x4"])
+def test_what_is_no_geometry_is_refused(text):
+    with pytest.raises(UsageError, match="SLOTSxSTEPS"):
+        Geometry.parse(text)
+
+
+@pytest.mark.parametrize("text", ["0x16", "7x16", "8x0"])
+def test_a_geometry_without_halves_is_refused(text):
+    with pytest.raises(UsageError, match="halves"):
+        Geometry.parse(text)
