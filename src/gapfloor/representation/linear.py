@@ -82,6 +82,8 @@ def centre(features: Any, *, name: str) -> Centred:
     values = _check(values, origin)
     # Scaled first: squares of large features must not overflow, and CKA does not see the scale.
     values = values / np.abs(values).max()
+    # Units that never fire, or always alike, add nothing but work.
+    values = values[:, (values != values[:1]).any(axis=0)]
     values -= values.mean(axis=0)
     if values.shape[1] > len(values):
         # A rotation of the features that leaves n columns; CKA does not see that either.
