@@ -424,3 +424,23 @@ def test_no_absence_is_claimed_when_a_block_says_evaluation(tmp_path: Path):
         ),
     }
     assert scanned(tmp_path, files).verdict.evaluates_heldout is None
+
+
+def test_evaluations_pooled_over_updates_are_not_called_a_fixed_checkpoint(tmp_path: Path):
+    files = frozen("action, _ = net.act(obs)")
+    files["train.py"] = train(
+        imports="import numpy as np\nfrom evaluation import evaluate",
+        setup="recent = []",
+        evaluation="recent.extend(evaluate(args, net))\nprint(np.mean(recent[-100:]))",
+    )
+    assert scanned(tmp_path, files).verdict.in_loop is None
+
+
+def test_a_curve_of_evaluations_is_still_a_fixed_checkpoint_each(tmp_path: Path):
+    files = frozen("action, _ = net.act(obs)")
+    files["train.py"] = train(
+        imports="from evaluation import evaluate",
+        setup="curve = []",
+        evaluation="curve.append(evaluate(args, net))",
+    )
+    assert scanned(tmp_path, files).verdict.in_loop is False

@@ -212,3 +212,137 @@ def test_a_method_of_the_wrong_shape_is_no_candidate(tmp_path: Path):
         "class B:\n    def choose(self, obs, state, mask):\n        return self.pi(obs).argmax(-1)\n"
     )
     assert scanned(tmp_path, files).verdict.rule == "sampled"
+
+
+@pytest.mark.parametrize(
+    ("lines", "where"),
+    [
+        ("net.act = lambda obs: (net.dist(obs).probs.argmax(-1), None)", "a method replaced on the object"),
+        ("setattr(net, 'act', greedy_act)", "a method replaced by name"),
+    ],
+)
+def test_a_method_replaced_from_outside_is_not_taken_for_what_the_class_says(
+    tmp_path: Path, lines: str, where: str
+):
+    files = frozen("action, _ = net.act(obs)")
+    files["train.py"] = train(
+        imports="from evaluation import evaluate", setup=lines, evaluation="print(evaluate(args, net))"
+    )
+    assert scanned(tmp_path, files).verdict.rule == "unresolved", where
+
+
+def test_an_option_that_the_code_overwrites_is_not_taken_at_its_default(tmp_path: Path):
+    files = frozen("action, _ = net.act(obs, deterministic=args.deterministic_eval)")
+    files["train.py"] = train(
+        imports="from evaluation import evaluate",
+        setup="args.deterministic_eval = True",
+        evaluation="print(evaluate(args, net))",
+    )
+    assert scanned(tmp_path, files).verdict.rule in ("argmax", "unresolved")
+
+
+def test_another_script_that_overwrites_the_option_does_not_matter(tmp_path: Path):
+    files = frozen("action, _ = net.act(obs, deterministic=args.deterministic_eval)")
+    files["plot.py"] = "def f(args):\n    args.deterministic_eval = True\n"
+    assert scanned(tmp_path, files).verdict == Verdict(True, "sampled", "config-option", False)
+
+
+def test_an_attribute_computed_from_an_option_is_followed(tmp_path: Path):
+    files = frozen("action, _ = net.act(obs, deterministic=args.det)")
+    files["train.py"] = train(
+        imports="from evaluation import evaluate",
+        setup="args.det = not args.deterministic_eval",
+        evaluation="print(evaluate(args, net))",
+    )
+    assert scanned(tmp_path, files).verdict == Verdict(True, "argmax", "config-option", False)
+
+
+@pytest.mark.parametrize(
+    ("settings", "verdict"),
+    [
+        ("choice = dict(deterministic=True)", ("argmax", "explicit-call-site")),
+        ("choice = {}\n        choice['deterministic'] = True", ("unresolved", "unresolved")),
+        (
+            "choice = dict(deterministic=True)\n        choice.update(args.more)",
+            ("argmax", "explicit-call-site"),
+        ),
+        ("choice = load(args)", ("unresolved", "unresolved")),
+    ],
+)
+def test_keywords_from_a_mapping_are_read_or_left_open(
+    tmp_path: Path, settings: str, verdict: tuple[str, str]
+):
+    files = frozen("PLACE\naction, _ = net.act(obs, **choice)")
+    files["evaluation.py"] = files["evaluation.py"].replace("PLACE", settings)
+    found = scanned(tmp_path, files).verdict
+    assert (found.rule, found.provenance) in (verdict, ("unresolved", "unresolved"))
+
+
+def test_keywords_fixed_by_partial_count(tmp_path: Path):
+    files = frozen(
+        "action, _ = choose(obs)",
+        parameters=", choose=None",
+        call="evaluate(args, net, partial(net.act, deterministic=True))",
+    )
+    files["train.py"] = "from functools import partial\n" + files["train.py"]
+    assert scanned(tmp_path, files).verdict == Verdict(True, "argmax", "explicit-call-site", False)
+
+
+def test_a_choice_by_training_mode_is_not_decided(tmp_path: Path):
+    files = frozen("action = net.pick(obs)")
+    files["net.py"] = MODEL + (
+        "\n    def pick(self, obs):\n        pi = self.dist(obs)\n"
+        "        return pi.sample() if self.training else pi.probs.argmax(-1)\n"
+    )
+    assert scanned(tmp_path, files).verdict.rule == "unresolved"
+
+
+def test_a_flag_that_a_method_can_change_is_not_decided(tmp_path: Path):
+    files = frozen("action = net.pick(obs)")
+    files["net.py"] = MODEL.replace(
+        "        super().__init__()", "        super().__init__()\n        self.greedy = False"
+    ) + (
+        "\n    def be_greedy(self):\n        self.greedy = True\n"
+        "\n    def pick(self, obs):\n        pi = self.dist(obs)\n"
+        "        return pi.probs.argmax(-1) if self.greedy else pi.sample()\n"
+    )
+    assert scanned(tmp_path, files).verdict.rule == "unresolved"
+
+
+def test_a_global_that_a_function_changes_is_not_decided(tmp_path: Path):
+    files = frozen("action, _ = net.act(obs, deterministic=GREEDY)")
+    constant = "\nGREEDY = False\n"
+    switch = "\n\ndef switch():\n    global GREEDY\n    GREEDY = True\n"
+    files["evaluation.py"] = constant + files["evaluation.py"]
+    assert scanned(tmp_path / "fixed", files).verdict == Verdict(True, "sampled", "config-option", False)
+    files["evaluation.py"] += switch
+    assert scanned(tmp_path / "changed", files).verdict.rule == "unresolved"
+
+
+def test_a_subclass_that_overrides_the_method_decides(tmp_path: Path):
+    files = frozen("action, _ = net.act(obs)")
+    files["net.py"] = MODEL.replace("class Net(nn.Module)", "class Base(nn.Module)") + (
+        "\n\nclass Net(Base):\n    def act(self, obs, deterministic=False):\n"
+        "        return self.dist(obs).probs.argmax(-1), None\n"
+    )
+    assert scanned(tmp_path, files).verdict.rule == "argmax"
+
+
+@pytest.mark.parametrize(
+    ("expression", "rule"),
+    [
+        ("np.random.choice(15, p=net.probs(obs))", "sampled"),
+        ("np.random.choice(15, 1, True, net.probs(obs))", "sampled"),
+        ("torch.multinomial(net.probs(obs), 1)", "sampled"),
+        ("torch.max(net.q(obs), 1)[1]", "argmax"),
+        ("net.q(obs).max(1)[1].cpu().numpy()", "argmax"),
+        ("np.clip(net.dist(obs).sample().numpy(), 0, 14)", "sampled"),
+        ("int(np.argmax(net.q(obs)))", "argmax"),
+        ("jax.random.categorical(key, net.logits(obs))", "sampled"),
+        ("net.mystery(obs)", "unresolved"),
+    ],
+)
+def test_primitives_of_several_libraries_are_known(tmp_path: Path, expression: str, rule: str):
+    files = frozen(f"action = {expression}")
+    files["evaluation.py"] = "import jax\nimport torch\n" + files["evaluation.py"]
+    assert scanned(tmp_path, files).verdict.rule == rule

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from gapfloor.audit.index import FunctionInfo
+from gapfloor.audit.index import FunctionInfo, last_name, own_nodes
 from gapfloor.audit.values import Alternative, Binding, Frame, Mapping
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def bind(
     caller: Frame,
     receiver: Alternative | None,
     parent: Frame | None,
+    preset: tuple[tuple[str, Binding], ...] = (),
 ) -> Frame:
     """A frame for calling `function` at `call`: positional, keyword, starred and default arguments."""
     frame = Frame(
@@ -60,6 +61,11 @@ def bind(
     keyword_names = [*names, *(arg.arg for arg in arguments.kwonlyargs)]
     extra: dict[str, Binding] = {}
     starred = False
+    for key, binding in preset:
+        if key in keyword_names:
+            frame.bindings[key] = binding
+        else:
+            starred = True
     if call is not None:
         for name, argument in zip(names, call.args, strict=False):
             if isinstance(argument, ast.Starred):
@@ -83,26 +89,41 @@ def bind(
             # Behind an argument list that cannot be read, a default may be overridden.
             frame.bindings[name] = Binding(None, None) if starred else Binding(default, home, is_default=True)
     if arguments.kwarg is not None and call is not None:
-        frame.cache[arguments.kwarg] = (Alternative(Mapping(extra)),)
-        frame.bindings[arguments.kwarg.arg] = Binding(_MappingNode.of(arguments.kwarg), frame)
-        frame.cache[_MappingNode.of(arguments.kwarg)] = (Alternative(Mapping(extra)),)
+        node = _mapping_node(arguments.kwarg)
+        frame.bindings[arguments.kwarg.arg] = Binding(node, frame)
+        frame.cache[node] = (Alternative(Mapping(extra, is_open=starred)),)
     return frame
 
 
-class _MappingNode(ast.expr):
-    """Stands for a `**kwargs` parameter: an expression whose value is already in the frame's cache."""
+def _mapping_node(argument: ast.arg) -> ast.expr:
+    """Stands for a `**kwargs` parameter: an expression whose value is put into the frame's cache."""
+    kept: ast.expr | None = getattr(argument, "_mapping_node", None)
+    if kept is None:
+        kept = ast.copy_location(ast.Name(argument.arg, ast.Load()), argument)
+        argument._mapping_node = kept  # type: ignore[attr-defined]
+    return kept
 
-    lineno = 0
-    _nodes: dict[int, tuple[ast.arg, ast.expr]] = {}  # noqa: RUF012
 
-    @classmethod
-    def of(cls, argument: ast.arg) -> ast.expr:
-        kept = cls._nodes.get(id(argument))
-        if kept is None or kept[0] is not argument:
-            node = cls()
-            node.lineno = argument.lineno
-            kept = cls._nodes[id(argument)] = (argument, node)
-        return kept[1]
+def changes_of_mapping(name: str, scope: ast.AST) -> tuple[set[str], bool]:
+    """The keys that a scope assigns in the mapping `name`, and whether it changes it in ways that cannot be read."""
+    keys: set[str] = set()
+    is_open = False
+    for node in own_nodes(scope):
+        if (
+            isinstance(node, ast.Subscript)
+            and isinstance(node.ctx, ast.Store | ast.Del)
+            and last_name(node.value) == name
+        ):
+            is_open = True
+            if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
+                keys.add(node.slice.value)
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and last_name(node.func.value) == name
+        ):
+            is_open = is_open or node.func.attr in ("update", "setdefault", "pop", "clear")
+    return keys, is_open
 
 
 def keyword_bindings(evaluator: Evaluator, call: ast.Call, caller: Frame) -> list[tuple[str, Binding]]:
@@ -115,6 +136,8 @@ def keyword_bindings(evaluator: Evaluator, call: ast.Call, caller: Frame) -> lis
         alternatives = evaluator.evaluate(keyword.value, caller)
         if len(alternatives) == 1 and isinstance(alternatives[0].value, Mapping):
             found.extend(alternatives[0].value.items.items())
+            if alternatives[0].value.is_open:
+                found.append(("", Binding(None, None)))
         else:
             found.append(("", Binding(None, None)))
     return found

@@ -58,9 +58,7 @@ _SHAPING = re.compile(
     r"tree_map|map_structure|^map$|device_get|device_put|^to_|^from_|flatten|convert|cast|detach|act|round|where|rescale",
     re.IGNORECASE,
 )
-_FIRST_ARGUMENT = frozenset(
-    {"deepcopy", "copy", "partial", "compile", "script", "DataParallel", "remote", "wrap"}
-)
+_FIRST_ARGUMENT = frozenset({"deepcopy", "copy", "compile", "script", "DataParallel", "remote", "wrap"})
 _SETTINGS_PARSERS = frozenset(
     {"cli", "parse", "ArgumentParser", "parse_args_into_dataclasses", "HfArgumentParser"}
 )
@@ -109,7 +107,7 @@ def invoke(evaluator: Evaluator, value: Callable, call: ast.Call, frame: Frame) 
     """What a function of the repository gives back when called here."""
     if not may_enter(value.function, frame):
         return (Alternative(Unknown(describe(call))),)
-    inner = evaluator.bound_frame(value.function, call, frame, value.receiver, value.parent)
+    inner = evaluator.bound_frame(value.function, call, frame, value.receiver, value.parent, value.preset)
     mark = Mark(frame.module.path, call.lineno, f"{describe(call.func)}(...) is called")
     return tuple(
         item.noting(mark) if isinstance(item.value, Action | Sequence) else item
@@ -224,13 +222,16 @@ def _method_of(
         return (base,)
     found: list[Alternative] = []
     if not isinstance(value, Unknown | ExternalObject | Constant):
-        for target in evaluator.objects.attribute(base, name, function, frame):
+        targets = evaluator.objects.attribute(base, name, function, frame)
+        for target in targets:
             if isinstance(target.value, Callable | Class | Instance | Action):
                 found.extend(
                     item.under(*target.guards) for item in call_value(evaluator, target, call, frame)
                 )
             elif isinstance(target.value, External):
                 found.extend(_bound_external(evaluator, target.value.name, call, frame))
+            elif isinstance(target.value, Unknown) and len(targets) > 1:
+                found.append(target)  # beside what the class says, something that cannot be read
     is_distribution = isinstance(value, Instance) and any(
         DISTRIBUTION.search(base_name.rsplit(".", 1)[-1])
         for base_name in evaluator.objects.external_bases(value.info)
@@ -319,9 +320,11 @@ def _get(evaluator: Evaluator, value: Mapping, call: ast.Call, frame: Frame) -> 
     key = literal(call.args[0])
     if isinstance(key, str) and key in value.items:
         return evaluator.evaluate_binding(value.items[key], key)
+    open_key = (Alternative(Unknown(describe(call))),) if value.is_open else ()
     if len(call.args) > 1:
-        return evaluator.evaluate_binding(Binding(call.args[1], frame, is_default=True), str(key))
-    return (Alternative(Constant(None), origin="literal"),)
+        default = evaluator.evaluate_binding(Binding(call.args[1], frame, is_default=True), str(key))
+        return (*default, *open_key)
+    return (Alternative(Constant(None), origin="literal"), *open_key)
 
 
 def _by_fact(
@@ -421,10 +424,24 @@ def _passes_through(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple
     return ()
 
 
+def _partial(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
+    """A function with keywords fixed beforehand; fixed positional arguments are not followed."""
+    preset = tuple(keyword_bindings(evaluator, call, frame))
+    found = []
+    for item in evaluator.evaluate(call.args[0], frame):
+        if isinstance(item.value, Callable) and len(call.args) == 1 and all(name for name, _ in preset):
+            found.append(replace(item, value=replace(item.value, preset=(*item.value.preset, *preset))))
+        else:
+            found.append(Alternative(Unknown(describe(call)), item.guards))
+    return tuple(found)
+
+
 def _external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
     last = name.rsplit(".", 1)[-1]
     if find_environment(name) is not None:
         return (Alternative(Environment(name, call, frame)),)
+    if last in ("partial", "partialmethod") and call.args:
+        return _partial(evaluator, call, frame)
     if last in _FIRST_ARGUMENT and call.args:
         return evaluator.evaluate(call.args[0], frame)
     if last in _SETTINGS_PARSERS and call.args:

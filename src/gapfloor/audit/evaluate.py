@@ -7,10 +7,11 @@ time, so that a default two frames up is seen as that and a constant passed at o
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from gapfloor.audit import calls
 from gapfloor.audit import truth as truths
-from gapfloor.audit.binding import bind
+from gapfloor.audit.binding import bind, changes_of_mapping
 from gapfloor.audit.index import ClassInfo, FunctionInfo, Index, ModuleInfo, last_name, own_nodes
 from gapfloor.audit.objects import ObjectModel
 from gapfloor.audit.options import OptionTable, is_missing, literal
@@ -240,7 +241,8 @@ class Evaluator:
             ):
                 found.append(Alternative(Action("argmax", value.call, value.frame), item.guards, item.marks))
             else:
-                found.append(Alternative(Unknown(), item.guards))
+                text = value.text if isinstance(value, Unknown) else "an element of something unknown"
+                found.append(Alternative(Unknown(text), item.guards))
         return tuple(found)
 
     def evaluate_binding(self, binding: Binding, name: str) -> tuple[Alternative, ...]:
@@ -281,7 +283,19 @@ class Evaluator:
             spared = [guard for definition in alive for guard in self._spared_by(definition, frame, use)]
             outer = self._outer_name(name, use, frame, has_own=bool(found))
             found.extend(item.under(*spared) for item in outer)
+        if any(isinstance(item.value, Mapping) for item in found):
+            return tuple(self._as_changed(item, name, scope) for item in found)
         return tuple(found)
+
+    def _as_changed(self, item: Alternative, name: str, scope: ast.AST) -> Alternative:
+        """A mapping without the keys that the scope assigns later, and open if anything is added to it."""
+        if not isinstance(item.value, Mapping):
+            return item
+        keys, is_open = changes_of_mapping(name, scope)
+        if not keys and not is_open:
+            return item
+        kept = {key: binding for key, binding in item.value.items.items() if key not in keys}
+        return replace(item, value=Mapping(kept, is_open=True))
 
     def _spared_by(self, definition: Definition, frame: Frame, use: ast.AST) -> list[Guard]:
         """The condition under which an older value survives a definition that is made under one condition."""
@@ -315,6 +329,8 @@ class Evaluator:
         definitions = self.definitions(module, module.tree).get(name, [])
         if any(definition.kind != "import" for definition in definitions):
             found = self.name(name, _END, frame)
+            if name in module.changed_globals:
+                found = (*found, Alternative(Unknown(f"{name}, changed by `global`")))
             # A constant at the top of a file is a setting of that file.
             return tuple(
                 item.from_origin("option")
@@ -445,11 +461,12 @@ class Evaluator:
         caller: Frame,
         receiver: Alternative | None,
         parent: Frame | None,
+        preset: tuple[tuple[str, Binding], ...] = (),
     ) -> Frame:
         """The frame of calling `function` at `call`, with its parameters bound."""
         key = (id(call), id(function), id(receiver.value) if receiver else 0)
         if key not in caller.children:
-            caller.children[key] = bind(self, function, call, caller, receiver, parent)
+            caller.children[key] = bind(self, function, call, caller, receiver, parent, preset)
         return caller.children[key]
 
     def class_of(self, node: ast.expr, module: ModuleInfo) -> ClassInfo | str:

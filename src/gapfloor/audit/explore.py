@@ -157,7 +157,9 @@ class Explorer:
             if owner is not None and self.evaluator.objects.is_environment(owner):
                 return
             if calls.may_enter(value.function, frame):
-                inner = self.evaluator.bound_frame(value.function, call, frame, value.receiver, value.parent)
+                inner = self.evaluator.bound_frame(
+                    value.function, call, frame, value.receiver, value.parent, value.preset
+                )
                 inner.found_by = target.marks
                 self._walk(inner, script)
         elif isinstance(value, Class):

@@ -66,6 +66,7 @@ class ModuleInfo:
     order: dict[ast.AST, int] = field(default_factory=dict)
     functions: dict[ast.AST, FunctionInfo] = field(default_factory=dict)
     classes: dict[ast.AST, ClassInfo] = field(default_factory=dict)
+    changed_globals: set[str] = field(default_factory=set)
 
     @property
     def dotted(self) -> str:
@@ -97,7 +98,12 @@ class Index:
     replaced: dict[str, list[tuple[ModuleInfo, ast.Assign]]] = field(
         default_factory=lambda: defaultdict(list)
     )
+    #: attribute that code outside the object's own class assigns (`agent.greedy = True`) -> where, and what
+    set_from_outside: dict[str, list[tuple[ModuleInfo, ast.expr]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     unread: list[Unread] = field(default_factory=list)
+    _reach: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def find_module(self, dotted: str) -> ModuleInfo | None:
         """The one module that `dotted` can mean, or None (not in the repository, or several)."""
@@ -107,6 +113,28 @@ class Index:
             return exact[0]
         found = [module for module in self.by_tail.get(tail, ()) if module.dotted.endswith("." + dotted)]
         return found[0] if len(found) == 1 else None
+
+    def reach(self, module: ModuleInfo) -> frozenset[str]:
+        """The paths of the modules that a module can load: itself, its imports, theirs, and so on."""
+        if module.path not in self._reach:
+            found = {module.path: module}
+            waiting = [module]
+            while waiting:
+                for dotted in waiting.pop().imports.values():
+                    for name in (dotted, dotted.rpartition(".")[0]):
+                        target = self.find_module(name) if name else None
+                        if target is not None and target.path not in found:
+                            found[target.path] = target
+                            waiting.append(target)
+            self._reach[module.path] = frozenset(found)
+        return self._reach[module.path]
+
+    def outside_assignments(self, name: str, script: ModuleInfo) -> list[tuple[ModuleInfo, ast.expr]]:
+        """Where code that a script can load assigns the attribute `name` from outside an object's class."""
+        reach = self.reach(script)
+        return [
+            (module, value) for module, value in self.set_from_outside.get(name, ()) if module.path in reach
+        ]
 
 
 def last_name(node: ast.AST) -> str:
@@ -231,13 +259,24 @@ def _enter_imports(module: ModuleInfo) -> None:
 
 
 def _enter_replacements(index: Index, module: ModuleInfo) -> None:
+    """Attributes and globals that are changed from elsewhere: what a class or a module says is then not all."""
     for node in module.order:
-        if (
-            isinstance(node, ast.Assign)
-            and len(node.targets) == 1
-            and isinstance(node.targets[0], ast.Attribute)
-        ):
-            dotted = dotted_name(node.targets[0])
-            head, _, rest = dotted.partition(".")
-            if rest and head in module.imports:
-                index.replaced[f"{module.imports[head]}.{rest}"].append((module, node))
+        if isinstance(node, ast.Global):
+            module.changed_globals.update(node.names)
+        elif isinstance(node, ast.Call) and last_name(node.func) == "setattr" and len(node.args) == 3:
+            name = node.args[1]
+            if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                index.set_from_outside[name.value].append((module, node.args[2]))
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Attribute):
+                    _enter_attribute(index, module, node, target)
+
+
+def _enter_attribute(index: Index, module: ModuleInfo, node: ast.Assign, target: ast.Attribute) -> None:
+    head, _, rest = dotted_name(target).partition(".")
+    if rest and head in module.imports:
+        index.replaced[f"{module.imports[head]}.{rest}"].append((module, node))
+    is_own = isinstance(target.value, ast.Name) and target.value.id in ("self", "cls")
+    if not is_own:
+        index.set_from_outside[target.attr].append((module, node.value))

@@ -127,10 +127,25 @@ class ObjectModel:
         if entry is None:
             entry = self.evaluator.options.find(name, space.module)
         if entry is None:
-            return (Alternative(Unknown(f"args.{name}")),)
+            return self._set_once(name, frame) or (Alternative(Unknown(f"args.{name}")),)
+        is_overwritten = bool(self.evaluator.index.outside_assignments(name, frame.chain()[0].module))
         read = Mark(frame.module.path, getattr(node, "lineno", 0), f"option '{entry.name}' is read here")
-        option = Option(entry.name, entry.default, entry.has_default)
+        # A setting that the code itself overwrites after parsing has no default that one could rely on.
+        option = Option(entry.name, entry.default, entry.has_default and not is_overwritten)
         return (Alternative(option, marks=(read, entry.mark), origin="option"),)
+
+    def _set_once(self, name: str, frame: Frame) -> tuple[Alternative, ...]:
+        """An attribute that is no setting itself, but is computed from settings in one place of the same script."""
+        places = self.evaluator.index.outside_assignments(name, frame.chain()[0].module)
+        if len(places) != 1:
+            return ()
+        module, expression = places[0]
+        scope = module.scope_of(expression)
+        home = next((one for one in frame.chain() if one.scope is scope), None)
+        if home is None:
+            return ()
+        mark = Mark(module.path, expression.lineno, f"'{name}' is set here")
+        return tuple(item.noting(mark) for item in self.evaluator.evaluate(expression, home))
 
     def _of_class(
         self, item: Alternative, info: ClassInfo, name: str, parent: Frame | None
@@ -169,7 +184,8 @@ class ObjectModel:
             if method.has_decorator("property", "cached_property"):
                 return self.evaluator.returns(self.evaluator.bound_frame(method, None, frame, item, None))
             receiver = None if method.has_decorator("staticmethod") else item
-            return (Alternative(Callable(method, receiver, self._class_frame(value))),)
+            bound = Alternative(Callable(method, receiver, self._class_frame(value)))
+            return (bound, *self._from_outside(name, frame))
         found = [*self._assigned(item, value, name)]
         if is_settings_class(value.info.node):
             return self._setting_field(value, name, node, frame)
@@ -180,9 +196,18 @@ class ObjectModel:
         if self._sets_by_name(value.info):
             option = self.option(name, Namespace(), node, frame)
             found.extend(one for one in option if isinstance(one.value, Option))
+        found.extend(self._from_outside(name, frame))
         if not found and self.is_environment(value.info) and name in _INNER_ENVIRONMENT:
             return (item,)
         return tuple(found) or (Alternative(Unknown(f"self.{name}")),)
+
+    def _from_outside(self, name: str, frame: Frame) -> list[Alternative]:
+        """Something unknown, when code outside the class assigns an attribute of that name to some object."""
+        places = self.evaluator.index.set_from_outside.get(name, [])
+        return [
+            Alternative(Unknown(f"{name} set at {module.path}:{value.lineno}"))
+            for module, value in places[:1]
+        ]
 
     def _class_frame(self, value: Instance) -> Frame | None:
         return value.init.parent if value.init is not None else None

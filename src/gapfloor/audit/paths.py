@@ -11,7 +11,7 @@ from gapfloor.audit.explore import StepEvent
 from gapfloor.audit.index import FunctionInfo, names_in
 from gapfloor.audit.learning import LearningModel
 from gapfloor.audit.levels import LevelSet, differ, is_seeded, level_sets, rank_marks
-from gapfloor.audit.reporting import report_marks
+from gapfloor.audit.reporting import averages_over_updates, report_marks
 from gapfloor.audit.rules import RuleFinding, decide_rule
 from gapfloor.audit.values import Environment, Mark, describe
 
@@ -65,6 +65,8 @@ class Played:
     agent: str | None
     loop_mark: Mark | None = None
     environments: list[Environment] = field(default_factory=list)
+    is_pooled: bool = False
+    """Whether fresh evaluations are averaged over several updates, so that in-loop is not decided."""
     is_ambiguous: bool = False
     """Whether a rollout might as well be an evaluation, so that no absence follows from it."""
 
@@ -94,7 +96,10 @@ class PathFinder:
             and around is not None
             and self.learning.is_ambiguous(event.frame, event.node, around[0])
         )
-        return Played(event, finding, found, role, agent, mark, environments, is_ambiguous)
+        is_pooled = (
+            role == "fresh" and around is not None and averages_over_updates(*around, event.frame, event.node)
+        )
+        return Played(event, finding, found, role, agent, mark, environments, is_pooled, is_ambiguous)
 
     def _role(self, event: StepEvent, environments: list[Environment]) -> tuple[str, Mark | None, str | None]:
         mark = Mark(event.frame.module.path, event.node.lineno, "the dependency's own loop")
@@ -181,7 +186,7 @@ class PathFinder:
             script=item.event.script,
             rule=item.finding.rule,
             provenance=provenance if item.finding.rule != "unresolved" else "unresolved",
-            in_loop=in_loop,
+            in_loop=None if item.is_pooled else in_loop,
             evaluates_heldout=heldout,
             levels=level.text if level is not None else None,
             seeded_levels=seeded.pop() if len(seeded) == 1 else None,

@@ -63,7 +63,7 @@ def draw_of_function(name: str, call: ast.Call) -> str | None:
     last = name.rsplit(".", 1)[-1]
     package = name.split(".", 1)[0]
     has_weights = any(keyword.arg in ("p", "weights") for keyword in call.keywords) or (
-        last == "choices" and len(call.args) > 1
+        len(call.args) > (1 if last == "choices" else 3)
     )
     if last in SAMPLING_FUNCTIONS and package not in ("random", "numpy"):
         return "sampled" if last != "choices" else None

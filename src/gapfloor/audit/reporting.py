@@ -32,6 +32,38 @@ def report_marks(frame: Frame, step: ast.Call) -> list[Mark]:
     return list(dict.fromkeys(found))[:4]
 
 
+def averages_over_updates(home: Frame, loop: ast.AST, frame: Frame, step: ast.Call) -> bool:
+    """Whether results of evaluations inside `loop` are pooled in a list that outlives it, and a mean taken of that."""
+    chain = frame.chain()
+    call = step if frame is home else chain[chain.index(home) + 1].call
+    if call is None:
+        return False
+    inside = {id(node) for node in ast.walk(loop)}
+    collected: set[str] = set()
+    for node in own_nodes(home.scope):
+        if id(node) in inside and isinstance(node, ast.Call) and last_name(node.func) in ("extend", "append"):
+            holds = any(item is call for argument in node.args for item in ast.walk(argument))
+            named = any(_mentions(argument, _followed(home, call, is_step=False)) for argument in node.args)
+            if (
+                (holds or named)
+                and isinstance(node.func, ast.Attribute)
+                and isinstance(node.func.value, ast.Name)
+            ):
+                collected.add(node.func.value.id)
+    made_inside = {
+        target.id
+        for node in own_nodes(home.scope)
+        if id(node) in inside and isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    pooled = collected - made_inside
+    return any(
+        isinstance(node, ast.Call) and _MEAN.search(last_name(node.func)) and _mentions(node, pooled)
+        for node in own_nodes(home.scope)
+    )
+
+
 def _followed(frame: Frame, call: ast.AST, *, is_step: bool) -> set[str]:
     statement = frame.module.parents.get(call)
     while statement is not None and not isinstance(statement, ast.stmt):

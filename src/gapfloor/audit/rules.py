@@ -45,11 +45,7 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
     judged = [_judge(evaluator, item) for item in alternatives if _is_possible(evaluator, item)]
     chosen = [item for item in judged if isinstance(item.alternative.value, Action)]
     live = [item for item in chosen if item.is_live]
-    unknown = [
-        item
-        for item in judged
-        if item.is_live and isinstance(item.alternative.value, Unknown) and item.alternative.value.text != ""
-    ]
+    unknown = [item for item in judged if item.is_live and not isinstance(item.alternative.value, Action)]
     if not live:
         return RuleFinding("unresolved", "unresolved", _marks(chosen), _names(judged))
     rules = {_rule(item) for item in live}

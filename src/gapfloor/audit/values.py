@@ -111,9 +111,10 @@ class Sequence:
 
 @dataclass(frozen=True, eq=False)
 class Mapping:
-    """A dictionary with known keys."""
+    """A dictionary with known keys; an open one may have others."""
 
     items: dict[str, Binding]
+    is_open: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +124,8 @@ class Callable:
     function: FunctionInfo
     receiver: Alternative | None = None
     parent: Frame | None = None
+    preset: tuple[tuple[str, Binding], ...] = ()
+    """Keywords fixed beforehand by `functools.partial`."""
 
 
 @dataclass(frozen=True, eq=False)
