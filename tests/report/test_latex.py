@@ -19,7 +19,7 @@ from gapfloor.report.write import WrittenReport
 DATA = Path(__file__).parent / "data"
 needs_pdflatex = pytest.mark.skipif(
     shutil.which("pdflatex") is None,
-    reason="needs pdflatex: apt-get install texlive-latex-base texlive-latex-recommended texlive-latex-extra",
+    reason="needs pdflatex: apt-get install texlive-latex-base texlive-latex-recommended",
 )
 
 

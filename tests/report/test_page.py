@@ -119,7 +119,8 @@ def test_a_click_on_a_head_sorts_and_a_third_restores(browser: Any, page: Path) 
 
 @needs_chromium
 def test_hover_and_focus_show_a_marks_numbers(browser: Any, page: Path) -> None:
-    from selenium.webdriver import ActionChains
+    from selenium.webdriver import ActionChains, Keys
+    from selenium.webdriver.support.ui import WebDriverWait
 
     visit(browser, page)
     mark = browser.find_element("css selector", ".card .mark")
@@ -129,10 +130,11 @@ def test_hover_and_focus_show_a_marks_numbers(browser: Any, page: Path) -> None:
     assert tip.is_displayed()
     assert "held-out" in tip.text
     assert tip.text == mark.get_attribute("data-tip")
-    ActionChains(browser).move_by_offset(0, 250).perform()
     dot = browser.find_element("css selector", "#figures .mark")
     browser.execute_script("arguments[0].focus()", dot)
-    assert tip.text == dot.get_attribute("data-tip")
+    WebDriverWait(browser, 10).until(lambda _: tip.text == dot.get_attribute("data-tip"))
+    ActionChains(browser).send_keys(Keys.ESCAPE).perform()
+    assert not tip.is_displayed()
 
 
 @needs_chromium

@@ -19,13 +19,16 @@
     const node = event.target.closest && event.target.closest("[data-tip]");
     if (node) show(node, event.clientX, event.clientY);
   });
+  const beside = (node) => { const box = node.getBoundingClientRect(); show(node, box.left + box.width / 2, box.top); };
+  let focused = null;
   document.addEventListener("focusin", (event) => {
-    const node = event.target.closest && event.target.closest("[data-tip]");
-    if (node) { const box = node.getBoundingClientRect(); show(node, box.left + box.width / 2, box.top); }
+    focused = event.target.closest && event.target.closest("[data-tip]");
+    if (focused) beside(focused);
   });
-  document.addEventListener("focusout", hide);
-  document.addEventListener("scroll", hide, { passive: true });
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
+  document.addEventListener("focusout", () => { focused = null; hide(); });
+  // Focus scrolls its mark into view: the tip goes along. Any other scrolling leaves the mark behind.
+  document.addEventListener("scroll", () => { if (focused) beside(focused); else hide(); }, { passive: true });
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") { focused = null; hide(); } });
 
   // Sorting: numbers by value, words by alphabet, what is missing last; a third click restores the order.
   const compare = (a, b) => {
