@@ -54,10 +54,13 @@ def measure_classes(
         policy=policy,
         policy_name=source.name if source is not None else "",
     )
-    partitions = state_partitions(
-        spec, states, horizon=settings.horizon, workers=workers or len(os.sched_getaffinity(0))
-    )
+    partitions = state_partitions(spec, states, horizon=settings.horizon, workers=workers or _cores())
     return gather_classes(spec, settings, play=play, partitions=partitions)
+
+
+def _cores() -> int:
+    # Not every system can say which cores a process may use.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def gather_classes(

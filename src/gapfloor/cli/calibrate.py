@@ -33,7 +33,7 @@ _PICTURE_KINDS = (".png", ".svg", ".pdf")
 @click.option(
     "--levels", default="0:200", show_default=True, help="Levels that are played: START:STOP or all."
 )
-@click.option("--spacing", type=int, default=10, show_default=True, help="States visited for each one taken.")
+@click.option("--spacing", type=int, default=20, show_default=True, help="States visited for each one taken.")
 @click.option(
     "--policy",
     default=None,
@@ -91,18 +91,20 @@ def command(
     if source is not None:
         source.load()
 
-    measured = [_Measured.of(spec, chosen, source, workers) for spec in specs]
+    measured = []
+    for spec in specs:
+        each = _Measured.of(spec, chosen, source, workers)
+        note = _file(each.kept(keep), store, replace=replace)
+        measured.append(each)
+        if not as_json:
+            each.show()
+            click.echo(f"{note}\n")
     if picture is not None:
         from gapfloor.calibration.picture import draw_matrices
 
         draw_matrices([each.kept(keep) for each in measured], picture)
-    notes = [_file(each.kept(keep), store, replace=replace) for each in measured]
     if as_json:
         print_json({"games": [each.document() for each in measured]})
-        return
-    for each, note in zip(measured, notes, strict=True):
-        each.show()
-        click.echo(f"{note}\n")
 
 
 class _Measured:
