@@ -195,3 +195,30 @@ def test_cka_files_that_are_wrong_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps({"game": "heist", "agent": "fpn"}))
     with pytest.raises(Exception, match="without `as_computed`"):
         read_cka(tmp_path)
+
+
+def test_stricter_references_get_a_table_of_their_own() -> None:
+    full = printed_results()
+    assert build_tables(Findings(full)).get("references") is None
+    strict = tuple(
+        dataclasses.replace(row, reference="constant:7", floor=4.0, call="not distinguishable")
+        for row in full.floor_comparisons
+        if (row.game, row.budget) == ("heist", "8M")
+    )
+    table = build_tables(Findings(without(full, reference_comparisons=strict))).get("references")
+    assert table is not None
+    assert {row[3].plain for row in table.body} == {"constant:7"}
+    assert {row[0].plain for row in table.body} == {"heist"}
+
+
+def test_a_game_in_two_modes_is_named_with_its_mode() -> None:
+    full = printed_results()
+    hard = tuple(
+        dataclasses.replace(row, mode="hard") for row in full.floor_comparisons if row.game == "heist"
+    )
+    table = build_tables(Findings(without(full, floor_comparisons=full.floor_comparisons + hard))).get(
+        "unmask"
+    )
+    assert table is not None
+    names = [row[0].plain for row in table.body]
+    assert {"heist easy", "heist hard", "miner"} <= set(names)

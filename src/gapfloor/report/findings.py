@@ -219,12 +219,14 @@ class Findings:
                 return row
         return None
 
-    def normalised(self, game: str, budget: str, rule: str, level_set: str) -> NormalisedResult | None:
-        """A normalised score; the floor's may carry no budget."""
+    def normalised(
+        self, game: str, budget: str, rule: str, level_set: str, *, mode: str | None = None
+    ) -> NormalisedResult | None:
+        """A normalised score; the floor's may carry no budget, the suite mean's mode is not asked for."""
         rows = [
             row
             for row in self.results.normalised
-            if (row.game, row.rule, row.level_set) == (game, rule, level_set)
+            if (row.game, row.rule, row.level_set) == (game, rule, level_set) and mode in (None, row.mode)
         ]
         exact = [row for row in rows if row.budget == budget]
         unbudgeted = [row for row in rows if row.budget == ""]

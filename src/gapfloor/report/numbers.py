@@ -324,12 +324,14 @@ def _merged(findings: Findings) -> Iterator[Number]:
 
 
 def _scores(findings: Findings) -> Iterator[Number]:
-    games = [(env.game, _game(findings, env)) for env in findings.all_envs]
+    games: list[tuple[str, str | None, str]] = [
+        (env.game, env.mode, _game(findings, env)) for env in findings.all_envs
+    ]
     for budget in findings.budgets:
-        for game, name in [*games, (SUITE, SUITE)]:
+        for game, mode, name in [*games, (SUITE, None, SUITE)]:
             for rule in (*findings.rules, FLOOR):
                 for level_set in _SETS:
-                    row = findings.normalised(game, budget, rule, level_set)
+                    row = findings.normalised(game, budget, rule, level_set, mode=mode)
                     if row is None:
                         continue
                     column = "floor" if rule == FLOOR else key_part(rule)

@@ -10,6 +10,7 @@ from gapfloor.report.cka_input import CkaRecord
 from gapfloor.report.findings import MERGED, Findings
 from gapfloor.report.table import Missing, Table
 from gapfloor.report.tables import agents, beside, context, entropy, floor, gap
+from gapfloor.report.tables.references import references
 from gapfloor.report.tables.wording import slug
 
 
@@ -50,7 +51,7 @@ def build_tables(
     made += [gap.pooled(findings), beside.beside_pooled(findings)]
     for budget in budgets:
         made += [gap.gap_at(findings, budget), beside.beside_gap(findings, budget)]
-    made += [floor.floor(findings), beside.beside_floor(findings)]
+    made += [floor.floor(findings), beside.beside_floor(findings), references(findings)]
     made += [entropy.sweep(findings, budget) for budget in budgets]
     made.append(entropy.merged(findings))
     for budget in budgets:

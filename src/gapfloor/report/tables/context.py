@@ -46,7 +46,10 @@ def cobbe(findings: Findings) -> Table | Missing:
     for budget in findings.budgets:
         block: list[tuple[Cell, ...]] = []
         for env in findings.envs(budget):
-            found = [findings.normalised(env.game, budget, rule, levels) for rule, levels in columns_of]
+            found = [
+                findings.normalised(env.game, budget, rule, levels, mode=env.mode)
+                for rule, levels in columns_of
+            ]
             first = next((row for row in found if row), None)
             if first is None:
                 continue
