@@ -82,7 +82,8 @@ def test_evaluation_shows_train_test_gap_and_floor(tmp_path):
 def test_policy_and_floor_are_measured_on_the_same_levels(tmp_path):
     evaluate(small_policies.linear(), game="starpilot", rules="sampled", store=tmp_path, **SMALL)
     levels = Store(tmp_path).query(
-        'select level_set, draw, slot, "index", count(distinct level_seed) as n, count(*) as cells from episodes group by all'
+        'select level_set, draw, slot, "index", count(distinct level_seed) as n, count(*) as cells '
+        "from episodes group by all"
     )
     assert set(levels.column("n").to_pylist()) == {1}
     assert set(levels.column("cells").to_pylist()) == {2}

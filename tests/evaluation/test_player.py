@@ -20,9 +20,10 @@ from gapfloor.rules.rule import parse_rule
 
 LEVELS = LevelSet(0, 200)
 FAKE = EngineSpec("fake", "1", "length", "easy")
+DEFAULT = Design()
 
 
-def reference_cell(spec, *, draw=0, design=Design(), reference="uniform", levels=LEVELS):
+def reference_cell(spec, *, draw=0, design=DEFAULT, reference="uniform", levels=LEVELS):
     return CellSpec(spec, Run(reference=reference), reference, reference, "train", levels, draw, design)
 
 
@@ -143,7 +144,7 @@ def test_references_give_the_bytes_of_the_plain_loop(game, reference, name):
         actor=ReferenceActor(reference, n_actions=15),
         n_slots=5,
     )
-    played = list(player.play([CellPlay(cell, None, reference.is_deterministic)]))[0]
+    played = next(player.play([CellPlay(cell, None, reference.is_deterministic)]))
     plain = play_plainly(
         CellPlay(cell, None, reference.is_deterministic),
         engine=ProcgenEngine(game, slots=4, levels=SMALL, draw=0),

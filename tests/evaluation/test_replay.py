@@ -51,7 +51,7 @@ def test_a_return_that_is_not_the_recorded_one_is_refused(store):
     wrong = Recorded(floor, slot=0, index=1, level_seed=3, episode_return=99.0, length=5)
     with pytest.raises(CheckFailedError, match="the replay is not the episode"):
         replay([wrong], store=store)
-    assert not (store.root / "replays").exists()
+    assert [path.suffix for path in (store.root / "replays").iterdir()] == [".failed"]
 
 
 def test_a_policy_that_is_not_at_hand_is_asked_for(store):

@@ -102,8 +102,14 @@ def replay(episodes: Sequence[Recorded], *, store: Store, sources: Sequence[Poli
     for group in by_cell.values():
         spec = spec_of(group[0].cell)
         policy = None if spec.run.reference else find_policy(spec, store=store, sources=sources)
-        with one_thread():
-            recordings = _play(spec, policy, group)
+        try:
+            with one_thread():
+                recordings = _play(spec, policy, group)
+        except CheckFailedError as error:
+            # A locked plan that stops on a failed replay check finds this beside the replays.
+            failed = store.root / "replays" / f"{group[0].file_name}.failed"
+            write_text_atomically(failed, f"{error}\n")
+            raise
         for episode, frames in zip(group, recordings, strict=True):
             written.append(_keep(store, spec, episode, frames))
     return written
