@@ -7,7 +7,7 @@ from scipy.stats import ortho_group
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.representation import Features, Geometry, Recording, align_controls, linear_cka
-from gapfloor.representation.controls import exchange_slots
+from gapfloor.representation.controls import align_rows, exchange_slots
 
 pytestmark = pytest.mark.fast
 
@@ -79,6 +79,23 @@ def test_rows_out_of_step_are_left_out():
     train = make(rng, LevelSet(0, 200), ages=ages.ravel(), timestep=1.0)
     test = make(rng, LevelSet(1000, 1100), timestep=1.0)
     assert align_controls(train, test, rng=rng).n == 8 * 16 - 3
+
+
+def test_a_second_block_of_slots_fills_up_what_is_lost():
+    rng = np.random.default_rng(0)
+    ages = np.repeat(np.arange(8), 64).reshape(8, 64)
+    ages[5:, 20] = np.arange(3)
+    both = Geometry(64, 8)
+    train = make(rng, LevelSet(0, 200), geometry=both, ages=ages.ravel(), timestep=1.0)
+    test = make(rng, LevelSet(1000, 1100), geometry=both, timestep=1.0)
+    rows = align_rows(train[0], test[0], block=32)
+    slots = rows.x % 64
+    assert len(rows) == 8 * 16
+    assert np.array_equal(slots + 16, rows.slot)
+    assert (slots < 16).sum() == 8 * 16 - 3  # slot 20 met slot 4; three rows of the second block stand in
+    assert np.array_equal(np.unique(slots[slots >= 16]), [32, 33, 34])
+    assert np.array_equal(train[0].since_start[rows.x], test[0].since_start[rows.partner])
+    assert align_controls(train, test, rng=rng, block=32).n == 8 * 16
 
 
 def test_too_few_aligned_rows_are_refused():

@@ -57,43 +57,76 @@ class AlignmentControl:
         return self.is_same_on_both_sets and self.is_alignment
 
 
+@dataclass(frozen=True, eq=False)
+class AlignedRows:
+    """Rows of the two recordings that meet at the same step since an episode's start."""
+
+    x: npt.NDArray[np.int64]
+    """Training rows; `partner` are the rows of both recordings that meet them."""
+    partner: npt.NDArray[np.int64]
+    slot: npt.NDArray[np.int64]
+    """The partner's slot, in which rows belong together."""
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+
+def align_rows(train: Recording, test: Recording, *, block: int | None = None) -> AlignedRows:
+    """The rows behind A and C, at most half a block of slots times the steps.
+
+    Slots come in blocks (default: one block of them all); in each, the first half of the training slots meets the
+    second half of both recordings. More blocks than one fill up what is lost where episodes end and slots fall out
+    of step.
+    """
+    geometry = train.geometry
+    block = block or geometry.slots
+    if test.geometry != geometry or geometry.slots % block:
+        raise UsageError(
+            f"The recordings have the geometries {geometry} and {test.geometry}: controls need one geometry of whole "
+            f"blocks of {block} slots."
+        )
+    # (steps, slots) to (blocks, steps, slots of a block): rows of an earlier block come first.
+    grid = np.arange(geometry.rows).reshape(geometry.steps, -1, block).transpose(1, 0, 2)
+    half = block // 2
+    first, second = grid[..., :half], grid[..., half:]
+    ages = train.since_start
+    aligned = (ages[first] == ages[second]) & (ages[first] == test.since_start[second])
+    most = half * geometry.steps
+    return AlignedRows(
+        x=first[aligned][:most],
+        partner=second[aligned][:most],
+        slot=(second[aligned] % geometry.slots)[:most],
+    )
+
+
 def align_controls(
     train: tuple[Recording, Features],
     test: tuple[Recording, Features],
     *,
     rng: np.random.Generator,
     permutations: int = 200,
+    block: int | None = None,
 ) -> AlignmentControl:
-    """The 2x2 block of one encoder's features on its training and held-out recordings (of one geometry)."""
-    geometry = train[0].geometry
-    if test[0].geometry != geometry:
-        raise UsageError(
-            f"The recordings have the geometries {geometry} and {test[0].geometry}: controls need one geometry."
-        )
-    grid = np.arange(geometry.rows).reshape(geometry.steps, geometry.slots)
-    half = geometry.slots // 2
-    first, second = grid[:, :half], grid[:, half:]
-    ages = train[0].since_start
-    aligned = (ages[first] == ages[second]) & (ages[first] == test[0].since_start[second])
-    n = int(aligned.sum())
+    """The 2x2 block of one encoder's features on its training and held-out recordings (see `align_rows`)."""
+    rows = align_rows(train[0], test[0], block=block)
+    n = len(rows)
     if n < LEAST_ALIGNED:
         raise UsageError(
-            f"Only {n} of {aligned.size} rows meet at the same step since an episode's start: use a geometry with "
-            "fewer steps a slot."
+            f"Only {n} of {train[0].geometry.rows // 2} rows meet at the same step since an episode's start: use a "
+            "geometry with fewer steps a slot."
         )
-    x = train[1].take(first[aligned])
-    against_test, against_train = test[1].take(second[aligned]), train[1].take(second[aligned])
+    x = train[1].take(rows.x)
+    against_test, against_train = test[1].take(rows.partner), train[1].take(rows.partner)
     left = centre(x, name="train")
     nulls = [
         shuffle_rows(left, centre(side, name="partner"), rng=rng, permutations=permutations)
         for side in (against_test, against_train)
     ]
-    slot = np.broadcast_to(np.arange(half), aligned.shape)[aligned]
     exchange_p = exchange_slots(
         left.columns,
         against_test.values.astype(np.float64),
         against_train.values.astype(np.float64),
-        slot,
+        rows.slot,
         rng=rng,
         exchanges=permutations,
     )

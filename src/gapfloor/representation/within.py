@@ -14,7 +14,7 @@ from typing import Any
 from gapfloor.engines.protocol import EngineSpec
 from gapfloor.levels import LevelSet
 from gapfloor.policies.checkpoint import CheckpointPolicy
-from gapfloor.representation.controls import AlignmentControl, align_controls
+from gapfloor.representation.controls import AlignmentControl, align_controls, align_rows
 from gapfloor.representation.features import UNPAIRED, Features
 from gapfloor.representation.linear import participation_ratio
 from gapfloor.representation.null import PermutationNull, permutation_null
@@ -23,6 +23,9 @@ from gapfloor.representation.streams import stream
 from gapfloor.rules.rule import Rule
 
 Tell = Callable[[str], None]
+
+#: As many blocks of slots as the 2x2 control is filled from; more are not played for the few rows then missing.
+MOST_BLOCKS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,11 +121,20 @@ def measure_within(
             control=UNPAIRED,
         )
 
+    slots, steps = collection.geometry.slots, collection.geometry.steps
+    whole = recorded
+    for blocks in range(2, MOST_BLOCKS + 1):
+        if len(align_rows(whole.train[0], whole.test[0], block=slots)) == collection.geometry.rows // 2:
+            break
+        # Episodes ended and slots fell out of step: the same slots again, and as many more beside them.
+        more = Geometry(slots * blocks, steps)
+        whole = collect(policy, spec, train=train, collection=collection, geometry=more, tell=tell)
     control = align_controls(
-        recorded.train,
-        recorded.test,
+        whole.train,
+        whole.test,
         rng=stream("control", collection.seed, policy.fingerprint),
         permutations=collection.permutations,
+        block=slots,
     )
     other = None
     if collection.other_geometry is not None:
