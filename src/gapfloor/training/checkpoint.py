@@ -23,7 +23,7 @@ from gapfloor.records.atomic import write_bytes_atomically
 from gapfloor.training.agent import Agent, lay_out_channels_last
 
 FORMAT = "gapfloor-checkpoint/1"
-_HEADER = "gapfloor"
+HEADER_KEY = "gapfloor"
 _REQUIRED = (
     "game",
     "mode",
@@ -61,7 +61,7 @@ def write_checkpoint(path: Path, agent: Agent, header: Mapping[str, Any]) -> str
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in agent.state_dict().items()}
     content_hash = hash_contents(tensors, header["encoder"])
     full = {"format": FORMAT, **header, "content_hash": content_hash}
-    write_bytes_atomically(path, save(tensors, metadata={_HEADER: json.dumps(full, sort_keys=True)}))
+    write_bytes_atomically(path, save(tensors, metadata={HEADER_KEY: json.dumps(full, sort_keys=True)}))
     return content_hash
 
 
@@ -109,7 +109,7 @@ def _read(path: Path, *, with_tensors: bool) -> tuple[dict[str, Any], dict[str, 
         raise PolicyError(f"{path} is not a file: give the checkpoint.safetensors of a run.")
     try:
         with safe_open(path, framework="pt") as file:
-            text = (file.metadata() or {}).get(_HEADER)
+            text = (file.metadata() or {}).get(HEADER_KEY)
             tensors = {name: file.get_tensor(name) for name in file.keys()} if with_tensors else {}  # noqa: SIM118
     except SafetensorError as error:
         raise PolicyError(f"{path} is not a safetensors file ({error}).") from error

@@ -1,0 +1,56 @@
+"""Small copies of trained runs, to be shipped: float16 weights and the training log.
+
+    python -m gapfloor.training.export STORE/runs/RUN... --out agents
+
+A copy is another checkpoint than its original (rounding moves the logits), so it has a content hash of its own and
+names the original's in its header. Evaluation computes in float32 as always.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from safetensors.torch import save
+
+from gapfloor.errors import UsageError
+from gapfloor.records.atomic import write_atomically, write_bytes_atomically
+from gapfloor.training.checkpoint import HEADER_KEY, hash_contents, read_checkpoint
+
+
+def export_half(run: Path, out: Path) -> Path:
+    """Write a float16 copy of a finished run below `out`; returns its checkpoint."""
+    original = read_checkpoint(run / "checkpoint.safetensors")
+    header = dict(original.header)
+    if header["iteration"] < header["n_updates"]:
+        done = f"{header['iteration']} of {header['n_updates']} updates"
+        raise UsageError(f"{run.name} has done {done}: finish it first.")
+    tensors = {name: tensor.to(torch.float16).contiguous() for name, tensor in original.tensors.items()}
+    header["rounded_from"] = header["content_hash"]
+    header["content_hash"] = hash_contents(tensors, header["encoder"])
+    target = out / run.name / "checkpoint.safetensors"
+    write_bytes_atomically(target, save(tensors, metadata={HEADER_KEY: json.dumps(header, sort_keys=True)}))
+
+    def copy_log(partial: Path) -> None:
+        shutil.copyfile(run / "log.parquet", partial)
+
+    write_atomically(target.with_name("log.parquet"), copy_log)
+    return target
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Export the runs named on the command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("runs", nargs="+", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    chosen = parser.parse_args(arguments)
+    for run in chosen.runs:
+        export_half(run, chosen.out)
+
+
+if __name__ == "__main__":
+    main()
