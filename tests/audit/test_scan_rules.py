@@ -346,3 +346,24 @@ def test_primitives_of_several_libraries_are_known(tmp_path: Path, expression: s
     files = frozen(f"action = {expression}")
     files["evaluation.py"] = "import jax\nimport torch\n" + files["evaluation.py"]
     assert scanned(tmp_path, files).verdict.rule == rule
+
+
+def test_a_condition_on_how_the_environment_is_made_does_not_decide_the_rule(tmp_path: Path):
+    """Exploration draws from the environment's space; whether that environment films itself says nothing about it."""
+    files = frozen(
+        "if np.random.uniform() < epsilon:\n    action = envs.action_space.sample()\n"
+        "else:\n    action = net.q(obs).argmax(1)",
+        parameters=", epsilon=0.05, film=False",
+    )
+    maker = (
+        "from gym.wrappers import RecordVideo\n\n\ndef make(film):\n"
+        "    env = ProcgenEnv(num_envs=1, env_name='heist', num_levels=0)\n"
+        "    if film:\n        env = RecordVideo(env)\n    return env\n"
+    )
+    text = files["evaluation.py"]
+    start = text.index("    envs = ProcgenEnv")
+    files["evaluation.py"] = (
+        text[:start] + "    envs = make(film)\n" + text[text.index("\n", start) + 1 :] + "\n\n" + maker
+    )
+    result = scanned(tmp_path, files)
+    assert {(path.rule, path.provenance) for path in result.paths} == {("epsilon-greedy", "default-argument")}

@@ -90,7 +90,7 @@ def call_value(
     if isinstance(value, Callable):
         return invoke(evaluator, value, call, frame)
     if isinstance(value, Class):
-        return (construct(evaluator, value, call, frame),)
+        return construct(evaluator, value, call, frame)
     if isinstance(value, External):
         return _external_call(evaluator, value.name, call, frame)
     if isinstance(value, Instance):
@@ -122,24 +122,24 @@ def may_enter(function: FunctionInfo, frame: Frame) -> bool:
     return sum(one.function is function for one in frame.chain()) < 2
 
 
-def construct(evaluator: Evaluator, value: Class, call: ast.Call, frame: Frame) -> Alternative:
+def construct(evaluator: Evaluator, value: Class, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
     """The object that calling a class makes; an environment stays one through its wrappers."""
     info = value.info
     made = Instance(info, call, frame, None)
     init = evaluator.objects.method(info, "__init__")
     if evaluator.objects.is_environment(info):
-        inner = environment_among(evaluator, call, frame)
-        if inner is not None:
+        inner = environments_among(evaluator, call, frame)
+        if inner:
             return inner
         if _wraps(init):
-            return Alternative(Unknown(f"{info.name}(env)"))
-        return Alternative(Environment(info.name, call, frame, info))
+            return (Alternative(Unknown(f"{info.name}(env)")),)
+        return (Alternative(Environment(info.name, call, frame, info)),)
     if init is not None and may_enter(init, frame):
         alternative = Alternative(made)
         inner_frame = bind(evaluator, init, call, frame, alternative, value.parent)
         made = replace(made, init=inner_frame)
         inner_frame.receiver = Alternative(made)
-    return Alternative(made)
+    return (Alternative(made),)
 
 
 def _wraps(init: FunctionInfo | None) -> bool:
@@ -153,37 +153,34 @@ def _wraps(init: FunctionInfo | None) -> bool:
     )
 
 
-def environment_among(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alternative | None:
-    """The environment among a call's arguments, also inside a list of makers."""
+def environments_among(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
+    """The environments that a call's first environment argument can be, also inside a list of makers."""
     for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:
+        found: list[Alternative] = []
         for item in evaluator.evaluate(argument, frame):
-            found = _as_environment(evaluator, item, call, frame)
-            if found is not None:
-                return found
-    return None
+            found.extend(_as_environments(evaluator, item, frame))
+        if found:
+            return tuple(found)
+    return ()
 
 
-def _as_environment(
-    evaluator: Evaluator, item: Alternative, call: ast.Call, frame: Frame
-) -> Alternative | None:
-    if isinstance(item.value, Environment):
-        return item
-    if isinstance(item.value, Sequence):
-        for element in item.value.elements[:2]:
-            for inner in evaluator.evaluate(element, item.value.frame):
-                found = _as_environment(evaluator, inner, call, frame)
-                if found is not None:
-                    return found
-    if isinstance(item.value, Callable) and may_enter(item.value.function, frame):
+def _as_environments(evaluator: Evaluator, item: Alternative, frame: Frame) -> list[Alternative]:
+    value = item.value
+    found: list[Alternative] = []
+    if isinstance(value, Environment):
+        return [item]
+    if isinstance(value, Sequence):
+        for element in value.elements[:2]:
+            for inner in evaluator.evaluate(element, value.frame):
+                found.extend(_as_environments(evaluator, inner, frame))
+    elif isinstance(value, Callable) and may_enter(value.function, frame):
         inner_frame = evaluator.bound_frame(
-            item.value.function, None, frame, item.value.receiver, item.value.parent
+            value.function, None, frame, value.receiver, value.parent, value.preset
         )
         for inner in evaluator.returns(inner_frame):
-            if isinstance(inner.value, Environment):
-                return inner
-            if isinstance(inner.value, Callable):
-                return _as_environment(evaluator, inner, call, frame)
-    return None
+            if isinstance(inner.value, Environment | Callable):
+                found.extend(_as_environments(evaluator, inner, inner_frame))
+    return [one.under(*item.guards) for one in found]
 
 
 def _super(frame: Frame) -> tuple[Alternative, ...]:
@@ -280,7 +277,13 @@ def _primitive_method(
             return (Alternative(Action(rule, call, frame, needs_distribution=rule == "sampled")),)
     if name in MAXIMA:
         noise = noise_in(function.value, frame.scope) if name == "argmax" else None
-        return (Alternative(Action(noise or "argmax", call, frame, needs_distribution=name == "mode")),)
+        return (
+            Alternative(
+                Action(
+                    noise or "argmax", call, frame, needs_distribution=name == "mode" or noise == "sampled"
+                )
+            ),
+        )
     if name == "max" and isinstance(value, Unknown | ExternalObject):
         return (Alternative(ExternalObject("max", call, frame)),)
     through = _passes_through(evaluator, call, frame)
@@ -457,11 +460,13 @@ def _external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame
     rule = draw_of_function(name, call)
     if rule is not None:
         noise = noise_in(call, frame.scope) if rule == "argmax" else None
-        return (Alternative(Action(noise or rule, call, frame, needs_distribution=rule == "sampled")),)
+        return (
+            Alternative(Action(noise or rule, call, frame, needs_distribution="sampled" in (noise, rule))),
+        )
     if _ENVIRONMENT_WORD.search(name):
-        inner = environment_among(evaluator, call, frame)
-        if inner is not None:
-            return (inner,)
+        inner = environments_among(evaluator, call, frame)
+        if inner:
+            return inner
     fact = find_actor(name, "__call__")
     if fact is not None:
         return _by_fact(evaluator, fact, None, call, frame)

@@ -109,10 +109,11 @@ class Evaluator:
                 )
                 kept.setdefault((identity(item.value), item.origin, conditions_met), item)
         if len(kept) > MOST_ALTERNATIVES:
-            return tuple(sorted(kept.values(), key=self._is_unlikely))[:MOST_ALTERNATIVES]
+            return tuple(sorted(kept.values(), key=self.is_unlikely))[:MOST_ALTERNATIVES]
         return tuple(kept.values())
 
-    def _is_unlikely(self, item: Alternative) -> bool:
+    def is_unlikely(self, item: Alternative) -> bool:
+        """Whether a condition of the alternative does not hold, settings at their defaults."""
         for guard in item.guards:
             known, _ = self.truth(guard.test, guard.frame)
             if known is not None and known != guard.holds:

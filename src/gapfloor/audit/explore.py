@@ -191,6 +191,8 @@ class Explorer:
         assert isinstance(function, ast.Attribute)
         receivers = self.evaluator.evaluate(function.value, frame)
         environments = [item for item in receivers if isinstance(item.value, Environment)]
+        # Settings at their defaults choose among the ways in which one environment can be made.
+        environments = [item for item in environments if not self.evaluator.is_unlikely(item)] or environments
         if not environments:
             is_unknown = any(isinstance(item.value, Unknown | ExternalObject) for item in receivers)
             looks_like_one = bool(_ENVIRONMENT_NAME.search(last_name(function.value)))
