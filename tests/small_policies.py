@@ -53,3 +53,23 @@ def wrong_shape():
 
 def broken():
     raise RuntimeError("weights file is missing")
+
+
+class OutOfMemoryError(RuntimeError):
+    """Named as torch names its own."""
+
+
+def crowded(device: str = "cpu"):
+    """A policy whose device other than the CPU runs out of memory after a few steps."""
+    policy = LinearPolicy()
+    policy.device, policy.steps = device, 0
+    compute = policy.logits
+
+    def logits(observations):
+        policy.steps += 1
+        if device != "cpu" and policy.steps > 60:
+            raise OutOfMemoryError("no room")
+        return compute(observations)
+
+    policy.logits = logits
+    return policy

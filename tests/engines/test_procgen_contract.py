@@ -12,8 +12,9 @@ from gapfloor.engines.procgen import (
     MODE_GAMES,
     ProcgenEngine,
     make_spec,
+    wheel_version,
 )
-from gapfloor.errors import UsageError
+from gapfloor.errors import MissingExtraError, UsageError
 from gapfloor.levels import LevelSet, draw_levels
 
 TRAIN = LevelSet(0, 200)
@@ -162,3 +163,14 @@ def test_gyms_notice_does_not_reach_the_user():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert done.stdout == ""
+
+
+def test_a_missing_wheel_is_answered_with_the_command_that_installs_it(monkeypatch):
+    import importlib.metadata
+
+    def missing(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", missing)
+    with pytest.raises(MissingExtraError, match=r'pip install "gapfloor\[procgen\]"'):
+        wheel_version.__wrapped__()

@@ -172,3 +172,13 @@ def test_companions_and_places_in_the_inference_batch_change_no_bit():
             assert torch.equal(agent(changed)[0][0], logits[0])
     finally:
         torch.set_num_threads(threads)
+
+
+def test_a_device_out_of_memory_falls_back_to_the_cpu_and_is_recorded(tmp_path):
+    for device in ("cuda", "cpu"):
+        evaluate(
+            "small_policies:crowded", game="starpilot", rules="sampled,greedy", device=device, store=tmp_path / device,
+            **SMALL,
+        )  # fmt: skip
+    assert hashes(tmp_path / "cuda") == hashes(tmp_path / "cpu")
+    assert set(Store(tmp_path / "cuda").cell_records().column("device").to_pylist()) == {"cpu"}

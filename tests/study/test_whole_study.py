@@ -6,7 +6,9 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
@@ -105,3 +107,33 @@ def test_status_counts_what_is_done(study, calm):
     rows = {line.split()[0]: line.split()[1:] for line in shown.splitlines()[2:]}
     assert rows["evaluate"] == ["6", "0", "0", "0"]
     assert rows["train"] == ["1", "0", "0", "0"]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    pytest.importorskip("ray")
+    from study.ray_cluster import TwoNodes
+
+    # A short path: Ray puts sockets below it, and their names may have a hundred characters at most.
+    with tempfile.TemporaryDirectory(prefix="gfr", dir="/tmp") as folder:
+        nodes = TwoNodes(Path(folder))
+        yield nodes
+        nodes.close()
+
+
+def test_two_ray_nodes_one_of_them_killed_half_way_give_the_same_bytes(study, calm, cluster):
+    undisturbed, duration = calm
+    store = study.parent / "ray"
+    process = subprocess.Popen(
+        command(study, store, "--ray", cluster.address), env=cluster.environment, stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )  # fmt: skip
+    deadline = time.monotonic() + 20 * duration
+    while (
+        len(list(store.glob("cells/*.json"))) < 3 and process.poll() is None and time.monotonic() < deadline
+    ):
+        time.sleep(0.2)
+    cluster.kill_second()
+    _, errors = process.communicate()
+    assert process.returncode == 0, errors.decode()[-2000:]
+    assert hashes(store) == hashes(undisturbed)

@@ -7,9 +7,10 @@ filled with the head of the next.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -93,12 +94,37 @@ class Group:
 def play_group(
     group: Group, units: Iterator[list[CellSpec]], *, store: Store, on_episode: EpisodeListener
 ) -> Iterator[CellSpec]:
-    """Play units of a group and file each cell as it becomes whole."""
-    policy = group.source.load() if group.source is not None else None
-    with one_thread():
-        for play in _player(group, policy, on_episode).play(group.plays(units)):
-            file_cell(store, play, policy)
-            yield play.spec
+    """Play units of a group and file each cell as it becomes whole.
+
+    A device that runs out of memory is left for the CPU: what was under way is played again there, and the
+    cell's record names the device it was played on.
+    """
+    under_way: dict[str, CellSpec] = {}
+
+    def note(supply: Iterator[list[CellSpec]]) -> Iterator[list[CellSpec]]:
+        for unit in supply:
+            under_way.update({cell.key: cell for cell in unit})
+            yield unit
+
+    while True:
+        policy = group.source.load() if group.source is not None else None
+        try:
+            with one_thread():
+                for play in _player(group, policy, on_episode).play(group.plays(note(units))):
+                    file_cell(store, play, policy)
+                    del under_way[play.spec.key]
+                    yield play.spec
+            return
+        except Exception as error:
+            # By name: torch, jax and others each have a class of their own.
+            if (
+                type(error).__name__ != "OutOfMemoryError"
+                or group.source is None
+                or group.source.device == "cpu"
+            ):
+                raise
+        group = replace(group, source=replace(group.source, device="cpu"))
+        units = itertools.chain([list(under_way.values())], units)
 
 
 def _player(group: Group, policy: Any, on_episode: EpisodeListener) -> Player:
