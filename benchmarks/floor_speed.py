@@ -33,7 +33,8 @@ CLOCK = time.process_time
 ENVPOOL = """
 import sys, time, json, numpy as np, envpool
 game, steps, slots = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-env = envpool.make(game.capitalize() + "Easy-v0", env_type="gymnasium", num_envs=slots, num_threads=1, num_levels=200, seed=0)
+name = game.capitalize() + "Easy-v0"
+env = envpool.make(name, env_type="gymnasium", num_envs=slots, num_threads=1, num_levels=200, seed=0)
 clock = getattr(time, sys.argv[4])
 env.reset()
 actions = np.random.default_rng(0).integers(0, 15, (steps // slots, slots)).astype(np.int32)

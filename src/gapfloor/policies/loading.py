@@ -28,7 +28,9 @@ class PolicySource:
     @property
     def is_checkpoint(self) -> bool:
         """Whether the name is that of a checkpoint file or a run's folder."""
-        return self.given is None and (self.name.endswith((".safetensors", ".weights")) or Path(self.name).is_dir())
+        return self.given is None and (
+            self.name.endswith((".safetensors", ".weights")) or Path(self.name).is_dir()
+        )
 
     @property
     def stays_here(self) -> bool:
