@@ -1,4 +1,4 @@
-"""What an expression can stand for: names, attributes and operators (calls are in `calls.py`).
+"""What an expression can stand for: attributes and operators (names are in `names.py`, calls in `calls.py`).
 
 It follows values backwards through assignments, parameters, closures, modules and attributes, one call frame at a
 time, so that a default two frames up is seen as that and a constant passed at one call is not mixed with another.
@@ -7,16 +7,16 @@ time, so that a default two frames up is seen as that and a constant passed at o
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from gapfloor.audit import calls
 from gapfloor.audit import truth as truths
-from gapfloor.audit.binding import bind, changes_of_mapping
+from gapfloor.audit.binding import bind
 from gapfloor.audit.index import ClassInfo, FunctionInfo, Index, ModuleInfo, last_name, own_nodes
+from gapfloor.audit.names import NameModel
 from gapfloor.audit.objects import ObjectModel
 from gapfloor.audit.options import OptionTable, is_missing, literal
 from gapfloor.audit.primitives import is_random_test
-from gapfloor.audit.reaching import Definition, conditions, definitions_in, reaching
+from gapfloor.audit.reaching import Definition, conditions, definitions_in
 from gapfloor.audit.values import (
     Action,
     Alternative,
@@ -32,7 +32,6 @@ from gapfloor.audit.values import (
     Instance,
     Mapping,
     Mark,
-    Module,
     Sequence,
     Unknown,
     describe,
@@ -51,6 +50,7 @@ class Evaluator:
     def __init__(self, index: Index, *, most_steps: int = MOST_STEPS) -> None:
         self.index = index
         self.options = OptionTable(index)
+        self.names = NameModel(self)
         self.objects = ObjectModel(self)
         self.most_steps = most_steps
         self.steps = 0
@@ -124,7 +124,7 @@ class Evaluator:
         if isinstance(node, ast.Constant):
             return (Alternative(Constant(node.value), origin="literal"),)
         if isinstance(node, ast.Name):
-            return self.name(node.id, node, frame)
+            return self.names.at(node.id, node, frame)
         if isinstance(node, ast.Attribute):
             return self._attribute(node, frame)
         if isinstance(node, ast.Call):
@@ -268,159 +268,6 @@ class Evaluator:
                 found.append(item.noting(Mark(*place, f"passed on as {name}")).from_origin(origin))
         return tuple(found)
 
-    def name(self, name: str, use: ast.AST, frame: Frame) -> tuple[Alternative, ...]:
-        """The alternatives of a plain name at `use`."""
-        scope = frame.scope
-        found: list[Alternative] = []
-        older = True
-        alive: list[Definition] = []
-        definitions = self.definitions(frame.module, scope).get(name, [])
-        if definitions:
-            alive, older = reaching(frame.module, scope, definitions, use)
-            for definition in alive:
-                found = [item.under(*self._spared_by(definition, frame, use)) for item in found]
-                found.extend(self.definition(definition, frame, use))
-        if older:
-            spared = [guard for definition in alive for guard in self._spared_by(definition, frame, use)]
-            outer = self._outer_name(name, use, frame, has_own=bool(found))
-            found.extend(item.under(*spared) for item in outer)
-        if any(isinstance(item.value, Mapping) for item in found):
-            return tuple(self._as_changed(item, name, scope) for item in found)
-        return tuple(found)
-
-    def _as_changed(self, item: Alternative, name: str, scope: ast.AST) -> Alternative:
-        """A mapping without the keys that the scope assigns later, and open if anything is added to it."""
-        if not isinstance(item.value, Mapping):
-            return item
-        keys, is_open = changes_of_mapping(name, scope)
-        if not keys and not is_open:
-            return item
-        kept = {key: binding for key, binding in item.value.items.items() if key not in keys}
-        return replace(item, value=Mapping(kept, is_open=True))
-
-    def _spared_by(self, definition: Definition, frame: Frame, use: ast.AST) -> list[Guard]:
-        """The condition under which an older value survives a definition that is made under one condition."""
-        tests = conditions(frame.module, definition.statement, frame.scope, use)
-        if len(tests) != 1 or frame.module.order[definition.statement] > frame.module.order.get(use, 10**9):
-            return []
-        return [Guard(tests[0][0], not tests[0][1], frame)]
-
-    def _outer_name(self, name: str, use: ast.AST, frame: Frame, *, has_own: bool) -> tuple[Alternative, ...]:
-        if name in frame.bindings:
-            return self.evaluate_binding(frame.bindings[name], name)
-        if frame.function is not None:
-            if name in ("self", "cls") and frame.receiver is not None:
-                return (frame.receiver,)
-            node = frame.function.node
-            if name in {arg.arg for arg in _parameters(node)}:
-                return (Alternative(Unknown(name)),)
-            if has_own:
-                return ()  # a local name has no value from outside the function
-            if frame.parent is not None and frame.parent.function is not None:
-                outer = frame.parent
-                return self.name(name, _END, outer)
-            return self.global_name(frame.module, name)
-        if has_own:
-            return ()
-        return self.imported(frame.module, name)
-
-    def global_name(self, module: ModuleInfo, name: str) -> tuple[Alternative, ...]:
-        """A name of a module's top level, as other code sees it."""
-        frame = self.module_frame(module)
-        definitions = self.definitions(module, module.tree).get(name, [])
-        if any(definition.kind != "import" for definition in definitions):
-            found = self.name(name, _END, frame)
-            if name in module.changed_globals:
-                found = (*found, Alternative(Unknown(f"{name}, changed by `global`")))
-            # A constant at the top of a file is a setting of that file.
-            return tuple(
-                item.from_origin("option")
-                if item.origin == "literal" and isinstance(item.value, Constant)
-                else item
-                for item in found
-            )
-        return self.imported(module, name)
-
-    def imported(self, module: ModuleInfo, name: str) -> tuple[Alternative, ...]:
-        """A name that a module imports; names that nobody defines are unknown."""
-        if name in module.imports:
-            return self.dotted(module.imports[name])
-        for key, source in module.imports.items():
-            if key.startswith("*"):
-                target = self.index.find_module(source)
-                if (
-                    target is not None
-                    and target is not module
-                    and name in self.definitions(target, target.tree)
-                ):
-                    return self.global_name(target, name)
-        return (Alternative(External(name) if name in _BUILTINS else Unknown(name)),)
-
-    def dotted(self, dotted: str) -> tuple[Alternative, ...]:
-        """What an import path means: something of the repository, or external."""
-        if dotted in self.index.replaced:
-            return self._replaced(dotted)
-        module = self.index.find_module(dotted)
-        if module is not None:
-            return (Alternative(Module(module)),)
-        head, _, tail = dotted.rpartition(".")
-        if head:
-            parent = self.index.find_module(head)
-            if parent is not None:
-                return self.global_name(parent, tail)
-        return (Alternative(External(dotted)),)
-
-    def _replaced(self, dotted: str) -> tuple[Alternative, ...]:
-        found: list[Alternative] = []
-        for module, statement in self.index.replaced[dotted]:
-            mark = Mark(module.path, statement.lineno, f"{dotted} is replaced here")
-            scope = module.scope_of(statement)
-            function = module.functions.get(scope)
-            frame = Frame(module=module, function=function) if function else self.module_frame(module)
-            found.extend(item.noting(mark) for item in self.evaluate(statement.value, frame))
-        return tuple(found)
-
-    def definition(
-        self, definition: Definition, frame: Frame, use: ast.AST | None
-    ) -> tuple[Alternative, ...]:
-        """The alternatives of one definition, under the conditions it shares not with the use."""
-        guards = [
-            Guard(test, holds, frame)
-            for test, holds in conditions(frame.module, definition.statement, frame.scope, use)
-        ]
-        node = definition.expression
-        if definition.kind == "definition":
-            return (self._defined(node, frame),)
-        if definition.kind == "import":
-            return tuple(item.under(*guards) for item in self.imported(frame.module, definition.name))
-        if definition.kind == "augmented":
-            return (Alternative(Unknown(definition.name), tuple(guards)),)
-        found = self.evaluate(node, frame)
-        if definition.kind == "element":
-            found = self._elements(found)
-        for index in definition.path:
-            found = self.project(found, index)
-        return tuple(item.under(*guards) for item in found)
-
-    def _elements(self, alternatives: tuple[Alternative, ...]) -> tuple[Alternative, ...]:
-        found: list[Alternative] = []
-        for item in alternatives:
-            if isinstance(item.value, Sequence):
-                for one in item.value.elements[:8]:
-                    found.extend(self.evaluate(one, item.value.frame))
-            elif isinstance(item.value, Environment | Action | Callable | Instance):
-                found.append(item)
-            else:
-                found.append(Alternative(Unknown()))
-        return tuple(found)
-
-    def _defined(self, node: ast.AST | None, frame: Frame) -> Alternative:
-        parent = frame if frame.function is not None else None
-        if isinstance(node, ast.ClassDef):
-            return Alternative(Class(frame.module.classes[node], parent))
-        assert node is not None
-        return Alternative(Callable(frame.module.functions[node], parent=parent))
-
     def _attribute(self, node: ast.Attribute, frame: Frame) -> tuple[Alternative, ...]:
         found: list[Alternative] = []
         for item in self.evaluate(node.value, frame):
@@ -480,58 +327,3 @@ class Evaluator:
             if isinstance(item.value, External):
                 return item.value.name
         return last_name(node)
-
-
-_BUILTINS = frozenset(
-    [
-        "int",
-        "float",
-        "list",
-        "tuple",
-        "dict",
-        "set",
-        "str",
-        "bool",
-        "len",
-        "range",
-        "map",
-        "zip",
-        "super",
-        "getattr",
-        "setattr",
-        "isinstance",
-        "print",
-        "max",
-        "min",
-        "sum",
-        "abs",
-        "enumerate",
-        "vars",
-        "next",
-        "iter",
-        "sorted",
-        "reversed",
-        "open",
-        "type",
-        "any",
-        "all",
-        "hasattr",
-        "callable",
-        "object",
-        "id",
-        "repr",
-        "round",
-        "divmod",
-    ]
-)
-
-
-def _parameters(node: ast.AST) -> list[ast.arg]:
-    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-    arguments = node.args
-    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    return [*named, *(extra for extra in (arguments.vararg, arguments.kwarg) if extra is not None)]
-
-
-#: A use after the end of any scope: names seen from outside have their final value.
-_END = ast.Pass()

@@ -93,9 +93,9 @@ class ObjectModel:
         """The alternatives of `item.name`."""
         value = item.value
         if isinstance(value, Module):
-            return self.evaluator.global_name(value.info, name) if name else (item,)
+            return self.evaluator.names.global_name(value.info, name) if name else (item,)
         if isinstance(value, External):
-            return self.evaluator.dotted(f"{value.name}.{name}")
+            return self.evaluator.names.dotted(f"{value.name}.{name}")
         if isinstance(value, Instance):
             return self._of_instance(item, value, name, node, frame)
         if isinstance(value, Class):
@@ -236,7 +236,7 @@ class ObjectModel:
                 frame = self._method_frame(item, value, base, method)
                 alive, _ = reaching(base.module, method.node, definitions, _USE_END)
                 for definition in alive:
-                    found.extend(self.evaluator.definition(definition, frame, None))
+                    found.extend(self.evaluator.names.definition(definition, frame, None))
             if found and "__init__" in base.methods:
                 break
         return found
