@@ -9,7 +9,9 @@ from gapfloor.errors import CheckFailedError
 
 
 @click.command()
-@click.option("--games", default="coinrun,starpilot,dodgeball", show_default=True, help="Games to check; all for all.")
+@click.option(
+    "--games", default="coinrun,starpilot,dodgeball", show_default=True, help="Games to check; all for all."
+)
 @json_option
 def command(games: str, as_json: bool) -> None:
     """Check this machine: what is installed, and whether the engine keeps its promises here."""
