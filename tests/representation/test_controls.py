@@ -41,7 +41,7 @@ def control(seed=0, permutations=200, **parts):
 def test_features_that_tell_the_timestep_show_the_paper_s_pattern():
     found = control(timestep=1.0)
     assert found.n == GEOMETRY.rows // 2
-    assert found.shows_paper_pattern
+    assert found.is_consistent_with_alignment
     assert found.train.observed == pytest.approx(found.test.observed, rel=0.2)
     assert min(found.test.collapse, found.train.collapse) > 3
 
@@ -50,7 +50,7 @@ def test_a_code_that_held_out_levels_lack_is_found():
     found = control(only_train=1.0)
     assert found.train.observed > 2 * found.test.observed
     assert not found.is_same_on_both_sets
-    assert not found.shows_paper_pattern
+    assert not found.is_consistent_with_alignment
 
 
 def test_a_code_that_is_merely_turned_on_held_out_levels_is_not_found():

@@ -114,7 +114,12 @@ def _words(record: dict[str, Any]) -> str:
         f"(p = {record['A_p']:.3f}) and C by {record['C'] / record['D']:.1f} (p = {record['C_p']:.3f}); "
         f"{record['n_control']} rows."
     )
-    words += " The paper's pattern." if record["shows_paper_pattern"] else " Not the paper's pattern."
+    if record["is_consistent_with_alignment"]:
+        words += " Consistent with timestep alignment alone."
+    elif record["exchange_p"] <= 0.05:
+        words += " The level set plays a part."
+    else:
+        words += " Not both stand above their shuffles."
     planned = record.get("budget_steps")
     if planned and record["steps"] < 0.9 * planned:
         words += f" Trained for {record['steps']:,} of {planned:,} steps."

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from gapfloor.lazy import lazy_names
 
-_PLACES = {
+_HOMES = {
     "AlignmentControl": "controls",
     "CkaMeasurement": "measuring",
     "CkaResult": "linear",
@@ -24,27 +23,5 @@ _PLACES = {
     "record_play": "recording",
 }
 
-__all__ = [
-    "AlignmentControl",
-    "CkaMeasurement",
-    "CkaResult",
-    "CkaSettings",
-    "Features",
-    "Geometry",
-    "PermutationNull",
-    "Recording",
-    "align_controls",
-    "encode",
-    "expected_cka",
-    "linear_cka",
-    "measure_cka",
-    "participation_ratio",
-    "permutation_null",
-    "record_play",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
+__all__ = sorted(_HOMES)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -52,8 +52,8 @@ class AlignmentControl:
         return max(self.test.p_value, self.train.p_value) <= LEVEL
 
     @property
-    def shows_paper_pattern(self) -> bool:
-        """C as A, and shuffling lowers both."""
+    def is_consistent_with_alignment(self) -> bool:
+        """Whether nothing but timesteps is needed to explain A and C; with few slots that is a weak statement."""
         return self.is_same_on_both_sets and self.is_alignment
 
 

@@ -68,7 +68,7 @@ class WithinAgent:
             "pr_test": self.pr_test, "n_control": control.n, "A": control.test.observed, "B": control.test.mean,
             "C": control.train.observed, "D": control.train.mean, "A_p": control.test.p_value,
             "C_p": control.train.p_value, "exchange_p": control.exchange_p,
-            "shows_paper_pattern": control.shows_paper_pattern,
+            "is_consistent_with_alignment": control.is_consistent_with_alignment,
         }  # fmt: skip
         if other is not None and collection.other_geometry is not None:
             record["other_geometry"] = {
