@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import subprocess
 import sys
@@ -182,3 +183,12 @@ def test_levels_of_a_file_are_said_to_be_observed(episode_file: Path) -> None:
     source = load_report_source(episode_file)
     assert source.provenance.levels_are_observed
     assert source.provenance.levels["test"].startswith("100")
+
+
+@pytest.mark.fast
+def test_one_game_is_not_counted_but_told() -> None:
+    full = printed_results()
+    rows = tuple(row for row in full.floor_comparisons if (row.game, row.budget) == ("miner", "8M"))
+    counts = tuple(dataclasses.replace(row, games=1) for row in full.call_counts if row.budget == "8M")
+    source = source_of_results(without(full, floor_comparisons=rows, gaps=(), call_counts=counts))
+    assert headline(source.findings).startswith("miner at 8M: with sampled actions the six runs score 5.93")

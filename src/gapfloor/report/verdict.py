@@ -66,9 +66,13 @@ def headline(findings: Findings) -> str:
         return (
             "These data hold no held-out return beside a random floor, so nothing can be said about chance."
         )
-    games = f"{count_word(counts.games).plain} game{'s' if counts.games != 1 else ''}"
+    if counts.games == 1:
+        # One game needs no counting: its own sentence is the report.
+        only = next(verdict for verdict in build_verdicts(findings) if verdict.budget == budget)
+        return f"{only.name}{at}: {only.sentence[:1].lower()}{only.sentence[1:]}"
+    games = f"{count_word(counts.games).plain} games"
     text = (
-        f"Of {games}{at}, {count_word(counts.above).plain} score above the random floor on held-out levels under "
+        f"Of {games}{at}, {_how_many(counts.above)} score above the random floor on held-out levels under "
         f"{findings.primary} actions"
     )
     rest = []
@@ -83,8 +87,8 @@ def headline(findings: Findings) -> str:
         second = findings.call_count(budget, findings.secondary, TEST)
         if second and second.games:
             text += (
-                f" The same checkpoints under {findings.secondary} actions: {count_word(second.above).plain} above, "
-                f"{count_word(second.below).plain} below."
+                f" The same checkpoints under {findings.secondary} actions: {_how_many(second.above)} above, "
+                f"{_how_many(second.below)} below."
             )
     return text
 
@@ -133,7 +137,7 @@ def _sentence(findings: Findings, test: FloorComparisonResult, second: FloorComp
         return text + "."
     text += f"; with {second.rule} actions the same weights score {_plain(fixed(second.mean))}, "
     if second.call == test.call:
-        return text + f"{_AGAINST_CHANCE[second.call]} too."
+        return text + f"also {_AGAINST_CHANCE[second.call]}."
     return text + f"{_AGAINST_CHANCE[second.call]}."
 
 
@@ -266,6 +270,10 @@ def _agents_that_differ(findings: Findings, env: Env, budget: str, test: FloorCo
         return []
     listed = ", ".join(f"{agent_name(agent)} {_BADGES[call]}" for agent, call in calls.items())
     return [f"Agents differ: {listed}."]
+
+
+def _how_many(count: int) -> str:
+    return "none" if count == 0 else count_word(count).plain
 
 
 def _plain(cell: Cell) -> str:
