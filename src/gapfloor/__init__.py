@@ -5,25 +5,15 @@ The public names are imported on first use, so that `import gapfloor` loads neit
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from gapfloor.lazy import lazy_names
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "measure_floor": "gapfloor.evaluation.measure",
-    "evaluate": "gapfloor.evaluation.measure",
-    "probe_rule": "gapfloor.audit.probe",
+    "measure_floor": "evaluation.measure",
+    "evaluate": "evaluation.measure",
+    "probe_rule": "audit.probe",
 }
 
 __all__ = ["__version__", *sorted(_HOMES)]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'gapfloor' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(_HOMES))
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -5,20 +5,14 @@ Nothing here runs or imports the code it reads: sources are text, taken from a f
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from gapfloor.lazy import lazy_names
 
 _HOMES = {
-    "load_ledger": "gapfloor.audit.ledger",
-    "verify_ledger": "gapfloor.audit.verify",
-    "scan": "gapfloor.audit.scan",
-    "probe_rule": "gapfloor.audit.probe",
+    "load_ledger": "ledger",
+    "verify_ledger": "verify",
+    "scan": "scan",
+    "probe_rule": "probe",
 }
 
 __all__ = sorted(_HOMES)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'gapfloor.audit' has no attribute '{name}'")
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

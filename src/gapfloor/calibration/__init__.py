@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from gapfloor.lazy import lazy_names
 
-_PLACES = {
+_HOMES = {
     "ActionClasses": "classes",
     "CalibrationSettings": "classes",
     "ProbeObserver": "probe",
@@ -20,23 +19,5 @@ _PLACES = {
     "write_classes": "stored",
 }
 
-__all__ = [
-    "ActionClasses",
-    "CalibrationSettings",
-    "ProbeObserver",
-    "classes_for",
-    "compare_play",
-    "load_classes",
-    "measure_classes",
-    "read_classes",
-    "shipped_classes",
-    "state_partitions",
-    "visited_states",
-    "write_classes",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
+__all__ = sorted(_HOMES)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -5,8 +5,7 @@ The names are imported on first use, so that importing the package does not load
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from gapfloor.lazy import lazy_names
 
 _HOMES = {
     "FloorComparison": "floor",
@@ -51,13 +50,4 @@ _HOMES = {
 }
 
 __all__ = sorted(_HOMES)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(f"gapfloor.statistics.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'gapfloor.statistics' has no attribute '{name}'")
-
-
-def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(_HOMES))
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

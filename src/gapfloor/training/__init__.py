@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from gapfloor.lazy import lazy_names
 
 _HOMES = {
-    "Hyperparameters": "gapfloor.training.hyperparameters",
-    "TrainingSpec": "gapfloor.training.spec",
-    "encoder_names": "gapfloor.training.encoders",
-    "read_checkpoint": "gapfloor.training.checkpoint",
-    "train": "gapfloor.training.trainer",
+    "Hyperparameters": "hyperparameters",
+    "TrainingSpec": "spec",
+    "encoder_names": "encoders",
+    "read_checkpoint": "checkpoint",
+    "train": "trainer",
 }
 
 __all__ = sorted(_HOMES)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'gapfloor.training' has no attribute '{name}'")
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)
