@@ -30,6 +30,8 @@ _BADGES = {
 }
 #: A floor that differs between the level sets by this part of the gap is worth a sentence.
 _FLOOR_PART = 0.2
+#: Fewer runs than this say nothing about the agent that was trained.
+_FEWEST_RUNS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,6 +219,10 @@ def _remarks(
     findings: Findings, env: Env, budget: str, test: FloorComparisonResult, gap: GapResult | None
 ) -> list[str]:
     remarks = []
+    if test.n < _FEWEST_RUNS:
+        remarks.append(
+            "With so few runs this is about these checkpoints, not about the agent: train more seeds."
+        )
     if test.call == "not distinguishable":
         if test.beside.equivalence_unreachable:
             remarks.append(
