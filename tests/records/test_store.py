@@ -175,3 +175,11 @@ def test_leftovers_of_dead_processes_are_removed_and_those_of_living_ones_kept(t
     atomic.remove_leftovers(tmp_path)
     assert not dead.exists()
     assert living.exists()
+
+
+def test_episodes_come_in_the_order_in_which_a_study_names_agents(store):
+    write(store, "a", key="k1", agent="fpn", content={"policy": "x"})
+    write(store, "b", key="k2", agent="impala")
+    assert store.episodes().column("agent").unique().to_pylist() == ["fpn", "impala"]
+    store.write_order(games=["coinrun"], agents=["impala", "fpn"])
+    assert Store(store.root).episodes().column("agent").unique().to_pylist() == ["impala", "fpn"]

@@ -62,7 +62,9 @@ def run(file: Path, store: str | None, workers: int | None, ray: str | None, as_
             f"{place} is an address, and a study is run from a folder: mount it where all machines see it."
         )
     root = Path(place).resolve()
-    Store(root).prepare()
+    opened = Store(root)
+    opened.prepare()
+    opened.write_order(games=study.games, agents=study.agents)
     assignment = Assignment(study, str(file.resolve().parent), str(root))
 
     def make_executor() -> Executor:

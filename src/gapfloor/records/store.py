@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,7 @@ class Store:
         self.cells_folder = self.root / "cells"
         self.damaged: list[Path] = []
         """Cells found cut or altered by the last `cells()`; they count as missing."""
+        self._order: dict[str, Any] | None = None
 
     def prepare(self) -> None:
         """Make the folder, and clean up after processes that were killed; refuse what cannot be written."""
@@ -137,7 +139,22 @@ class Store:
                     f"The store {self.root} holds {place} under {len(found)} designs ({listed}), which cannot be "
                     "compared: keep each in a store of its own."
                 )
-        return [cell for cell in cells if _design(cell) in designs.get(_place(cell), set())]
+        kept = [cell for cell in cells if _design(cell) in designs.get(_place(cell), set())]
+        return sorted(kept, key=self._appearance)
+
+    def write_order(self, *, games: Sequence[str], agents: Sequence[str]) -> None:
+        """Remember in which order a study names its games and agents: tables follow it."""
+        text = json.dumps({"games": list(games), "agents": list(agents)}, indent=1) + "\n"
+        write_text_atomically(self.root / "order.json", text)
+
+    def _appearance(self, cell: StoredCell) -> tuple[int, int]:
+        if self._order is None:
+            try:
+                self._order = json.loads((self.root / "order.json").read_bytes())
+            except (OSError, ValueError):
+                self._order = {}
+        labels, order = cell.manifest.labels, self._order
+        return _rank(labels["game"], order.get("games")), _rank(labels["agent"], order.get("agents"))
 
     def query(self, sql: str) -> pa.Table:
         """Ask DuckDB: the tables are `episodes` and `cells`."""
@@ -157,6 +174,11 @@ def read_episodes(path: Path) -> pa.Table:
         raise StoreError(
             f"{path} cannot be read ({error}): delete it and run the same command again."
         ) from error
+
+
+def _rank(name: str, order: Any) -> int:
+    """The place of a name in a study's order; names that it does not have come last, as they stand."""
+    return order.index(name) if isinstance(order, list) and name in order else len(order or ())
 
 
 def _place(cell: StoredCell) -> str:

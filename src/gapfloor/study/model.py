@@ -81,6 +81,11 @@ class Study:
         """All games, in the order of the file."""
         return tuple(dict.fromkeys(game for group in self.runs for game in expand_games(group.games)))
 
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """All encoders, in the order of the file."""
+        return tuple(dict.fromkeys(encoder for group in self.runs for encoder in group.encoders))
+
     def training_specs(self) -> list[tuple[RunGroup, TrainingSpec]]:
         """Every run of the study with its group."""
         from gapfloor.levels import LevelSet
