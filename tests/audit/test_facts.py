@@ -125,16 +125,24 @@ def test_the_search_for_names_would_find_one():
     } <= names_of_the_twelve()
 
 
-def test_every_fact_names_its_source():
+def test_every_fact_names_the_repository_the_version_and_the_file_it_was_read_in():
     for fact in (*environment_facts(), *actor_facts(), *loop_facts()):
-        assert len(fact.source) > 10, fact.name
+        where = re.match(r"[\w-]+/[\w-]+ (\S+ )?(@[0-9a-f]{7}|v[\d.]+) \S+\.(py|h)\b", fact.source)
+        assert where is not None, (fact.name, fact.source)
+
+
+def test_the_longest_name_that_fits_gives_the_fact():
+    assert find_actor("stable_baselines3.DQN.load", "predict").false == "epsilon-greedy"
+    assert find_actor("stable_baselines3.common.base_class.BaseAlgorithm", "predict").false == "unresolved"
+    assert find_actor("ray.rllib.algorithms.ppo.PPOConfig().build", "compute_single_action").true == "sampled"
 
 
 def test_the_table_is_versioned_and_well_formed():
     text = resources.files("gapfloor.audit").joinpath("data/facts.json").read_text(encoding="utf-8")
-    assert json.loads(text)["schema"] == "gapfloor-audit-facts/1"
+    assert json.loads(text)["schema"] == "gapfloor-audit-facts/2"
     for fact in (*actor_facts(), *loop_facts()):
         assert fact.rule in (None, "sampled", "argmax", "epsilon-greedy")
+        assert {fact.true, fact.false} <= {None, "sampled", "argmax", "epsilon-greedy", "unresolved"}
         assert (fact.flag is None) == (fact.true is None)
 
 

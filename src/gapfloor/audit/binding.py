@@ -34,6 +34,16 @@ def fits(function: FunctionInfo, call: ast.Call) -> bool:
     return all(name in given for name in required[len(call.args) :])
 
 
+def argument(call: ast.Call, name: str | None, position: int | None) -> ast.expr | None:
+    """The expression given for a parameter, by keyword or by position."""
+    for keyword in call.keywords:
+        if name is not None and keyword.arg == name:
+            return keyword.value
+    if position is not None and len(call.args) > position:
+        return call.args[position]
+    return None
+
+
 def bind(
     evaluator: Evaluator,
     function: FunctionInfo,

@@ -7,8 +7,9 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gapfloor.audit.binding import bind, fits, keyword_bindings
-from gapfloor.audit.facts import ActorFact, find_actor, find_environment
+from gapfloor.audit.binding import argument, bind, fits, keyword_bindings
+from gapfloor.audit.facts import ActorFact, EnvironmentFact, find_actor, find_environment
+from gapfloor.audit.flags import flagged
 from gapfloor.audit.index import FunctionInfo, last_name
 from gapfloor.audit.options import is_settings_class, literal
 from gapfloor.audit.primitives import (
@@ -31,7 +32,6 @@ from gapfloor.audit.values import (
     External,
     ExternalObject,
     Frame,
-    Guard,
     Instance,
     Mapping,
     Mark,
@@ -100,6 +100,10 @@ def call_value(
                 return invoke(evaluator, Callable(method, target), call, frame)
     if isinstance(value, Action | Environment):
         return (target,)
+    if isinstance(value, ExternalObject):
+        fact = find_actor(value.name, "__call__")
+        if fact is not None:
+            return by_fact(evaluator, fact, value, call, frame)
     return _passes_through(evaluator, call, frame) or (Alternative(Unknown(describe(call))),)
 
 
@@ -155,9 +159,9 @@ def _wraps(init: FunctionInfo | None) -> bool:
 
 def environments_among(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
     """The environments that a call's first environment argument can be, also inside a list of makers."""
-    for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:
+    for given in [*call.args, *(keyword.value for keyword in call.keywords)]:
         found: list[Alternative] = []
-        for item in evaluator.evaluate(argument, frame):
+        for item in evaluator.evaluate(given, frame):
             found.extend(_as_environments(evaluator, item, frame))
         if found:
             return tuple(found)
@@ -250,7 +254,7 @@ def _bound_external(evaluator: Evaluator, name: str, call: ast.Call, frame: Fram
     if not separator:
         return _external_call(evaluator, name, call, frame)
     fact = find_actor(kind, method)
-    return _by_fact(evaluator, fact, None, call, frame) if fact is not None else ()
+    return by_fact(evaluator, fact, None, call, frame) if fact is not None else ()
 
 
 def _primitive_method(
@@ -264,7 +268,7 @@ def _primitive_method(
         kind = next(iter(evaluator.objects.external_bases(value.info)), "")
     fact = find_actor(kind, name) if kind else None
     if fact is not None:
-        return _by_fact(evaluator, fact, value, call, frame)
+        return by_fact(evaluator, fact, value, call, frame)
     if name == "parse_args" or (name == "parse_known_args"):
         module = value.frame.module if isinstance(value, ExternalObject) else None
         return (Alternative(Namespace(module=module)),)
@@ -330,18 +334,21 @@ def _get(evaluator: Evaluator, value: Mapping, call: ast.Call, frame: Frame) -> 
     return (Alternative(Constant(None), origin="literal"), *open_key)
 
 
-def _by_fact(
+def by_fact(
     evaluator: Evaluator, fact: ActorFact, value: object, call: ast.Call, frame: Frame
 ) -> tuple[Alternative, ...]:
+    """The action of an object of a dependency, by what is known about it."""
     mark = Mark(frame.module.path, call.lineno, f"{fact.name}.{fact.method}: {fact.source}")
     if fact.rule is not None:
         return (Alternative(Action(fact.rule, call, frame, needs_distribution=True), marks=(mark,)),)
     if fact.delegates_to is not None and isinstance(value, ExternalObject):
         return _delegated(evaluator, fact, value, call, mark)
+    if fact.flag_at == "constructor":
+        if not isinstance(value, ExternalObject) or value.name != fact.name:
+            return (Alternative(Unknown(describe(call)), marks=(mark,)),)
+        call, frame = value.call, value.frame
     if fact.flag is not None and fact.true and fact.false:
-        return flagged(
-            evaluator, fact.flag, fact.flag_position, fact.default, fact.true, fact.false, call, frame, mark
-        )
+        return flagged(fact.flag, fact.flag_position, fact.default, fact.true, fact.false, call, frame, mark)
     return (Alternative(Unknown(describe(call))),)
 
 
@@ -375,53 +382,12 @@ class _Empty:
         return made
 
 
-def flagged(
-    evaluator: Evaluator,
-    flag: str,
-    position: int | None,
-    default: bool | None,
-    when_true: str,
-    when_false: str,
-    call: ast.Call,
-    frame: Frame,
-    mark: Mark,
-) -> tuple[Alternative, ...]:
-    """The action of a dependency whose flag decides the rule."""
-    given: ast.expr | None = None
-    if position is not None and len(call.args) > position:
-        given = call.args[position]
-    for keyword in call.keywords:
-        if keyword.arg == flag:
-            given = keyword.value
-        elif keyword.arg is None:
-            return (Alternative(Unknown(describe(call)), marks=(mark,)),)
-    if given is not None:
-        literal_flag = isinstance(given, ast.Constant)
-        note = Mark(
-            frame.module.path,
-            given.lineno,
-            f"{flag}={describe(given)} " + ("passed at the call" if literal_flag else ""),
-        )
-        test: ast.expr = given
-        marks: tuple[Mark, ...] = (mark, note)
-    elif default is None:
-        return (Alternative(Action("unresolved", call, frame, needs_distribution=True), marks=(mark,)),)
-    else:
-        test = ast.copy_location(ast.Constant(default), call)
-        frame.cache[test] = (Alternative(Constant(default), marks=(mark,), origin="default"),)
-        marks = (mark,)
-    return (
-        Alternative(Action(when_true, call, frame, True), (Guard(test, True, frame),), marks),
-        Alternative(Action(when_false, call, frame, True), (Guard(test, False, frame),), marks),
-    )
-
-
 def _passes_through(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
     """An action handed to a function that reshapes, clips or moves it comes back as that action."""
     if not _SHAPING.search(last_name(call.func)):
         return ()
-    for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:
-        found = tuple(item for item in evaluator.evaluate(argument, frame) if isinstance(item.value, Action))
+    for given in [*call.args, *(keyword.value for keyword in call.keywords)]:
+        found = tuple(item for item in evaluator.evaluate(given, frame) if isinstance(item.value, Action))
         if found:
             return found
     return ()
@@ -439,10 +405,29 @@ def _partial(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Altern
     return tuple(found)
 
 
+def _made_by_argument(
+    evaluator: Evaluator, fact: EnvironmentFact, call: ast.Call, frame: Frame
+) -> tuple[Alternative, ...]:
+    """The environments that a function of the repository makes, where a constructor is given one."""
+    given = argument(call, fact.factory, fact.factory_position) if fact.factory is not None else None
+    if given is None:
+        return ()
+    found: list[Alternative] = []
+    for item in evaluator.evaluate(given, frame):
+        if isinstance(item.value, Callable | Class):
+            made = call_value(evaluator, item, _Empty.call_like(call), frame)
+            kept = [one for one in made if isinstance(one.value, Environment)]
+            found.extend(kept or [Alternative(Unknown(describe(call)))])
+    return tuple(found)
+
+
 def _external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
     last = name.rsplit(".", 1)[-1]
-    if find_environment(name) is not None:
-        return (Alternative(Environment(name, call, frame)),)
+    environment = find_environment(name)
+    if environment is not None:
+        return _made_by_argument(evaluator, environment, call, frame) or (
+            Alternative(Environment(name, call, frame)),
+        )
     if last in ("partial", "partialmethod") and call.args:
         return _partial(evaluator, call, frame)
     if last in _FIRST_ARGUMENT and call.args:
@@ -452,11 +437,9 @@ def _external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame
             if isinstance(item.value, Class) and is_settings_class(item.value.info.node):
                 return (Alternative(Instance(item.value.info, call, frame, None)),)
     if name == "dict":
-        return (
-            Alternative(
-                Mapping({key: value for key, value in keyword_bindings(evaluator, call, frame) if key})
-            ),
-        )
+        given = keyword_bindings(evaluator, call, frame)
+        items = {key: value for key, value in given if key}
+        return (Alternative(Mapping(items, is_open=len(items) < len(given) or bool(call.args))),)
     rule = draw_of_function(name, call)
     if rule is not None:
         noise = noise_in(call, frame.scope) if rule == "argmax" else None
@@ -467,9 +450,6 @@ def _external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame
         inner = environments_among(evaluator, call, frame)
         if inner:
             return inner
-    fact = find_actor(name, "__call__")
-    if fact is not None:
-        return _by_fact(evaluator, fact, None, call, frame)
     through = _passes_through(evaluator, call, frame)
     if through:
         return through

@@ -171,7 +171,7 @@ class Evaluator:
             for key, value in zip(node.keys, node.values, strict=True)
             if isinstance(key, ast.Constant) and isinstance(key.value, str)
         }
-        return (Alternative(Mapping(items)),)
+        return (Alternative(Mapping(items, is_open=len(items) < len(node.keys))),)
 
     def _subscript(self, node: ast.Subscript, frame: Frame) -> tuple[Alternative, ...]:
         index = literal(node.slice)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from gapfloor.audit import calls
 from gapfloor.audit.binding import fits
+from gapfloor.audit.dependencies import actions_of_loop
 from gapfloor.audit.evaluate import Evaluator
 from gapfloor.audit.facts import LoopFact, find_loops, loop_facts
 from gapfloor.audit.index import FunctionInfo, ModuleInfo, last_name, own_nodes
@@ -249,27 +250,8 @@ class Explorer:
                 item for item in self.evaluator.evaluate(given, frame) if isinstance(item.value, Environment)
             ]
             mark = Mark(frame.module.path, call.lineno, f"{name} plays the environment: {fact.source}")
-            actions = self._actions_of(fact, call, frame, mark)
+            actions = actions_of_loop(self.evaluator, fact, call, frame, mark)
             self._add(StepEvent(frame, call, environments, actions, script, fact))
-
-    def _actions_of(
-        self, fact: LoopFact, call: ast.Call, frame: Frame, mark: Mark
-    ) -> tuple[Alternative, ...]:
-        if fact.rule is not None:
-            return (Alternative(Action(fact.rule, call, frame, needs_distribution=True), marks=(mark,)),)
-        if fact.flag is not None and fact.true and fact.false:
-            return calls.flagged(
-                self.evaluator,
-                fact.flag,
-                fact.flag_position,
-                fact.default,
-                fact.true,
-                fact.false,
-                call,
-                frame,
-                mark,
-            )
-        return (Alternative(Unknown("the dependency decides"), marks=(mark,)),)
 
 
 def is_unit_test(module: ModuleInfo) -> bool:

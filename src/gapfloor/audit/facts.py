@@ -18,8 +18,13 @@ class EnvironmentFact:
     start: str
     seed: str
     default_levels: int | None
-    positional: tuple[str, ...]
     source: str
+    keywords_in: str | None = None
+    """The argument that holds the environment's keywords as a mapping, where they are not the call's own."""
+    keywords_position: int | None = None
+    factory: str | None = None
+    """The argument that may be a function which makes the environment."""
+    factory_position: int | None = None
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,8 @@ class ActorFact:
     default: bool | None = None
     true: str | None = None
     false: str | None = None
-    index: int | None = None
+    flag_at: str = "call"
+    """Where the flag is given: at the acting call, or at the constructor of the object."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,11 @@ class LoopFact:
     default: bool | None = None
     true: str | None = None
     false: str | None = None
+    actor: str | None = None
+    """The argument that acts; without it, or where it is not known, the repository's imports are asked."""
+    actor_position: int | None = None
+    actor_method: str | None = None
+    """The method of the actor whose fact tells the rule."""
 
 
 @cache
@@ -66,16 +77,17 @@ def _table() -> dict[str, Any]:
 @cache
 def environment_facts() -> tuple[EnvironmentFact, ...]:
     """Constructors of environments."""
-    return tuple(
-        EnvironmentFact(**(row | {"positional": tuple(row["positional"])}))
-        for row in _table()["environments"]
-    )
+    return tuple(EnvironmentFact(**row) for row in _table()["environments"])
 
 
 @cache
 def actor_facts() -> tuple[ActorFact, ...]:
     """Objects that choose actions."""
-    return tuple(ActorFact(**row) for row in _table()["actors"])
+    found: list[ActorFact] = []
+    for row in _table()["actors"]:
+        rest = {key: value for key, value in row.items() if key != "names"}
+        found.extend(ActorFact(name=name, **rest) for name in row["names"])
+    return tuple(found)
 
 
 @cache
@@ -91,10 +103,13 @@ def find_environment(name: str) -> EnvironmentFact | None:
 
 def find_actor(name: str, method: str) -> ActorFact | None:
     """The fact about `method` of an object made by `name`, which may be deeper in the same package."""
-    for fact in actor_facts():
-        if fact.method == method and (fact.name == name or (name + ".").startswith(fact.name + ".")):
-            return fact
-    return None
+    fitting = [
+        fact
+        for fact in actor_facts()
+        if fact.method == method
+        and (fact.name == name or name.startswith((fact.name + ".", fact.name + "().")))
+    ]
+    return max(fitting, key=lambda fact: len(fact.name), default=None)
 
 
 def find_loops(name: str) -> list[LoopFact]:

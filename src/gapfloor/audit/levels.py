@@ -9,9 +9,9 @@ import ast
 import re
 from dataclasses import dataclass
 
-from gapfloor.audit.binding import keyword_bindings
+from gapfloor.audit.binding import argument, keyword_bindings
 from gapfloor.audit.evaluate import Evaluator
-from gapfloor.audit.facts import find_environment
+from gapfloor.audit.facts import EnvironmentFact, find_environment
 from gapfloor.audit.index import names_in
 from gapfloor.audit.options import literal
 from gapfloor.audit.values import (
@@ -22,12 +22,15 @@ from gapfloor.audit.values import (
     Environment,
     Frame,
     Guard,
+    Mapping,
     Mark,
     Option,
+    Unknown,
     describe,
 )
 
 _LEVEL_COUNT = re.compile(r"^(num|n|nr|number_of)?_?(train_)?levels?$|^num_levels$|^nlev$", re.IGNORECASE)
+_ID_KEYWORDS = ("id", "env_id", "task_id")
 _RANK = frozenset(
     {"Get_rank", "get_rank", "rank", "local_rank", "world_rank", "process_index", "worker_index"}
 )
@@ -66,12 +69,14 @@ def _count_alternatives(evaluator: Evaluator, environment: Environment) -> tuple
     call, frame = environment.call, environment.frame
     fact = find_environment(environment.name)
     names = {fact.levels} if fact else set()
-    mapping = given_keywords(evaluator, call, frame)
+    mapping, is_open = given_keywords(evaluator, environment, fact)
     for name, binding in mapping.items():
         if name in names or (fact is None and _LEVEL_COUNT.match(name)):
             return evaluator.evaluate_binding(binding, name)
     if fact is not None:
-        is_levelled = fact.default_levels == 0 or "procgen" in _identity(environment).lower()
+        is_levelled = fact.default_levels == 0 or "procgen" in _identity(environment, mapping).lower()
+        if is_levelled and (is_open or _has_a_fixed_level(evaluator, mapping)):
+            return (Alternative(Unknown("the level count")),)
         if is_levelled:
             mark = Mark(frame.module.path, call.lineno, "no level count given: the full distribution")
             return (Alternative(Constant(0), marks=(mark,), origin="default"),)
@@ -79,9 +84,32 @@ def _count_alternatives(evaluator: Evaluator, environment: Environment) -> tuple
     return _read_by_class(evaluator, environment)
 
 
-def given_keywords(evaluator: Evaluator, call: ast.Call, frame: Frame) -> dict[str, Binding]:
-    """The keywords of a call, those of a readable `**mapping` included."""
-    return {name: binding for name, binding in keyword_bindings(evaluator, call, frame) if name}
+def given_keywords(
+    evaluator: Evaluator, environment: Environment, fact: EnvironmentFact | None
+) -> tuple[dict[str, Binding], bool]:
+    """The environment's keywords as far as they can be read, and whether there may be more of them."""
+    call, frame = environment.call, environment.frame
+    given = keyword_bindings(evaluator, call, frame)
+    found = {name: binding for name, binding in given if name}
+    is_open = len(found) < len(given)
+    if fact is None or fact.keywords_in is None:
+        return found, is_open
+    mapping = argument(call, fact.keywords_in, fact.keywords_position)
+    if mapping is None:
+        return {}, is_open
+    values = evaluator.evaluate(mapping, frame)
+    if len(values) == 1 and isinstance(values[0].value, Mapping):
+        return dict(values[0].value.items), values[0].value.is_open
+    return {}, True
+
+
+def _has_a_fixed_level(evaluator: Evaluator, keywords: dict[str, Binding]) -> bool:
+    """ProcGen's exploration mode plays one level of its own choice; a mode that is not known may be that one."""
+    binding = keywords.get("distribution_mode")
+    if binding is None:
+        return False
+    modes = evaluator.evaluate_binding(binding, "distribution_mode")
+    return any(isinstance(item.value, Constant) and item.value.value == "exploration" for item in modes)
 
 
 def _read_by_class(evaluator: Evaluator, environment: Environment) -> tuple[Alternative, ...] | None:
@@ -102,11 +130,26 @@ def _read_by_class(evaluator: Evaluator, environment: Environment) -> tuple[Alte
     return None
 
 
-def _identity(environment: Environment) -> str:
-    for argument in environment.call.args[:1]:
-        value = literal(argument)
-        return value if isinstance(value, str) else describe(argument)
-    return ""
+def _id_of(environment: Environment, keywords: dict[str, Binding]) -> Binding | None:
+    """Which environment is made: the first argument, unless a keyword says it."""
+    for name in _ID_KEYWORDS:
+        given = argument(environment.call, name, None)
+        if given is not None:
+            return Binding(given, environment.frame)
+        if name in keywords:
+            return keywords[name]
+    fact = find_environment(environment.name)
+    if environment.call.args and (fact is None or fact.factory_position in (None, 0)):
+        return Binding(environment.call.args[0], environment.frame)
+    return None
+
+
+def _identity(environment: Environment, keywords: dict[str, Binding]) -> str:
+    binding = _id_of(environment, keywords)
+    if binding is None or binding.expression is None:
+        return ""
+    value = literal(binding.expression)
+    return value if isinstance(value, str) else describe(binding.expression)
 
 
 def _without_levels(evaluator: Evaluator, environment: Environment, made: Mark) -> LevelSet:
@@ -114,8 +157,10 @@ def _without_levels(evaluator: Evaluator, environment: Environment, made: Mark) 
     if environment.info is not None:
         return LevelSet("none", (environment.name,), "no levels", (made,), ())
     names: set[object] = set()
-    for argument in environment.call.args[:1]:
-        for item in evaluator.evaluate(argument, environment.frame):
+    keywords, _ = given_keywords(evaluator, environment, find_environment(environment.name))
+    binding = _id_of(environment, keywords)
+    if binding is not None:
+        for item in evaluator.evaluate_binding(binding, "id"):
             if isinstance(item.value, Constant):
                 names.add(item.value.value)
             elif isinstance(item.value, Option):
@@ -129,9 +174,8 @@ def _without_levels(evaluator: Evaluator, environment: Environment, made: Mark) 
 
 def _start(evaluator: Evaluator, environment: Environment) -> tuple[object, tuple[Mark, ...]]:
     fact = find_environment(environment.name)
-    binding = given_keywords(evaluator, environment.call, environment.frame).get(
-        fact.start if fact else "start_level"
-    )
+    keywords, _ = given_keywords(evaluator, environment, fact)
+    binding = keywords.get(fact.start if fact else "start_level")
     if binding is None:
         return 0, ()
     values = evaluator.evaluate_binding(binding, "start_level")
@@ -188,9 +232,10 @@ def is_seeded(evaluator: Evaluator, environment: Environment) -> bool | None:
     fact = find_environment(environment.name)
     if fact is None or fact.default_levels is None:
         return None
-    binding = given_keywords(evaluator, environment.call, environment.frame).get(fact.seed)
+    keywords, is_open = given_keywords(evaluator, environment, fact)
+    binding = keywords.get(fact.seed)
     if binding is None:
-        return None if any(keyword.arg is None for keyword in environment.call.keywords) else False
+        return None if is_open else False
     values = evaluator.evaluate_binding(binding, fact.seed)
     nothing = {isinstance(item.value, Constant) and item.value.value is None for item in values}
     return not nothing.pop() if len(nothing) == 1 else None

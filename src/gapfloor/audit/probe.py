@@ -18,8 +18,7 @@ from gapfloor.errors import UsageError
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
-#: Without observations of the user's own, noise in the form of a ProcGen frame is shown.
-NOISE_SHAPE = (64, 64, 3)
+#: Without observations of the user's own, this many of noise are shown.
 N_NOISE = 16
 
 
@@ -64,7 +63,7 @@ def probe_rule(
     observations: Sequence[Any] | None = None,
     *,
     distribution: Callable[[Any], Any] | None = None,
-    noise_shape: tuple[int, ...] = NOISE_SHAPE,
+    noise_shape: tuple[int, ...] | None = None,
     claims: str | None = None,
     error_rate: float = 0.001,
     smallest_chance: float = 0.05,
@@ -78,7 +77,7 @@ def probe_rule(
             seeded noise (bytes of `noise_shape`) is shown, which tells deterministic from stochastic all the same.
         distribution: Takes one observation, returns the action probabilities. By default the policy's own: its
             `distribution` or `probabilities` (one observation) or `logits` (a batch), where it has one.
-        noise_shape: The shape of an observation of noise.
+        noise_shape: The shape of an observation of noise; by default that of a ProcGen frame.
         claims: What the harness says it does, `deterministic` or `stochastic`; a contradiction is reported.
         error_rate: Accepted probability of taking a sampling policy for a deterministic one.
         smallest_chance: A policy that leaves its favourite action less often than this counts as deterministic.
@@ -94,8 +93,7 @@ def probe_rule(
     if claims not in (None, "deterministic", "stochastic"):
         raise UsageError(f"`claims` must be deterministic or stochastic, not '{claims}'.")
     if observations is None:
-        rng = np.random.default_rng(0)
-        observations = list(rng.integers(0, 256, (N_NOISE, *noise_shape), dtype=np.uint8))
+        observations = _noise(noise_shape)
     if distribution is None:
         distribution = _own_distribution(act)
     if len(observations) == 0:
@@ -133,6 +131,14 @@ def probe_rule(
         p_value=p_value,
         contradicts=contradicts,
     )
+
+
+def _noise(shape: tuple[int, ...] | None) -> list[Any]:
+    if shape is None:
+        from gapfloor.engines.procgen import OBSERVATION_SHAPE  # only now: a probe needs no engine
+
+        shape = OBSERVATION_SHAPE
+    return list(np.random.default_rng(0).integers(0, 256, (N_NOISE, *shape), dtype=np.uint8))
 
 
 def _own_distribution(act: Callable[[Any], Any]) -> Callable[[Any], Any] | None:

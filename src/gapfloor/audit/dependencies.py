@@ -1,0 +1,81 @@
+"""Which action a dependency's own loop takes: its flag, and what the flag means for the agent it is given."""
+
+from __future__ import annotations
+
+import ast
+
+from gapfloor.audit import calls
+from gapfloor.audit.binding import argument
+from gapfloor.audit.evaluate import Evaluator
+from gapfloor.audit.facts import ActorFact, LoopFact, actor_facts, find_actor
+from gapfloor.audit.flags import flagged
+from gapfloor.audit.values import Action, Alternative, ExternalObject, Frame, Mark, Unknown
+
+_NOT_KNOWN = "unresolved"
+
+
+def actions_of_loop(
+    evaluator: Evaluator, fact: LoopFact, call: ast.Call, frame: Frame, mark: Mark
+) -> tuple[Alternative, ...]:
+    """The actions that a loop of a dependency, called here, takes."""
+    if fact.rule is not None:
+        return (Alternative(Action(fact.rule, call, frame, needs_distribution=True), marks=(mark,)),)
+    actors = _actors(evaluator, fact, call, frame)
+    if fact.flag is not None and fact.true and fact.false:
+        known = [actor for actor, _ in actors] if actors else _imported_actors(evaluator, fact)
+        return flagged(
+            fact.flag,
+            fact.flag_position,
+            fact.default,
+            fact.true,
+            _agreed(known) or fact.false,
+            call,
+            frame,
+            mark,
+        )
+    found = [
+        item.noting(mark)
+        for actor, value in actors
+        for item in calls.by_fact(evaluator, actor, value, call, frame)
+    ]
+    return tuple(found) or (Alternative(Unknown("the dependency decides"), marks=(mark,)),)
+
+
+def _actors(
+    evaluator: Evaluator, fact: LoopFact, call: ast.Call, frame: Frame
+) -> list[tuple[ActorFact, ExternalObject]]:
+    """What is known about the agent that the loop is given; nothing, unless every candidate is known."""
+    given = argument(call, fact.actor, fact.actor_position)
+    if given is None or fact.actor_method is None:
+        return []
+    found = []
+    for item in evaluator.evaluate(given, frame):
+        actor = (
+            find_actor(item.value.name, fact.actor_method) if isinstance(item.value, ExternalObject) else None
+        )
+        if actor is None or not isinstance(item.value, ExternalObject):
+            return []
+        found.append((actor, item.value))
+    return found
+
+
+def _imported_actors(evaluator: Evaluator, fact: LoopFact) -> list[ActorFact]:
+    """The agents of known packages that the repository imports; none if it imports a package as a whole."""
+    if fact.actor_method is None:
+        return []
+    found = []
+    packages = {actor.name.split(".")[0] for actor in actor_facts() if actor.method == fact.actor_method}
+    for module in evaluator.index.modules.values():
+        for name, dotted in module.imports.items():
+            if dotted in packages or (name.startswith("*") and dotted.split(".")[0] in packages):
+                return []
+            actor = find_actor(dotted, fact.actor_method)
+            if actor is not None and actor.name not in packages:
+                found.append(actor)
+    return found
+
+
+def _agreed(actors: list[ActorFact]) -> str | None:
+    """The rule of agents without their flag, where all have the same."""
+    rules = {actor.rule or actor.false or _NOT_KNOWN for actor in actors}
+    return rules.pop() if len(rules) == 1 else None
