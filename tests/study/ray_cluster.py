@@ -15,9 +15,13 @@ from pathlib import Path
 RAY = str(Path(sys.executable).with_name("ray"))
 
 
+#: Ray turns 127.0.0.1 into the machine's own address; other addresses of the loopback stay as they are.
+HEAD, SECOND = "127.0.0.2", "127.0.0.3"
+
+
 def free_port() -> int:
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind((HEAD, 0))
         return int(probe.getsockname()[1])
 
 
@@ -36,16 +40,16 @@ class TwoNodes:
             "RAY_health_check_failure_threshold": "3",
             "PYTHONPATH": os.pathsep.join(sys.path),
         }
-        self.address = f"127.0.0.1:{free_port()}"
-        port = self.address.split(":")[1]
-        self._head = self._start("--head", f"--port={port}", "--include-dashboard=false")
-        time.sleep(4)
-        self._second = self._start(f"--address={self.address}")
-        self._wait_for_two()
+        port = free_port()
+        self.address = f"{HEAD}:{port}"
+        self._head = self._start(HEAD, "--head", f"--port={port}", "--include-dashboard=false")
+        self._wait_for_head(port)
+        self._second = self._start(SECOND, f"--address={self.address}")
+        self._wait_for_second()
 
-    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
+    def _start(self, node: str, *arguments: str) -> subprocess.Popen[bytes]:
         command = [
-            RAY, "start", *arguments, "--node-ip-address=127.0.0.1", "--num-cpus=1", "--object-store-memory=100000000",
+            RAY, "start", *arguments, f"--node-ip-address={node}", "--num-cpus=1", "--object-store-memory=100000000",
             "--block", "--disable-usage-stats",
         ]  # fmt: skip
         return subprocess.Popen(
@@ -56,23 +60,31 @@ class TwoNodes:
             start_new_session=True,
         )
 
-    def _wait_for_two(self) -> None:
+    def _wait_for_head(self, port: int) -> None:
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError), socket.create_connection((HEAD, port), timeout=1):
+                return
+            time.sleep(0.5)
+        _kill(self._head)
+        raise RuntimeError("the head of the Ray cluster did not start")
+
+    def _wait_for_second(self) -> None:
         code = (
-            "import ray, time, sys\n"
+            "import ray, sys\n"
             f"ray.init(address='{self.address}', logging_level='ERROR')\n"
-            "end = time.time() + 60\n"
-            "while time.time() < end and ray.cluster_resources().get('CPU', 0) < 2: time.sleep(.5)\n"
             "sys.exit(0 if ray.cluster_resources().get('CPU', 0) >= 2 else 1)"
         )
-        for _ in range(5):
-            if (
-                subprocess.run(
-                    [sys.executable, "-c", code], env=self.environment, capture_output=True
-                ).returncode
-                == 0
-            ):
+        deadline = time.monotonic() + 180
+        while time.monotonic() < deadline:
+            asked = subprocess.run(
+                [sys.executable, "-c", code], env=self.environment, capture_output=True, check=False
+            )
+            if asked.returncode == 0:
                 return
-            time.sleep(2)
+            if self._second.poll() is not None:  # it gives up when the head is slow to answer
+                self._second = self._start(SECOND, f"--address={self.address}")
+            time.sleep(1)
         self.close()
         raise RuntimeError("the two Ray nodes did not find each other")
 
