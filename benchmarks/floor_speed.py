@@ -1,6 +1,6 @@
 """Engine steps per second: the floor harness against the bare engine loop and against EnvPool's ProcGen.
 
-    .venv/bin/python benchmarks/floor_speed.py [--game coinrun] [--envpool-python PATH]
+    .venv/bin/python benchmarks/floor_speed.py [--games paper] [--envpool-python PATH]
 
 All sides run in turn, several rounds, one process each, and the ratio of each round is printed: on a shared machine
 only ratios within a round mean something, and CPU time (the default clock) more than wall time. "Steps" of the
@@ -24,6 +24,7 @@ from gapfloor.evaluation.actor import ReferenceActor
 from gapfloor.evaluation.cell import CellSpec, Run
 from gapfloor.evaluation.group import REFERENCE_SLOTS
 from gapfloor.evaluation.player import CellPlay, Player
+from gapfloor.evaluation.settings import expand_games
 from gapfloor.levels import LevelSet
 from gapfloor.policies.references import Uniform
 
@@ -86,11 +87,24 @@ def envpool(python: str, game: str, steps: int, slots: int = 16) -> float:
     return float(json.loads(done.stdout.splitlines()[-1]))
 
 
+def compare(game: str, draws: range, python: str | None) -> dict[str, float]:
+    """Seconds that each side needs for the steps that the harness counts in one round."""
+    ours, counted = harness(game, draws)
+    seconds = {"harness": counted / ours, "bare": counted / bare(game, counted)}
+    if python:
+        seconds["envpool"] = counted / envpool(python, game, counted)
+    ratios = ", ".join(
+        f"{name} / harness {seconds[name] / seconds['harness']:.2f}" for name in list(seconds)[1:]
+    )
+    print(f"  {game}: {counted:,} counted steps, {ours:,.0f} a second; {ratios}", flush=True)
+    return seconds
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--game", default="coinrun")
+    parser.add_argument("--games", default="paper", help="with commas; paper means the paper's eight")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--envpool-python", default=None)
     parser.add_argument("--wall", action="store_true", help="wall time instead of CPU time")
@@ -98,22 +112,20 @@ def main() -> None:
     if arguments.wall:
         global CLOCK
         CLOCK = time.perf_counter
-    bare(arguments.game, 1600)  # loads the assets
-    ratios: dict[str, list[float]] = {"bare": [], "envpool": []}
+    games = expand_games(arguments.games.split(","))
+    bare(games[0], 1600)  # loads the assets
+    ratios: dict[str, list[float]] = {}
     for number in range(arguments.rounds):
-        ours, counted = harness(arguments.game, range(3 * number, 3 * number + 3))
-        engine = bare(arguments.game, counted)
-        ratios["bare"].append(ours / engine)
-        line = f"round {number}: harness {ours:,.0f} counted steps/s, bare {engine:,.0f}, ratio {ours / engine:.2f}"
-        if arguments.envpool_python:
-            theirs = envpool(arguments.envpool_python, arguments.game, counted)
-            ratios["envpool"].append(ours / theirs)
-            line += f"; EnvPool {theirs:,.0f}, ratio {ours / theirs:.2f}"
-        print(line, flush=True)
+        print(f"round {number}")
+        rows = [compare(game, range(3 * number, 3 * number + 3), arguments.envpool_python) for game in games]
+        total = {name: sum(row[name] for row in rows) for name in rows[0]}
+        for name in list(total)[1:]:
+            ratios.setdefault(name, []).append(total[name] / total["harness"])
     for name, values in ratios.items():
-        if values:
-            middle = statistics.median(values)
-            print(f"{arguments.game}: harness / {name}: median {middle:.2f}, all {np.round(values, 2)}")
+        middle = statistics.median(values)
+        print(
+            f"speed of the harness over {name}, all games together: median {middle:.2f}, all {np.round(values, 2)}"
+        )
 
 
 if __name__ == "__main__":
