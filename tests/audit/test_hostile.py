@@ -84,6 +84,12 @@ def test_links_are_not_followed_out_of_the_tree(tmp_path: Path):
     assert {item.reason for item in sources.unread} == {"symbolic link, not followed"}
 
 
+def test_a_virtual_environment_of_any_name_is_listed_and_left_out(tmp_path: Path):
+    write_files(tmp_path, {"own.py": "x = 1\n", "env/pyvenv.cfg": "", "env/lib/theirs.py": "x = 2\n"})
+    result = scan(str(tmp_path))
+    assert [(item.file, item.reason) for item in result.unread] == [("env", "virtual environment")]
+
+
 def test_a_link_in_a_commit_is_not_followed(tmp_path: Path):
     write_files(tmp_path, {"secret.py": "SECRET = 1\n"})
     repo = tmp_path / "repo"

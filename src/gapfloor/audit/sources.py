@@ -111,14 +111,17 @@ def _walk(root: Path, unread: list[Unread]) -> list[Path]:
     found: list[Path] = []
     for folder, folders, names in os.walk(root, followlinks=False):
         here = Path(folder)
-        for inner in sorted(folders):
+        kept = []
+        for inner in sorted(set(folders) - SKIPPED_FOLDERS):
             if (here / inner).is_symlink():
-                unread.append(
-                    Unread((here / inner).relative_to(root).as_posix(), "symbolic link, not followed")
-                )
-        folders[:] = sorted(
-            inner for inner in folders if inner not in SKIPPED_FOLDERS and not (here / inner).is_symlink()
-        )
+                reason = "symbolic link, not followed"
+            elif (here / inner / "pyvenv.cfg").exists():
+                reason = "virtual environment"
+            else:
+                kept.append(inner)
+                continue
+            unread.append(Unread((here / inner).relative_to(root).as_posix(), reason))
+        folders[:] = kept
         found.extend(here / file for file in sorted(names) if file.endswith(".py"))
         unread.extend(
             Unread((here / file).relative_to(root).as_posix(), "notebook")

@@ -174,7 +174,10 @@ def run_scan(target: str, form: str | None, out: Path | None, require_explicit: 
         implicit = formats.without_stated_rule(result)
         if implicit:
             scripts = ", ".join(dict.fromkeys(path.script for path in implicit))
+            number = (
+                "1 evaluation path has" if len(implicit) == 1 else f"{len(implicit)} evaluation paths have"
+            )
             raise CheckFailedError(
-                f"{len(implicit)} evaluation paths have no explicit action rule ({scripts}). "
+                f"{number} no explicit action rule ({scripts}). "
                 "Pass the rule at the evaluation call, or make it an option."
             )
