@@ -182,3 +182,38 @@ def test_a_device_out_of_memory_falls_back_to_the_cpu_and_is_recorded(tmp_path):
         )  # fmt: skip
     assert hashes(tmp_path / "cuda") == hashes(tmp_path / "cpu")
     assert set(Store(tmp_path / "cuda").cell_records().column("device").to_pylist()) == {"cpu"}
+
+
+def test_a_policy_that_changes_during_the_evaluation_is_refused(tmp_path, monkeypatch):
+    """Workers load the policy themselves: what they load must be what the cells were specified with."""
+    versions = iter([small_policies.LinearPolicy(0), small_policies.LinearPolicy(1)])
+    monkeypatch.setattr(small_policies, "changing", lambda: next(versions), raising=False)
+    with pytest.raises(PolicyError, match="has changed since this evaluation began"):
+        evaluate("small_policies:changing", game="starpilot", rules="greedy", store=tmp_path, **SMALL)
+    assert not list(tmp_path.glob("cells/*policy*"))
+
+
+def test_progress_hears_of_every_counted_episode_also_of_copied_ones(tmp_path):
+    heard = []
+
+    class Listener:
+        def start(self, cells): ...
+
+        def episode(self, cell, episode_return):
+            heard.append((cell.rule, episode_return))
+
+        def cell(self, cell): ...
+
+    settings = {**SMALL, "draws": (0, 1)}
+    result = evaluate(
+        small_policies.linear(),
+        game="starpilot",
+        rules="greedy",
+        store=tmp_path,
+        progress=Listener(),
+        **settings,
+    )
+    greedy = [value for rule, value in heard if rule == "greedy"]
+    assert len(greedy) == 64
+    means = [row.mean for row in result.cells if row.rule == "greedy"]
+    assert np.mean(greedy) == pytest.approx(np.mean(means))

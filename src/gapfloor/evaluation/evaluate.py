@@ -9,18 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.actions.partition import Partition
-from gapfloor.engines.procgen import engine_from_spec
 from gapfloor.engines.protocol import EngineSpec
 from gapfloor.errors import PolicyError, StoreError, UsageError
 from gapfloor.evaluation.cell import CellSpec, Inference, Run
 from gapfloor.evaluation.comparison import summarise_evaluation
 from gapfloor.evaluation.floor import floor_cells, missing_cells
-from gapfloor.evaluation.group import Group, ProbeSettings, cell_labels
+from gapfloor.evaluation.group import Group, ProbeSettings, cell_labels, fingerprint_of, is_probed
 from gapfloor.evaluation.results import Evaluation
 from gapfloor.evaluation.settings import Protocol, make_protocol
 from gapfloor.evaluation.workers import Progress, Silence, default_workers, play_groups
-from gapfloor.levels import LevelSet
-from gapfloor.policies.fingerprint import describe_backend, fingerprint, instruction_set
+from gapfloor.policies.fingerprint import describe_backend, instruction_set
 from gapfloor.policies.loading import PolicySource
 from gapfloor.policies.references import Uniform
 from gapfloor.records.store import Store, StoredCell, conflicts
@@ -143,9 +141,7 @@ def load_candidates(
         policy = source.load()
         header = getattr(policy, "header", None) or {}
         _check_header(source, header, engine)
-        small = engine_from_spec(engine, slots=batch, levels=LevelSet(0, 200), draw=0)
-        content = fingerprint(policy, name=source.name, engine=small)
-        small.close()
+        content = fingerprint_of(policy, name=source.name, engine=engine, batch=batch)
         backend, _ = describe_backend(policy)
         run = Run(
             agent=agent if agent is not None else str(header.get("encoder", "policy")),
@@ -246,6 +242,6 @@ def _measured(labels: Mapping[str, Any], content: Mapping[str, Any]) -> tuple[An
 
 def without_probe(stored: Sequence[StoredCell], wanted: Sequence[CellSpec], probe: int) -> set[str]:
     """Sampled cells that were played without the probe asked for now: they are played again, same episodes."""
-    seen = {each.manifest.key: each.manifest.record.get("probe_states", 0) for each in stored}
+    lacking = {each.manifest.key for each in stored if not is_probed(each.manifest.record, probe)}
     stochastic = (cell for cell in wanted if cell.rule not in ("greedy", "merged"))
-    return {cell.key for cell in stochastic if cell.key in seen and seen[cell.key] < probe}
+    return {cell.key for cell in stochastic if cell.key in lacking}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,11 +18,14 @@ import numpy as np
 from gapfloor.actions.partition import Partition
 from gapfloor.engines.procgen import engine_from_spec
 from gapfloor.engines.protocol import Engine, EngineSpec
+from gapfloor.errors import PolicyError
 from gapfloor.evaluation.actor import Actor, PolicyActor, ReferenceActor
 from gapfloor.evaluation.cell import CellSpec
 from gapfloor.evaluation.observers import CellObserver
 from gapfloor.evaluation.outcome import Outcome, cell_record
 from gapfloor.evaluation.player import CellPlay, Job, Player
+from gapfloor.levels import LevelSet
+from gapfloor.policies.fingerprint import fingerprint
 from gapfloor.policies.loading import PolicySource
 from gapfloor.policies.references import parse_reference
 from gapfloor.records.store import Store
@@ -30,6 +33,9 @@ from gapfloor.rules.rule import parse_rule
 
 #: Slots of an engine that plays a reference; more slots, fewer Python steps, a longer tail.
 REFERENCE_SLOTS = 32
+
+#: Where the observations come from that identify a policy which brings no hash.
+FINGERPRINT_LEVELS = LevelSet(0, 200)
 
 EpisodeListener = Callable[[CellSpec, float], None]
 
@@ -107,7 +113,7 @@ def play_group(
             yield unit
 
     while True:
-        policy = group.source.load() if group.source is not None else None
+        policy = _load(group) if group.source is not None else None
         try:
             with one_thread():
                 for play in _player(group, policy, on_episode).play(group.plays(note(units))):
@@ -125,6 +131,40 @@ def play_group(
                 raise
         group = replace(group, source=replace(group.source, device="cpu"))
         units = itertools.chain([list(under_way.values())], units)
+
+
+def _load(group: Group) -> Any:
+    """The group's policy, which must be the one that its cells were specified with.
+
+    A checkpoint that is still being trained changes under its name: cells must not be filed under another's hash.
+    """
+    assert group.source is not None
+    policy = group.source.load()
+    if group.source.given is None:
+        cell = group.cells[0]
+        found = fingerprint_of(
+            policy, name=group.source.name, engine=group.engine, batch=cell.inference.batch
+        )
+        if found != cell.policy:
+            raise PolicyError(
+                f"{group.source.name} has changed since this evaluation began: is it still being trained? Nothing more "
+                "was recorded; evaluate a copy, or wait until it is done."
+            )
+    return policy
+
+
+def fingerprint_of(policy: Any, *, name: str, engine: EngineSpec, batch: int) -> str:
+    """The content hash of a policy, on observations of this engine where it brings none of its own."""
+    small = engine_from_spec(engine, slots=batch, levels=FINGERPRINT_LEVELS, draw=0)
+    try:
+        return fingerprint(policy, name=name, engine=small)
+    finally:
+        small.close()
+
+
+def is_probed(record: Mapping[str, Any], states: int) -> bool:
+    """Whether a cell was probed with as many states as asked for, or with all it has."""
+    return bool(record.get("probe_states", 0) >= min(states, record["n_steps"]))
 
 
 def _player(group: Group, policy: Any, on_episode: EpisodeListener) -> Player:

@@ -101,7 +101,13 @@ class Player:
             self._start(first_jobs)
             yield from self._play_until_dry()
             first_jobs = self._queue.take(self._n_slots)
-        yield from self._queue.completed_without_play()
+        yield from self._completed()
+
+    def _completed(self) -> Iterator[CellPlay]:
+        """Tell of the episodes that have been settled, and hand over the cells that became whole by them."""
+        for job, outcome in self._queue.drain_settled():
+            self._on_episode(job, outcome)
+        yield from self._queue.drain_completed()
 
     def _start(self, jobs: Sequence[Job]) -> None:
         size = len(jobs) if self._actor.may_shrink else self._n_slots
@@ -226,9 +232,8 @@ class Player:
             entropies=entropies,
             disagreements=int(self._disagreements[row]) if merges else None,
         )
-        for settled in self._queue.settle(job, outcome):
-            self._on_episode(settled, outcome)
-        yield from self._queue.completed_without_play()
+        self._queue.settle(job, outcome)
+        yield from self._completed()
 
     def _shrink(self) -> None:
         """Move the last episodes into a smaller engine: idle slots cost as much as busy ones."""
@@ -263,6 +268,7 @@ class _JobQueue:
         self._known: dict[tuple[str, int], Outcome] = {}
         self._followers: dict[tuple[str, int], list[Job]] = {}
         self._open: dict[int, CellPlay] = {}
+        self._settled: list[tuple[Job, Outcome]] = []
         self._completed: list[CellPlay] = []
 
     def take(self, count: int) -> list[Job]:
@@ -295,22 +301,27 @@ class _JobQueue:
                 self._waiting.append(job)
         return True
 
-    def settle(self, job: Job, outcome: Outcome) -> list[Job]:
+    def settle(self, job: Job, outcome: Outcome) -> None:
         """File an outcome with its episode and with every episode that is the same one."""
-        settled = [job]
+        same = [job]
         if job.play.is_deterministic and job.play.observer is None:
-            settled += self._followers.pop(job.reuse_key, [])
+            same += self._followers.pop(job.reuse_key, [])
             self._known[job.reuse_key] = outcome
-        for each in settled:
+        for each in same:
             self._put(each, outcome)
-        return settled
 
     def _put(self, job: Job, outcome: Outcome) -> None:
+        self._settled.append((job, outcome))
         job.play.put(job.position, outcome)
         if job.play.is_done:
             self._completed.append(self._open.pop(id(job.play)))
 
-    def completed_without_play(self) -> Iterator[CellPlay]:
+    def drain_settled(self) -> list[tuple[Job, Outcome]]:
+        """Episodes that have been filed since the last call, played or copied."""
+        settled, self._settled = self._settled, []
+        return settled
+
+    def drain_completed(self) -> list[CellPlay]:
         """Cells that have become whole since the last call."""
         done, self._completed = self._completed, []
-        yield from done
+        return done

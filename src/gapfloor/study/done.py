@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from gapfloor.evaluation.group import is_probed
 from gapfloor.policies.references import parse_reference
 from gapfloor.records.store import Store
 from gapfloor.study.graph import Task
@@ -29,9 +30,8 @@ class Survey:
             if labels["reference"]:
                 self._cells[labels["game"], labels["reference"], labels["level_set"]] += 1
                 continue
-            probed = cell.manifest.record.get("probe_states", 0) >= settings.probe
             deterministic = labels["rule"] in ("greedy", "merged")
-            if probed or deterministic:
+            if deterministic or is_probed(cell.manifest.record, settings.probe):
                 run = f"{labels['game']}-{labels['mode']}-{labels['agent']}-{labels['budget']}-s{labels['seed']}"
                 self._cells[run, labels["rule"], labels["level_set"]] += 1
         self.damaged = [path.stem for path in self._store.damaged]
