@@ -102,9 +102,8 @@ def best_layouts(game: str, python: str) -> float:
         ours = time.perf_counter() - start
         counted = sum(cell.manifest.record["n_steps"] for cell in Store(folder).cells())
     rate = envpool(python, game, counted, threads=cores, clock="perf_counter")
-    print(
-        f"  {game}: floor {counted / ours:,.0f} counted steps/s, EnvPool {rate:,.0f}, ratio {counted / ours / rate:.2f}"
-    )
+    speed = counted / ours
+    print(f"  {game}: floor {speed:,.0f} counted steps/s, EnvPool {rate:,.0f}, ratio {speed / rate:.2f}")
     return speed / rate
 
 
