@@ -2,9 +2,9 @@
 
     .venv/bin/python benchmarks/study_overhead.py [--episodes 64]
 
-The study evaluates an agent of agents/ on starpilot. "Bare" is every task in turn in one process that has everything imported;
-the runner starts a worker process, looks at the store, schedules and notes. Wall time, so the machine must be quiet;
-the share of it that other processes took is printed beside.
+The study evaluates an agent of agents/ on starpilot. "Bare" is every task in turn in one process that has everything
+imported; the runner starts a worker process, looks at the store, schedules and notes. Wall time, so the machine must
+be quiet; the share of it that other processes took is printed beside.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ HOME = Path(__file__).resolve().parents[1] / "studies"
 
 
 class Quiet:
+    """Hears nothing but failures."""
+
     def start(self, todo, done): ...
 
     def begun(self, task): ...
