@@ -17,7 +17,8 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 demo: $(STAMP)
-	$(BIN)/gapfloor floor starpilot fruitbot bossfight --store demo-store
+	$(BIN)/gapfloor study preview studies/demo.toml
+	$(BIN)/gapfloor study run studies/demo.toml --store demo-store
 
 test: $(STAMP)
 	$(BIN)/pytest -n auto --dist loadfile
