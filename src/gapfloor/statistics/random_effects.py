@@ -49,7 +49,8 @@ def random_effects_mean(
 
     # A run whose episodes are all equal has no variance of its own; a weight must stay finite.
     known = np.maximum(known, 1e-9 * known.max())
-    found = combine_effects(values, known, method_re="iterated", use_t=True)
+    with np.errstate(divide="ignore"):  # its heterogeneity index, unused here, divides by zero for equal runs
+        found = combine_effects(values, known, method_re="iterated", use_t=True)
     mean, tau_square = float(found.mean_effect_re), max(float(found.tau2), 0.0)
     se = float(np.sqrt(found.var_hksj_re))
     prediction = NO_PAIR
