@@ -4,6 +4,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v p
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# The benchmarks that need no argument; audit_speed and learning_figure take what they look at.
+BENCHMARKS := floor_speed evaluation_speed training_speed update_peak calibration_speed statistics_simulation \
+	bootstrap_speed analyse_speed report_speed cka_speed study_overhead
 
 .PHONY: setup demo test fast lint format bench clean
 
@@ -37,7 +40,7 @@ format: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"
-	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+	for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 clean:
 	rm -rf $(VENV) demo-store demo-report .mypy_cache .ruff_cache .pytest_cache .hypothesis
