@@ -96,6 +96,7 @@ def assert_same(ours, theirs):
         assert one.length == other.length
         assert np.array_equal(one.action_counts, other.action_counts)
         assert one.disagreements == other.disagreements
+        assert one.played_entropy == other.played_entropy
         if other.entropies is None:
             assert one.entropies is None
         else:

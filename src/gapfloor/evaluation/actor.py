@@ -47,6 +47,8 @@ class Actor(Protocol):
     """Their entropies, or None."""
     disagreements: npt.NDArray[np.bool_] | None
     """Where the last choice fell into another class than plain argmax, or None where no rule merges."""
+    played_entropies: Floats | None
+    """Entropies of what was drawn from where a rule changes the distribution, or None where none does."""
 
 
 class ReferenceActor:
@@ -56,6 +58,7 @@ class ReferenceActor:
     probabilities: Floats | None = None
     entropies: Floats | None = None
     disagreements: npt.NDArray[np.bool_] | None = None
+    played_entropies: Floats | None = None
 
     def __init__(self, reference: Reference, *, n_actions: int) -> None:
         self._reference = reference
@@ -85,6 +88,7 @@ class PolicyActor:
         self.probabilities: Floats | None = None
         self.entropies: Floats | None = None
         self.disagreements: npt.NDArray[np.bool_] | None = None
+        self.played_entropies: Floats | None = None
 
     def resize(self, n_slots: int) -> None:
         self._reader = LogitsReader(self._policy, name=self._name, n_slots=n_slots, n_actions=self._n_actions)
@@ -100,6 +104,7 @@ class PolicyActor:
         self.probabilities = softmax(logits)
         self.entropies = entropy(self.probabilities)
         self.disagreements = None
+        self.played_entropies = None
         actions = np.full(len(rules), self._noop, dtype=np.int64)
         for rule in dict.fromkeys(rules):
             if rule is None:
@@ -108,6 +113,11 @@ class PolicyActor:
             actions[mine] = rule.choose(logits[mine], uniforms[mine])
             if isinstance(rule, Merged):
                 self._note_disagreement(logits, actions, mine, rule)
+            changed = rule.changed_distribution(logits[mine])
+            if changed is not None:
+                if self.played_entropies is None:
+                    self.played_entropies = np.zeros(len(rules))
+                self.played_entropies[mine] = entropy(changed)
         return actions
 
     def _note_disagreement(

@@ -31,6 +31,8 @@ class Outcome:
     """Raw entropy at each step; None for references, which have no distribution to speak of."""
     disagreements: int | None = None
     """Steps on which a merged rule chose another class than plain argmax; None for other rules."""
+    played_entropy: float | None = None
+    """Sum over steps of the entropy of what was drawn from, for rules that change the distribution."""
 
 
 def cell_record(schedule: Schedule, outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -55,6 +57,10 @@ def cell_record(schedule: Schedule, outcomes: Sequence[Outcome]) -> dict[str, An
     disagreements = [outcome.disagreements for outcome in outcomes if outcome.disagreements is not None]
     if len(disagreements) == len(outcomes):
         record["disagreement"] = sum(disagreements) / n_steps
+    played = [outcome.played_entropy for outcome in outcomes if outcome.played_entropy is not None]
+    if len(played) == len(outcomes):
+        # Only here: sampling plays the raw distribution and greedy none, so their records need no such field.
+        record["entropy_played"] = math.fsum(played) / n_steps
     return record
 
 

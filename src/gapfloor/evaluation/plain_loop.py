@@ -36,6 +36,7 @@ def play_plainly(play: CellPlay, *, engine: Engine, actor: Actor, batch: int | N
     streams = [episode_stream(play.stream_name, slot=slot, index=0) for slot in range(n)]
     fresh: Callable[[], list[list[float]]] = lambda: [[] for _ in range(n)]  # noqa: E731
     rewards_of, entropies_of, disagreements_of, actions_of = fresh(), fresh(), fresh(), fresh()
+    played_of = fresh()
     rules: list[Rule | None] = [play.rule] * n + [None] * (batch - n)
     first = np.ones(batch, dtype=bool)
     while (index < quota).any():
@@ -54,6 +55,8 @@ def play_plainly(play: CellPlay, *, engine: Engine, actor: Actor, batch: int | N
                 entropies_of[slot].append(float(actor.entropies[slot]))
             if actor.disagreements is not None:
                 disagreements_of[slot].append(bool(actor.disagreements[slot]))
+            if actor.played_entropies is not None:
+                played_of[slot].append(float(actor.played_entropies[slot]))
             if not firsts[slot]:
                 continue
             counted = expected.get((slot, int(index[slot])))
@@ -69,9 +72,12 @@ def play_plainly(play: CellPlay, *, engine: Engine, actor: Actor, batch: int | N
                     disagreements=int(sum(disagreements_of[slot]))
                     if actor.disagreements is not None
                     else None,
+                    played_entropy=float(np.add.accumulate(np.array(played_of[slot]))[-1])
+                    if actor.played_entropies is not None
+                    else None,
                 )
             index[slot] += 1
-            for collected in (rewards_of, entropies_of, disagreements_of, actions_of):
+            for collected in (rewards_of, entropies_of, disagreements_of, actions_of, played_of):
                 collected[slot] = []
             streams[slot] = episode_stream(play.stream_name, slot=slot, index=int(index[slot]))
         first = np.concatenate([firsts, np.zeros(batch - n, dtype=bool)])

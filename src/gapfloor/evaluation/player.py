@@ -23,7 +23,7 @@ from gapfloor.evaluation.observers import CellObserver
 from gapfloor.evaluation.outcome import Outcome
 from gapfloor.evaluation.streams import CHUNK, cell_stream_name, episode_stream
 from gapfloor.levels import Schedule
-from gapfloor.rules.rule import Rule
+from gapfloor.rules.rule import Epsilon, Rule, Temperature
 
 
 @dataclass
@@ -128,6 +128,7 @@ class Player:
         self._returns = np.zeros(size)
         self._lengths = np.zeros(size, dtype=np.int64)
         self._disagreements = np.zeros(size, dtype=np.int64)
+        self._played = np.zeros(size)
         self._counts = np.zeros((size, self._engine.n_actions), dtype=np.int64)
         self._first = np.ones(size, dtype=bool)
         self._slots = np.zeros(size, dtype=np.int64)
@@ -144,7 +145,7 @@ class Player:
         self._streams[row] = stream
         self._uniforms[row] = stream.random(CHUNK)
         self._entropies[row] = []
-        self._returns[row] = 0.0
+        self._returns[row] = self._played[row] = 0.0
         self._lengths[row] = self._disagreements[row] = 0
         self._counts[row] = 0
         self._first[row] = True
@@ -187,6 +188,8 @@ class Player:
         self._entropy_chunk[self._rows, place] = self._actor.entropies
         if self._actor.disagreements is not None:
             self._disagreements += self._actor.disagreements
+        if self._actor.played_entropies is not None:
+            self._played += self._actor.played_entropies
         observers = {id(job.play): job.play for job in self._jobs if job is not None and job.play.observer}
         for play in observers.values():
             self._show(play)
@@ -231,6 +234,7 @@ class Player:
             action_counts=self._counts[row].copy(),
             entropies=entropies,
             disagreements=int(self._disagreements[row]) if merges else None,
+            played_entropy=float(self._played[row]) if _changes_distribution(job.play.rule) else None,
         )
         self._queue.settle(job, outcome)
         yield from self._completed()
@@ -257,6 +261,10 @@ class Player:
         self._slots, self._indices = slots, indices
         self._first[:] = False
         old.close()
+
+
+def _changes_distribution(rule: Rule | None) -> bool:
+    return isinstance(rule, Epsilon | Temperature)
 
 
 class _JobQueue:

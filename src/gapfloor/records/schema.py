@@ -42,6 +42,7 @@ CELLS = pa.schema(
         ("mean_ln_k", pa.float64()),
         ("k", pa.int64()),
         ("disagreement", pa.float64()),
+        ("entropy_played", pa.float64()),
         ("action_counts", pa.list_(pa.int64())),
         ("device", pa.string()),
         ("backend", pa.string()),

@@ -52,6 +52,10 @@ class Rule(ABC):
     def choose(self, logits: npt.NDArray[np.floating], uniforms: Floats) -> Actions:  # type: ignore[type-arg]
         """One action for each row of `logits`."""
 
+    def changed_distribution(self, logits: npt.NDArray[np.floating]) -> Floats | None:  # type: ignore[type-arg]
+        """What is drawn from where it is neither the policy's own distribution nor one action; else None."""
+        return None
+
 
 @dataclass(frozen=True)
 class Sampled(Rule):
@@ -93,6 +97,11 @@ class Epsilon(Rule):
         random = np.minimum((uniforms / self.epsilon * n_actions).astype(np.int64), n_actions - 1)
         return np.where(uniforms < self.epsilon, random, np.argmax(logits, axis=1))
 
+    def changed_distribution(self, logits: npt.NDArray[np.floating]) -> Floats:  # type: ignore[type-arg]
+        probabilities = np.full(logits.shape, self.epsilon / logits.shape[1])
+        probabilities[np.arange(len(logits)), np.argmax(logits, axis=1)] += 1 - self.epsilon
+        return probabilities
+
     def __str__(self) -> str:
         return f"epsilon:{self.epsilon:g}"
 
@@ -105,7 +114,10 @@ class Temperature(Rule):
     is_deterministic = False
 
     def choose(self, logits: npt.NDArray[np.floating], uniforms: Floats) -> Actions:  # type: ignore[type-arg]
-        return draw_from(softmax(np.asarray(logits, dtype=np.float64) / self.temperature), uniforms)
+        return draw_from(self.changed_distribution(logits), uniforms)
+
+    def changed_distribution(self, logits: npt.NDArray[np.floating]) -> Floats:  # type: ignore[type-arg]
+        return softmax(np.asarray(logits, dtype=np.float64) / self.temperature)
 
     def __str__(self) -> str:
         return f"temperature:{self.temperature:g}"
