@@ -19,6 +19,9 @@ from gapfloor.errors import GapfloorError, nearest_names
 COMMANDS: dict[str, tuple[str, str]] = {
     "floor": ("gapfloor.cli.floor", "Measure the random floor of games on both level sets."),
     "evaluate": ("gapfloor.cli.evaluate", "Evaluate policies under stated rules beside the floor."),
+    "sweep": ("gapfloor.cli.sweep", "One checkpoint at a grid of temperatures, greedy to sampled."),
+    "over-training": ("gapfloor.cli.over_training", "Gap and floor over a run's checkpoints, and the in-loop mean."),
+    "compare": ("gapfloor.cli.compare", "Two agents on the same schedule, paired by level."),
     "train": ("gapfloor.cli.train", "Train an agent with PPO; the same command again resumes."),
     "calibrate": ("gapfloor.cli.calibrate", "Measure which actions are the same."),
     "analyse": ("gapfloor.cli.analyse", "Apply the plan's tests to a store or an episode file."),

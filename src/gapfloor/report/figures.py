@@ -26,7 +26,8 @@ _COLOURS = {"sampled": BLUE, "greedy": ORANGE, MERGED: PURPLE}
 _MARKERS = {"sampled": "o", "greedy": "s", MERGED: "D"}
 _SERIES = ((BLUE, "-"), (ORANGE, "--"), (PURPLE, "-."), (GREEN, ":"))
 _PANEL = (1.9, 1.75)
-_STYLE = {
+#: What every figure shares; use it with `plt.rc_context`.
+STYLE = {
     "font.size": 8,
     "axes.titlesize": 8.5,
     "axes.spines.top": False,
@@ -52,12 +53,12 @@ def write_figures(source: ReportSource, folder: Path) -> list[Path]:
 
     written: list[Path] = []
     # Names such as $x$ or a lone $ from the data must not start math mode.
-    with plt.rc_context({**_STYLE, "text.parse_math": False}):
+    with plt.rc_context({**STYLE, "text.parse_math": False}):
         for name, draw in _plans(source):
             figure = draw()
             if figure is None:
                 continue
-            written += _save(figure, folder, name)
+            written += save_figure(figure, folder, name)
             plt.close(figure)
     return written
 
@@ -307,7 +308,8 @@ def _grid(count: int, *, columns: int, panel: tuple[float, float] = _PANEL) -> t
     return figure, panels
 
 
-def _save(figure: Any, folder: Path, name: str) -> list[Path]:
+def save_figure(figure: Any, folder: Path, name: str) -> list[Path]:
+    """Write a figure as PDF, SVG and PNG; the files written."""
     written = []
     # Laid out once, not once a format.
     figure.draw_without_rendering()
