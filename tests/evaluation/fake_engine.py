@@ -15,6 +15,7 @@ def length_of(level_seed: int) -> int:
 class LengthEngine:
     """One point of reward a step; the level alone decides how long an episode lasts."""
 
+    can_begin = can_clone = idle_slots_cost = True
     n_actions = 15
     noop = 4
     action_names = tuple(str(action) for action in range(15))
@@ -52,8 +53,8 @@ class LengthEngine:
     def load(self, slot, state):
         self._level[slot], self._step[slot] = (int(part) for part in state.split())
 
-    def initial_state(self, level_seed):
-        return f"{level_seed} 0".encode()
+    def begin(self, slot, level_seed):
+        self._level[slot], self._step[slot] = level_seed, 0
 
     def close(self):
         pass

@@ -69,7 +69,7 @@ def command(
       gapfloor calibrate starpilot --policy gapfloor-store/runs/starpilot-easy-impala-8M-s1
     """
     from gapfloor.calibration import CalibrationSettings
-    from gapfloor.engines.procgen import check_levels, make_spec
+    from gapfloor.engines.registry import check_levels, make_spec
     from gapfloor.evaluation.settings import expand_games
     from gapfloor.levels import LevelSet
     from gapfloor.levels.draws import check_draw

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from gapfloor.engines.protocol import Option
 from gapfloor.errors import UsageError
 from gapfloor.records.store import DEFAULT_STORE
 
@@ -37,13 +38,18 @@ def workers_option(function: F) -> F:
 def protocol_options(function: F) -> F:
     """Mode, options, level sets, draws and the design of a cell."""
     decorators = [
-        click.option("--mode", default="easy", show_default=True, help="easy, hard, extreme, memory or exploration."),
+        click.option("--mode", default=None, help="ProcGen's easy (default), hard, extreme, memory or exploration."),
         click.option(
-            "--option", "options", multiple=True, metavar="NAME=BOOL",
-            help="A visual option of the engine, as use_backgrounds=false; may be repeated.",
+            "--option", "options", multiple=True, metavar="NAME=VALUE",
+            help="An option of the engine, as use_backgrounds=false; may be repeated.",
         ),
         click.option("--train", default="0:200", show_default=True, help="Training levels: START:STOP, all or none."),
         click.option("--test", default="1000:1100", show_default=True, help="Held-out levels, likewise."),
+        click.option(
+            "--design", type=click.Choice(["draws", "census"]), default="draws", show_default=True,
+            help="Seeded draws of levels (the paper's), or every level equally often.",
+        ),
+        click.option("--repeats", type=int, default=1, show_default=True, help="In a census: episodes a level."),
         click.option("--draws", default="0,1,2", show_default=True, help="Seeds of the level draws."),
         click.option("--episodes", type=int, default=128, show_default=True, help="Counted episodes a draw."),
         click.option("--slots", type=int, default=16, show_default=True, help="Slots of a draw."),
@@ -64,16 +70,25 @@ def parse_integers(text: str, *, what: str) -> list[int]:
         ) from None
 
 
-def parse_engine_options(pairs: tuple[str, ...]) -> dict[str, bool]:
-    """Read `NAME=true` and `NAME=false`."""
-    words = {"true": True, "1": True, "false": False, "0": False}
-    options = {}
+def parse_engine_options(pairs: tuple[str, ...]) -> dict[str, Option]:
+    """Read `NAME=true`, `NAME=false` and, for engines that take them, `NAME=3` or `NAME=word`."""
+    words = {"true": True, "false": False}
+    options: dict[str, Option] = {}
     for pair in pairs:
         name, separator, value = pair.partition("=")
-        if not separator or value.lower() not in words:
+        if not separator or not name or not value:
             raise UsageError(f"'{pair}' is not an engine option: write NAME=true or NAME=false.")
-        options[name] = words[value.lower()]
+        options[name] = words[value.lower()] if value.lower() in words else _scalar(value)
     return options
+
+
+def _scalar(text: str) -> Option:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 def print_json(document: Any) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.engines.protocol import EngineSpec, Step
+from gapfloor.engines.protocol import EngineSpec, Option, Step
 from gapfloor.errors import MissingExtraError, UsageError, unknown_name
 from gapfloor.levels import LevelSet
 from gapfloor.levels.draws import check_draw
@@ -74,8 +74,11 @@ def check_game(game: str) -> None:
         raise unknown_name("game", game, GAMES)
 
 
-def make_spec(game: str, *, mode: str = "easy", options: Mapping[str, bool] | None = None) -> EngineSpec:
+def make_spec(
+    game: str, *, mode: str | None = None, options: Mapping[str, Option] | None = None
+) -> EngineSpec:
     """The checked recipe of a ProcGen engine; options that equal the engine's default are left out."""
+    mode = mode or "easy"
     check_game(game)
     if mode not in MODE_GAMES:
         raise unknown_name("mode", mode, MODE_GAMES)
@@ -178,6 +181,7 @@ def _initial_states(spec: EngineSpec) -> _InitialStates:
 class ProcgenEngine:
     """A batch of ProcGen slots; see `gapfloor.engines.protocol.Engine` for what each method promises."""
 
+    can_begin = can_clone = idle_slots_cost = True
     n_actions = N_ACTIONS
     noop = NOOP
     action_names: tuple[str, ...] = ACTION_NAMES
@@ -191,7 +195,7 @@ class ProcgenEngine:
         levels: LevelSet,
         draw: int = 0,
         mode: str = "easy",
-        options: Mapping[str, bool] | None = None,
+        options: Mapping[str, Option] | None = None,
     ) -> None:
         self.spec = make_spec(game, mode=mode, options=options)
         check_levels(self.spec, levels)
@@ -231,7 +235,15 @@ class ProcgenEngine:
     def load(self, slot: int, state: bytes) -> None:
         self._lib.set_state(self._handle, slot, state, len(state))
 
+    def begin(self, slot: int, level_seed: int) -> None:
+        self.load(slot, self.initial_state(level_seed))
+
+    def frame(self, slot: int) -> npt.NDArray[np.uint8]:
+        frame: npt.NDArray[np.uint8] = self._observations[slot].copy()
+        return frame
+
     def initial_state(self, level_seed: int) -> bytes:
+        """The state in which a level starts."""
         return _initial_states(self.spec).state(level_seed)
 
     def close(self) -> None:

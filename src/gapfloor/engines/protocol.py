@@ -1,7 +1,7 @@
 """What the harness needs of an engine: a batch of slots that step, tell their level, and can be cloned.
 
 An `EngineSpec` is the recipe (which game, mode and options) and is what a cell records; an `Engine` is
-a running batch made from it.
+a running batch made from it. `gapfloor.engines.registry` finds the engine that a recipe names.
 """
 
 from __future__ import annotations
@@ -12,13 +12,24 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-Observations = npt.NDArray[Any]
+#: A batch of observations: one array, or a dict of arrays, with one row a slot.
+Observations = Any
+#: A slot's saved state: whatever the engine that saved it can load again.
+State = Any
+#: A value that an option of an engine can have.
+Option = bool | int | float | str
 Step = tuple[Observations, npt.NDArray[np.float32], npt.NDArray[np.bool_]]
 
 
 class Engine(Protocol):
     """A batch of slots. Arrays that it returns are views, valid until the next `step` or `load`."""
 
+    can_begin: bool
+    """Whether `begin` works; else the levels of a draw come as the engine draws them (the plain loop)."""
+    can_clone: bool
+    """Whether `save` and `load` work; without them there is no calibration."""
+    idle_slots_cost: bool
+    """Whether a slot that plays nothing costs as much as one that does."""
     n_slots: int
     n_actions: int
     noop: int
@@ -38,16 +49,20 @@ class Engine(Protocol):
         """Apply one action a slot. Where an episode ends, the next observation is already the next level's first."""
         ...
 
-    def save(self, slot: int) -> bytes:
+    def begin(self, slot: int, level_seed: int) -> None:
+        """Put one slot at the start of a level, whatever it played before."""
+        ...
+
+    def save(self, slot: int) -> State:
         """The whole state of one slot."""
         ...
 
-    def load(self, slot: int, state: bytes) -> None:
+    def load(self, slot: int, state: State) -> None:
         """Put one slot into a saved state."""
         ...
 
-    def initial_state(self, level_seed: int) -> bytes:
-        """The state in which a level starts."""
+    def frame(self, slot: int) -> npt.NDArray[np.uint8] | None:
+        """The slot's present picture, height x width x 3, or None where there is none."""
         ...
 
     def close(self) -> None:
@@ -63,4 +78,4 @@ class EngineSpec:
     version: str
     game: str
     mode: str
-    options: tuple[tuple[str, bool], ...] = ()
+    options: tuple[tuple[str, Option], ...] = ()

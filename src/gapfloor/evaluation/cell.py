@@ -8,14 +8,17 @@ content under two labels.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from gapfloor.engines.protocol import EngineSpec
-from gapfloor.levels import LevelSet, Schedule, drawn_schedule
+from gapfloor.engines.registry import drawn_levels
+from gapfloor.levels import LevelSet, Schedule, census_schedule, drawn_schedule
 
 #: Raised whenever the harness would play or count an episode differently.
 PROTOCOL_VERSION = 1
@@ -43,14 +46,52 @@ class Run:
 
 @dataclass(frozen=True)
 class Design:
-    """How the episodes of a cell are laid out; a floor of another design is never compared."""
+    """How the episodes of a cell are laid out; a floor of another design is never compared.
+
+    A seeded draw of levels (the paper's), or, where `repeats` is not 0, a census: every level that many times.
+    """
 
     slots: int = 16
     burn_in: int = 1
     episodes: int = 128
+    repeats: int = 0
+
+    @property
+    def is_census(self) -> bool:
+        """Whether every level is played equally often."""
+        return self.repeats > 0
+
+    def content(self, levels: LevelSet) -> dict[str, int]:
+        """The design on a level set, as a cell's key has it."""
+        if self.is_census:
+            episodes = levels.n * self.repeats
+            return {"slots": levels.n, "burn_in": 0, "episodes": episodes, "repeats": self.repeats}
+        return {"slots": self.slots, "burn_in": self.burn_in, "episodes": self.episodes}
+
+    def schedule(self, engine: EngineSpec, levels: LevelSet, draw: int) -> Schedule:
+        """The counted episodes of a cell of this design."""
+        if self.is_census:
+            return census_schedule(levels, repeats=self.repeats)
+        return drawn_schedule(
+            levels,
+            draw=draw,
+            slots=self.slots,
+            episodes=self.episodes,
+            burn_in=self.burn_in,
+            law=functools.partial(drawn_levels, engine),
+        )
 
     def __str__(self) -> str:
+        if self.is_census:
+            return f"census, every level {'once' if self.repeats == 1 else f'{self.repeats} times'}"
         return f"{self.slots} slots, {self.burn_in} burn-in, {self.episodes} episodes"
+
+
+def design_from(content: Mapping[str, Any]) -> Design:
+    """The design that a cell's content records."""
+    if content.get("repeats"):
+        return Design(slots=0, burn_in=0, episodes=0, repeats=content["repeats"])
+    return Design(content["slots"], content["burn_in"], content["episodes"])
 
 
 @dataclass(frozen=True)
@@ -91,7 +132,7 @@ class CellSpec:
             "level_set": self.level_set,
             "levels": str(self.levels),
             "draw": self.draw,
-            **dataclasses.asdict(self.design),
+            **self.design.content(self.levels),
             "policy": self.policy,
             "rule": self.rule,
             "classes": list(self.classes),
@@ -109,7 +150,7 @@ class CellSpec:
         parts = [self.engine.game, self.engine.mode, self.run.name]
         if not self.run.reference:
             parts.append(self.rule)
-        parts += [self.level_set, f"d{self.draw}"]
+        parts += [self.level_set, "census" if self.design.is_census else f"d{self.draw}"]
         readable = "-".join(re.sub(r"[^A-Za-z0-9.]+", "_", part) for part in parts if part)
         return f"{readable[:120]}-{self.key[:16]}"
 
@@ -131,13 +172,7 @@ class CellSpec:
 
     def schedule(self) -> Schedule:
         """The counted episodes of this cell."""
-        return drawn_schedule(
-            self.levels,
-            draw=self.draw,
-            slots=self.design.slots,
-            episodes=self.design.episodes,
-            burn_in=self.design.burn_in,
-        )
+        return self.design.schedule(self.engine, self.levels, self.draw)
 
 
 def canonical_json(value: Any) -> str:

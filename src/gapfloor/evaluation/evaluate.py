@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.actions.partition import Partition
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.protocol import EngineSpec, Option
 from gapfloor.errors import PolicyError, StoreError, UsageError
 from gapfloor.evaluation.cell import CellSpec, Inference, Run
 from gapfloor.evaluation.comparison import summarise_evaluation
@@ -46,14 +46,16 @@ def evaluate(
     agent: str | None = None,
     budget: str | None = None,
     seeds: Sequence[int] | None = None,
-    mode: str = "easy",
-    options: Mapping[str, bool] | None = None,
+    mode: str | None = None,
+    options: Mapping[str, Option] | None = None,
     train: str = "0:200",
     test: str = "1000:1100",
     draws: Sequence[int] = (0, 1, 2),
     episodes: int = 128,
     slots: int = 16,
     burn_in: int = 1,
+    design: str = "draws",
+    repeats: int = 1,
     batch: int = INFERENCE_BATCH,
     probe: int = 0,
     device: str = "cpu",
@@ -69,7 +71,7 @@ def evaluate(
     """
     protocol = make_protocol(
         [game], mode=mode, options=options, train=train, test=test, draws=draws, episodes=episodes, slots=slots,
-        burn_in=burn_in,
+        burn_in=burn_in, design=design, repeats=repeats,
     )  # fmt: skip
     text = rules if isinstance(rules, str) else ",".join(rules)
     parse_rules(text, partition=Partition((0,)))  # refuse a wrong name before anything is loaded
@@ -235,7 +237,7 @@ def refuse_conflicts(stored: Sequence[StoredCell], wanted: Sequence[CellSpec]) -
 
 
 def _measured(labels: Mapping[str, Any], content: Mapping[str, Any]) -> tuple[Any, ...]:
-    design = tuple(content[name] for name in ("slots", "burn_in", "episodes", "levels"))
+    design = tuple(content.get(name) for name in ("slots", "burn_in", "episodes", "levels", "repeats"))
     options = tuple(sorted(content["options"].items()))
     return (*(labels[name] for name in sorted(labels)), design, options)
 

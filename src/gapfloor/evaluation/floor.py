@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.protocol import EngineSpec, Option
 from gapfloor.evaluation.cell import CellSpec, Run
 from gapfloor.evaluation.group import Group
 from gapfloor.evaluation.results import FloorMeasurement, FloorRow
@@ -24,14 +24,16 @@ from gapfloor.records.store import Store, StoredCell
 def measure_floor(
     games: str | Sequence[str],
     *,
-    mode: str = "easy",
-    options: Mapping[str, bool] | None = None,
+    mode: str | None = None,
+    options: Mapping[str, Option] | None = None,
     train: str = "0:200",
     test: str = "1000:1100",
     draws: Sequence[int] = (0, 1, 2),
     episodes: int = 128,
     slots: int = 16,
     burn_in: int = 1,
+    design: str = "draws",
+    repeats: int = 1,
     reference: str = "uniform",
     workers: int | None = None,
     store: str | Path | None = None,
@@ -44,7 +46,7 @@ def measure_floor(
     named = [games] if isinstance(games, str) else list(games)
     protocol = make_protocol(
         named, mode=mode, options=options, train=train, test=test, draws=draws, episodes=episodes, slots=slots,
-        burn_in=burn_in,
+        burn_in=burn_in, design=design, repeats=repeats,
     )  # fmt: skip
     chosen = parse_reference(reference)
     if store is None:

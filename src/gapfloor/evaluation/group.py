@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 
 from gapfloor.actions.partition import Partition
-from gapfloor.engines.procgen import engine_from_spec
 from gapfloor.engines.protocol import Engine, EngineSpec
+from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import PolicyError
 from gapfloor.evaluation.actor import Actor, PolicyActor, ReferenceActor
 from gapfloor.evaluation.cell import CellSpec
 from gapfloor.evaluation.observers import CellObserver
 from gapfloor.evaluation.outcome import Outcome, cell_record
+from gapfloor.evaluation.plain_loop import play_plainly
 from gapfloor.evaluation.player import CellPlay, Job, Player
 from gapfloor.levels import LevelSet
 from gapfloor.policies.fingerprint import fingerprint
@@ -116,7 +117,7 @@ def play_group(
         policy = _load(group) if group.source is not None else None
         try:
             with one_thread():
-                for play in _player(group, policy, on_episode).play(group.plays(note(units))):
+                for play in _play(group, policy, group.plays(note(units)), on_episode):
                     file_cell(store, play, policy)
                     del under_way[play.spec.key]
                     yield play.spec
@@ -167,29 +168,43 @@ def is_probed(record: Mapping[str, Any], states: int) -> bool:
     return bool(record.get("probe_states", 0) >= min(states, record["n_steps"]))
 
 
-def _player(group: Group, policy: Any, on_episode: EpisodeListener) -> Player:
+def _play(
+    group: Group, policy: Any, plays: Iterator[CellPlay], on_episode: EpisodeListener
+) -> Iterator[CellPlay]:
+    """The cells as they become whole: through the queue, or one after the other where levels cannot be chosen."""
+
     def make_engine(slots: int) -> Engine:
         return engine_from_spec(group.engine, slots=slots, levels=group.cells[0].levels)
 
-    probe_engine = make_engine(1)
-    actor: Actor
-    if policy is None:
-        reference = parse_reference(group.cells[0].run.reference)
-        reference.check(probe_engine.n_actions)
-        actor = ReferenceActor(reference, n_actions=probe_engine.n_actions)
-        slots = REFERENCE_SLOTS
-    else:
-        assert group.source is not None
-        actor = PolicyActor(
-            policy, name=group.source.name, n_actions=probe_engine.n_actions, noop=probe_engine.noop
-        )
-        slots = group.cells[0].inference.batch
-    probe_engine.close()
+    small = make_engine(1)
+    can_begin = small.can_begin
+    actor = _actor(group, policy, small)
+    small.close()
+    batch = REFERENCE_SLOTS if policy is None else group.cells[0].inference.batch
 
     def report(job: Job, outcome: Outcome) -> None:
         on_episode(job.play.spec, outcome.episode_return)
 
-    return Player(make_engine=make_engine, actor=actor, n_slots=slots, on_episode=report)
+    if can_begin:
+        yield from Player(make_engine=make_engine, actor=actor, n_slots=batch, on_episode=report).play(plays)
+        return
+    for play in plays:
+        spec = play.spec
+        engine = engine_from_spec(group.engine, slots=spec.design.slots, levels=spec.levels, draw=spec.draw)
+        for position, outcome in enumerate(play_plainly(play, engine=engine, actor=actor, batch=batch)):
+            play.put(position, outcome)
+            on_episode(spec, outcome.episode_return)
+        engine.close()
+        yield play
+
+
+def _actor(group: Group, policy: Any, engine: Engine) -> Actor:
+    if policy is None:
+        reference = parse_reference(group.cells[0].run.reference)
+        reference.check(engine.n_actions)
+        return ReferenceActor(reference, n_actions=engine.n_actions)
+    assert group.source is not None
+    return PolicyActor(policy, name=group.source.name, n_actions=engine.n_actions, noop=engine.noop)
 
 
 def file_cell(store: Store, play: CellPlay, policy: Any) -> None:

@@ -139,7 +139,7 @@ class Player:
         if job is None:
             self._rules[row] = None
             return
-        self._engine.load(row, self._engine.initial_state(job.level_seed))
+        self._engine.begin(row, job.level_seed)
         self._rules[row] = job.play.rule
         stream = episode_stream(job.play.stream_name, slot=job.slot, index=job.index)
         self._streams[row] = stream
@@ -242,7 +242,8 @@ class Player:
     def _shrink(self) -> None:
         """Move the last episodes into a smaller engine: idle slots cost as much as busy ones."""
         busy = [row for row, job in enumerate(self._jobs) if job is not None]
-        if not self._actor.may_shrink or not busy or len(busy) > len(self._jobs) // 2:
+        movable = self._engine.can_clone and self._engine.idle_slots_cost and self._actor.may_shrink
+        if not movable or not busy or len(busy) > len(self._jobs) // 2:
             return
         old = self._engine
         states = [old.save(row) for row in busy]

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.engines.procgen import engine_from_spec
 from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import CheckFailedError, StoreError, UsageError
 from gapfloor.evaluation.actor import Actor, PolicyActor, ReferenceActor
-from gapfloor.evaluation.cell import CellSpec, Design, Inference, Run
+from gapfloor.evaluation.cell import CellSpec, Inference, Run, design_from
 from gapfloor.evaluation.group import one_thread
 from gapfloor.evaluation.streams import cell_stream_name, episode_stream
 from gapfloor.levels import LevelSet
@@ -79,7 +79,7 @@ def spec_of(cell: StoredCell) -> CellSpec:
         level_set=content["level_set"],
         levels=LevelSet.parse(content["levels"]),
         draw=content["draw"],
-        design=Design(content["slots"], content["burn_in"], content["episodes"]),
+        design=design_from(content),
         inference=Inference(content["batch"], content["backend"], content["instruction_set"]),
         classes=tuple(content["classes"]),
     )
@@ -143,7 +143,7 @@ def _play_batch(spec: CellSpec, policy: Any, episodes: Sequence[Recorded], batch
         episode_stream(cell_stream_name(spec), slot=episode.slot, index=episode.index) for episode in episodes
     ]
     for row, episode in enumerate(episodes):
-        engine.load(row, engine.initial_state(episode.level_seed))
+        engine.begin(row, episode.level_seed)
     n = len(episodes)
     frames: list[list[Frames]] = [[engine.observe()[0][row].copy()] for row in range(n)]
     returns, playing = np.zeros(n), np.ones(n, dtype=bool)

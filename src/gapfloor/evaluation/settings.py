@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gapfloor.engines.procgen import GAMES, PAPER_GAMES, check_levels, make_spec
-from gapfloor.engines.protocol import EngineSpec
-from gapfloor.errors import UsageError
+from gapfloor.engines.procgen import GAMES, PAPER_GAMES
+from gapfloor.engines.protocol import EngineSpec, Option
+from gapfloor.engines.registry import check_levels, make_spec
+from gapfloor.errors import UsageError, unknown_name
 from gapfloor.evaluation.cell import Design, Role
 from gapfloor.levels import LevelSet, check_disjoint
 from gapfloor.levels.draws import check_draw
-from gapfloor.levels.schedule import check_counts
+from gapfloor.levels.schedule import check_census, check_counts
+
+#: How levels come to be played: seeded draws (the paper's), or every level equally often.
+DESIGNS = ("draws", "census")
 
 
 @dataclass(frozen=True)
@@ -27,14 +31,16 @@ class Protocol:
 def make_protocol(
     games: Sequence[str],
     *,
-    mode: str = "easy",
-    options: Mapping[str, bool] | None = None,
+    mode: str | None = None,
+    options: Mapping[str, Option] | None = None,
     train: str = "0:200",
     test: str = "1000:1100",
     draws: Sequence[int] = (0, 1, 2),
     episodes: int = 128,
     slots: int = 16,
     burn_in: int = 1,
+    design: str = "draws",
+    repeats: int = 1,
 ) -> Protocol:
     """The checked settings; `none` leaves a level set out, `paper` and `all` name groups of games."""
     engines = tuple(make_spec(game, mode=mode, options=options) for game in expand_games(games))
@@ -42,6 +48,13 @@ def make_protocol(
     for engine in engines:
         for _, levels in level_sets:
             check_levels(engine, levels)
+    if design not in DESIGNS:
+        raise unknown_name("design", design, DESIGNS)
+    if design == "census":
+        for _, levels in level_sets:
+            check_census(levels, repeats=repeats)
+        # A census leaves nothing to draw: it is filed as draw 0.
+        return Protocol(engines, level_sets, (0,), Design(slots=0, burn_in=0, episodes=0, repeats=repeats))
     check_counts(slots=slots, episodes=episodes, burn_in=burn_in)
     if not draws:
         raise UsageError("No draw is named: give at least one, as --draws 0,1,2.")

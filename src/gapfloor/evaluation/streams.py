@@ -28,7 +28,8 @@ def cell_stream_name(cell: CellSpec) -> str:
             cell.policy,
             cell.rule,
             str(cell.levels),
-            cell.draw,
+            # A census shares no stream with a draw that happens to have the same slot and index.
+            "census" if cell.design.is_census else cell.draw,
         ]
     )
 

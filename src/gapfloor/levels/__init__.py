@@ -2,6 +2,14 @@
 
 from gapfloor.levels.draws import draw_levels
 from gapfloor.levels.level_set import LevelSet, check_disjoint
-from gapfloor.levels.schedule import Schedule, ScheduledEpisode, drawn_schedule
+from gapfloor.levels.schedule import Schedule, ScheduledEpisode, census_schedule, drawn_schedule
 
-__all__ = ["LevelSet", "Schedule", "ScheduledEpisode", "check_disjoint", "draw_levels", "drawn_schedule"]
+__all__ = [
+    "LevelSet",
+    "Schedule",
+    "ScheduledEpisode",
+    "census_schedule",
+    "check_disjoint",
+    "draw_levels",
+    "drawn_schedule",
+]

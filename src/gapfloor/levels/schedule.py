@@ -1,13 +1,14 @@
 """The schedule of a cell: which episodes count, on which levels, known before play.
 
-Counting is balanced: every slot contributes the same number of episodes, after the same number of burn-in
+A draw samples levels from a set, as the paper does; a census plays every level of the set equally often. In a
+draw, counting is balanced: every slot contributes the same number of episodes, after the same number of burn-in
 episodes, so that neither short nor long episodes are favoured (the paper's "balanced per-slot episode
 counting and an episode burn-in").
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,9 @@ import numpy.typing as npt
 from gapfloor.errors import UsageError
 from gapfloor.levels.draws import draw_levels
 from gapfloor.levels.level_set import LevelSet
+
+#: A census beyond this is a mistake (the whole distribution has 2**31 levels).
+MOST_CENSUS_EPISODES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -45,14 +49,43 @@ class Schedule:
             yield ScheduledEpisode(slot, index, level)
 
 
-def drawn_schedule(levels: LevelSet, *, draw: int, slots: int, episodes: int, burn_in: int) -> Schedule:
+#: How an engine draws levels; see `gapfloor.levels.draws.draw_levels`, the law of ProcGen and the default.
+Law = Callable[..., npt.NDArray[np.int64]]
+
+
+def drawn_schedule(
+    levels: LevelSet, *, draw: int, slots: int, episodes: int, burn_in: int, law: Law = draw_levels
+) -> Schedule:
     """The schedule of a seeded draw: `episodes / slots` counted episodes a slot after `burn_in` uncounted ones."""
     check_counts(slots=slots, episodes=episodes, burn_in=burn_in)
     counted = episodes // slots
-    drawn = draw_levels(levels, draw=draw, slots=slots, episodes=burn_in + counted)[:, burn_in:]
+    drawn = law(levels, draw=draw, slots=slots, episodes=burn_in + counted)[:, burn_in:]
     slot = np.repeat(np.arange(slots, dtype=np.int32), counted)
     index = np.tile(np.arange(burn_in, burn_in + counted, dtype=np.int32), slots)
     return Schedule(slot=slot, index=index, level_seed=drawn.reshape(-1))
+
+
+def census_schedule(levels: LevelSet, *, repeats: int) -> Schedule:
+    """Every level `repeats` times: the slot is the level's place in its set, the index the repeat's number.
+
+    >>> census_schedule(LevelSet(1000, 1002), repeats=2).level_seed.tolist()
+    [1000, 1000, 1001, 1001]
+    """
+    check_census(levels, repeats=repeats)
+    slot = np.repeat(np.arange(levels.n, dtype=np.int32), repeats)
+    index = np.tile(np.arange(repeats, dtype=np.int32), levels.n)
+    return Schedule(slot=slot, index=index, level_seed=levels.start + slot.astype(np.int64))
+
+
+def check_census(levels: LevelSet, *, repeats: int) -> None:
+    """Refuse a census that cannot be played."""
+    if repeats < 1:
+        raise UsageError(f"--repeats {repeats} is too small: a census plays every level at least once.")
+    if levels.n * repeats > MOST_CENSUS_EPISODES:
+        raise UsageError(
+            f"A census of {levels} is {levels.n * repeats:,} episodes, and {MOST_CENSUS_EPISODES:,} is the most: "
+            "name a smaller level set, or use --design draws."
+        )
 
 
 def check_counts(*, slots: int, episodes: int, burn_in: int) -> None:

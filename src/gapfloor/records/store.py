@@ -30,8 +30,8 @@ from gapfloor.records.schema import CELLS, EPISODES, rows_to_table
 
 DEFAULT_STORE = "gapfloor-store"
 
-#: The parts of a cell's content that make up its design: cells of other designs are never compared.
-DESIGN_PARTS = ("slots", "burn_in", "episodes", "levels")
+#: The parts of a cell's content that make up its design: cells of other designs, or engines, are never compared.
+DESIGN_PARTS = ("slots", "burn_in", "episodes", "levels", "repeats", "engine", "engine_version")
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,8 @@ def _place(cell: StoredCell) -> str:
 
 
 def _design(cell: StoredCell) -> tuple[tuple[str, Any], ...]:
-    return tuple((part, cell.manifest.content[part]) for part in DESIGN_PARTS)
+    content = cell.manifest.content
+    return tuple((part, content[part]) for part in DESIGN_PARTS if part in content)
 
 
 def _file_sha256(path: Path) -> str:

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from gapfloor.engines.procgen import check_levels, make_spec
 from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.registry import check_levels, make_spec
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.evaluation.cell import canonical_json
 from gapfloor.levels import LevelSet, check_disjoint

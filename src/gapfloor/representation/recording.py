@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.engines.procgen import engine_from_spec
 from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.policies.protocol import LogitsReader, Policy, StatefulPolicy

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gapfloor.actions.partition import Partition
-from gapfloor.engines.procgen import make_spec
+from gapfloor.engines.registry import make_spec
 from gapfloor.errors import UsageError
 from gapfloor.evaluation.settings import Protocol, expand_games, make_protocol
 from gapfloor.policies.references import parse_reference
