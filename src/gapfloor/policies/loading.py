@@ -1,7 +1,8 @@
-"""Where a policy comes from: a gapfloor checkpoint, `package.module:factory`, or an object at hand.
+"""Where a policy comes from: a gapfloor checkpoint, another library's file, a factory, or an object at hand.
 
 A source can be sent to another process, which then loads the policy itself. Loading a checkpoint never runs
-what is in it; a factory is the user's own code, named by the user.
+what is in it, and another library's file (`sb3:model.zip`; see `loaders`) is unpickled only where the name says so; a
+factory is the user's own code, named by the user.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import PolicyError
+from gapfloor.policies.loaders.spec import LOADERS, PolicySpec
 from gapfloor.policies.protocol import Policy, StatefulPolicy, wrap
 
 
@@ -45,12 +47,33 @@ class PolicySource:
             from gapfloor.policies.checkpoint import load_checkpoint_policy
 
             return load_checkpoint_policy(checkpoint_path(self.name), device=self.device)
+        if PolicySpec.matches(self.name):
+            from gapfloor.policies.loaders.dispatch import load_policy
+
+            return load_policy(self.name, device=self.device)
         if ":" in self.name and not Path(self.name).exists():
             return wrap(_call_factory(self.name, self.device))
         raise PolicyError(
             f"'{self.name}' is no policy that gapfloor can load: give a .safetensors checkpoint, a run's folder, "
-            "or package.module:factory."
+            f"{_likely_form(self.name)}."
         )
+
+
+#: What a file's ending suggests it is.
+_ENDINGS = {
+    ".zip": "sb3",
+    ".pt": "torchscript",
+    ".onnx": "onnx",
+    ".pth": "cleanrl",
+    ".cleanrl_model": "cleanrl",
+}
+
+
+def _likely_form(name: str) -> str:
+    kind = _ENDINGS.get(Path(name.partition(",")[0]).suffix)
+    if kind is not None:
+        return f"or (as this may be) {kind}:{name}"
+    return f"a file as sb3:model.zip ({', '.join(f'{kind}:' for kind in LOADERS)}), or package.module:factory"
 
 
 def checkpoint_path(name: str) -> Path:
