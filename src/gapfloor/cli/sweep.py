@@ -69,7 +69,7 @@ def command(
     """
     from gapfloor.contrasts.drawing import write_sweep
     from gapfloor.contrasts.measuring import Playing
-    from gapfloor.contrasts.sweep import sweep
+    from gapfloor.contrasts.sweeping import sweep
     from gapfloor.records.atomic import write_text_atomically
 
     with LiveProgress(quiet=as_json) as progress:

@@ -8,18 +8,18 @@ from __future__ import annotations
 from gapfloor.lazy import lazy_names
 
 _HOMES = {
-    "Comparison": "compare",
+    "Comparison": "comparing",
     "CrossedDifference": "crossed",
     "LevelContrast": "by_level",
-    "OverTraining": "over_training",
+    "OverTraining": "courses",
     "RankCorrelation": "ranks",
-    "Sweep": "sweep",
-    "compare": "compare",
+    "Sweep": "sweeping",
+    "compare": "comparing",
     "crossed_difference": "crossed",
-    "over_training": "over_training",
+    "over_training": "courses",
     "pair_by_level": "by_level",
     "rank_correlation": "ranks",
-    "sweep": "sweep",
+    "sweep": "sweeping",
 }
 
 __all__ = sorted(_HOMES)

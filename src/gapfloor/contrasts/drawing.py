@@ -10,8 +10,8 @@ from gapfloor.contrasts.by_level import LevelContrast
 from gapfloor.report.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, STYLE, save_figure
 
 if TYPE_CHECKING:
-    from gapfloor.contrasts.over_training import OverTraining, RunCourse
-    from gapfloor.contrasts.sweep import Sweep
+    from gapfloor.contrasts.courses import OverTraining, RunCourse
+    from gapfloor.contrasts.sweeping import Sweep
 
 _RULES = {"sampled": (BLUE, "o", "-"), "greedy": (ORANGE, "s", "--"), "merged": (PURPLE, "D", "-.")}
 
@@ -44,13 +44,14 @@ def draw_sweep(sweep: Sweep) -> Any:
     import matplotlib.pyplot as plt
 
     panels = 3 if sweep.gaps else 2
-    figure, axes = plt.subplots(1, panels, figsize=(2.55 * panels, 2.3), squeeze=False)
+    figure, axes = plt.subplots(1, panels, figsize=(2.55 * panels, 2.5), squeeze=False)
     returns, entropy = axes[0][0], axes[0][-1]
-    grid = list(sweep.temperatures)
-    for level_set, colour, marker, dash, fill in (
-        ("test", BLUE, "o", "-", BLUE),
-        ("train", GREEN, "^", "--", "white"),
+    width = sweep.temperatures[-1]
+    for level_set, colour, marker, dash, fill, shift in (
+        ("test", BLUE, "o", "-", BLUE, -0.008 * width),
+        ("train", GREEN, "^", "--", "white", 0.008 * width),
     ):
+        grid = [temperature + shift for temperature in sweep.temperatures]
         if level_set not in sweep.floors:
             continue
         points = [point for point in sweep.points if point.level_set == level_set]
@@ -63,15 +64,15 @@ def draw_sweep(sweep: Sweep) -> Any:
             grid, [p.entropy_played for p in points], marker + dash, color=colour, mfc=fill, ms=4, lw=1.2
         )
     returns.set_ylabel("return")
-    returns.legend(loc="best")
-    entropy.set_ylabel("entropy of what is drawn from (nats)")
+    figure.legend(*returns.get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    entropy.set_ylabel("entropy played (nats)")
     entropy.set_ylim(bottom=0)
     if sweep.gaps:
         gap = axes[0][1]
         gap.axhline(0, color="black", lw=0.7)
         floor_gap = sweep.floors["train"].value - sweep.floors["test"].value
         gap.axhline(floor_gap, color=GREY, lw=1.1, ls="--", label="floor's own gap")
-        _errorbars(gap, grid, list(sweep.gaps.values()), PURPLE, "D", "-", label="gap")
+        _errorbars(gap, sweep.temperatures, list(sweep.gaps.values()), PURPLE, "D", "-", label="gap")
         gap.set_ylabel("gap: train − test return")
         gap.legend(loc="best")
     for panel in axes[0]:
@@ -97,8 +98,8 @@ def draw_over_training(result: OverTraining) -> Any:
 def _course(panels: Sequence[Any], course: RunCourse) -> None:
     returns, gap, delta = panels
     if course.in_loop_curve:
-        steps, values = zip(*course.in_loop_curve, strict=True)
-        returns.plot([s / 1e3 for s in steps], values, color=GREY, lw=1.0, label="in-loop mean")
+        steps, means = zip(*course.in_loop_curve, strict=True)
+        returns.plot([s / 1e3 for s in steps], means, color=GREY, lw=1.0, label="in-loop mean")
     _band(returns, course.floors["train"], GREY, label="floor")
     gap.axhline(0, color="black", lw=0.7)
     delta.axhline(0, color="black", lw=0.7)

@@ -79,7 +79,7 @@ def required_runs(
     >>> required_runs(bigfish, n_floor=384, family_size=8)
     15
     """
-    return _smallest(
+    return smallest_reaching(
         lambda n: floor_power(effect, n_runs=n, n_floor=n_floor, family_size=family_size, alpha=alpha),
         power,
         MAX_RUNS,
@@ -90,7 +90,7 @@ def required_floor_episodes(
     effect: Effect, *, n_runs: int, family_size: int = 1, alpha: float = ALPHA, power: float = POWER
 ) -> int | None:
     """The fewest floor episodes that reach `power` with these runs; None if the runs alone forbid it."""
-    return _smallest(
+    return smallest_reaching(
         lambda n: floor_power(effect, n_runs=n_runs, n_floor=n, family_size=family_size, alpha=alpha),
         power,
         MAX_EPISODES,
@@ -101,14 +101,14 @@ def required_levels(
     effect: Effect, *, n_runs: int, family_size: int = 1, alpha: float = ALPHA, power: float = POWER
 ) -> int | None:
     """The fewest levels that reach `power` for the generator; None if the runs alone forbid it."""
-    return _smallest(
+    return smallest_reaching(
         lambda n: generator_power(effect, n_runs=n_runs, n_levels=n, family_size=family_size, alpha=alpha),
         power,
         MAX_LEVELS,
     )
 
 
-def _smallest(power_at: Callable[[int], float], power: float, most: int) -> int | None:
+def smallest_reaching(power_at: Callable[[int], float], power: float, most: int) -> int | None:
     """The smallest n >= 2 that reaches `power`, by doubling and bisection (power rises with n)."""
     if not 0 < power < 1:
         raise UsageError(f"The power must lie between 0 and 1, but is {power}.")

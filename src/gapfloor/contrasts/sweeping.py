@@ -135,8 +135,8 @@ class Sweep:
 
 
 _SCOPE = (
-    "This is one checkpoint: errors and intervals take its levels as a sample, and nothing here speaks of other runs of "
-    "the agent. Lowering the temperature also changes which states are visited."
+    "This is one checkpoint: errors and intervals take its levels as a sample, and nothing here speaks of other runs "
+    "of the agent. Lowering the temperature also changes which states are visited."
 )
 
 
@@ -170,7 +170,9 @@ def check_temperatures(temperatures: Sequence[float]) -> tuple[float, ...]:
     """The grid from cold to hot; refuses fewer than two, doubles and what is no temperature."""
     for value in temperatures:
         if not 0 <= value < float("inf"):
-            raise UsageError(f"The temperature {value:g} is out of range: use 0 (greedy) or more, 1 is sampled.")
+            raise UsageError(
+                f"The temperature {value:g} is out of range: use 0 (greedy) or more, 1 is sampled."
+            )
     grid = tuple(sorted(temperatures))
     names = [rule_at(value) for value in grid]
     for name in names:
@@ -187,7 +189,7 @@ def rule_at(temperature: float) -> str:
     >>> rule_at(0), rule_at(0.25), rule_at(1)
     ('greedy', 'temperature:0.25', 'sampled')
     """
-    return {0: "greedy", 1: "sampled"}.get(temperature, f"temperature:{temperature:g}")
+    return {0.0: "greedy", 1.0: "sampled"}.get(float(temperature), f"temperature:{temperature:g}")
 
 
 def _sweep(
@@ -258,9 +260,7 @@ def _level_set(
 
 def _gaps(points: Sequence[SweepPoint], grid: tuple[float, ...]) -> dict[float, LevelContrast]:
     returns = {(point.level_set, point.temperature): point.episode_return for point in points}
-    return {
-        value: independent_difference(returns["train", value], returns["test", value]) for value in grid
-    }
+    return {value: independent_difference(returns["train", value], returns["test", value]) for value in grid}
 
 
 def _sentence(trend: SweepTrend) -> str:

@@ -1,0 +1,93 @@
+"""`gapfloor over-training`: gap and distance from the floor over a run's checkpoints, and the in-loop mean."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gapfloor.cli.options import (
+    json_option,
+    parse_engine_options,
+    parse_integers,
+    print_json,
+    protocol_options,
+    workers_option,
+)
+from gapfloor.cli.progress import LiveProgress
+from gapfloor.cli.tables import print_table
+from gapfloor.records.store import DEFAULT_STORE
+
+
+@click.command("over-training")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.option("--game", default=None, help="Refuse runs of another game; default: each run's own.")
+@click.option(
+    "--rules", default="sampled,greedy", show_default=True,
+    help="sampled, greedy, merged, epsilon:E, temperature:T; several with commas.",
+)  # fmt: skip
+@protocol_options
+@click.option("--device", default="cpu", show_default=True, help="Where the network runs: cpu or cuda.")
+@click.option(
+    "--batch", type=int, default=32, show_default=True, help="Rows of one inference; part of the cell."
+)
+@workers_option
+@click.option(
+    "--store", default=DEFAULT_STORE, show_default=True, envvar="GAPFLOOR_STORE",
+    help="Folder where cells are kept; the same command again does only what is missing.",
+)  # fmt: skip
+@click.option(
+    "--out", default=None, help="Folder for over-training.json and the figure; default: below the store."
+)
+@json_option
+def command(
+    runs: tuple[str, ...],
+    options: tuple[str, ...],
+    draws: str,
+    device: str,
+    batch: int,
+    workers: int | None,
+    store: str,
+    out: str | None,
+    as_json: bool,
+    **settings: Any,
+) -> None:
+    r"""Measure every kept checkpoint of RUNs (folders with history/) on both level sets, beside the floor.
+
+    Which checkpoint is reported decides what a gap is of. The table gives gap and held-out return above the floor for
+    each, and the training log's running mean beside the fixed checkpoint's return on the same training levels.
+
+    \b
+    Examples:
+      gapfloor train starpilot --encoder impala --seed 1 --steps 100000 --checkpoint-every 4
+      gapfloor over-training gapfloor-store/runs/starpilot-easy-impala-100k-s1 --draws 0 --episodes 64
+    """
+    from gapfloor.contrasts.drawing import write_over_training
+    from gapfloor.contrasts.measuring import Playing
+    from gapfloor.contrasts.courses import over_training
+    from gapfloor.records.atomic import write_text_atomically
+
+    with LiveProgress(quiet=as_json) as progress:
+        result = over_training(
+            list(runs),
+            options=parse_engine_options(options),
+            draws=parse_integers(draws, what="draws"),
+            store=store,
+            playing=Playing(batch, device, workers, progress),
+            **settings,
+        )
+    folder = Path(out) if out else Path(store) / "results" / "over-training"
+    document = result.to_dict()
+    files = write_over_training(result, folder)
+    write_text_atomically(
+        folder / "over-training.json", json.dumps(document, indent=1, allow_nan=False) + "\n"
+    )
+    if as_json:
+        print_json(document)
+        return
+    print_table(*result.table())
+    for line in (*result.sentences(), *result.notes):
+        click.echo(line)
+    click.echo(f"written to {folder}: {', '.join(path.name for path in files)}, over-training.json")

@@ -1,0 +1,114 @@
+"""A run's checkpoints over its training, and what its training log says at each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gapfloor.errors import MissingExtraError, UsageError
+from gapfloor.statistics.conventions import NAN
+
+#: The last training episodes whose mean the log calls `in_loop_return` (gapfloor.training.state).
+WINDOW = 100
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One checkpoint of a run."""
+
+    path: Path
+    steps: int
+    label: str
+    """The budget under which its cells are filed: the run's own for its last checkpoint, else with the steps."""
+
+
+@dataclass(frozen=True)
+class InLoop:
+    """The training log at one checkpoint."""
+
+    steps: int
+    episode_return: float
+    """Mean of the last training episodes, while the weights were changing."""
+    n_episodes: int
+    """How many episodes that mean has: 100, or fewer at the start."""
+    n_updates: int
+    """How many updates the window reaches back over: its episodes were played by that many sets of weights."""
+
+
+@dataclass(frozen=True)
+class History:
+    """A run's folder, read."""
+
+    name: str
+    header: Mapping[str, Any]
+    kept: tuple[Kept, ...]
+    log: tuple[InLoop, ...]
+    notes: tuple[str, ...] = ()
+
+    def in_loop(self, steps: int) -> InLoop | None:
+        """The log's row at a checkpoint."""
+        return next((row for row in self.log if row.steps == steps), None)
+
+
+def read_history(folder: str | Path) -> History:
+    """The checkpoints of `history/`, the last one, and the log of a run's folder."""
+    try:
+        from gapfloor.training.checkpoint import read_header
+    except ImportError as error:
+        raise MissingExtraError(
+            f'Reading checkpoints needs {error.name}: pip install "gapfloor[train]".'
+        ) from None
+    path = Path(folder)
+    last = path / "checkpoint.safetensors"
+    if not path.is_dir() or not last.is_file():
+        raise UsageError(f"{path} is not a run's folder: it must hold checkpoint.safetensors and history/.")
+    header = read_header(last)
+    earlier = [(file, read_header(file)) for file in sorted((path / "history").glob("*.weights"))]
+    done = header.get("iteration", 0) >= header.get("n_updates", 0)
+    notes = []
+    if not done:
+        notes.append(
+            f"{path.name} is still being trained ({header['steps']:,} steps so far): its newest checkpoint is left out."
+        )
+    found = {int(head["steps"]): (file, str(head["content_hash"])) for file, head in earlier}
+    if done:
+        found[int(header["steps"])] = (last, str(header["content_hash"]))
+    if len(found) < 2:
+        raise UsageError(
+            f"{path} keeps {len(found)} checkpoint{'s' if len(found) != 1 else ''} that can be measured: train with "
+            "gapfloor train --checkpoint-every N to keep some along the way."
+        )
+    budget = str(header.get("budget", header["steps"]))
+    final = max(found) if done else -1
+    kept = tuple(
+        Kept(file, steps, budget if steps == final else f"{budget}@{steps}")
+        for steps, (file, _) in sorted(found.items())
+    )
+    name = f"{header['game']}-{header['mode']}-{header['encoder']}-{budget}-s{header['seed']}"
+    return History(name, header, kept, read_in_loop(path / "log.parquet"), tuple(notes))
+
+
+def read_in_loop(path: Path) -> tuple[InLoop, ...]:
+    """The in-loop mean at every update, with the size and reach of its window; empty without a log."""
+    if not path.is_file():
+        return ()
+    try:
+        table = pq.read_table(path, columns=["steps", "in_loop_return", "n_episodes"], partitioning=None)
+    except (pa.ArrowException, OSError) as error:
+        raise UsageError(f"{path} cannot be read as a training log ({str(error).splitlines()[0]}).") from None
+    steps, means, ended = (table[name].to_numpy(zero_copy_only=False) for name in table.column_names)
+    total = np.cumsum(ended)
+    rows = []
+    for i in range(len(steps)):
+        size = int(min(total[i], WINDOW))
+        # The oldest update whose rollout still has an episode in the window.
+        before = total[i] - size
+        reach = i - int(np.searchsorted(total[: i + 1], before, side="right")) + 1 if size else 0
+        rows.append(InLoop(int(steps[i]), float(means[i]) if size else NAN, size, reach))
+    return tuple(rows)
