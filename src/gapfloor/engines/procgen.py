@@ -77,8 +77,16 @@ def check_game(game: str) -> None:
 def make_spec(
     game: str, *, mode: str | None = None, options: Mapping[str, Option] | None = None
 ) -> EngineSpec:
-    """The checked recipe of a ProcGen engine; options that equal the engine's default are left out."""
+    """The checked recipe of a ProcGen engine."""
     mode = mode or "easy"
+    changed = checked_options(game, mode=mode, options=options)
+    return EngineSpec("procgen", wheel_version(), game, mode, changed)
+
+
+def checked_options(
+    game: str, *, mode: str, options: Mapping[str, Option] | None
+) -> tuple[tuple[str, Option], ...]:
+    """The options of a recipe whose game, mode and options exist; those that equal the default are left out."""
     check_game(game)
     if mode not in MODE_GAMES:
         raise unknown_name("mode", mode, MODE_GAMES)
@@ -90,7 +98,7 @@ def make_spec(
         if not isinstance(value, bool):
             raise UsageError(f"The option {name} is {value!r}: it must be true or false.")
     changed = {name: value for name, value in (options or {}).items() if value != OPTIONS[name]}
-    return EngineSpec("procgen", wheel_version(), game, mode, tuple(sorted(changed.items())))
+    return tuple(sorted(changed.items()))
 
 
 def check_levels(spec: EngineSpec, levels: LevelSet) -> None:

@@ -1,0 +1,214 @@
+"""ProcGen as EnvPool compiles it: the same games, for machines where ProcGen's own wheel does not install.
+
+Every slot is a pool of its own with one environment and one level: EnvPool cannot be told which level to play next,
+but a pool of one level plays no other, and making one takes a millisecond. So every episode starts in a fresh game,
+levels are chosen as in the other engines, and a slot that waits costs nothing. States cannot be saved: there is no
+calibration here. On Linux EnvPool draws with the system's Qt, whose version changes pixels, so it is part of the
+engine's version.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib.metadata
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.engines import procgen
+from gapfloor.engines.protocol import EngineSpec, Option, Step
+from gapfloor.errors import MissingExtraError, UsageError
+from gapfloor.levels import LevelSet, draw_levels
+from gapfloor.levels.draws import check_draw
+
+__all__ = ["EnvpoolEngine", "check_levels", "draw_levels", "engine_from_spec", "engine_version", "make_spec"]
+
+#: What to say where a state would have to be saved.
+NO_CLONING = "EnvPool cannot save and load states, so there is no calibration with it"
+
+check_levels = procgen.check_levels
+
+_WHEEL = "envpool"
+_ONLY = np.zeros(1, dtype=np.int32)
+"""The number of the one environment of a pool."""
+
+
+def make_spec(
+    game: str, *, mode: str | None = None, options: Mapping[str, Option] | None = None
+) -> EngineSpec:
+    """The checked recipe of a game: games, modes and options are ProcGen's."""
+    mode = mode or "easy"
+    changed = procgen.checked_options(game, mode=mode, options=options)
+    return EngineSpec("envpool", engine_version(), game, mode, changed)
+
+
+def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> EnvpoolEngine:
+    """A running engine of `spec`; refuses a specification made with another version of EnvPool or of Qt."""
+    if spec.version != engine_version():
+        raise UsageError(
+            f"This was made with EnvPool {spec.version} and {engine_version()} is installed: install that version, or "
+            "measure anew in another --store."
+        )
+    return EnvpoolEngine(spec, slots=slots, levels=levels, draw=draw)
+
+
+@functools.cache
+def engine_version() -> str:
+    """The installed version of EnvPool, with that of the system's Qt where pixels come from there.
+
+    The name is as in `1.2.5+qt5.15.8`.
+    """
+    try:
+        wheel = importlib.metadata.version(_WHEEL)
+    except importlib.metadata.PackageNotFoundError:
+        raise MissingExtraError('EnvPool is not installed: pip install "gapfloor[envpool]".') from None
+    return f"{wheel}+qt{_system_qt()}" if sys.platform == "linux" else wheel
+
+
+def _system_qt() -> str:
+    try:
+        ctypes.CDLL("libQt5Gui.so.5")
+        version = ctypes.CDLL("libQt5Core.so.5").qVersion
+    except OSError:
+        raise MissingExtraError(
+            "EnvPool's ProcGen draws with the system's Qt 5, which is not there: apt install libqt5gui5 "
+            "(or dnf install qt5-qtbase-gui)."
+        ) from None
+    version.restype = ctypes.c_char_p
+    return bytes(version()).decode()
+
+
+class EnvpoolEngine:
+    """A batch of ProcGen slots in EnvPool; see `gapfloor.engines.protocol.Engine` for what each method promises.
+
+    A fresh engine plays through its draw of levels; once a slot has begun a level by name, the caller decides what is
+    played, and a slot whose episode has ended waits until it begins again.
+    """
+
+    can_begin = True
+    can_clone = False
+    idle_slots_cost = False
+    n_actions = procgen.N_ACTIONS
+    noop = procgen.NOOP
+    action_names: tuple[str, ...] = procgen.ACTION_NAMES
+    observation_shape: tuple[int, ...] = procgen.OBSERVATION_SHAPE
+
+    def __init__(self, spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> None:
+        check_levels(spec, levels)
+        check_draw(draw)
+        if slots < 1:
+            raise UsageError(f"An engine needs at least 1 slot, not {slots}.")
+        self.spec, self.n_slots = spec, slots
+        self._draw = functools.partial(draw_levels, levels, draw=draw, slots=slots)
+        self._drawn = self._draw(episodes=16)
+        self._level = self._drawn[:, 0].copy()
+        self._episode = np.zeros(slots, dtype=np.int64)
+        self._observations = np.zeros((slots, *self.observation_shape), dtype=np.uint8)
+        self._rewards = np.zeros(slots, dtype=np.float32)
+        self._firsts = np.ones(slots, dtype=bool)
+        self._pools: list[Any] = [None] * slots
+        """None for a slot that waits."""
+        self._follows_draw, self._has_started = True, False
+
+    @property
+    def level_seeds(self) -> npt.NDArray[np.int64]:
+        return self._level
+
+    def observe(self) -> Step:
+        self._start()
+        return self._observations, self._rewards, self._firsts
+
+    def step(self, actions: npt.NDArray[np.integer[Any]]) -> Step:
+        self._start()
+        given = np.ascontiguousarray(actions, dtype=np.int32)
+        playing = [slot for slot, pool in enumerate(self._pools) if pool is not None]
+        # All are sent before the first is received: the pools' threads then work while this one does.
+        for slot in playing:
+            self._pools[slot]._send([_ONLY, _ONLY, given[slot : slot + 1]])
+        self._rewards[:] = 0
+        for slot in playing:
+            self._receive(slot)
+        return self._observations, self._rewards, self._firsts
+
+    def begin(self, slot: int, level_seed: int) -> None:
+        self._follows_draw = False
+        self._play(slot, level_seed)
+        self._rewards[slot] = 0
+
+    def save(self, slot: int) -> Any:
+        raise UsageError(f"{NO_CLONING}.")
+
+    def load(self, slot: int, state: Any) -> None:
+        raise UsageError(f"{NO_CLONING}.")
+
+    def frame(self, slot: int) -> npt.NDArray[np.uint8]:
+        self._start()
+        frame: npt.NDArray[np.uint8] = self._observations[slot].copy()
+        return frame
+
+    def close(self) -> None:
+        self._pools = [None] * self.n_slots
+
+    def _start(self) -> None:
+        """The first levels of the draw, unless somebody has begun others."""
+        if self._follows_draw and not self._has_started:
+            for slot in range(self.n_slots):
+                self._play(slot, int(self._level[slot]))
+        self._has_started = True
+
+    def _play(self, slot: int, level_seed: int) -> None:
+        pool = _one_level_pool(self.spec, level_seed)
+        self._pools[slot] = pool
+        pool._reset(_ONLY)
+        state = _named(pool)
+        if state["info:level_seed"][0] != level_seed:
+            raise UsageError(
+                f"EnvPool {self.spec.version} plays level {state['info:level_seed'][0]} of {self.spec.game} where "
+                f"{level_seed} was asked for: this version of it cannot be used."
+            )
+        self._observations[slot] = state["obs"][0]
+        self._level[slot], self._firsts[slot] = level_seed, True
+
+    def _receive(self, slot: int) -> None:
+        state = _named(self._pools[slot])
+        self._rewards[slot] = state["reward"][0]
+        self._firsts[slot] = state["done"][0]
+        if not self._firsts[slot]:
+            self._observations[slot] = state["obs"][0]
+        elif self._follows_draw:
+            self._play(slot, self._next_level(slot))
+        else:
+            self._pools[slot] = None
+            self._observations[slot] = 0
+
+    def _next_level(self, slot: int) -> int:
+        self._episode[slot] += 1
+        if self._episode[slot] >= self._drawn.shape[1]:
+            self._drawn = self._draw(episodes=2 * self._drawn.shape[1])
+        return int(self._drawn[slot, self._episode[slot]])
+
+
+def _one_level_pool(spec: EngineSpec, level_seed: int) -> Any:
+    # EnvPool ends the process on settings that it does not like; they were checked when the recipe was made.
+    import envpool
+
+    mode = "hard" if spec.mode == "exploration" else spec.mode
+    return envpool.make(
+        f"{spec.game.capitalize()}{mode.capitalize()}-v0",
+        env_type="gymnasium",
+        num_envs=1,
+        num_threads=1,
+        num_levels=1,
+        start_level=level_seed,
+        channel_first=False,
+        **dict(spec.options),
+    )
+
+
+def _named(pool: Any) -> dict[str, Any]:
+    # The pool's own `recv` takes twice as long: it makes a tree of the same arrays.
+    return dict(zip(pool._state_keys, pool._recv(), strict=True))
