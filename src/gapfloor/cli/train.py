@@ -33,6 +33,7 @@ _DEFAULTS = Hyperparameters()
     "--rewards", type=click.Choice(REWARD_MODES), default="raw", show_default=True,
     help="As the game gives them, or normalised and clipped as in CleanRL.",
 )  # fmt: skip
+@click.option("--blind", is_flag=True, help="Show the network black images: a reference for gapfloor evaluate.")
 @click.option("--threads", type=int, default=None, help="Threads; changes no result  [default: all cores]")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 @click.option(
@@ -52,6 +53,7 @@ def command(
     mode: str,
     budget: str,
     rewards: str,
+    blind: bool,
     threads: int | None,
     device: str,
     checkpoint_every: int,
@@ -73,7 +75,7 @@ def command(
 
     spec = TrainingSpec(
         game=game, encoder=encoder, seed=seed, steps=steps, mode=mode, levels=LevelSet.parse(levels),
-        budget=budget, hyperparameters=Hyperparameters(environments=envs, rewards=rewards),
+        budget=budget, hyperparameters=Hyperparameters(environments=envs, rewards=rewards), is_blind=blind,
     )  # fmt: skip
     with TrainingProgress(spec, is_quiet=as_json) as progress:
         result = train(

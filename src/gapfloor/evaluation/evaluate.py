@@ -146,7 +146,7 @@ def load_candidates(
         content = fingerprint_of(policy, name=source.name, engine=engine, batch=batch)
         backend, _ = describe_backend(policy)
         run = Run(
-            agent=agent if agent is not None else str(header.get("encoder", "policy")),
+            agent=agent if agent is not None else _agent_name(header),
             seed=seeds[number] if seeds is not None else header.get("seed", number + 1),
             budget=budget if budget is not None else str(header.get("budget", "")),
         )
@@ -155,6 +155,11 @@ def load_candidates(
             _refuse_copy(candidate, other)
         candidates.append(candidate)
     return candidates
+
+
+def _agent_name(header: Mapping[str, Any]) -> str:
+    name = str(header.get("encoder", "policy"))
+    return f"{name}_blind" if header.get("blind") else name
 
 
 def _here(policy: Any, number: int) -> PolicySource:

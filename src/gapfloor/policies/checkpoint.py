@@ -86,5 +86,6 @@ def load_checkpoint_policy(
     keep_freed_memory()
     header = checkpoint.header
     budget = header.get("budget", header["steps"])
-    name = f"{header['game']}-{header['mode']}-{header['encoder']}-{budget}-s{header['seed']}"
+    kind = f"{header['encoder']}{'_blind' if header.get('blind') else ''}"
+    name = f"{header['game']}-{header['mode']}-{kind}-{budget}-s{header['seed']}"
     return CheckpointPolicy(agent, name=name, header=header, device=device)

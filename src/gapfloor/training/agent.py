@@ -18,8 +18,11 @@ from gapfloor.training.encoders import build_encoder
 class Agent(nn.Module):
     """Logits and values of observations."""
 
-    def __init__(self, encoder: str, *, observation_shape: tuple[int, ...], n_actions: int) -> None:
+    def __init__(
+        self, encoder: str, *, observation_shape: tuple[int, ...], n_actions: int, is_blind: bool = False
+    ) -> None:
         super().__init__()
+        self.is_blind = is_blind
         self.encoder = build_encoder(encoder, observation_shape=observation_shape)
         features = self.encoder.features
         assert isinstance(features, int)
@@ -27,7 +30,13 @@ class Agent(nn.Module):
         self.value = nn.Linear(features, 1)
 
     def encode(self, observations: torch.Tensor) -> torch.Tensor:
-        """Features of uint8 observations `[N, height, width, channels]`."""
+        """Features of uint8 observations `[N, height, width, channels]`; a blind agent sees black instead."""
+        if self.is_blind:
+            # Every row is the same black image: one is encoded, and gradients add up over its copies.
+            return self._features(torch.zeros_like(observations[:1])).expand(len(observations), -1)
+        return self._features(observations)
+
+    def _features(self, observations: torch.Tensor) -> torch.Tensor:
         # Permuting (not copying) images that lie as height x width x channels gives channels-last tensors.
         images = observations.permute(0, 3, 1, 2).to(torch.float32).div_(255.0)
         features: torch.Tensor = self.encoder(images)
@@ -39,10 +48,12 @@ class Agent(nn.Module):
         return self.policy(features), self.value(features).squeeze(1)
 
 
-def make_agent(encoder: str, *, observation_shape: tuple[int, ...], n_actions: int, seed: int) -> Agent:
+def make_agent(
+    encoder: str, *, observation_shape: tuple[int, ...], n_actions: int, seed: int, is_blind: bool = False
+) -> Agent:
     """A new agent whose weights depend on `seed` alone, laid out channels-last."""
     with torch.device("meta"):
-        agent = Agent(encoder, observation_shape=observation_shape, n_actions=n_actions)
+        agent = Agent(encoder, observation_shape=observation_shape, n_actions=n_actions, is_blind=is_blind)
     agent = agent.to_empty(device="cpu")
     generator = torch.Generator().manual_seed(seed)
     for module in agent.encoder.modules():

@@ -56,10 +56,15 @@ def hash_contents(tensors: Mapping[str, torch.Tensor], encoder: str) -> str:
     return digest.hexdigest()
 
 
+def architecture(header: Mapping[str, Any]) -> str:
+    """What the tensors mean: the encoder, and whether it sees anything."""
+    return f"{header['encoder']} blind" if header.get("blind") else str(header["encoder"])
+
+
 def write_checkpoint(path: Path, agent: Agent, header: Mapping[str, Any]) -> str:
     """Write the agent's weights with `header` to `path`, whole or not at all; the hash of its contents."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in agent.state_dict().items()}
-    content_hash = hash_contents(tensors, header["encoder"])
+    content_hash = hash_contents(tensors, architecture(header))
     full = {"format": FORMAT, **header, "content_hash": content_hash}
     write_bytes_atomically(path, save(tensors, metadata={HEADER_KEY: json.dumps(full, sort_keys=True)}))
     return content_hash
@@ -77,7 +82,7 @@ def read_checkpoint(path: Path, *, game: str | None = None, encoder: str | None 
     for kind, asked in (("game", game), ("encoder", encoder)):
         if asked is not None and header[kind] != asked:
             raise PolicyError(f"{path} was trained with the {kind} {header[kind]}, not {asked}.")
-    if hash_contents(tensors, header["encoder"]) != header["content_hash"]:
+    if hash_contents(tensors, architecture(header)) != header["content_hash"]:
         raise PolicyError(f"{path} does not match the hash in its header: it was changed or damaged.")
     return Checkpoint(path, header, tensors)
 
@@ -90,6 +95,7 @@ def load_agent(checkpoint: Checkpoint) -> Agent:
             header["encoder"],
             observation_shape=tuple(header["observation_shape"]),
             n_actions=header["n_actions"],
+            is_blind=bool(header.get("blind")),
         )
     agent = lay_out_channels_last(agent.to_empty(device="cpu"))
     expected = {name: tuple(t.shape) for name, t in agent.state_dict().items()}

@@ -19,7 +19,7 @@ from safetensors.torch import save
 
 from gapfloor.errors import UsageError
 from gapfloor.records.atomic import write_atomically, write_bytes_atomically
-from gapfloor.training.checkpoint import HEADER_KEY, hash_contents, read_checkpoint
+from gapfloor.training.checkpoint import HEADER_KEY, architecture, hash_contents, read_checkpoint
 
 
 def export_half(run: Path, out: Path) -> Path:
@@ -31,7 +31,7 @@ def export_half(run: Path, out: Path) -> Path:
         raise UsageError(f"{run.name} has done {done}: finish it first.")
     tensors = {name: tensor.to(torch.float16).contiguous() for name, tensor in original.tensors.items()}
     header["rounded_from"] = header["content_hash"]
-    header["content_hash"] = hash_contents(tensors, header["encoder"])
+    header["content_hash"] = hash_contents(tensors, architecture(header))
     target = out / run.name / "checkpoint.safetensors"
     write_bytes_atomically(target, save(tensors, metadata={HEADER_KEY: json.dumps(header, sort_keys=True)}))
 

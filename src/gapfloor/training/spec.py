@@ -32,6 +32,8 @@ class TrainingSpec:
     budget: str = ""
     """Label of the budget in tables and in the run's name; made from `steps` when empty."""
     hyperparameters: Hyperparameters = field(default_factory=Hyperparameters)
+    is_blind: bool = False
+    """Train the same network on black images: a reference that learns from rewards alone."""
 
     def __post_init__(self) -> None:
         from gapfloor.engines.procgen import check_levels, make_spec
@@ -53,7 +55,8 @@ class TrainingSpec:
     @property
     def run(self) -> str:
         """The run's name and its folder below `runs/`."""
-        return f"{self.game}-{self.mode}-{self.encoder}-{self.budget}-s{self.seed}"
+        agent = f"{self.encoder}_blind" if self.is_blind else self.encoder
+        return f"{self.game}-{self.mode}-{agent}-{self.budget}-s{self.seed}"
 
     @property
     def n_updates(self) -> int:
@@ -72,6 +75,7 @@ class TrainingSpec:
             "budget_steps": self.steps,
             "n_updates": self.n_updates,
             "hyperparameters": self.hyperparameters.to_dict(),
+            **({"blind": True} if self.is_blind else {}),
         }
 
 

@@ -190,7 +190,7 @@ def _begin(spec: TrainingSpec, paths: _Paths, versions: dict[str, str], device: 
     )
     agent = make_agent(
         spec.encoder, observation_shape=engine.observation_shape, n_actions=engine.n_actions,
-        seed=draw_seed(spec.seed, "initialisation"),
+        seed=draw_seed(spec.seed, "initialisation"), is_blind=spec.is_blind,
     ).to(device)  # fmt: skip
     optimiser = torch.optim.Adam(agent.parameters(), lr=hyper.learning_rate, eps=hyper.adam_epsilon)
     if has_state:
