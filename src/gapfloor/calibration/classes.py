@@ -116,7 +116,7 @@ class ActionClasses:
                 str(content["engine_version"]),
                 str(content["game"]),
                 str(content["mode"]),
-                tuple(sorted((str(name), bool(value)) for name, value in content["options"].items())),
+                tuple(sorted((str(name), value) for name, value in content["options"].items())),
             ),
             settings=CalibrationSettings(
                 states=int(content["n_states"]),
@@ -151,6 +151,7 @@ def class_name(members: tuple[int, ...], action_names: tuple[str, ...]) -> str:
     'LEFT'
     """
     names = [action_names[action] for action in members]
-    if "no-op" in names:
-        return "no-op"
+    for name in names:
+        if name == "no-op" or name.endswith("(no-op)"):
+            return name
     return min(names, key=lambda name: name.count("+"))

@@ -6,26 +6,33 @@ actions only if the engine is deterministic, so one more slot replays one of the
 between the two is an error.
 
 The cost is that of loading and stepping: outcomes are compared as bytes with one representative of their class,
-which ends at the first byte that differs, and engine calls leave Python's lock, so that threads share the work.
+which ends at the first byte that differs, and ProcGen's calls leave Python's lock, so that threads share the work.
 """
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gapfloor.actions.partition import Partition
-from gapfloor.engines.procgen import EXPLORATION_LEVELS, ProcgenEngine, engine_from_spec
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.gymnasium_spaces import row_bytes
+from gapfloor.engines.procgen import EXPLORATION_LEVELS
+from gapfloor.engines.protocol import EngineSpec, Observations, State
+from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import CheckFailedError, UsageError
 from gapfloor.levels import LevelSet
 
 #: The action and the paper's four no-ops.
 HORIZON = 5
+
+#: Engines whose steps leave Python's lock: only there do threads share anything.
+THREADED_ENGINES = ("procgen",)
 
 #: Loaded states bring their own levels along; the cloning engine is never played by itself.
 _ANY_LEVELS = LevelSet(0, 1)
@@ -39,12 +46,12 @@ class Cloner:
             raise UsageError(
                 f"The horizon is {horizon}: it counts the action's own step, so it is at least 1."
             )
-        self.n_actions = ProcgenEngine.n_actions
         self._spec, self._horizon = spec, horizon
-        self._engine = engine_from_spec(spec, slots=self.n_actions + 1, levels=_levels(spec))
+        self.n_actions = len(action_names_of(spec))
+        self._engine = engine_from_spec(spec, slots=self.n_actions + 1, levels=levels_of(spec))
         self._noops = np.full(self.n_actions + 1, self._engine.noop)
 
-    def partition(self, state: bytes, *, turn: int) -> Partition:
+    def partition(self, state: State, *, turn: int) -> Partition:
         """The classes of actions in `state`.
 
         Args:
@@ -59,9 +66,11 @@ class Cloner:
         label_of = dict(zip(actions[:-1].tolist(), labels[:-1], strict=True))
         replayed = int(actions[-1])
         if label_of[replayed] != labels[-1]:
+            mode = f" ({self._spec.mode})" if self._spec.mode else ""
+            check = "doctor" if self._spec.engine == "procgen" else "engines check"
             raise CheckFailedError(
-                f"{self._spec.game} ({self._spec.mode}): action {replayed} played twice from the same state gave two "
-                "outcomes, so equal outcomes do not mean equal actions. Run gapfloor doctor to check this engine."
+                f"{self._spec.game}{mode}: action {replayed} played twice from the same state gave two "
+                f"outcomes, so equal outcomes do not mean equal actions. Run gapfloor {check} to check this engine."
             )
         return Partition.from_labels([label_of[action] for action in range(self.n_actions)])
 
@@ -82,8 +91,8 @@ class Cloner:
 
 def split(
     labels: Sequence[int],
-    observations: npt.NDArray[np.uint8],
-    rewards: npt.NDArray[np.float32],
+    observations: Observations,
+    rewards: npt.NDArray[np.floating[Any]],
     firsts: npt.NDArray[np.bool_],
 ) -> list[int]:
     """Labels after one more step: slots keep a common label only if their outcomes are the same bytes."""
@@ -95,7 +104,7 @@ def split(
     for slot, key in enumerate(scalars):
         candidates = known.setdefault(key, [])
         # A slot that is alone already can only stay alone: its frame need not be read.
-        frame = b"" if sizes[key[0]] == 1 else observations[slot].tobytes()
+        frame = b"" if sizes[key[0]] == 1 else row_bytes(observations, slot)
         for other, label in candidates:
             if other == frame:
                 after.append(label)
@@ -108,10 +117,10 @@ def split(
 
 
 def state_partitions(
-    spec: EngineSpec, states: Sequence[bytes], *, horizon: int = HORIZON, workers: int = 1
+    spec: EngineSpec, states: Sequence[State], *, horizon: int = HORIZON, workers: int = 1
 ) -> list[Partition]:
     """The partition of actions in each of `states`, in their order, whatever the number of workers."""
-    workers = max(1, min(workers, len(states)))
+    workers = max(1, min(workers, len(states))) if spec.engine in THREADED_ENGINES else 1
     shares = [range(first, len(states), workers) for first in range(workers)]
 
     def work(share: Iterable[int]) -> list[tuple[int, Partition]]:
@@ -128,7 +137,23 @@ def state_partitions(
     return [found[number] for number in range(len(states))]
 
 
-def _levels(spec: EngineSpec) -> LevelSet:
+@functools.lru_cache(maxsize=64)
+def action_names_of(spec: EngineSpec) -> tuple[str, ...]:
+    """The actions of a game; refuses an engine whose states cannot be cloned."""
+    engine = engine_from_spec(spec, slots=1, levels=levels_of(spec))
+    try:
+        if not engine.can_clone:
+            raise UsageError(
+                f"States of {spec.game} cannot be cloned by the engine {spec.engine}, and calibration clones states: "
+                "its cells have no merged rule and no merged entropy."
+            )
+        return engine.action_names
+    finally:
+        engine.close()
+
+
+def levels_of(spec: EngineSpec) -> LevelSet:
+    """Any levels that the game has."""
     if spec.mode != "exploration":
         return _ANY_LEVELS
     only = EXPLORATION_LEVELS[spec.game]

@@ -11,11 +11,11 @@ import numpy as np
 
 from gapfloor.actions.partition import Partition
 from gapfloor.calibration.classes import RANDOM_PLAY, ActionClasses, CalibrationSettings
-from gapfloor.calibration.cloning import state_partitions
+from gapfloor.calibration.cloning import action_names_of, state_partitions
 from gapfloor.calibration.stored import load_classes, write_classes
 from gapfloor.calibration.visiting import SLOTS, visited_states
-from gapfloor.engines.procgen import ProcgenEngine, check_levels, engine_from_spec
 from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.registry import check_levels, engine_from_spec
 from gapfloor.levels.draws import check_draw
 from gapfloor.policies.fingerprint import fingerprint
 from gapfloor.policies.loading import PolicySource
@@ -31,7 +31,7 @@ def measure_classes(
     """The action classes of a game, on states of random play or of the policy that `source` names.
 
     Args:
-        spec: the engine; see `gapfloor.engines.procgen.make_spec`.
+        spec: the engine; see `gapfloor.engines.registry.make_spec`.
         settings: states, horizon, seed and levels; the paper's by default.
         source: whose sampled play is visited; None for random play.
         workers: threads that share the states; all cores by default. They change no result.
@@ -39,6 +39,7 @@ def measure_classes(
     settings = settings or CalibrationSettings()
     check_levels(spec, settings.levels)
     check_draw(settings.seed)
+    action_names_of(spec)  # refuse an engine that cannot clone before anything is played
     policy = source.load() if source is not None else None
     play = RANDOM_PLAY
     if policy is not None and source is not None:
@@ -74,7 +75,7 @@ def gather_classes(
         settings=settings,
         play=play,
         partition=functools.reduce(Partition.meet, partitions),
-        action_names=ProcgenEngine.action_names,
+        action_names=action_names_of(spec),
         equal_states=tuple(tuple(int(count) for count in row) for row in equal),
         mean_state_k=sum(partition.k for partition in partitions) / len(partitions),
     )

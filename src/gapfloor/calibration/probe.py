@@ -17,7 +17,7 @@ import numpy.typing as npt
 from gapfloor.actions.entropy import entropy, merged_entropy
 from gapfloor.actions.partition import Partition
 from gapfloor.calibration.cloning import state_partitions
-from gapfloor.engines.protocol import Engine, EngineSpec
+from gapfloor.engines.protocol import Engine, EngineSpec, State
 from gapfloor.evaluation.group import ProbeSettings
 
 Integers = npt.NDArray[np.int64]
@@ -50,7 +50,7 @@ class ProbedState:
 
     hash: int
     position: tuple[int, int, int]
-    state: bytes = field(repr=False)
+    state: State = field(repr=False)
     probabilities: Floats = field(repr=False)
 
     def __lt__(self, other: ProbedState) -> bool:

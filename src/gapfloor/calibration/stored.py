@@ -6,18 +6,20 @@ import functools
 import hashlib
 import importlib.resources
 import json
+import re
 from pathlib import Path
 
 from gapfloor.actions.partition import Partition
 from gapfloor.calibration.classes import ActionClasses
 from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.registry import written_game
 from gapfloor.errors import StoreError, UsageError
 from gapfloor.records.atomic import write_text_atomically
 
 
 def classes_path(store_root: str | Path, spec: EngineSpec) -> Path:
     """The file that holds the classes of `spec` in a store."""
-    name = f"{spec.game}-{spec.mode}"
+    name = "-".join(re.sub(r"[^A-Za-z0-9._-]+", "_", part) for part in (spec.game, spec.mode) if part)
     if spec.options:
         name += "-" + hashlib.sha256(json.dumps(spec.options).encode()).hexdigest()[:12]
     return Path(store_root) / "classes" / f"{name}.json"
@@ -41,9 +43,15 @@ def read_classes(store_root: str | Path, spec: EngineSpec) -> ActionClasses | No
     if classes.engine != spec:
         raise StoreError(
             f"{path} was measured with {classes.engine.engine} {classes.engine.version} and {spec.engine} "
-            f"{spec.version} is in use: run gapfloor calibrate {spec.game} --mode {spec.mode} --replace."
+            f"{spec.version} is in use: run gapfloor calibrate {_command(spec)} --replace."
         )
     return classes
+
+
+def _command(spec: EngineSpec) -> str:
+    """How the game is named on the command line."""
+    mode = f" --mode {spec.mode}" if spec.mode else ""
+    return written_game(spec) + mode
 
 
 def load_classes(store_root: str | Path, spec: EngineSpec) -> Partition | None:

@@ -8,12 +8,11 @@ only those are ever saved.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.protocol import EngineSpec, Observations, State
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
@@ -27,7 +26,7 @@ SLOTS = 16
 #: and do not reach the crates, which alone tell DOWN from a no-op; at 10 one seed in five saw too few of them.
 SPACING = 20
 
-_Choose = Callable[[npt.NDArray[Any], npt.NDArray[np.bool_]], npt.NDArray[np.int64]]
+_Choose = Callable[[Observations, npt.NDArray[np.bool_]], npt.NDArray[np.int64]]
 
 
 def visited_states(
@@ -39,7 +38,7 @@ def visited_states(
     spacing: int = SPACING,
     policy: Policy | StatefulPolicy | None = None,
     policy_name: str = "policy",
-) -> list[bytes]:
+) -> list[State]:
     """A uniform sample of the first `n_states * spacing` states of play, in the order of play.
 
     Args:
@@ -64,7 +63,7 @@ def visited_states(
         choose = _policy_play(acting, reader)
     try:
         observations, _, first = engine.observe()
-        states: list[bytes] = []
+        states: list[State] = []
         for step in range(picked[-1] // SLOTS + 1):
             states += [engine.save(int(place % SLOTS)) for place in picked[picked // SLOTS == step]]
             observations, _, first = engine.step(choose(observations, first))
@@ -78,7 +77,7 @@ def _random_play(rng: np.random.Generator, n_actions: int) -> _Choose:
 
 
 def _policy_play(rng: np.random.Generator, reader: LogitsReader) -> _Choose:
-    def choose(observations: npt.NDArray[Any], first: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    def choose(observations: Observations, first: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
         return draw_from(softmax(reader.read(observations, first)), rng.random(len(first)))
 
     return choose

@@ -21,10 +21,8 @@ _PICTURE_KINDS = (".png", ".svg", ".pdf")
 
 @click.command()
 @click.argument("games", nargs=-1, required=True, metavar="GAME...")
-@click.option("--mode", default="easy", show_default=True, help="easy, hard, extreme, memory or exploration.")
-@click.option(
-    "--option", "options", multiple=True, metavar="NAME=BOOL", help="A visual option of the engine."
-)
+@click.option("--mode", default=None, help="ProcGen's easy (default), hard, extreme, memory or exploration.")
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the engine.")
 @click.option("--states", type=int, default=400, show_default=True, help="States a game.")
 @click.option(
     "--horizon", type=int, default=5, show_default=True, help="Steps compared: the action, then no-ops."
@@ -54,7 +52,7 @@ _PICTURE_KINDS = (".png", ".svg", ".pdf")
 @store_option
 @json_option
 def command(
-    games: tuple[str, ...], mode: str, options: tuple[str, ...], policy: str | None, keep: str,
+    games: tuple[str, ...], mode: str | None, options: tuple[str, ...], policy: str | None, keep: str,
     picture: Path | None, replace: bool, workers: int | None, store: str, as_json: bool, **settings: Any,
 ) -> None:  # fmt: skip
     r"""Measure which actions of GAMEs (`paper`: the paper's eight, `all`: all sixteen) are the same.
@@ -66,10 +64,11 @@ def command(
     Examples:
       gapfloor calibrate starpilot fruitbot
       gapfloor calibrate paper --json
+      gapfloor calibrate gym:MiniGrid-FourRooms-v0 --states 100
       gapfloor calibrate starpilot --policy gapfloor-store/runs/starpilot-easy-impala-8M-s1
     """
     from gapfloor.calibration import CalibrationSettings
-    from gapfloor.engines.registry import check_levels, make_spec
+    from gapfloor.engines.registry import check_cloning, check_levels, make_spec
     from gapfloor.evaluation.settings import expand_games
     from gapfloor.levels import LevelSet
     from gapfloor.levels.draws import check_draw
@@ -82,6 +81,7 @@ def command(
         make_spec(game, mode=mode, options=parse_engine_options(options)) for game in expand_games(games)
     ]
     for spec in specs:
+        check_cloning(spec, what="Calibration")
         check_levels(spec, levels)
     if picture is not None and picture.suffix not in _PICTURE_KINDS:
         raise UsageError(f"The picture {picture} must end in one of {', '.join(_PICTURE_KINDS)}.")
@@ -166,8 +166,9 @@ def _show_classes(classes: ActionClasses, *, played_by: str) -> None:
     from gapfloor.calibration.picture import LEGEND, matrix_text
 
     settings = classes.settings
+    mode = f" ({classes.engine.mode})" if classes.engine.mode else ""
     click.echo(
-        f"{classes.engine.game} ({classes.engine.mode}): {classes.k} classes of {classes.partition.n_actions} actions; "
+        f"{classes.engine.game}{mode}: {classes.k} classes of {classes.partition.n_actions} actions; "
         f"in one state {classes.mean_state_k:.2f} on average.\n"
         f"{settings.states} states of {played_by}, levels {settings.levels}, seed {settings.seed}, horizon "
         f"{settings.horizon}, {classes.engine.engine} {classes.engine.version}."
@@ -177,7 +178,8 @@ def _show_classes(classes: ActionClasses, *, played_by: str) -> None:
         click.echo(f"  {name}" + (f" = {' = '.join(others)}" if others else ""))
     click.echo(matrix_text(classes))
     click.echo(LEGEND)
-    click.echo(_beside(classes))
+    if classes.engine.engine == "procgen":
+        click.echo(_beside(classes))
 
 
 def _beside(classes: ActionClasses) -> str:

@@ -18,7 +18,7 @@ Observations = Any
 State = Any
 #: A value that an option of an engine can have.
 Option = bool | int | float | str
-Step = tuple[Observations, npt.NDArray[np.float32], npt.NDArray[np.bool_]]
+Step = tuple[Observations, npt.NDArray[np.floating[Any]], npt.NDArray[np.bool_]]
 
 
 class Engine(Protocol):
@@ -26,8 +26,6 @@ class Engine(Protocol):
 
     can_begin: bool
     """Whether `begin` works; else the levels of a draw come as the engine draws them (the plain loop)."""
-    can_clone: bool
-    """Whether `save` and `load` work; without them there is no calibration."""
     idle_slots_cost: bool
     """Whether a slot that plays nothing costs as much as one that does."""
     n_slots: int
@@ -35,6 +33,11 @@ class Engine(Protocol):
     noop: int
     action_names: tuple[str, ...]
     observation_shape: tuple[int, ...]
+
+    @property
+    def can_clone(self) -> bool:
+        """Whether `save` and `load` work; without them there is no calibration."""
+        ...
 
     @property
     def level_seeds(self) -> npt.NDArray[np.integer[Any]]:

@@ -31,6 +31,9 @@ PREFIXES: Mapping[str, str] = {"procgen": "procgen", "gym": "gymnasium", "envpoo
 #: Engines that draw levels by a law of their own, their module's `draw_levels`.
 OWN_LAW = ("envpool",)
 
+#: Engines that cannot save states, as they are called in sentences.
+NO_CLONING: Mapping[str, str] = {"envpool": "EnvPool"}
+
 
 class Family(Protocol):
     """What an engine's module offers."""
@@ -64,6 +67,14 @@ def split_game(name: str) -> tuple[str, str]:
     return "gymnasium", name
 
 
+def written_game(spec: EngineSpec) -> str:
+    """The opposite of `split_game`: how a specification's game is named on the command line."""
+    if split_game(spec.game)[0] == spec.engine:
+        return spec.game
+    prefix = {engine: prefix for prefix, engine in PREFIXES.items()}[spec.engine]
+    return f"{prefix}:{spec.game}"
+
+
 def make_spec(
     game: str, *, mode: str | None = None, options: Mapping[str, Option] | None = None
 ) -> EngineSpec:
@@ -80,6 +91,15 @@ def check_levels(spec: EngineSpec, levels: LevelSet) -> None:
 def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> Engine:
     """A running engine of `spec`."""
     return _family(spec.engine).engine_from_spec(spec, slots=slots, levels=levels, draw=draw)
+
+
+def check_cloning(spec: EngineSpec, *, what: str) -> None:
+    """Refuse, before any work, what clones states where the engine never can."""
+    if spec.engine in NO_CLONING:
+        raise UsageError(
+            f"{what} clones states, which {NO_CLONING[spec.engine]} cannot do: use ProcGen's own engine for it, as "
+            f"{spec.game}."
+        )
 
 
 def drawn_levels(

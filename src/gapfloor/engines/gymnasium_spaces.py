@@ -1,0 +1,144 @@
+"""Observations of any Gymnasium space as arrays with one row a slot.
+
+Boxes, discrete and binary spaces become one array; dictionaries and tuples become a dict of arrays, nested ones with
+their keys joined by `/`. Text (MiniGrid's mission) becomes an array of strings of a fixed width, or is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.engines.protocol import Observations
+from gapfloor.errors import UsageError
+
+#: Characters kept of a text whose space names no length of its own.
+TEXT_WIDTH = 256
+
+
+@dataclass(frozen=True)
+class Part:
+    """One array of the observation: where it is found, and what a row of it is."""
+
+    path: tuple[str | int, ...]
+    shape: tuple[int, ...]
+    dtype: str
+
+    @property
+    def key(self) -> str:
+        """Its name in the dict of arrays."""
+        return "/".join(str(step) for step in self.path)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How observations of one space are laid out."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the observation is one array, not a dict of them."""
+        return len(self.parts) == 1 and not self.parts[0].path
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one observation; empty for a dict."""
+        return self.parts[0].shape if self.is_plain else ()
+
+    def empty(self, n: int) -> Observations:
+        """Rows that hold nothing yet."""
+        arrays = {part.key: np.zeros((n, *part.shape), dtype=part.dtype) for part in self.parts}
+        return arrays[""] if self.is_plain else arrays
+
+    def write(self, rows: Observations, row: int, observation: Any) -> None:
+        """Put one observation into its row."""
+        for part in self.parts:
+            value = observation
+            for step in part.path:
+                value = value[step]
+            if part.dtype.startswith("<U") and len(value) > int(part.dtype[2:]):
+                raise UsageError(
+                    f"The text '{part.key}' has {len(value)} characters and its space allows {part.dtype[2:]}: "
+                    "leave texts out with --option text=false."
+                )
+            array = rows if self.is_plain else rows[part.key]
+            array[row] = np.asarray(value).reshape(part.shape) if part.shape else value
+
+    def describe(self) -> str:
+        """The observation in words."""
+        return ", ".join(
+            f"{part.key + ' ' if part.key else ''}{'text' if part.dtype[:2] == '<U' else np.dtype(part.dtype).name}"
+            f"{'x'.join(['', *map(str, part.shape)]) if not part.shape else ' ' + 'x'.join(map(str, part.shape))}"
+            for part in self.parts
+        )
+
+
+def layout_of(space: Any, *, with_text: bool = True) -> Layout:
+    """The layout of a Gymnasium space; refuses spaces that have no fixed shape."""
+    parts = tuple(_parts(space, (), with_text))
+    if not parts:
+        raise UsageError(
+            "Nothing is left of the observation without its texts: leave out --option text=false."
+        )
+    return Layout(parts)
+
+
+def _parts(space: Any, path: tuple[str | int, ...], with_text: bool) -> list[Part]:
+    from gymnasium import spaces
+
+    inner: Mapping[Any, Any] | None = None
+    if isinstance(space, spaces.Dict):
+        inner = space.spaces
+    elif isinstance(space, spaces.Tuple):
+        inner = dict(enumerate(space.spaces))
+    if inner is not None:
+        return [part for key, each in inner.items() for part in _parts(each, (*path, key), with_text)]
+    if _is_text(space):
+        width = getattr(space, "max_length", TEXT_WIDTH)
+        return [Part(path, (), f"<U{width}")] if with_text else []
+    fixed = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary)
+    if not isinstance(space, fixed):
+        where = f" at '{'/'.join(map(str, path))}'" if path else ""
+        raise UsageError(
+            f"Observations of the space {type(space).__name__}{where} have no fixed shape: "
+            "give the environment a wrapper that makes arrays of them."
+        )
+    dtype = np.dtype(space.dtype if space.dtype is not None else np.int64)
+    return [Part(path, tuple(space.shape or ()), dtype.str)]
+
+
+def _is_text(space: Any) -> bool:
+    # MiniGrid's mission is a space of its own that is no Text, but says that its values are strings.
+    return type(space).__name__ in ("Text", "MissionSpace") or getattr(space, "dtype", None) is str
+
+
+def row_bytes(observations: Observations, row: int) -> bytes:
+    """One slot's observation as bytes, whatever its form: equal bytes are equal observations."""
+    if isinstance(observations, Mapping):
+        return b"".join(array[row].tobytes() for array in observations.values())
+    content: bytes = observations[row].tobytes()
+    return content
+
+
+def copy_row(observations: Observations, row: int) -> Any:
+    """One slot's observation, kept."""
+    if isinstance(observations, Mapping):
+        return {key: array[row].copy() for key, array in observations.items()}
+    return observations[row].copy()
+
+
+def put_row(observations: Observations, row: int, content: Any) -> None:
+    """Put back what `copy_row` kept; None empties the row."""
+    if isinstance(observations, Mapping):
+        for key, array in observations.items():
+            array[row] = content[key] if content is not None else np.zeros((), dtype=array.dtype)
+    else:
+        observations[row] = content if content is not None else np.zeros((), dtype=observations.dtype)
+
+
+Rows = npt.NDArray[Any]
