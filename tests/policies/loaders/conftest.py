@@ -123,7 +123,9 @@ def a2c(folder: Path) -> Saved:
 
 @pytest.fixture(scope="session")
 def dqn(folder: Path) -> Saved:
-    return _train(folder, "dqn", DQN, "MlpPolicy", cart, buffer_size=200, learning_starts=16, exploration_final_eps=0.1)
+    return _train(
+        folder, "dqn", DQN, "MlpPolicy", cart, buffer_size=200, learning_starts=16, exploration_final_eps=0.1
+    )
 
 
 @pytest.fixture(scope="session")
@@ -144,7 +146,13 @@ def stacked(folder: Path) -> Saved:
 @pytest.fixture(scope="session")
 def stacked_vectors(folder: Path) -> Saved:
     saved = _train(
-        folder, "vectors", PPO, "MlpPolicy", cart, lambda raw: VecFrameStack(VecNormalize(raw), 4), **PPO_STEPS
+        folder,
+        "vectors",
+        PPO,
+        "MlpPolicy",
+        cart,
+        lambda raw: VecFrameStack(VecNormalize(raw), 4),
+        **PPO_STEPS,
     )
     saved.environments.venv.save(str(folder / "before.pkl"))
     saved.environments.venv.training = False
@@ -166,4 +174,6 @@ def recurrent(folder: Path) -> Saved:
 @pytest.fixture(scope="session")
 def recurrent_pixels(folder: Path) -> Saved:
     kwargs = {"lstm_hidden_size": 16, "shared_lstm": True, "enable_critic_lstm": False}
-    return _train(folder, "recurrent-cnn", RecurrentPPO, "CnnLstmPolicy", pixels, policy_kwargs=kwargs, **PPO_STEPS)
+    return _train(
+        folder, "recurrent-cnn", RecurrentPPO, "CnnLstmPolicy", pixels, policy_kwargs=kwargs, **PPO_STEPS
+    )

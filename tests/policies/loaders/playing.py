@@ -35,7 +35,9 @@ def assert_same_play(saved: Any, policy: Any, *, steps: int = 24) -> None:
         ours = reader.read(saved.raw.seen, first)
         theirs = library_logits(saved.model, observations, state, first)
         np.testing.assert_array_equal(ours, theirs)
-        greedy, state = saved.model.predict(observations, state=state, episode_start=first, deterministic=True)
+        greedy, state = saved.model.predict(
+            observations, state=state, episode_start=first, deterministic=True
+        )
         assert np.array_equal(ours.argmax(axis=1), greedy)
         spread = max(spread, float(np.ptp(ours, axis=0).max()))
         actions = np.where(rng.random(len(greedy)) < 0.5, greedy, rng.integers(0, n_actions, len(greedy)))

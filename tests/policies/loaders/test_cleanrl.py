@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from gapfloor.policies.loading import PolicySource
 from gapfloor.policies.protocol import Policy, StatefulPolicy
 
 #: Agents with the interface of CleanRL's `ppo`, `ppo_procgen` and `ppo_atari_lstm`.
-SCRIPT = '''
+SCRIPT = """
 import numpy as np
 import torch
 from torch import nn
@@ -66,7 +67,7 @@ class Values(nn.Module):
 
     def forward(self, x):
         return self.network(x)
-'''
+"""
 
 
 class Spaces:
@@ -148,7 +149,7 @@ def test_an_lstm_agent_keeps_its_state_and_forgets_where_an_episode_starts(scrip
         ours.append(logits)
     for row in range(2):  # each episode by itself, as one sequence through the LSTM
         cuts = [*np.flatnonzero(starts[:, row]), 12]
-        for begin, end in zip(cuts[:-1], cuts[1:], strict=True):
+        for begin, end in itertools.pairwise(cuts):
             with torch.no_grad():
                 hidden, _ = agent.lstm(torch.from_numpy(frames[begin:end, row : row + 1]))
                 expected = agent.actor(hidden[:, 0]).numpy()
@@ -189,5 +190,5 @@ def test_what_cannot_be_read_is_refused_in_words(script: Any) -> None:
     with pytest.raises(UsageError, match="observation=6,5 is not a shape"):
         load(f"cleanrl:{path},agent=my_ppo:Agent,observation=6,5")
     Path("text.pt").write_text("no torch file")
-    with pytest.raises(PolicyError, match="text.pt"):
+    with pytest.raises(PolicyError, match=r"text\.pt"):
         load("cleanrl:text.pt,agent=my_ppo:Agent")

@@ -32,7 +32,9 @@ class ActorOnly(torch.nn.Module):
 
     def __init__(self, policy: Any) -> None:
         super().__init__()
-        self.layers = torch.nn.Sequential(torch.nn.Flatten(), policy.mlp_extractor.policy_net, policy.action_net)
+        self.layers = torch.nn.Sequential(
+            torch.nn.Flatten(), policy.mlp_extractor.policy_net, policy.action_net
+        )
         self.value = torch.nn.Sequential(torch.nn.Flatten(), policy.mlp_extractor.value_net, policy.value_net)
 
     def forward(self, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -76,7 +78,9 @@ def frames(ppo: Any) -> np.ndarray:
     return np.concatenate(seen)
 
 
-def test_exports_of_one_network_agree_with_the_library(ppo: Any, exports: dict[str, Path], frames: np.ndarray) -> None:
+def test_exports_of_one_network_agree_with_the_library(
+    ppo: Any, exports: dict[str, Path], frames: np.ndarray
+) -> None:
     theirs = load(f"sb3:{ppo.path}").logits(frames)
     for name in (
         f"torchscript:{exports['pt']},transpose=yes,scale=255,output=1",
@@ -112,11 +116,15 @@ def test_the_hash_is_that_of_the_file_and_of_what_is_done_to_observations(export
     assert len(set(hashes)) == 3
     assert load(f"onnx:{exports['onnx']}").fingerprint == hashes[0]
     assert load(f"onnx:{exports['single']}").fingerprint != hashes[0]
-    torch_hashes = {load(f"torchscript:{exports['pt']}{o}").fingerprint for o in ("", ",float=yes", ",scale=255")}
+    torch_hashes = {
+        load(f"torchscript:{exports['pt']}{o}").fingerprint for o in ("", ",float=yes", ",scale=255")
+    }
     assert len(torch_hashes) == 3
 
 
-def test_tensors_that_lie_beside_the_graph_are_part_of_the_hash(exports: dict[str, Path], tmp_path: Path) -> None:
+def test_tensors_that_lie_beside_the_graph_are_part_of_the_hash(
+    exports: dict[str, Path], tmp_path: Path
+) -> None:
     model = onnx.load(str(exports["onnx"]))
     path = tmp_path / "split.onnx"
     onnx.save(model, str(path), save_as_external_data=True, location="weights.bin", size_threshold=0)
@@ -182,7 +190,9 @@ def test_a_missing_library_is_named_with_the_extra(
         load(f"{kind}:{exports['onnx']}")
 
 
-def test_a_checkpoint_exported_to_onnx_is_the_same_agent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_checkpoint_exported_to_onnx_is_the_same_agent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     checkpoint = tmp_path / "checkpoint.safetensors"
     agent = make_agent("impala", observation_shape=(64, 64, 3), n_actions=15, seed=4)
     torch.nn.init.orthogonal_(agent.policy.weight, 3.0)

@@ -10,7 +10,6 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.wrappers import FrameStackObservation
-from policies.loaders.playing import assert_same_play
 from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecNormalize
 
 from gapfloor.errors import PolicyError
@@ -19,6 +18,7 @@ from gapfloor.policies.loaders.normalising import read_statistics, write_statist
 from gapfloor.policies.loaders.preparing import Preparation, PreparedStatefulPolicy
 from gapfloor.policies.loaders.stacking import JoinedFrames, SeparateFrames
 from gapfloor.policies.loading import PolicySource
+from policies.loaders.playing import assert_same_play
 
 
 def test_converted_statistics_are_the_pickled_ones(normalised: Any, folder: Path, tmp_path: Path) -> None:
@@ -35,7 +35,9 @@ def test_statistics_are_part_of_the_hash(normalised: Any, folder: Path, tmp_path
     hashes = set()
     for change in ({}, {"clip": 3.0}, {"epsilon": 1e-6}):
         write_statistics(type(statistics)(**{**vars(statistics), **change}), tmp_path / "stats.npz")
-        hashes.add(PolicySource(f"sb3:{normalised.path},vecnormalize={tmp_path / 'stats.npz'}").load().fingerprint)
+        hashes.add(
+            PolicySource(f"sb3:{normalised.path},vecnormalize={tmp_path / 'stats.npz'}").load().fingerprint
+        )
     hashes.add(PolicySource(f"sb3:{normalised.path}").load().fingerprint)
     assert len(hashes) == 4
 
@@ -47,7 +49,9 @@ def test_json_statistics_are_read(tmp_path: Path) -> None:
     assert read_statistics(path, is_trusted=False).normalise(seen).tolist() == [[1.0, 0.0], [1.5, -1.0]]
 
 
-@pytest.mark.parametrize("numbers", [{"mean": [1.0]}, {"mean": [1.0], "var": [1.0, 2.0], "epsilon": 0, "clip": 1}, [1]])
+@pytest.mark.parametrize(
+    "numbers", [{"mean": [1.0]}, {"mean": [1.0], "var": [1.0, 2.0], "epsilon": 0, "clip": 1}, [1]]
+)
 def test_files_without_statistics_are_refused(tmp_path: Path, numbers: Any) -> None:
     path = tmp_path / "stats.json"
     path.write_text(json.dumps(numbers))
@@ -59,7 +63,10 @@ def test_files_without_statistics_are_refused(tmp_path: Path, numbers: Any) -> N
 
 def test_only_the_entries_that_were_normalised_are(tmp_path: Path) -> None:
     space = gymnasium.spaces.Dict(
-        {"a": gymnasium.spaces.Box(-9, 9, (2,), np.float32), "b": gymnasium.spaces.Box(-9, 9, (3,), np.float32)}
+        {
+            "a": gymnasium.spaces.Box(-9, 9, (2,), np.float32),
+            "b": gymnasium.spaces.Box(-9, 9, (3,), np.float32),
+        }
     )
 
     class Both(gymnasium.Env):
@@ -137,9 +144,19 @@ def test_separate_frames_are_gymnasiums(shape: tuple[int, ...]) -> None:
             first = ~np.ones(1, dtype=bool)
 
 
+def test_numbers_and_texts_beside_the_frames_are_not_stacked() -> None:
+    seen = {"image": np.ones((2, 3, 3, 1), np.uint8), "mission": np.array(["go", "get"]), "direction": np.arange(2)}
+    stack = None
+    for _ in range(2):
+        stack = JoinedFrames(2).push(stack, seen, np.zeros(2, dtype=bool))
+    assert stack["image"].shape == (2, 3, 3, 2)
+    assert stack["mission"].tolist() == ["go", "get"]
+    assert stack["direction"].tolist() == [0, 1]
+
+
 def test_the_policy_keeps_no_stack_of_its_own() -> None:
     class Sums:
-        name, header, backend, device, fingerprint = "sums", {}, "numpy", "cpu", "x"  # noqa: RUF012
+        name, header, backend, device, fingerprint = "sums", {}, "numpy", "cpu", "x"
 
         def logits(self, observations: np.ndarray) -> np.ndarray:
             return observations.astype(np.float32)

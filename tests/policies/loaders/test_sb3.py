@@ -11,13 +11,13 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from policies.loaders.playing import assert_same_play
 from stable_baselines3 import PPO, SAC
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 from gapfloor.errors import GapfloorError, PolicyError, UsageError
 from gapfloor.policies.loading import PolicySource
 from gapfloor.policies.protocol import Policy, StatefulPolicy
+from policies.loaders.playing import assert_same_play
 
 
 def load(path: Path, options: str = "", kind: str = "sb3") -> Any:
@@ -129,7 +129,9 @@ def test_a_rows_logits_do_not_depend_on_its_companions(name: str, request: pytes
     assert np.array_equal(logits(frames)[5], logits(alone)[5])
 
 
-def test_the_hash_changes_with_weights_activation_and_nothing_else(ppo: Any, folder: Path, tmp_path: Path) -> None:
+def test_the_hash_changes_with_weights_activation_and_nothing_else(
+    ppo: Any, folder: Path, tmp_path: Path
+) -> None:
     before = load(ppo.path).fingerprint
     copy = tmp_path / "copy.zip"
     copy.write_bytes(ppo.path.read_bytes())
@@ -159,7 +161,9 @@ class OwnExtractor(BaseFeaturesExtractor):
 @pytest.fixture(scope="module")
 def custom(folder: Path) -> Path:
     path = folder / "custom.zip"
-    PPO("MlpPolicy", "CartPole-v1", device="cpu", policy_kwargs={"features_extractor_class": OwnExtractor}).save(path)
+    PPO(
+        "MlpPolicy", "CartPole-v1", device="cpu", policy_kwargs={"features_extractor_class": OwnExtractor}
+    ).save(path)
     return path
 
 

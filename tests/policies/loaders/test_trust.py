@@ -62,7 +62,9 @@ def test_pickles_in_a_zips_data_do_not_run(ppo: Any, tmp_path: Path, marker: Pat
     policy = PolicySource(f"sb3:{path}").load()
     assert not marker.exists()
     assert policy.fingerprint == PolicySource(f"sb3:{ppo.path}").load().fingerprint
-    with pytest.raises(PolicyError, match="does not load"):  # with the word they do run: the bomb is a real one
+    with pytest.raises(
+        PolicyError, match="does not load"
+    ):  # with the word they do run: the bomb is a real one
         PolicySource(f"sb3:{path},trust=yes").load()
     assert marker.exists()
 
@@ -82,7 +84,9 @@ def test_a_pickle_in_vecnormalizes_place_does_not_run(ppo: Any, tmp_path: Path, 
         PolicySource(f"sb3:{ppo.path},vecnormalize={path}").load()
     assert convert([str(path), "--out", str(tmp_path / "stats.npz")]) == 2
     assert not marker.exists()
-    assert convert([str(path), "--out", str(tmp_path / "stats.npz"), "--trust"]) == 2  # runs, and is no VecNormalize
+    assert (
+        convert([str(path), "--out", str(tmp_path / "stats.npz"), "--trust"]) == 2
+    )  # runs, and is no VecNormalize
     assert marker.exists()
 
 
@@ -98,7 +102,9 @@ def test_a_pickled_array_in_an_npz_does_not_run(ppo: Any, tmp_path: Path, marker
 def test_a_pickle_in_a_cleanrl_file_does_not_run(tmp_path: Path, marker: Path) -> None:
     path = tmp_path / "agent.pt"
     path.write_bytes(torch_bytes(Bomb(marker)))
-    with pytest.raises(PolicyError, match=r"holds more than tensors, and reading it would run Python: add ,trust=yes"):
+    with pytest.raises(
+        PolicyError, match=r"holds more than tensors, and reading it would run Python: add ,trust=yes"
+    ):
         PolicySource(f"cleanrl:{path},agent=no_such:Agent").load()
     assert not marker.exists()
     with pytest.raises(PolicyError, match="not a state_dict"):

@@ -33,6 +33,8 @@ class FrameStack(ABC):
                 key: self.push(stack[key] if stack is not None else None, each, first)
                 for key, each in observations.items()
             }
+        if observations.ndim == 1:  # numbers and texts, which neither library stacks
+            return observations
         return self._push(stack, observations, first)
 
     @abstractmethod
