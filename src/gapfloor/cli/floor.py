@@ -60,7 +60,10 @@ def command(
             [*row, *(known.columns() if known else ["", ""])] for row, known in zip(rows, beside, strict=True)
         ]
     print_table(headings, rows)
-    click.echo(f"Measured now or read from {store}; design: {measured.design}; draws {draws}.")
+    engines = dict.fromkeys(f"{row.engine} {row.engine_version}" for row in measured.floors)
+    click.echo(
+        f"Measured now or read from {store}; engine: {', '.join(engines)}; design: {measured.design}; draws {draws}."
+    )
     for row in measured.floors:
         if row.levels == "all":
             click.echo("The level set 'all' is the whole distribution: it is disjoint from nothing.")

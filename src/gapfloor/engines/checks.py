@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from gapfloor.engines import envpool
 from gapfloor.engines.procgen import GAMES, ProcgenEngine, check_game
 from gapfloor.errors import MissingExtraError
 from gapfloor.levels import LevelSet, draw_levels
@@ -59,6 +60,27 @@ def examine(games: Sequence[str]) -> list[Finding]:
             findings += check_engine(game)
     except MissingExtraError as error:
         findings.append(Finding("missing", "engine", str(error)))
+    return findings + examine_envpool(named)
+
+
+def examine_envpool(games: Sequence[str]) -> list[Finding]:
+    """Whether the second engine is here, and whether it keeps its promises."""
+    try:
+        version = envpool.engine_version()
+    except MissingExtraError as error:
+        words = (
+            f"{error} It plays ProcGen's games, as envpool:GAME, where ProcGen's own wheel does not install."
+        )
+        return [Finding("missing", "envpool", words)]
+    findings = [
+        Finding("ok", "envpool", f"{version} (ProcGen's games as envpool:GAME)"),
+        Finding("note", "envpool", f"{envpool.NO_CLONING}; its cells are never compared with ProcGen's"),
+    ]
+    words = "an episode is a function of its level and actions"
+    for game in games:
+        holds = envpool_episodes_are_functions(game)
+        said = words if holds else f"does not hold: {words}"
+        findings.append(Finding("ok" if holds else "FAILED", f"envpool:{game}", said))
     return findings
 
 
@@ -117,6 +139,25 @@ def episodes_are_functions(game: str) -> bool:
         used.load(1, used.initial_state(level))
         if not _same_play(fresh, 0, used, 1):
             return False
+    return True
+
+
+def envpool_episodes_are_functions(game: str) -> bool:
+    """Whether two slots of EnvPool with other pasts play the same episode of a level."""
+    engine = envpool.engine_from_spec(envpool.make_spec(game), slots=2, levels=LEVELS, draw=4)
+    for row in _actions(25, 2):
+        engine.step(row)
+    for level in (3, 150):
+        for slot in range(2):
+            engine.begin(slot, level)
+        for row in _actions(60, 1):
+            observations, rewards, firsts = engine.step(np.repeat(row, 2))
+            if (
+                (observations[0] != observations[1]).any()
+                or rewards[0] != rewards[1]
+                or firsts[0] != firsts[1]
+            ):
+                return False
     return True
 
 

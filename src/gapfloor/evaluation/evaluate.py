@@ -10,6 +10,7 @@ from typing import Any
 
 from gapfloor.actions.partition import Partition
 from gapfloor.engines.protocol import EngineSpec, Option
+from gapfloor.engines.registry import check_cloning
 from gapfloor.errors import PolicyError, StoreError, UsageError
 from gapfloor.evaluation.cell import CellSpec, Inference, Run
 from gapfloor.evaluation.comparison import summarise_evaluation
@@ -75,6 +76,10 @@ def evaluate(
     )  # fmt: skip
     text = rules if isinstance(rules, str) else ",".join(rules)
     parse_rules(text, partition=Partition((0,)))  # refuse a wrong name before anything is loaded
+    if "merged" in text.split(","):
+        check_cloning(protocol.engines[0], what="The rule merged")
+    if probe:
+        check_cloning(protocol.engines[0], what="--probe")
     if batch < 1:
         raise UsageError(f"--batch {batch} is too small: use at least 1.")
     given = list(policies) if isinstance(policies, (list, tuple)) else [policies]

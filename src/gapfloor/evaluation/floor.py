@@ -74,7 +74,17 @@ def _measure(
             mean, sem, n = summarise(returns)
             rows.append(
                 FloorRow(
-                    engine.game, engine.mode, role, str(levels), str(reference), mean, sem, n, protocol.draws
+                    engine.game,
+                    engine.mode,
+                    role,
+                    str(levels),
+                    str(reference),
+                    mean,
+                    sem,
+                    n,
+                    protocol.draws,
+                    engine=engine.engine,
+                    engine_version=engine.version,
                 )
             )
     return FloorMeasurement(tuple(rows), design=str(protocol.design), damaged=stored.damaged)

@@ -24,8 +24,8 @@ class KnownFloor:
 
 
 def known_floor(row: FloorRow) -> KnownFloor | None:
-    """The known floor of the same game, mode and levels under the uniform policy, if there is one."""
-    if row.reference != "uniform":
+    """The known floor of the same game, mode and levels under the uniform policy in ProcGen, if there is one."""
+    if row.reference != "uniform" or row.engine != "procgen":
         return None
     document = _document()
     place = [row.game, row.mode, row.levels]

@@ -24,6 +24,8 @@ class FloorRow:
     """Per episode: sd(ddof=1)/sqrt(n)."""
     n_episodes: int
     draws: tuple[int, ...]
+    engine: str = "procgen"
+    engine_version: str = ""
 
 
 @dataclass(frozen=True)

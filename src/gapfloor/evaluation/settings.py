@@ -66,9 +66,17 @@ def make_protocol(
 
 
 def expand_games(games: Sequence[str]) -> tuple[str, ...]:
-    """Games in the order named, each once; `paper` means the paper's eight and `all` all sixteen."""
-    groups = {"paper": PAPER_GAMES, "all": GAMES}
-    named = [game for name in games for game in groups.get(name, (name,))]
+    """Games in the order named, each once; `paper` means the paper's eight and `all` all sixteen.
+
+    >>> expand_games(["envpool:paper"])[:2]
+    ('envpool:starpilot', 'envpool:fruitbot')
+    """
+    groups = {
+        f"{prefix}{name}": [f"{prefix}{game}" for game in members]
+        for prefix in ("", "procgen:", "envpool:")
+        for name, members in (("paper", PAPER_GAMES), ("all", GAMES))
+    }
+    named = [game for name in games for game in groups.get(name, [name])]
     if not named:
         raise UsageError("No game is named: give one or more, as starpilot, or paper for the paper's eight.")
     return tuple(dict.fromkeys(named))
