@@ -1,0 +1,106 @@
+"""EnvPool's ProcGen beside ProcGen itself: the same levels and actions in both, and floors with their z values.
+
+    .venv/bin/python benchmarks/envpool_beside_procgen.py frames [--steps 3000]
+    .venv/bin/python benchmarks/envpool_beside_procgen.py floors PROCGEN_STORE ENVPOOL_STORE
+
+`frames` plays all sixteen games at random on held-out levels and counts steps whose reward or end differs, and
+observations and pixels that do. `floors` reads two stores made by `gapfloor floor` and `gapfloor floor envpool:...`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+import numpy as np
+
+from gapfloor.engines import envpool
+from gapfloor.engines.procgen import GAMES, PAPER_GAMES, ProcgenEngine
+from gapfloor.levels import LevelSet
+from gapfloor.records.store import Store, read_episodes
+
+SLOTS = 8
+LEVELS = LevelSet(1000, 1100)
+
+
+def compare_frames(game: str, steps: int) -> str:
+    """One row of the table: both engines on the same levels and actions for `steps` steps."""
+    theirs = ProcgenEngine(game, slots=SLOTS, levels=LEVELS)
+    ours = envpool.engine_from_spec(envpool.make_spec(game), slots=SLOTS, levels=LEVELS)
+    ours.observe()
+    for slot, level in enumerate(ours.level_seeds.tolist()):
+        theirs.begin(slot, level)
+    episodes = other_outcomes = other_frames = 0
+    pixels = most = 0.0
+    rows = np.random.default_rng(0).integers(0, ProcgenEngine.n_actions, (steps // SLOTS, SLOTS))
+    for row in rows:
+        _, rewards, ends = theirs.step(row)
+        frames, our_rewards, our_ends = ours.step(row)
+        other_outcomes += int(((rewards != our_rewards) | (ends != our_ends)).sum())
+        episodes += int(our_ends.sum())
+        for slot in np.flatnonzero(our_ends):
+            theirs.begin(int(slot), int(ours.level_seeds[slot]))
+        differences = np.abs(frames.astype(np.int16) - theirs.observe()[0]).max(axis=-1).reshape(SLOTS, -1)
+        other_frames += int((differences > 0).any(axis=1).sum())
+        pixels += float((differences > 0).mean(axis=1).sum())
+        most = max(most, int(differences.max()))
+    n = rows.size
+    return (
+        f"| {game} | {n:,} | {episodes} | {other_outcomes} | {100 * other_frames / n:.2f} | "
+        f"{100 * pixels / n:.4f} | {most:g} |"
+    )
+
+
+def floor_of(store: str, game: str, level_set: str) -> tuple[float, float, int]:
+    """Mean return, its standard error and the number of episodes of a uniform floor."""
+    cells = [
+        cell
+        for cell in Store(store).cells()
+        if cell.manifest.labels["reference"] == "uniform"
+        and (cell.manifest.labels["game"], cell.manifest.labels["level_set"]) == (game, level_set)
+    ]
+    returns = np.concatenate([read_episodes(cell.path)["episode_return"].to_numpy() for cell in cells])
+    return float(returns.mean()), float(returns.std(ddof=1) / math.sqrt(len(returns))), len(returns)
+
+
+def compare_floors(procgen: str, other: str) -> None:
+    """The table of floors, a line a game and level set, and how the z values lie together."""
+    print("| game | level set | ProcGen | EnvPool | z |\n|---|---|---|---|---|")
+    values = []
+    for game in PAPER_GAMES:
+        for level_set in ("train", "test"):
+            (mean, sem, n), (our_mean, our_sem, our_n) = (
+                floor_of(store, game, level_set) for store in (procgen, other)
+            )
+            values.append((our_mean - mean) / math.hypot(sem, our_sem))
+            print(
+                f"| {game} | {level_set} | {mean:.3f} ± {sem:.3f} ({n}) | {our_mean:.3f} ± {our_sem:.3f} ({our_n}) | "
+                f"{values[-1]:+.2f} |"
+            )
+    z = np.array(values)
+    print(f"largest |z| {np.abs(z).max():.2f} of {len(z)}; mean of z² {np.mean(z**2):.2f} (1 expected)")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    frames = commands.add_parser("frames")
+    frames.add_argument("--steps", type=int, default=3000)
+    floors = commands.add_parser("floors")
+    floors.add_argument("procgen")
+    floors.add_argument("envpool")
+    arguments = parser.parse_args()
+    if arguments.command == "floors":
+        compare_floors(arguments.procgen, arguments.envpool)
+        return
+    print(f"EnvPool {envpool.engine_version()}")
+    print("| game | steps | episodes | other reward or end | other frames % | other pixels % | most |")
+    print("|---|---|---|---|---|---|---|")
+    for game in GAMES:
+        print(compare_frames(game, arguments.steps), flush=True)
+
+
+if __name__ == "__main__":
+    main()
