@@ -145,7 +145,11 @@ def test_separate_frames_are_gymnasiums(shape: tuple[int, ...]) -> None:
 
 
 def test_numbers_and_texts_beside_the_frames_are_not_stacked() -> None:
-    seen = {"image": np.ones((2, 3, 3, 1), np.uint8), "mission": np.array(["go", "get"]), "direction": np.arange(2)}
+    seen = {
+        "image": np.ones((2, 3, 3, 1), np.uint8),
+        "mission": np.array(["go", "get"]),
+        "direction": np.arange(2),
+    }
     stack = None
     for _ in range(2):
         stack = JoinedFrames(2).push(stack, seen, np.zeros(2, dtype=bool))

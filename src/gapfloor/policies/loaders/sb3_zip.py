@@ -132,7 +132,8 @@ class SavedModel:
         boxed = _BOX.match(text)
         if boxed:
             bounds, shape, dtype = boxed.groups()
-            low, high = bounds.split("], [") if bounds.startswith("[") else bounds.split(", ")
+            # Bounds that are the same everywhere, as an image's, are written as two numbers.
+            low, high = bounds.split(", ") if bounds.count(", ") == 1 else ("", "")
             return box([int(n) for n in shape.split(",") if n.strip()], dtype, low, high)
         numbers = [int(n) for n in _numbers(text)]
         if text.startswith("Discrete"):

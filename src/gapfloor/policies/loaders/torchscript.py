@@ -42,7 +42,9 @@ class TorchScriptPolicy:
         import torch
 
         prepared = self._form.apply(observations)
-        with repeatable():
+        jit: Any = torch.jit
+        # Unoptimised: torch would rewrite the program after the first calls, and later logits could differ in bits.
+        with repeatable(), jit.optimized_execution(False):
             if isinstance(prepared, Mapping):
                 inputs: Any = {k: torch.from_numpy(each).to(self.device) for k, each in prepared.items()}
             else:
