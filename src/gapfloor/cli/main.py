@@ -20,9 +20,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "floor": ("gapfloor.cli.floor", "Measure the random floor of games on both level sets."),
     "evaluate": ("gapfloor.cli.evaluate", "Evaluate policies under stated rules beside the floor."),
     "sweep": ("gapfloor.cli.sweep", "One checkpoint at a grid of temperatures, greedy to sampled."),
-    "over-training": ("gapfloor.cli.over_training", "Gap and floor over a run's checkpoints, and the in-loop mean."),
+    "over-training": (
+        "gapfloor.cli.over_training",
+        "Gap and floor over a run's checkpoints, and the in-loop mean.",
+    ),
     "compare": ("gapfloor.cli.compare", "Two agents on the same schedule, paired by level."),
     "train": ("gapfloor.cli.train", "Train an agent with PPO; the same command again resumes."),
+    "levels": ("gapfloor.cli.levels", "Find held-out levels that are training levels in disguise."),
     "calibrate": ("gapfloor.cli.calibrate", "Measure which actions are the same."),
     "analyse": ("gapfloor.cli.analyse", "Apply the plan's tests to a store or an episode file."),
     "plan": ("gapfloor.cli.plan", "Write, lock, check or extend an analysis plan."),
@@ -33,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "study": ("gapfloor.cli.study", "Run a whole study from one file, here or on Ray."),
     "audit": ("gapfloor.cli.audit", "Which action rule does a code base use at test time?"),
     "cka": ("gapfloor.cli.cka", "CKA of a checkpoint's features, with its controls."),
+    "engines": ("gapfloor.cli.engines", "Check any environment against the engine contract."),
     "doctor": ("gapfloor.cli.doctor", "Check platform, engine, determinism and cloning."),
 }
 

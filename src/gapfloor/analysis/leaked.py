@@ -1,0 +1,166 @@
+"""The gap with and without leaked levels: held-out levels whose layout equals a training level's.
+
+Leaked levels are known to a trained agent, so they pull its gap towards zero; the floor knows no level, so its gap
+moves only by which levels are left. Both are given on the same levels, run by run, and the mean over runs is reported
+as everywhere. Nothing is tested here: the comparison is exploratory by its nature.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from gapfloor.analysis.grouping import RunName, Sample, Study, group
+from gapfloor.analysis.inputs import FLOOR_RULE, Source, read_inputs
+from gapfloor.errors import UsageError
+from gapfloor.levels import LevelSet
+from gapfloor.levels.overlap import Leakage, LevelOverlap
+from gapfloor.plan.model import paper_plan
+from gapfloor.statistics.conventions import NAN, Floats, sem
+
+
+@dataclass(frozen=True)
+class LeakedGap:
+    """An agent's gap under one rule, with all held-out levels and without the leaked ones."""
+
+    game: str
+    mode: str
+    budget: str
+    agent: str
+    """Empty: all runs of the game, whatever their agent."""
+    rule: str
+    n_runs: int
+    train: float
+    test: float
+    test_without: float
+    test_leaked: float
+    """Mean return on the leaked levels alone."""
+    gap: float
+    sem: float
+    """Over runs; NaN for one run."""
+    gap_without: float
+    sem_without: float
+    floor_gap: float
+    floor_gap_without: float
+    levels: int
+    """Held-out levels of the set."""
+    leaked_levels: int
+    episodes: int
+    """Held-out episodes of the runs."""
+    episodes_left: int
+    floor_episodes: int
+    floor_episodes_left: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as JSON values; what is not a number is null."""
+        return {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in asdict(self).items()
+        }
+
+
+def split_by_leak(sample: Sample, leaked: Collection[int]) -> tuple[Floats, Floats]:
+    """Returns on leaked levels and on the others."""
+    if not sample.levels.size:
+        raise UsageError("The episodes have no level seeds: leaked levels cannot be told from the others.")
+    known = np.isin(sample.levels, sorted(leaked))
+    return sample.returns[known], sample.returns[~known]
+
+
+def gap_without(source: Source, leakage: Leakage) -> tuple[LeakedGap, ...]:
+    """Gaps of every agent and rule with and without leaked levels, for the games that `leakage` has.
+
+    Args:
+        source: what `analyse` takes: a store, an episode file, a table, or `Inputs`.
+        leakage: what `gapfloor levels check` found (`gapfloor.levels.overlap.read_leakage`).
+    """
+    study = group(read_inputs(source), paper_plan())
+    rows = []
+    for game, mode, budget in study.places():
+        overlap = leakage.of(game, mode)
+        if overlap is None:
+            continue
+        for rule in study.rules:
+            train = study.runs(game, mode, budget, rule, "train")
+            test = study.runs(game, mode, budget, rule, "test")
+            runs = [name for name in train if name in test]
+            agents = [agent for agent in study.agents if any(name.agent == agent for name in runs)]
+            for agent in [*agents, ""] if len(agents) > 1 else agents:
+                names = [name for name in runs if not agent or name.agent == agent]
+                halves = {name: (train[name], test[name]) for name in names}
+                rows.append(_row(study, overlap, (game, mode, budget, agent, rule), halves))
+    return tuple(rows)
+
+
+def _row(
+    study: Study,
+    overlap: LevelOverlap,
+    place: tuple[str, str, str, str, str],
+    halves: Mapping[RunName, tuple[Sample, Sample]],
+) -> LeakedGap:
+    game, mode, budget, agent, rule = place
+    floors = [
+        study.floor(game, mode, budget, level_set, reference=FLOOR_RULE) for level_set in ("train", "test")
+    ]
+    for known, held in [*halves.values(), tuple(floors)]:
+        _check_covers(overlap, overlap.train, known)
+        _check_covers(overlap, overlap.test, held)
+    trains = np.array([known.mean for known, _ in halves.values()])
+    tests = np.array([held.mean for _, held in halves.values()])
+    parts = [split_by_leak(held, overlap.leaked) for _, held in halves.values()]
+    withouts = np.array([_mean(rest) for _, rest in parts])
+    known_floor, held_floor = floors
+    floor_left = split_by_leak(held_floor, overlap.leaked)[1] if held_floor else np.array([])
+    return LeakedGap(
+        game=game,
+        mode=mode,
+        budget=budget,
+        agent=agent,
+        rule=rule,
+        n_runs=len(halves),
+        train=float(trains.mean()),
+        test=float(tests.mean()),
+        test_without=float(withouts.mean()),
+        test_leaked=float(np.mean([_mean(leaked) for leaked, _ in parts])),
+        gap=float((trains - tests).mean()),
+        sem=_sem(trains - tests),
+        gap_without=float((trains - withouts).mean()),
+        sem_without=_sem(trains - withouts),
+        floor_gap=known_floor.mean - held_floor.mean if known_floor and held_floor else NAN,
+        floor_gap_without=known_floor.mean - _mean(floor_left) if known_floor else NAN,
+        levels=overlap.test.n,
+        leaked_levels=len(overlap.leaked),
+        episodes=sum(held.returns.size for _, held in halves.values()),
+        episodes_left=sum(rest.size for _, rest in parts),
+        floor_episodes=held_floor.returns.size if held_floor else 0,
+        floor_episodes_left=int(floor_left.size),
+    )
+
+
+def _check_covers(overlap: LevelOverlap, levels: LevelSet, sample: Sample | None) -> None:
+    """Refuse a leakage file about other levels than those that were played."""
+    if sample is None:
+        return
+    outside = sorted({int(level) for level in sample.levels} - set(range(levels.start, levels.stop)))
+    if outside:
+        raise UsageError(
+            f"{overlap.game} was played on level {outside[0]}, but its leakage was checked for {overlap.train} and "
+            f"{overlap.test}: run gapfloor levels check with the level sets that were played."
+        )
+
+
+def _mean(returns: Floats) -> float:
+    return float(np.sort(returns).mean()) if returns.size else NAN
+
+
+def _sem(values: Floats) -> float:
+    return sem(np.sort(values)) if values.size > 1 else NAN
+
+
+def leaks_to_dict(rows: Iterable[LeakedGap]) -> dict[str, Any]:
+    """The document of `gapfloor levels gap --json`."""
+    return {"gaps": [row.to_dict() for row in rows]}

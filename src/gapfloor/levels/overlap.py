@@ -1,0 +1,211 @@
+"""Overlap between level sets: held-out levels whose layout equals a training level's.
+
+A seed is not a layout: a generator with few layouts gives the same one to several seeds, and a held-out level that is a
+training level under another number measures memory, not generalisation. This module groups levels by fingerprints that
+someone else took (`gapfloor.engines.layouts` takes them from the engine) and holds the result; it knows no engine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from gapfloor.errors import UsageError
+from gapfloor.levels.level_set import LevelSet
+
+FORMAT = "gapfloor-leakage/1"
+
+
+def equal_groups(fingerprints: Mapping[int, Hashable]) -> list[tuple[int, ...]]:
+    """Levels with the same fingerprint, each group ascending, groups of one left out.
+
+    >>> equal_groups({3: "a", 1: "b", 2: "a", 9: "c"})
+    [(2, 3)]
+    """
+    groups: dict[Hashable, list[int]] = {}
+    for level in sorted(fingerprints):
+        groups.setdefault(fingerprints[level], []).append(level)
+    return [tuple(group) for group in groups.values() if len(group) > 1]
+
+
+def equal_pairs(
+    fingerprints: Mapping[int, Hashable], *, train: LevelSet, test: LevelSet
+) -> list[tuple[int, int]]:
+    """(held-out level, training level) of every two with the same fingerprint, ascending.
+
+    >>> equal_pairs({0: "a", 1: "b", 2: "a", 10: "a"}, train=LevelSet(0, 3), test=LevelSet(10, 11))
+    [(10, 0), (10, 2)]
+    """
+    pairs = []
+    for group in equal_groups(fingerprints):
+        pairs += [(held, known) for held in group if held in test for known in group if known in train]
+    return sorted(pairs)
+
+
+def count_distinct(fingerprints: Mapping[int, Hashable], levels: LevelSet) -> int:
+    """How many different fingerprints a level set has."""
+    return len({mark for level, mark in fingerprints.items() if level in levels})
+
+
+def held_out(pairs: Iterable[tuple[int, int]]) -> set[int]:
+    """The held-out levels of pairs."""
+    return {held for held, _ in pairs}
+
+
+@dataclass(frozen=True)
+class LevelPair:
+    """A held-out level and a training level of the same layout."""
+
+    held_out: int
+    training: int
+    moves_agree: bool
+    """Whether longer random play with the nine moves stayed the same in both."""
+    actions_agree: bool
+    """Whether longer random play with every action stayed the same in both."""
+
+
+@dataclass(frozen=True)
+class LevelOverlap:
+    """What two level sets of one game have in common."""
+
+    game: str
+    mode: str
+    engine: str
+    version: str
+    train: LevelSet
+    test: LevelSet
+    pairs: tuple[LevelPair, ...]
+    first_screen: int
+    """Held-out levels whose first screen equals a training level's: not yet the same level."""
+    first_frame: int
+    """Held-out levels whose first picture of the whole level equals a training level's."""
+    distinct_train: int
+    """Different layouts among the training levels."""
+    distinct_test: int
+    compared: str
+    """What was compared, in words."""
+    later: str
+    """What the first frame of this game does not show; empty where it shows everything."""
+
+    @property
+    def leaked(self) -> tuple[int, ...]:
+        """Held-out levels whose layout equals a training level's."""
+        return tuple(sorted({pair.held_out for pair in self.pairs}))
+
+    @property
+    def twins(self) -> dict[int, tuple[int, ...]]:
+        """Each leaked level and the training levels of its layout."""
+        return {
+            held: tuple(pair.training for pair in self.pairs if pair.held_out == held) for held in self.leaked
+        }
+
+    @property
+    def confirmed_by_moves(self) -> int:
+        """Leaked levels that longer play with the nine moves could not tell from a training level."""
+        return len({pair.held_out for pair in self.pairs if pair.moves_agree})
+
+    @property
+    def confirmed_by_actions(self) -> int:
+        """Leaked levels that longer play with every action could not tell from a training level."""
+        return len({pair.held_out for pair in self.pairs if pair.actions_agree})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The overlap as JSON values; `from_dict` reads it back."""
+        return {
+            **{name: value for name, value in asdict(self).items() if name not in ("train", "test", "pairs")},
+            "train": str(self.train),
+            "test": str(self.test),
+            "leaked": list(self.leaked),
+            "confirmed_by_moves": self.confirmed_by_moves,
+            "confirmed_by_actions": self.confirmed_by_actions,
+            "pairs": [asdict(pair) for pair in self.pairs],
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> LevelOverlap:
+        """The opposite of `to_dict`."""
+        texts = ("game", "mode", "engine", "version", "compared", "later")
+        counts = ("first_screen", "first_frame", "distinct_train", "distinct_test")
+        values: dict[str, Any] = {name: str(document[name]) for name in texts}
+        values |= {name: int(document[name]) for name in counts}
+        pairs = tuple(
+            LevelPair(
+                int(pair["held_out"]), int(pair["training"]), bool(pair["moves_agree"]), bool(pair["actions_agree"])
+            )
+            for pair in document["pairs"]
+        )  # fmt: skip
+        train, test = LevelSet.parse(document["train"]), LevelSet.parse(document["test"])
+        return cls(**values, train=train, test=test, pairs=pairs)
+
+
+@dataclass(frozen=True)
+class Leakage:
+    """The overlaps of several games."""
+
+    games: tuple[LevelOverlap, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `leakage.json` and of `gapfloor levels check --json`."""
+        return {"format": FORMAT, "games": [game.to_dict() for game in self.games]}
+
+    def to_json(self) -> str:
+        """The text of `leakage.json`."""
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Headings and cells of the table that people read."""
+        headings = ["game", "mode", "held out", "first screen", "first frame", "leaked", "confirmed: moves",
+                    "all actions", "layouts train", "layouts test", "compared"]  # fmt: skip
+        rows = [
+            [game.game, game.mode, str(game.test.n), str(game.first_screen), str(game.first_frame),
+             str(len(game.leaked)), str(game.confirmed_by_moves), str(game.confirmed_by_actions),
+             f"{game.distinct_train}/{game.train.n}", f"{game.distinct_test}/{game.test.n}", game.compared]
+            for game in self.games
+        ]  # fmt: skip
+        return headings, rows
+
+    def of(self, game: str, mode: str) -> LevelOverlap | None:
+        """The overlap of one game."""
+        return next((one for one in self.games if (one.game, one.mode) == (game, mode)), None)
+
+
+def read_leakage(source: str | Path | Sequence[Path]) -> Leakage:
+    """Overlaps from a `leakage.json`, a folder that holds one, or a store (its `leakage/*.json`)."""
+    files = [Path(path) for path in source] if not isinstance(source, str | Path) else _files(Path(source))
+    games: dict[tuple[str, str], LevelOverlap] = {}
+    for path in files:
+        for game in _read(path).games:
+            games[game.game, game.mode] = game
+    return Leakage(tuple(games.values()))
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    for found in (
+        [path / "leakage.json"],
+        sorted((path / "leakage").glob("*.json")),
+        sorted(path.glob("*.json")),
+    ):
+        present = [one for one in found if one.is_file()]
+        if present:
+            return present
+    raise UsageError(
+        f"There is no leakage.json at {path}: write one with gapfloor levels check --out {path}."
+    )
+
+
+def _read(path: Path) -> Leakage:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if document["format"] != FORMAT:
+            raise ValueError(f"its format is {document['format']!r}, not {FORMAT!r}")
+        return Leakage(tuple(LevelOverlap.from_dict(game) for game in document["games"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = f"'{error.args[0]}' is missing" if isinstance(error, KeyError) else str(error)
+        raise UsageError(
+            f"{path} is no leakage file ({reason}): write it anew with gapfloor levels check."
+        ) from None
