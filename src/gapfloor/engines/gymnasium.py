@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.engines.gymnasium_cloning import Way, find_way
-from gapfloor.engines.gymnasium_making import Description, Recipe, describe, make_env
+from gapfloor.engines.gymnasium_making import Description, Recipe, describe, make_env, without_chatter
 from gapfloor.engines.gymnasium_spaces import copy_row, put_row
 from gapfloor.engines.protocol import Engine, EngineSpec, Observations, Option, Step
 from gapfloor.errors import GapfloorError, UsageError
@@ -232,7 +232,8 @@ class GymnasiumEngine(Batch):
         if self._envs[slot] is None:
             self._envs[slot] = self._make()
         try:
-            observation, _ = self._envs[slot].reset(seed=level_seed)
+            with without_chatter():
+                observation, _ = self._envs[slot].reset(seed=level_seed)
         except Exception as error:
             raise self._fail(f"reset(seed={level_seed})", error) from error
         self.description.layout.write(self._rows, slot, observation)

@@ -13,6 +13,7 @@ import hashlib
 import importlib
 import importlib.metadata
 import inspect
+import io
 import os
 import sys
 import warnings
@@ -43,6 +44,8 @@ NOOP_NAMES = ("no-op", "noop", "no_op", "nop", "idle", "nothing", "do_nothing", 
 
 # pygame greets on standard output, where a JSON document may be expected.
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+# Pictures are drawn into arrays: no window system is asked for, and none complains.
+os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
 
 @dataclass(frozen=True)
@@ -206,6 +209,11 @@ def named_object(name: str, *, what: str) -> Any:
     return found
 
 
+def without_chatter() -> contextlib.AbstractContextManager[Any]:
+    """Keep what an environment prints while it makes a level (BabyAI does) out of standard output."""
+    return contextlib.redirect_stdout(io.StringIO())
+
+
 @contextlib.contextmanager
 def _as_users_error(game: str, what: str) -> Iterator[None]:
     """An exception of the environment's own code, as a sentence that says whose it is."""
@@ -266,7 +274,8 @@ def describe(recipe: Recipe) -> Description:
 
 def _try_reset(env: Any, recipe: Recipe, is_vector: bool) -> None:
     try:
-        answer = env.reset(seed=[0] * env.num_envs if is_vector else 0)
+        with without_chatter():
+            answer = env.reset(seed=[0] * env.num_envs if is_vector else 0)
     except TypeError as error:
         raise UsageError(
             f"reset(seed=0) of {recipe.game} fails ({error}): gapfloor needs an environment whose seed is a level."

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gapfloor.engines.protocol import Observations
 from gapfloor.errors import UsageError
@@ -113,8 +112,8 @@ def _parts(space: Any, path: tuple[str | int, ...], with_text: bool) -> list[Par
 
 
 def _is_text(space: Any) -> bool:
-    # MiniGrid's mission is a space of its own that is no Text, but says that its values are strings.
-    return type(space).__name__ in ("Text", "MissionSpace") or getattr(space, "dtype", None) is str
+    # MiniGrid's mission is a space of its own that is no Text, and BabyAI's is a kind of that.
+    return any(kind.__name__ in ("Text", "MissionSpace") for kind in type(space).__mro__)
 
 
 def row_bytes(observations: Observations, row: int) -> bytes:
@@ -139,6 +138,3 @@ def put_row(observations: Observations, row: int, content: Any) -> None:
             array[row] = content[key] if content is not None else np.zeros((), dtype=array.dtype)
     else:
         observations[row] = content if content is not None else np.zeros((), dtype=observations.dtype)
-
-
-Rows = npt.NDArray[Any]

@@ -1,0 +1,63 @@
+"""`gapfloor engines`: which engines there are, and whether an environment keeps the contract."""
+
+from __future__ import annotations
+
+import click
+
+from gapfloor.cli.options import json_option, parse_engine_options, print_json
+from gapfloor.errors import CheckFailedError
+
+
+@click.group()
+def command() -> None:
+    """Check an environment against the engine contract, or list the engines."""
+
+
+@command.command()
+@click.argument("game", metavar="GAME")
+@click.option(
+    "--option", "options", multiple=True, metavar="NAME=VALUE",
+    help="An option of the environment, as size=8 or wrapper=package.module:Wrapper; may be repeated.",
+)  # fmt: skip
+@json_option
+def check(game: str, options: tuple[str, ...], as_json: bool) -> None:
+    r"""Try the engine contract on GAME (gym:ID, or package.module:make) and say which parts hold.
+
+    Exit code 1 when a part fails without which nothing can be measured.
+
+    \b
+    Examples:
+      gapfloor engines check gym:MiniGrid-FourRooms-v0
+      gapfloor engines check gym:FrozenLake-v1 --option is_slippery=false
+      gapfloor engines check mypackage.envs:make
+    """
+    from gapfloor.engines.contract import check_contract
+
+    contract = check_contract(game, options=parse_engine_options(options))
+    if as_json:
+        print_json(contract.to_dict())
+    else:
+        click.echo(f"{contract.game}" + (f" ({contract.version})" if contract.version else ""))
+        for clause in contract.clauses:
+            click.echo(f"{clause.mark:7} {clause.name}: {clause.words}")
+    if contract.failures:
+        names = "; ".join(clause.name for clause in contract.failures)
+        raise CheckFailedError(
+            f"{game} does not keep the engine contract ({names}): its gaps would mean nothing."
+        )
+    if not as_json:
+        click.echo(f"The contract holds: gapfloor floor {game}")
+
+
+@command.command(name="list")
+@json_option
+def list_engines(as_json: bool) -> None:
+    """List the engines, how their games are named, and whether they are installed here."""
+    from gapfloor.engines.installed import installed_engines
+
+    engines = installed_engines()
+    if as_json:
+        print_json({"engines": [engine.to_dict() for engine in engines]})
+        return
+    for engine in engines:
+        click.echo(f"{engine.name:10} {engine.games:34} {engine.words}")
