@@ -416,7 +416,8 @@ def _verdict(p_holm: float, difference: float, alpha: float) -> Verdict:
 def _needed(needed: int | None, *now: int) -> str:
     if needed is None:
         return "-"
-    return f"{needed} (now {' and '.join(str(n) for n in now)})"
+    here = " and ".join(str(n) for n in now)
+    return f"enough ({here})" if needed <= min(now) else f"{needed} (now {here})"
 
 
 def _short(source: Any) -> str:

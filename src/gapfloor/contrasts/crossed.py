@@ -26,6 +26,17 @@ _MOST_TIMES = 10_000
 
 
 @dataclass(frozen=True)
+class LevelPart:
+    """What one level set adds to the variance of the difference."""
+
+    v_level: float
+    v_residual_a: float
+    v_residual_b: float
+    effective_levels: float
+    """Levels, fewer where some were played more often than others."""
+
+
+@dataclass(frozen=True)
 class CrossedDifference:
     """Agent a minus agent b, paired by level."""
 
@@ -42,9 +53,7 @@ class CrossedDifference:
     interval_levels: Pair
     v_run_a: float
     v_run_b: float
-    v_level: float
-    v_residual_a: float
-    v_residual_b: float
+    parts: tuple[LevelPart, ...]
     n_a: int
     n_b: int
     n_levels: int
@@ -68,52 +77,68 @@ def crossed_difference(
 
     Runs keep their order from set to set. None where fewer than two levels were played by every run.
     """
-    parts = []
+    found = []
     for sign, runs_a, runs_b in sets:
         matrix = level_matrix([*runs_a, *runs_b])
         if matrix is None:
             return None
         split = len(runs_a)
-        parts.append(_Part(matrix.values[:split], matrix.values[split:], matrix.weights, sign))
-    by_run_a = np.sum([part.sign * (part.a @ part.weights) for part in parts], axis=0)
-    by_run_b = np.sum([part.sign * (part.b @ part.weights) for part in parts], axis=0)
+        found.append(_Part(matrix.values[:split], matrix.values[split:], matrix.weights, sign))
+    by_run_a = np.sum([part.sign * (part.a @ part.weights) for part in found], axis=0)
+    by_run_b = np.sum([part.sign * (part.b @ part.weights) for part in found], axis=0)
     n_a, n_b = len(by_run_a), len(by_run_b)
-    estimate = float(np.mean(by_run_a) - np.mean(by_run_b))
-    levels = [_level_variance(part) for part in parts]
-    v_level = sum(value for value, _ in levels)
-    df_levels = _satterthwaite([(value, size - 1) for value, size in levels])
-    se_levels = math.sqrt(v_level)
-    residuals = [(_residual_variance(p.a, p.weights), _residual_variance(p.b, p.weights)) for p in parts]
     v_a, v_b = (
         float(np.var(runs, ddof=1) / len(runs)) if len(runs) > 1 else NAN for runs in (by_run_a, by_run_b)
     )
-    res_a, res_b = (float(sum(pair[side] for pair in residuals)) for side in (0, 1))
-    # Taking the residual out may not leave less than either source alone.
-    variance = max(v_a + v_b + v_level - res_a - res_b, v_a + v_b, v_level)
-    sources: list[tuple[float, float]] = [(v_a, n_a - 1), (v_b, n_b - 1)]
-    for (value, size), (left, right) in zip(levels, residuals, strict=True):
-        sources += [(value, size - 1), (left, (n_a - 1) * (size - 1)), (right, (n_b - 1) * (size - 1))]
-    known = not math.isnan(v_a + v_b)
-    se, df = (math.sqrt(variance), _satterthwaite(sources, total=variance)) if known else (NAN, NAN)
+    estimate = float(np.mean(by_run_a) - np.mean(by_run_b))
+    parts = tuple(_level_part(part) for part in found)
+    se, df = _crossed_error(v_a, v_b, parts, n_a, n_b)
+    se_levels, df_levels = _level_error(parts)
     return CrossedDifference(
         estimate=estimate,
         se=se,
         df=df,
         p=_p(estimate, se, df),
-        interval=t_interval(estimate, se, df, confidence=confidence) if known else NO_PAIR,
+        interval=NO_PAIR if math.isnan(se) else t_interval(estimate, se, df, confidence=confidence),
         se_levels=se_levels,
         df_levels=df_levels,
         p_levels=_p(estimate, se_levels, df_levels),
         interval_levels=t_interval(estimate, se_levels, df_levels, confidence=confidence),
         v_run_a=v_a,
         v_run_b=v_b,
-        v_level=v_level,
-        v_residual_a=res_a,
-        v_residual_b=res_b,
+        parts=parts,
         n_a=n_a,
         n_b=n_b,
-        n_levels=sum(part.weights.size for part in parts),
+        n_levels=sum(part.weights.size for part in found),
     )
+
+
+def _crossed_error(
+    v_a: float, v_b: float, parts: Sequence[LevelPart], n_a: int, n_b: int
+) -> tuple[float, float]:
+    """Standard error and df for new runs on new levels; NaN where an agent has one run."""
+    if math.isnan(v_a + v_b):
+        return NAN, NAN
+    v_level = sum(part.v_level for part in parts)
+    residual = sum(part.v_residual_a + part.v_residual_b for part in parts)
+    # Taking the residual out may not leave less than either source alone.
+    variance = max(v_a + v_b + v_level - residual, v_a + v_b, v_level)
+    sources: list[tuple[float, float]] = [(v_a, n_a - 1), (v_b, n_b - 1)]
+    for part in parts:
+        df = part.effective_levels - 1
+        sources += [
+            (part.v_level, df),
+            (part.v_residual_a, (n_a - 1) * df),
+            (part.v_residual_b, (n_b - 1) * df),
+        ]
+    return math.sqrt(variance), _satterthwaite(sources, total=variance)
+
+
+def _level_error(parts: Sequence[LevelPart]) -> tuple[float, float]:
+    """Standard error and df for these runs on new levels."""
+    sources = [(part.v_level, part.effective_levels - 1) for part in parts]
+    total = sum(value for value, _ in sources)
+    return math.sqrt(total), _satterthwaite(sources, total=total)
 
 
 def runs_to_settle(
@@ -152,45 +177,61 @@ def levels_to_settle(
 ) -> int | None:
     """Levels with which these runs settle `difference` for the generator; None if the runs alone forbid it.
 
-    With one run an agent the claim is about these runs; then only the levels' variance counts.
+    Never fewer than now: what has been played is there.
+    With one run an agent the claim is about these runs; then only the levels' variance counts. Every level is taken to
+    be played as often as now.
     """
     if not difference:
         return None
-    crossed = not math.isnan(found.se)
-    run = 0.0
-    if crossed:
-        # What is left of the runs' variance on infinitely many levels.
-        run = max(found.v_run_a - found.v_residual_a, 0.0) + max(found.v_run_b - found.v_residual_b, 0.0)
-    total = found.se**2 if crossed else found.v_level
-    level = max(total - run, 0.0)
 
-    def power_at(times: int) -> float:
-        share = level / (times / 10)
-        variance = run + share
-        if variance == 0:
+    def times(step: int) -> float:
+        # The search begins at step 2, which are the levels of now; each further step is a tenth of them more.
+        return (step + 8) / 10
+
+    def power_at(step: int) -> float:
+        se, df = _error_on(found, times(step))
+        if se == 0:
             return 1.0
-        sources = [(share, found.df_levels * times / 10)]
-        if crossed:
-            each = [max(v - r, 0.0) for v, r in _runs(found)]
-            sources += [(each[0], found.n_a - 1), (each[1], found.n_b - 1)]
-        df = _satterthwaite(sources)
-        return power_of_t(difference, se=math.sqrt(variance), df=df, alpha=alpha / family_size)
+        return power_of_t(difference, se=se, df=df, alpha=alpha / family_size)
 
-    # In tenths of the levels of now, so that fewer than now can be found too.
-    tenths = smallest_reaching(power_at, power, 10 * _MOST_TIMES)
-    return None if tenths is None else math.ceil(tenths * found.n_levels / 10)
+    step = smallest_reaching(power_at, power, 10 * _MOST_TIMES)
+    return None if step is None else math.ceil(times(step) * found.n_levels)
 
 
-def _runs(found: CrossedDifference) -> tuple[tuple[float, float], tuple[float, float]]:
-    return (found.v_run_a, found.v_residual_a), (found.v_run_b, found.v_residual_b)
+def _error_on(found: CrossedDifference, times: float) -> tuple[float, float]:
+    """Standard error and df on `times` as many levels: what levels and residuals add is divided by it."""
+    parts = [
+        LevelPart(
+            part.v_level / times,
+            part.v_residual_a / times,
+            part.v_residual_b / times,
+            max(part.effective_levels * times, 2.0),
+        )
+        for part in found.parts
+    ]
+    if math.isnan(found.se):
+        return _level_error(parts)
+    v_runs = []
+    for v_run, now in (
+        (found.v_run_a, sum(part.v_residual_a for part in found.parts)),
+        (found.v_run_b, sum(part.v_residual_b for part in found.parts)),
+    ):
+        # A run's own part stays; where the residual alone explains the runs' spread, nothing does.
+        stays = max(v_run - now, 0.0)
+        v_runs.append(stays + (v_run - stays) / times)
+    return _crossed_error(v_runs[0], v_runs[1], parts, found.n_a, found.n_b)
 
 
-def _level_variance(part: _Part) -> tuple[float, float]:
-    """V_level of the difference on one level set, and the effective number of its levels."""
+def _level_part(part: _Part) -> LevelPart:
     difference = part.a.mean(axis=0) - part.b.mean(axis=0)
     squares = float(np.sum(part.weights**2))
     centred = difference - difference @ part.weights
-    return float(np.sum(part.weights**2 * centred**2) / (1 - squares)), 1 / squares
+    return LevelPart(
+        v_level=float(np.sum(part.weights**2 * centred**2) / (1 - squares)),
+        v_residual_a=_residual_variance(part.a, part.weights),
+        v_residual_b=_residual_variance(part.b, part.weights),
+        effective_levels=1 / squares,
+    )
 
 
 def _residual_variance(values: Floats, weights: Floats) -> float:
@@ -204,11 +245,10 @@ def _residual_variance(values: Floats, weights: Floats) -> float:
     return float(np.sum(weights**2 * residual**2) / (1 - squares) / (n * (n - 1)))
 
 
-def _satterthwaite(sources: Sequence[tuple[float, float]], *, total: float | None = None) -> float:
-    """Degrees of freedom of a sum of variances, each with its own."""
-    below = sum(value**2 / df for value, df in sources if value > 0 and df > 0)
-    above = sum(value for value, _ in sources) if total is None else total
-    return float(above**2 / below) if below > 0 else float(min(df for _, df in sources))
+def _satterthwaite(sources: Sequence[tuple[float, float]], *, total: float) -> float:
+    """Degrees of freedom of a `total` that is made of variances, each with its own."""
+    below = sum(value**2 / df for value, df in sources if value > 0)
+    return float(total**2 / below) if below > 0 else float(min(df for _, df in sources))
 
 
 def _p(estimate: float, se: float, df: float) -> float:

@@ -58,16 +58,16 @@ class History:
 
 def read_history(folder: str | Path) -> History:
     """The checkpoints of `history/`, the last one, and the log of a run's folder."""
+    path = Path(folder)
+    last = path / "checkpoint.safetensors"
+    if not last.is_file():
+        raise UsageError(f"{path} is not a run's folder: it must hold checkpoint.safetensors and history/.")
     try:
         from gapfloor.training.checkpoint import read_header
     except ImportError as error:
         raise MissingExtraError(
             f'Reading checkpoints needs {error.name}: pip install "gapfloor[train]".'
         ) from None
-    path = Path(folder)
-    last = path / "checkpoint.safetensors"
-    if not path.is_dir() or not last.is_file():
-        raise UsageError(f"{path} is not a run's folder: it must hold checkpoint.safetensors and history/.")
     header = read_header(last)
     earlier = [(file, read_header(file)) for file in sorted((path / "history").glob("*.weights"))]
     done = header.get("iteration", 0) >= header.get("n_updates", 0)

@@ -17,7 +17,6 @@ from gapfloor.engines.protocol import EngineSpec
 from gapfloor.errors import UsageError
 from gapfloor.evaluation.cell import CellSpec
 from gapfloor.evaluation.evaluate import (
-    INFERENCE_BATCH,
     Candidate,
     load_candidates,
     policy_cells,
@@ -25,7 +24,7 @@ from gapfloor.evaluation.evaluate import (
 )
 from gapfloor.evaluation.floor import floor_cells, missing_cells
 from gapfloor.evaluation.group import Group
-from gapfloor.evaluation.settings import Protocol, make_protocol
+from gapfloor.evaluation.settings import INFERENCE_BATCH, Protocol, make_protocol
 from gapfloor.evaluation.workers import Progress, Silence, default_workers, play_groups
 from gapfloor.policies.references import Uniform
 from gapfloor.records.manifest import read_manifest

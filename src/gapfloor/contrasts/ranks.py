@@ -18,7 +18,7 @@ from gapfloor.statistics.conventions import NAN, Floats
 
 #: Beyond this many points the orders are drawn instead of enumerated.
 MAX_EXACT = 8
-_DRAWN = 100_000
+_DRAWN = 20_000
 
 
 @dataclass(frozen=True)

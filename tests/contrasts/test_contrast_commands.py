@@ -1,0 +1,96 @@
+"""`gapfloor sweep`, `over-training` and `compare` as a user meets them."""
+
+import json
+
+import pyarrow.csv as pa_csv
+import pytest
+
+from gapfloor.cli.main import main
+
+SMALL = ["--episodes", "8", "--slots", "4", "--draws", "0", "--workers", "1"]
+SWEEP = ["sweep", "small_policies:linear", "--game", "fruitbot", "--agent", "linear"]
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as stopped:
+        main(list(arguments))
+    captured = capsys.readouterr()
+    return stopped.value.code, captured.out, captured.err
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["sweep", "small_policies:linear"], "Missing option '--game'"),
+        ([*SWEEP, "--temperatures", "0,warm"], "is not a list of temperatures"),
+        ([*SWEEP, "--temperatures", "1"], "two or more temperatures"),
+        ([*SWEEP, "--temperatures", "-1,1"], "temperature -1 is out of range"),
+        ([*SWEEP, "--temperatures", "0,1,1"], "sampled is named twice"),
+        (["sweep", "small_policies:linear", "--game", "conrun"], "did you mean coinrun"),
+        (["sweep", "gone.safetensors", "--game", "coinrun"], "There is no checkpoint"),
+        ([*SWEEP, "--batch", "0"], "--batch 0 is too small"),
+        (["over-training"], "Missing argument"),
+        (["over-training", "nowhere"], "nowhere is not a run's folder"),
+        (["compare"], "Missing argument"),
+        (["compare", "small_policies:linear"], "name them, as --agents impala,fpn"),
+        (["compare", "x.csv", "--agents", "impala"], "does not name two agents"),
+        (["compare", "x.csv", "--agents", "impala,fpn"], "There is no store or file at x.csv"),
+        (["compare", "runs/*a*", "runs/*b*"], "Nothing that could be a policy matches 'runs/*a*'"),
+        (["compare", "small_policies:linear", "small_policies:other_linear"], "name it with --game"),
+        (["compare", "a.csv", "b.csv", "--detect", "0"], "Invalid value for '--detect'"),
+        (["compair", "a", "b"], "did you mean compare"),
+    ],
+)  # fmt: skip
+def test_a_mistake_gets_one_sentence_exit_2_and_no_file(capsys, tmp_path, monkeypatch, arguments, words):
+    monkeypatch.chdir(tmp_path)
+    status, out, err = run(capsys, *arguments)
+    assert status == 2
+    assert words in err
+    assert out == ""
+    assert "Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sweep_prints_a_table_writes_a_figure_and_the_same_json(capsys, tmp_path):
+    arguments = [
+        *SWEEP,
+        "--temperatures",
+        "0,0.5,1",
+        "--batch",
+        "4",
+        "--store",
+        str(tmp_path / "store"),
+        *SMALL,
+    ]
+    status, out, _ = run(capsys, *arguments)
+    assert status == 0
+    for words in ("temperature:0.5", "entropy test", "uniform", "Kendall's tau", "one checkpoint"):
+        assert words in out
+    folder = tmp_path / "store" / "results" / "sweep" / "fruitbot-easy-linear-s1"
+    assert {path.name for path in folder.iterdir()} == {"sweep.pdf", "sweep.svg", "sweep.png", "sweep.json"}
+    status, out, err = run(capsys, *arguments, "--json", "--out", str(tmp_path / "out"))
+    document = json.loads(out)
+    assert document == json.loads((folder / "sweep.json").read_text())
+    assert (tmp_path / "out" / "sweep.png").exists()
+    assert err == ""
+    assert [gap["temperature"] for gap in document["gaps"]] == [0, 0.5, 1]
+
+
+@pytest.mark.fast
+def test_compare_reads_an_episode_file(capsys, tmp_path, episode_rows):
+    import pyarrow as pa
+
+    path = tmp_path / "episodes.csv"
+    pa_csv.write_csv(pa.Table.from_pylist(episode_rows), path)
+    arguments = ["compare", str(path), "--agents", "a,b", "--rules", "greedy"]
+    status, out, _ = run(capsys, *arguments)
+    assert status == 0
+    for words in ("coinrun", "heist", "by level", "runs each needed", "a - b"):
+        assert words in out
+    assert "sampled " not in out
+    status, out, _ = run(capsys, *arguments, "--json", "--out", str(tmp_path / "out"))
+    document = json.loads(out)
+    assert document == json.loads((tmp_path / "out" / "comparison.json").read_text())
+    assert {row["over_runs"]["quantity"] for row in document["rows"]} == {"train", "test", "gap"}
+    assert {row["family_size"] for row in document["rows"]} == {2}
