@@ -57,7 +57,7 @@ def draw_pairs(overlap: LevelOverlap) -> bytes:
     draw = ImageDraw.Draw(sheet)
     font: Any = ImageFont.load_default(size=13)
     draw.text((_GAP, _GAP), _heading(overlap, len(shown)), fill="black", font=font)
-    legend = "each: training | held-out as an agent sees the first frame, then both whole levels as compared, cut to what is in them"
+    legend = "each: training | held-out as an agent first sees them, then both whole levels as compared (cut to size)"
     draw.text((_GAP, _GAP + _LINE), legend, fill="dimgray", font=font)
     for at, held in enumerate(shown):
         left = at % _COLUMNS * width + _GAP
@@ -82,9 +82,10 @@ def part_that_matters(frame: Frame) -> Frame:
     if not rest.any():
         return frame
     rows, columns = np.flatnonzero(rest.any(axis=1)), np.flatnonzero(rest.any(axis=0))
-    side = min(max(np.ptp(rows), np.ptp(columns)) + 1 + 2 * _MARGIN, *frame.shape[:2])
-    top = min(max(rows[0] - _MARGIN, 0), frame.shape[0] - side)
-    left = min(max(columns[0] - _MARGIN, 0), frame.shape[1] - side)
+    height, width = frame.shape[:2]
+    side = min(max(int(np.ptp(rows)), int(np.ptp(columns))) + 1 + 2 * _MARGIN, height, width)
+    top = min(max(int(rows[0]) - _MARGIN, 0), height - side)
+    left = min(max(int(columns[0]) - _MARGIN, 0), width - side)
     return frame[top : top + side, left : left + side]
 
 

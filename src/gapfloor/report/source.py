@@ -15,8 +15,10 @@ from typing import Any
 
 from gapfloor.actions.partition import Partition
 from gapfloor.analysis.inputs import Inputs, read_inputs
+from gapfloor.analysis.leaked import LeakedGap, gap_without
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.errors import GapfloorError
+from gapfloor.levels.overlap import read_leakage
 from gapfloor.records.store import Store, StoredCell
 from gapfloor.report.cka_input import CkaRecord, read_cka
 from gapfloor.report.figure_data import (
@@ -50,6 +52,8 @@ class ReportSource:
     curves: tuple[Curve, ...] = ()
     classes: tuple[ActionClasses, ...] = ()
     cka: tuple[CkaRecord, ...] = ()
+    leaked: tuple[LeakedGap, ...] = ()
+    """Gaps without leaked levels, where the store holds `leakage/*.json`."""
     hyperparameters: Mapping[str, Mapping[str, Any]]
     replays: tuple[Replay, ...] = ()
     problems: tuple[str, ...] = ()
@@ -96,6 +100,7 @@ def source_of_results(
             cells, path if is_store else None, action_shares(cell_table, findings.primary), findings.all_envs
         ),
         cka=read_cka(path / "results" / "cka") if path is not None and is_store else (),
+        leaked=_leaked(inputs, path) if inputs is not None and path is not None and is_store else (),
         hyperparameters=read_hyperparameters(path) if path is not None and is_store else {},
         replays=read_replays(path / "replays") if path is not None and is_store else (),
     )
@@ -150,6 +155,11 @@ def _classes(
         ActionClasses(game=game, mode=mode, labels=labels, shares=shares.get((game, mode), ()))
         for (game, mode), labels in sorted(found.items(), key=lambda entry: order.get(entry[0], len(order)))
     )
+
+
+def _leaked(inputs: Inputs, store: Path) -> tuple[LeakedGap, ...]:
+    files = sorted(store.glob("leakage/*.json"))
+    return gap_without(inputs, read_leakage(files)) if files else ()
 
 
 def _read_json(path: Path) -> dict[str, Any]:

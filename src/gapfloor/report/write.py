@@ -57,6 +57,7 @@ def write_report(
         cka=source.cka,
         hyperparameters=source.hyperparameters,
         hyperparameters_note="" if source.hyperparameters else _no_hyperparameters(source),
+        leaked=source.leaked,
     )
     numbers = build_numbers(source.findings, source.cka)
     files: dict[Path, str] = {}

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gapfloor.analysis.leaked import LeakedGap
 from gapfloor.report.cka_input import CkaRecord
 from gapfloor.report.findings import MERGED, Findings
 from gapfloor.report.table import Missing, Table
 from gapfloor.report.tables import agents, beside, context, entropy, floor, gap
+from gapfloor.report.tables.leaks import leaks
 from gapfloor.report.tables.references import references
 from gapfloor.report.tables.wording import slug
 
@@ -32,6 +34,7 @@ def build_tables(
     cka: tuple[CkaRecord, ...] = (),
     hyperparameters: Mapping[str, Mapping[str, Any]] | None = None,
     hyperparameters_note: str = "",
+    leaked: Sequence[LeakedGap] = (),
 ) -> Tables:
     """The paper's sixteen tables for these data: one of unmask, tiers, sweep, gap, full and res a budget.
 
@@ -52,6 +55,7 @@ def build_tables(
     for budget in budgets:
         made += [gap.gap_at(findings, budget), beside.beside_gap(findings, budget)]
     made += [floor.floor(findings), beside.beside_floor(findings), references(findings)]
+    made.append(leaks(findings, leaked))
     made += [entropy.sweep(findings, budget) for budget in budgets]
     made.append(entropy.merged(findings))
     for budget in budgets:

@@ -1,0 +1,64 @@
+"""The gap with and without leaked levels, where the store says which levels leaked (the paper has no such table)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gapfloor.analysis.leaked import LeakedGap
+from gapfloor.report.findings import Env, Findings
+from gapfloor.report.formats import Cell, fixed, integer, mean_sem, text_cell
+from gapfloor.report.table import Column, Group, Table, Text
+from gapfloor.report.tables.wording import sentence
+
+
+def leaks(findings: Findings, rows: Sequence[LeakedGap]) -> Table | None:
+    """One row a game, agent and rule; None where no leakage was checked."""
+    if not rows:
+        return None
+    return Table(
+        name="leaks",
+        title="The gap without leaked levels",
+        caption=sentence(
+            "Gaps with all held-out levels and without those whose layout equals a training level's, of runs (mean "
+            "and SEM over runs) and of the floor on the same levels. Left: held-out episodes that remain."
+        ),
+        columns=(
+            Column(Text("Env"), "l", ("env",)),
+            Column(Text("Budget"), "l", ("budget",)),
+            Column(Text("Agent"), "l", ("agent",)),
+            Column(Text("Rule"), "l", ("rule",)),
+            Column(Text("Runs"), "r", ("runs",)),
+            Column(Text("Leaked"), "r", ("leaked_levels", "levels")),
+            Column(Text("Left"), "r", ("episodes_left", "episodes")),
+            Column(Text("all"), "r", ("gap", "gap_sem")),
+            Column(Text("without"), "r", ("gap_without", "gap_without_sem")),
+            Column(Text("all"), "r", ("floor_gap",)),
+            Column(Text("without"), "r", ("floor_gap_without",)),
+            Column(Text("On leaked"), "r", ("test_leaked",)),
+        ),
+        groups=(Group(Text("Gap"), 7, 8), Group(Text("Floor's gap"), 9, 10)),
+        rows=tuple(_row(findings, row) for row in rows),
+        status="exploratory",
+        is_wide=True,
+    )
+
+
+def _row(findings: Findings, row: LeakedGap) -> tuple[Cell, ...]:
+    return (
+        text_cell(findings.name(Env(row.game, row.mode))),
+        text_cell(row.budget),
+        text_cell(row.agent or "all"),
+        text_cell(row.rule),
+        integer(row.n_runs),
+        _of(row.leaked_levels, row.levels),
+        _of(row.episodes_left, row.episodes),
+        mean_sem(row.gap, row.sem),
+        mean_sem(row.gap_without, row.sem_without),
+        fixed(row.floor_gap, sign=True),
+        fixed(row.floor_gap_without, sign=True),
+        fixed(row.test_leaked),
+    )
+
+
+def _of(part: int, whole: int) -> Cell:
+    return Cell(f"{part}/{whole}", f"{part}/{whole}", (part, whole))
