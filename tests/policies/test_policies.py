@@ -8,7 +8,7 @@ from gapfloor.levels import LevelSet
 from gapfloor.policies.fingerprint import fingerprint
 from gapfloor.policies.loading import PolicySource
 from gapfloor.policies.protocol import LogitsReader, wrap
-from gapfloor.policies.references import Constant, Uniform, parse_reference
+from gapfloor.policies.references import Constant, Sticky, Uniform, parse_reference
 
 
 def reader(policy, n=2):
@@ -20,12 +20,26 @@ def frames(n=2):
 
 
 FIRST = np.ones(2, dtype=bool)
+NO_LAST = np.full(150_000, -1)
 
 
 @pytest.mark.fast
 def test_uniform_takes_every_action_equally_often():
-    chosen = Uniform().choose(np.random.default_rng(0).random(150_000), 15)
+    chosen = Uniform().choose(np.random.default_rng(0).random(150_000), 15, NO_LAST)
     assert np.bincount(chosen, minlength=15) / 10_000 == pytest.approx(np.ones(15), abs=0.05)
+
+
+@pytest.mark.fast
+def test_sticky_play_repeats_its_last_action_as_often_as_it_says_and_is_uniform_otherwise():
+    uniforms = np.random.default_rng(0).random(150_000)
+    first = Sticky(0.9).choose(uniforms, 15, NO_LAST)
+    assert np.bincount(first, minlength=15) / 10_000 == pytest.approx(np.ones(15), abs=0.05)
+    then = Sticky(0.9).choose(uniforms, 15, np.full(150_000, 7))
+    assert (then == 7).mean() == pytest.approx(0.9 + 0.1 / 15, abs=0.003)
+    others = np.bincount(then, minlength=15)[np.arange(15) != 7]
+    assert others / others.mean() == pytest.approx(np.ones(14), abs=0.15)
+    with pytest.raises(UsageError, match="between 0 and 1"):
+        parse_reference("sticky:1")
 
 
 @pytest.mark.fast

@@ -77,7 +77,7 @@ def _stratified(
     by_agent: dict[str, list[float]] = {}
     for name, sample in samples:
         by_agent.setdefault(name.agent, []).append(sample.mean)
-    found = compare_to_floor_stratified(list(by_agent.values()), floor.returns, margin=context.margin)
+    found = compare_to_floor_stratified(list(by_agent.values()), floor.units, margin=context.margin)
     return dataclasses.replace(
         beside, stratified_se=found.se, stratified_p=found.p, stratified_p_tost=found.p_tost
     )
@@ -153,7 +153,7 @@ def gap_beside(
     gaps = np.array([run.gap for run in found.runs])
     flip = sign_flip_test(gaps, rng=rng)
     variances = [
-        train.returns.var(ddof=1) / train.returns.size + test.returns.var(ddof=1) / test.returns.size
+        sum(half.level_units.var(ddof=1) / half.level_units.size for half in (train, test))
         for train, test in both
     ]
     effects = random_effects_mean(gaps, variances, confidence=confidence)
@@ -174,7 +174,7 @@ def gap_beside(
         )
     train_floor, test_floor = floors
     if train_floor is not None and test_floor is not None:
-        excess = floor_excess_gap(gaps, train_floor.returns, test_floor.returns, confidence=confidence)
+        excess = floor_excess_gap(gaps, train_floor.units, test_floor.units, confidence=confidence)
         beside = dataclasses.replace(
             beside,
             floor_gap=excess.floor_gap,

@@ -269,5 +269,5 @@ def _floor_z(context: Context, place: Place, level_set: str, values: Floats) -> 
     floor = context.study.floor(*place, level_set)
     if floor is None or values.size < 2:
         return NAN
-    error = float(np.hypot(_sem(values), _sem(floor.returns)))
+    error = float(np.hypot(_sem(values), _sem(floor.units)))
     return (_mean(values) - floor.mean) / error if error else NAN

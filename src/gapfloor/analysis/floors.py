@@ -39,7 +39,7 @@ def floor_rows(context: Context) -> tuple[FloorResult, ...]:
                 reference=reference,
                 level_set=level_set,
                 mean=float(returns.mean()),
-                sem=sem(returns),
+                sem=sem(sample.units),
                 n_draws=len(sample.draws),
                 n_levels=int(np.unique(sample.levels).size),
                 sem_clustered=clustered_sem(sample.returns, sample.levels) if sample.levels.size else NAN,
@@ -94,7 +94,7 @@ def _compare(
     rng = context.rng(row["seed"])
     found = compare_to_floor(
         [sample.mean for sample in runs.values()],
-        floor.returns,
+        floor.units,
         rng=rng,
         margin=context.margin,
         **context.resampling,

@@ -46,8 +46,8 @@ def _gap(
     row = context.row("gap", game=game, mode=mode, budget=budget, n=len(both), rules=(rule,))
     rng = context.rng(row["seed"])
     found = gap(
-        [train.returns for train, _ in both.values()],
-        [test.returns for _, test in both.values()],
+        [train.level_units for train, _ in both.values()],
+        [test.level_units for _, test in both.values()],
         rng=rng,
         **context.resampling,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from gapfloor.analysis.inputs import FLOOR_RULE, LABELS, Inputs, combined_codes, natural_key
 from gapfloor.plan.model import Plan
+from gapfloor.statistics.census import level_means, within_level_sample
 from gapfloor.statistics.conventions import Floats, Ints
 
 
@@ -60,10 +62,26 @@ class Sample:
     """Index into `draws` per episode."""
     levels: Ints
     """Level seeds; empty where they are unknown."""
+    is_census: bool = False
+    """Whether every level was played equally often by design."""
+    network_means: Floats = field(default_factory=lambda: np.zeros(0))
+    """Mean return of each network of a reference that has several; else empty."""
     mean: float = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mean", float(np.sort(self.returns).mean()))
+
+    @property
+    def units(self) -> Floats:
+        """What the mean's error comes from: a reference's networks, a census's chance within levels, or episodes."""
+        if self.network_means.size > 1:
+            return self.network_means
+        return within_level_sample(self.returns, self.levels) if self.is_census else self.returns
+
+    @property
+    def level_units(self) -> Floats:
+        """What a gap is tested on: episodes of draws, but in a census levels, since copies of one prove nothing."""
+        return level_means(self.returns, self.levels) if self.is_census else self.returns
 
     def draw_mean(self, name: str) -> float:
         """Mean return on one draw."""
@@ -134,13 +152,18 @@ def group(inputs: Inputs, plan: Plan) -> Study:
             pooled.setdefault(Place(game, mode, budget, reference, level_set), []).append(rows)
         else:
             condition = Condition(game, mode, budget, rule, level_set)
-            sample = _sample(inputs, rows, draw_codes, draw_names)
+            sample = _sample(inputs, rows, draw_codes, draw_names, (game, mode, level_set) in inputs.census)
             policies.setdefault(condition, {})[RunName(agent, seed)] = sample
     references = {}
     for place, parts in pooled.items():
         rows = np.concatenate(parts)
         rows = rows[np.lexsort((inputs.returns[rows], inputs.level_seed[rows], draw_codes[rows]))]
-        references[place] = _sample(inputs, rows, draw_codes, draw_names)
+        sample = _sample(
+            inputs, rows, draw_codes, draw_names, (place.game, place.mode, place.level_set) in inputs.census
+        )
+        means = np.sort([float(np.sort(inputs.returns[part]).mean()) for part in parts])
+        has_networks = len({labels["seed"][0][part[0]] for part in parts}) > 1
+        references[place] = dataclasses.replace(sample, network_means=means) if has_networks else sample
     return Study(
         policies=policies,
         references=references,
@@ -155,7 +178,9 @@ def group(inputs: Inputs, plan: Plan) -> Study:
     )
 
 
-def _sample(inputs: Inputs, rows: Ints, draw_codes: Ints, draw_names: tuple[str, ...]) -> Sample:
+def _sample(
+    inputs: Inputs, rows: Ints, draw_codes: Ints, draw_names: tuple[str, ...], is_census: bool
+) -> Sample:
     present, draw = np.unique(draw_codes[rows], return_inverse=True)
     levels = inputs.level_seed[rows]
     return Sample(
@@ -163,6 +188,7 @@ def _sample(inputs: Inputs, rows: Ints, draw_codes: Ints, draw_names: tuple[str,
         draws=tuple(draw_names[code] for code in present),
         draw=draw,
         levels=levels if (levels >= 0).all() else levels[:0],
+        is_census=is_census and bool((levels >= 0).all()),
     )
 
 

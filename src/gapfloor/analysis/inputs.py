@@ -59,6 +59,8 @@ class Inputs:
     """Episodes of a store whose replay did not give the recorded return (`replays/*.failed`)."""
     agent_order: tuple[str, ...] = ()
     """Agents in the order of appearance."""
+    census: frozenset[tuple[str, str, str]] = frozenset()
+    """Game, mode and level set of cells in which every level was played equally often by design."""
 
     @property
     def n_rows(self) -> int:
@@ -98,11 +100,13 @@ def _read_store(store: Store) -> Inputs:
     if episodes.num_rows == 0:
         raise UsageError(f"The store {store.root} holds no cells. Run gapfloor floor or evaluate first.")
     damaged = tuple(path.stem for path in store.damaged)
-    inputs = tidy(
-        episodes, cells=store.cell_records(), source=str(store.root), unit="row", first=1, damaged=damaged
-    )
+    cells = store.cell_records()
+    inputs = tidy(episodes, cells=cells, source=str(store.root), unit="row", first=1, damaged=damaged)
     failed = tuple(sorted(path.stem for path in (store.root / "replays").glob("*.failed")))
-    return dataclasses.replace(inputs, replay_failures=failed)
+    census = frozenset(
+        (row["game"], row["mode"], row["level_set"]) for row in cells.to_pylist() if row["repeats"]
+    )
+    return dataclasses.replace(inputs, replay_failures=failed, census=census)
 
 
 def _read_parquet(path: Path) -> pa.Table:

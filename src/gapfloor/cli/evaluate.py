@@ -12,6 +12,7 @@ from gapfloor.cli.options import (
     parse_integers,
     print_json,
     protocol_options,
+    reference_option,
     store_option,
     workers_option,
 )
@@ -39,6 +40,7 @@ from gapfloor.cli.tables import print_table
     "--probe", type=click.IntRange(min=0), default=0, show_default=True,
     help="Visited states a sampled cell that are cloned to measure merged entropy (the paper: 1024).",
 )  # fmt: skip
+@reference_option()
 @workers_option
 @store_option
 @json_option
@@ -56,6 +58,7 @@ def command(
     \b
     Examples:
       gapfloor evaluate gapfloor-store/runs/starpilot-easy-impala-8M-s1 --game starpilot --rules sampled,greedy
+      gapfloor evaluate runs/starpilot-easy-impala-8M-s1 --game starpilot --rules greedy --design census
       gapfloor evaluate mypackage.agents:load --game heist --rules sampled --agent mine --budget 25M
     """
     from gapfloor.evaluation.evaluate import evaluate
@@ -74,5 +77,7 @@ def command(
         print_json(result.to_dict())
         return
     print_table(*result.table())
+    if result.references:
+        print_table(*result.reference_table())
     for note in result.notes:
         click.echo(note)

@@ -12,6 +12,7 @@ from gapfloor.cli.options import (
     parse_integers,
     print_json,
     protocol_options,
+    reference_option,
     store_option,
     workers_option,
 )
@@ -22,12 +23,18 @@ from gapfloor.cli.tables import print_table
 @click.command()
 @click.argument("games", nargs=-1, required=True, metavar="GAME...")
 @protocol_options
-@click.option("--reference", default="uniform", show_default=True, help="uniform (THE floor) or constant:A.")
+@reference_option(default=("uniform",))
 @workers_option
 @store_option
 @json_option
 def command(
-    games: tuple[str, ...], options: tuple[str, ...], draws: str, store: str, as_json: bool, **settings: Any
+    games: tuple[str, ...],
+    options: tuple[str, ...],
+    draws: str,
+    references: tuple[str, ...],
+    store: str,
+    as_json: bool,
+    **settings: Any,
 ) -> None:
     r"""Measure the random floor of GAMEs (`paper`: the paper's eight, `all`: all sixteen) on both level sets.
 
@@ -36,6 +43,8 @@ def command(
       gapfloor floor starpilot
       gapfloor floor paper --json
       gapfloor floor coinrun --mode hard --option use_backgrounds=false
+      gapfloor floor heist --design census --repeats 4
+      gapfloor floor starpilot --reference uniform --reference best-constant --reference sticky:0.9
     """
     from gapfloor.evaluation.floor import measure_floor
     from gapfloor.evaluation.known_floors import known_floor
@@ -45,10 +54,12 @@ def command(
             games,
             options=parse_engine_options(options),
             draws=parse_integers(draws, what="draws"),
+            reference=references,
             store=store,
             progress=progress,
             **settings,
         )
+    drawn = "" if settings["design"] == "census" else f"; draws {draws}"
     if as_json:
         print_json(measured.to_dict())
         return
@@ -62,7 +73,7 @@ def command(
     print_table(headings, rows)
     engines = dict.fromkeys(f"{row.engine} {row.engine_version}" for row in measured.floors)
     click.echo(
-        f"Measured now or read from {store}; engine: {', '.join(engines)}; design: {measured.design}; draws {draws}."
+        f"Measured now or read from {store}; engine: {', '.join(engines)}; design: {measured.design}{drawn}."
     )
     for row in measured.floors:
         if row.levels == "all":

@@ -60,6 +60,15 @@ def protocol_options(function: F) -> F:
     return function
 
 
+def reference_option(*, default: tuple[str, ...] = ()) -> Callable[[F], F]:
+    """`--reference NAME`, which may be repeated."""
+    return click.option(
+        "--reference", "references", multiple=True, default=default, show_default=bool(default), metavar="NAME",
+        help="uniform (THE floor), best-constant, constant:A, sticky:P, random-weights:ENCODER:COUNT, blind:RUN or "
+        "upper:POLICY; may be repeated.",
+    )  # fmt: skip
+
+
 def parse_integers(text: str, *, what: str) -> list[int]:
     """Read `0,1,2`."""
     try:

@@ -16,6 +16,7 @@ from gapfloor.actions.partition import Partition
 from gapfloor.engines.protocol import EngineSpec
 from gapfloor.errors import UsageError
 from gapfloor.evaluation.cell import CellSpec
+from gapfloor.evaluation.comparison import ONE_ACTION_SHARE
 from gapfloor.evaluation.evaluate import (
     Candidate,
     load_candidates,
@@ -53,6 +54,13 @@ class Sample:
     """Of the policy's own distribution in visited states, mean over draws; NaN for the floor."""
     entropy_played: float
     """Of the distribution that was drawn from; 0 for a rule that takes one action."""
+    top_action_share: float
+    """Share of counted steps on which the most frequent action was taken."""
+
+    @property
+    def is_one_action(self) -> bool:
+        """Whether one action was taken in nearly every visited state: then hardly anything was looked at."""
+        return self.top_action_share >= ONE_ACTION_SHARE
 
 
 @dataclass(frozen=True)
@@ -131,7 +139,7 @@ def measure(
 
 def read_sample(store: Store, cells: Sequence[CellSpec]) -> Sample:
     """The episodes of `cells` (draws of one place), in the order given."""
-    returns, levels, raw, played = [], [], [], []
+    returns, levels, raw, played, counts = [], [], [], [], []
     for cell in cells:
         path = store.cells_folder / f"{cell.file_name}.parquet"
         table = read_episodes(path)
@@ -142,8 +150,14 @@ def read_sample(store: Store, cells: Sequence[CellSpec]) -> Sample:
         entropy = record.get("entropy_raw")
         raw.append(NAN if entropy is None else float(entropy))
         played.append(_played(cell.rule, record, raw[-1]))
+        counts.append(record.get("action_counts", [0]))
+    total = np.sum(counts, axis=0)
     return Sample(
-        np.concatenate(returns), np.concatenate(levels), float(np.mean(raw)), float(np.mean(played))
+        returns=np.concatenate(returns),
+        levels=np.concatenate(levels),
+        entropy_raw=float(np.mean(raw)),
+        entropy_played=float(np.mean(played)),
+        top_action_share=float(total.max() / total.sum()) if total.sum() else NAN,
     )
 
 

@@ -54,7 +54,6 @@ class Actor(Protocol):
 class ReferenceActor:
     """Plays a reference: no observation is looked at."""
 
-    may_shrink = True
     probabilities: Floats | None = None
     entropies: Floats | None = None
     disagreements: npt.NDArray[np.bool_] | None = None
@@ -63,9 +62,11 @@ class ReferenceActor:
     def __init__(self, reference: Reference, *, n_actions: int) -> None:
         self._reference = reference
         self._n_actions = n_actions
+        # A slot that moves to a smaller batch would lose its last action.
+        self.may_shrink = not reference.remembers
 
     def resize(self, n_slots: int) -> None:
-        """A reference keeps nothing about its batch."""
+        self._last = np.full(n_slots, -1, dtype=np.int64)
 
     def act(
         self,
@@ -74,7 +75,9 @@ class ReferenceActor:
         uniforms: Floats,
         rules: Sequence[Rule | None],
     ) -> Actions:
-        return self._reference.choose(uniforms, self._n_actions)
+        self._last[first] = -1
+        self._last = self._reference.choose(uniforms, self._n_actions, self._last)
+        return self._last
 
 
 class PolicyActor:

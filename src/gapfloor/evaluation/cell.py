@@ -39,7 +39,7 @@ class Run:
     def name(self) -> str:
         """A short name for messages."""
         if self.reference:
-            return self.reference
+            return self.reference if self.seed is None else f"{self.reference}-s{self.seed}"
         parts = [self.agent, self.budget, "" if self.seed is None else f"s{self.seed}"]
         return "-".join(part for part in parts if part)
 

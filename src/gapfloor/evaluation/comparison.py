@@ -11,8 +11,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from gapfloor.evaluation.cell import CellSpec, Run
-from gapfloor.evaluation.results import CellRow, ComparisonRow, Evaluation, GapRow, SummaryRow
-from gapfloor.evaluation.summary import Floats, read_cells, summarise
+from gapfloor.evaluation.results import CellRow, ComparisonRow, Evaluation, GapRow, ReferenceRow, SummaryRow
+from gapfloor.evaluation.summary import (
+    Floats,
+    read_cells,
+    summarise,
+    summarise_cells,
+    summarise_reference,
+    units_of,
+)
 from gapfloor.records.manifest import read_manifest
 from gapfloor.records.store import Store
 
@@ -25,10 +32,15 @@ _SEED = 0
 
 
 def summarise_evaluation(
-    store: Store, *, floors: Sequence[CellSpec], cells: Sequence[CellSpec], notes: Sequence[str]
+    store: Store,
+    *,
+    floors: Sequence[CellSpec],
+    cells: Sequence[CellSpec],
+    notes: Sequence[str],
+    references: Sequence[CellSpec] = (),
 ) -> Evaluation:
     """Everything that `evaluate` prints."""
-    returns = read_cells(store, [*floors, *cells])
+    returns = read_cells(store, [*floors, *cells, *references])
     rows = tuple(_cell_row(store, cell, returns[cell.key]) for cell in [*floors, *cells])
     summary = [_summary(cells_of, returns) for cells_of in _by_label([*floors, *cells])]
     gaps = [gap for cells_of in _by_agent(cells) for gap in _gap(cells_of, floors, returns)]
@@ -36,7 +48,26 @@ def summarise_evaluation(
     remarks = [*notes, *_one_action(rows), *_scope_note(cells)]
     if any(cell.levels.is_everything for cell in [*floors, *cells]):
         remarks.append("The level set 'all' is the whole distribution: it is disjoint from nothing.")
-    return Evaluation(rows, tuple(summary), tuple(gaps), tuple(comparisons), tuple(remarks))
+    stricter = _reference_rows(references, summary, returns)
+    return Evaluation(rows, tuple(summary), tuple(gaps), tuple(comparisons), tuple(remarks), tuple(stricter))
+
+
+def _reference_rows(
+    cells: Sequence[CellSpec], summary: Sequence[SummaryRow], returns: dict[str, Floats]
+) -> list[ReferenceRow]:
+    rows = []
+    groups: dict[tuple[str, str, str], list[CellSpec]] = {}
+    for cell in cells:
+        groups.setdefault((cell.engine.game, cell.run.reference, cell.level_set), []).append(cell)
+    for (game, reference, level_set), mine in groups.items():
+        mean, sem, n, networks = summarise_reference(mine, returns)
+        above = {
+            f"{row.agent} {row.rule}": row.mean - mean
+            for row in summary
+            if row.agent and row.level_set == level_set
+        }
+        rows.append(ReferenceRow(game, reference, level_set, mean, sem, n, networks, above))
+    return rows
 
 
 def _cell_row(store: Store, cell: CellSpec, returns: Floats) -> CellRow:
@@ -89,7 +120,7 @@ def run_values(cells: Sequence[CellSpec], returns: dict[str, Floats]) -> dict[Ru
 
 
 def _summary(cells: Sequence[CellSpec], returns: dict[str, Floats]) -> SummaryRow:
-    mean, sem, n = summarise([returns[cell.key] for cell in cells])
+    mean, sem, n = summarise_cells(cells, returns)
     values = list(run_values(cells, returns).values())
     if len(values) > 1:
         mean, sem = float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(len(values)))
@@ -112,7 +143,8 @@ def _gap(cells: Sequence[CellSpec], floors: Sequence[CellSpec], returns: dict[st
         sem = float(gaps.std(ddof=1) / np.sqrt(len(gaps)))
     else:
         errors = [
-            summarise([returns[c.key] for c in cells if c.level_set == role])[1] for role in ("train", "test")
+            summarise_cells([c for c in cells if c.level_set == role], returns)[1]
+            for role in ("train", "test")
         ]
         sem = float(np.hypot(errors[0], errors[1]))
     floor = [
@@ -140,10 +172,10 @@ def _compare(
     rows = []
     for group in _by_label(cells):
         first = group[0]
-        floor = np.concatenate([returns[cell.key] for cell in floors if cell.level_set == first.level_set])
+        floor = units_of([cell for cell in floors if cell.level_set == first.level_set], returns)
         values = np.array(list(run_values(group, returns).values()))
         over_runs = len(values) >= RUNS_FOR_A_CALL
-        sample = values if over_runs else np.concatenate([returns[cell.key] for cell in group])
+        sample = values if over_runs else units_of(group, returns)
         comparison = compare_to_floor(sample, floor, rng=np.random.default_rng(_SEED))
         called = call_family([comparison])[0]
         rows.append(

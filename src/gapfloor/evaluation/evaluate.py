@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +13,19 @@ from gapfloor.engines.protocol import EngineSpec, Option
 from gapfloor.engines.registry import check_cloning
 from gapfloor.errors import PolicyError, StoreError, UsageError
 from gapfloor.evaluation.cell import CellSpec, Inference, Run
+from gapfloor.evaluation.census import census_notes
 from gapfloor.evaluation.comparison import summarise_evaluation
 from gapfloor.evaluation.floor import floor_cells, missing_cells
 from gapfloor.evaluation.group import Group, ProbeSettings, cell_labels, fingerprint_of, is_probed
+from gapfloor.evaluation.references import best_constant_notes, check_references, measure_references
 from gapfloor.evaluation.results import Evaluation
-from gapfloor.evaluation.settings import Protocol, make_protocol
+from gapfloor.evaluation.settings import INFERENCE_BATCH, Protocol, make_protocol
 from gapfloor.evaluation.workers import Progress, Silence, default_workers, play_groups
 from gapfloor.policies.fingerprint import describe_backend, instruction_set
 from gapfloor.policies.loading import PolicySource
 from gapfloor.policies.references import Uniform
 from gapfloor.records.store import Store, StoredCell, conflicts
 from gapfloor.rules.rule import Merged, Rule, parse_rules
-
-#: Rows of one inference: the shape belongs to the cell, because it moves the last bits of logits.
-INFERENCE_BATCH = 32
 
 
 @dataclass(frozen=True)
@@ -59,6 +58,7 @@ def evaluate(
     repeats: int = 1,
     batch: int = INFERENCE_BATCH,
     probe: int = 0,
+    references: Sequence[str] = (),
     device: str = "cpu",
     workers: int | None = None,
     store: str | Path | None = None,
@@ -68,7 +68,8 @@ def evaluate(
 
     `policies` is a checkpoint's path, `package.module:factory`, any callable from observations to logits, or a
     list of these: the runs of one agent. The floor is measured if the store does not hold it yet. `probe` states
-    of each sampled cell are cloned to measure merged entropy (0: none).
+    of each sampled cell are cloned to measure merged entropy (0: none). `references` names stricter references than
+    the floor (`gapfloor.evaluation.references`).
     """
     protocol = make_protocol(
         [game], mode=mode, options=options, train=train, test=test, draws=draws, episodes=episodes, slots=slots,
@@ -85,7 +86,21 @@ def evaluate(
     given = list(policies) if isinstance(policies, (list, tuple)) else [policies]
     if not given:
         raise UsageError("No policy is named: give a checkpoint or package.module:factory.")
-    arguments = (protocol, given, text, agent, budget, seeds, batch, probe, device, workers, progress)
+    check_references(references)
+    arguments = (
+        protocol,
+        given,
+        text,
+        agent,
+        budget,
+        seeds,
+        batch,
+        probe,
+        references,
+        device,
+        workers,
+        progress,
+    )
     if store is None:
         with tempfile.TemporaryDirectory() as folder:
             return _evaluate(Store(folder), *arguments)
@@ -102,6 +117,7 @@ def _evaluate(
     seeds: Sequence[int] | None,
     batch: int,
     probe: int,
+    references: Sequence[str],
     device: str,
     workers: int | None,
     progress: Progress | None,
@@ -124,8 +140,20 @@ def _evaluate(
         for each in candidates
     ]
     play_groups(groups, store=store, workers=workers or default_workers(), progress=progress or Silence())
+
+    def play(more: Sequence[Group]) -> None:
+        lacking = {c.key for c in missing_cells(store, [c for g in more for c in g.cells]).missing}
+        narrowed = [replace(g, cells=tuple(c for c in g.cells if c.key in lacking)) for g in more]
+        play_groups(
+            narrowed, store=store, workers=workers or default_workers(), progress=progress or Silence()
+        )
+
+    stricter = measure_references(
+        references, protocol=protocol, engine=engine, store=store, play=play, batch=batch, device=device
+    )
     redone = [f"The cell {name} was cut or altered and has been measured again." for name in state.damaged]
-    return summarise_evaluation(store, floors=floors, cells=wanted, notes=redone)
+    notes = [*redone, *best_constant_notes(stricter), *census_notes(protocol, rules)]
+    return summarise_evaluation(store, floors=floors, cells=wanted, references=stricter, notes=notes)
 
 
 def load_candidates(

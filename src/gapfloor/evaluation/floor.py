@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from gapfloor.engines.protocol import EngineSpec, Option
-from gapfloor.evaluation.cell import CellSpec, Run
+from gapfloor.evaluation.cell import CellSpec
 from gapfloor.evaluation.group import Group
+from gapfloor.evaluation.references import check_references, measure_references, plain_cells
 from gapfloor.evaluation.results import FloorMeasurement, FloorRow
-from gapfloor.evaluation.settings import Protocol, make_protocol
-from gapfloor.evaluation.summary import read_cells, summarise
+from gapfloor.evaluation.settings import INFERENCE_BATCH, Protocol, make_protocol
+from gapfloor.evaluation.summary import read_cells, summarise_reference
 from gapfloor.evaluation.workers import Progress, Silence, default_workers, play_groups
-from gapfloor.policies.references import Reference, parse_reference
+from gapfloor.policies.references import Reference
 from gapfloor.records.store import Store, StoredCell
 
 
@@ -34,21 +36,23 @@ def measure_floor(
     burn_in: int = 1,
     design: str = "draws",
     repeats: int = 1,
-    reference: str = "uniform",
+    reference: str | Sequence[str] = "uniform",
     workers: int | None = None,
     store: str | Path | None = None,
     progress: Progress | None = None,
 ) -> FloorMeasurement:
-    """The return of a reference policy, for each game and level set, with its per-episode standard error.
+    """The return of reference policies, for each game and level set, with its standard error.
 
-    Without `store` the episodes are forgotten once they are summarised.
+    `reference` is one name or several (`gapfloor.evaluation.references` lists them). Without `store` the episodes
+    are forgotten once they are summarised.
     """
     named = [games] if isinstance(games, str) else list(games)
     protocol = make_protocol(
         named, mode=mode, options=options, train=train, test=test, draws=draws, episodes=episodes, slots=slots,
         burn_in=burn_in, design=design, repeats=repeats,
     )  # fmt: skip
-    chosen = parse_reference(reference)
+    chosen = [reference] if isinstance(reference, str) else list(reference)
+    check_references(chosen)
     if store is None:
         with tempfile.TemporaryDirectory() as folder:
             return _measure(protocol, chosen, Store(folder), workers, progress)
@@ -56,56 +60,67 @@ def measure_floor(
 
 
 def _measure(
-    protocol: Protocol, reference: Reference, store: Store, workers: int | None, progress: Progress | None
+    protocol: Protocol,
+    references: Sequence[str],
+    store: Store,
+    workers: int | None,
+    progress: Progress | None,
 ) -> FloorMeasurement:
     store.prepare()
-    wanted = [cell for engine in protocol.engines for cell in floor_cells(protocol, engine, reference)]
-    stored = missing_cells(store, wanted)
-    groups = [
-        Group(engine, tuple(cell for cell in stored.missing if cell.engine == engine))
+    damaged: dict[str, None] = {}
+
+    def play(groups: Sequence[Group]) -> None:
+        state = missing_cells(store, [cell for group in groups for cell in group.cells])
+        damaged.update(dict.fromkeys(state.damaged))
+        missing = {cell.key for cell in state.missing}
+        narrowed = [replace(g, cells=tuple(c for c in g.cells if c.key in missing)) for g in groups]
+        play_groups(
+            narrowed, store=store, workers=workers or default_workers(), progress=progress or Silence()
+        )
+
+    wanted = [
+        cell
         for engine in protocol.engines
+        for cell in measure_references(
+            references, protocol=protocol, engine=engine, store=store, play=play, batch=INFERENCE_BATCH
+        )
     ]
-    play_groups(groups, store=store, workers=workers or default_workers(), progress=progress or Silence())
-    found = read_cells(store, wanted)
+    rows = reference_rows(protocol, wanted, store)
+    return FloorMeasurement(tuple(rows), design=str(protocol.design), damaged=tuple(damaged))
+
+
+def reference_rows(protocol: Protocol, cells: Sequence[CellSpec], store: Store) -> list[FloorRow]:
+    """One row a game, reference and level set."""
+    found = read_cells(store, cells)
+    groups: dict[tuple[EngineSpec, str, str], list[CellSpec]] = {}
+    for cell in cells:
+        place = (cell.engine, cell.run.reference, cell.level_set)
+        groups.setdefault(place, []).append(cell)
     rows = []
-    for engine in protocol.engines:
-        for role, levels in protocol.level_sets:
-            returns = [found[cell.key] for cell in wanted if cell.engine == engine and cell.level_set == role]
-            mean, sem, n = summarise(returns)
-            rows.append(
-                FloorRow(
-                    engine.game,
-                    engine.mode,
-                    role,
-                    str(levels),
-                    str(reference),
-                    mean,
-                    sem,
-                    n,
-                    protocol.draws,
-                    engine=engine.engine,
-                    engine_version=engine.version,
-                )
+    for (engine, reference, role), mine in groups.items():
+        mean, sem, n, networks = summarise_reference(mine, found)
+        rows.append(
+            FloorRow(
+                engine.game,
+                engine.mode,
+                role,
+                str(mine[0].levels),
+                reference,
+                mean,
+                sem,
+                n,
+                protocol.draws,
+                engine=engine.engine,
+                engine_version=engine.version,
+                n_networks=networks,
             )
-    return FloorMeasurement(tuple(rows), design=str(protocol.design), damaged=stored.damaged)
+        )
+    return rows
 
 
 def floor_cells(protocol: Protocol, engine: EngineSpec, reference: Reference) -> list[CellSpec]:
     """The cells of a reference on one engine."""
-    return [
-        CellSpec(
-            engine=engine,
-            run=Run(reference=str(reference)),
-            policy=str(reference),
-            rule=str(reference),
-            level_set=role,
-            levels=levels,
-            draw=draw,
-            design=protocol.design,
-        )
-        for role, levels in protocol.level_sets
-        for draw in protocol.draws
-    ]
+    return plain_cells(protocol, engine, reference)
 
 
 class MissingCells:

@@ -75,7 +75,7 @@ class Group:
 
     def _is_deterministic(self, cell: CellSpec) -> bool:
         if self.source is None:
-            return parse_reference(cell.run.reference).is_deterministic
+            return parse_reference(cell.rule).is_deterministic
         return cell.rule in ("greedy", "merged")
 
     def plays(self, units: Iterator[list[CellSpec]]) -> Iterator[CellPlay]:
@@ -200,7 +200,7 @@ def _play(
 
 def _actor(group: Group, policy: Any, engine: Engine) -> Actor:
     if policy is None:
-        reference = parse_reference(group.cells[0].run.reference)
+        reference = parse_reference(group.cells[0].rule)
         reference.check(engine.n_actions)
         return ReferenceActor(reference, n_actions=engine.n_actions)
     assert group.source is not None
@@ -235,7 +235,8 @@ def cell_labels(spec: CellSpec) -> dict[str, Any]:
         "agent": spec.run.agent,
         "seed": spec.run.seed,
         "reference": spec.run.reference,
-        "rule": spec.rule,
+        # A reference is one thing: where it has a network, how that acts is in the cell's content.
+        "rule": spec.run.reference or spec.rule,
         "level_set": spec.level_set,
         "draw": spec.draw,
     }

@@ -101,7 +101,7 @@ def replay(episodes: Sequence[Recorded], *, store: Store, sources: Sequence[Poli
     written = []
     for group in by_cell.values():
         spec = spec_of(group[0].cell)
-        policy = None if spec.run.reference else find_policy(spec, store=store, sources=sources)
+        policy = None if is_plain_reference(spec) else find_policy(spec, store=store, sources=sources)
         try:
             with one_thread():
                 recordings = _play(spec, policy, group)
@@ -113,6 +113,11 @@ def replay(episodes: Sequence[Recorded], *, store: Store, sources: Sequence[Poli
         for episode, frames in zip(group, recordings, strict=True):
             written.append(_keep(store, spec, episode, frames))
     return written
+
+
+def is_plain_reference(spec: CellSpec) -> bool:
+    """Whether a cell was played without any policy."""
+    return bool(spec.run.reference) and not spec.inference.batch
 
 
 def find_policy(spec: CellSpec, *, store: Store, sources: Sequence[PolicySource]) -> Any:
@@ -167,7 +172,7 @@ def _play_batch(spec: CellSpec, policy: Any, episodes: Sequence[Recorded], batch
 
 def _actor(spec: CellSpec, policy: Any, n_actions: int, noop: int) -> tuple[Actor, Rule | None]:
     if policy is None:
-        return ReferenceActor(parse_reference(spec.run.reference), n_actions=n_actions), None
+        return ReferenceActor(parse_reference(spec.rule), n_actions=n_actions), None
     from gapfloor.actions.partition import Partition
 
     partition = Partition(spec.classes) if spec.classes else None

@@ -21,11 +21,13 @@ class FloorRow:
     reference: str
     mean: float
     sem: float
-    """Per episode: sd(ddof=1)/sqrt(n)."""
+    """Per episode, sd(ddof=1)/sqrt(n); in a census with repeats within levels; over networks if there are several."""
     n_episodes: int
     draws: tuple[int, ...]
     engine: str = "procgen"
     engine_version: str = ""
+    n_networks: int = 1
+    """Networks behind the reference; with several, the standard error is over them."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,21 @@ class ComparisonRow:
 
 
 @dataclass(frozen=True)
+class ReferenceRow:
+    """A stricter reference on one level set, and how far each rule of the agent lies above it."""
+
+    game: str
+    reference: str
+    level_set: str
+    mean: float
+    sem: float
+    n_episodes: int
+    n_networks: int
+    above: dict[str, float]
+    """Agent and rule -> its mean return minus the reference's."""
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """Policies under stated rules, beside the floor on the very same level draws."""
 
@@ -138,6 +155,7 @@ class Evaluation:
     gap: tuple[GapRow, ...]
     comparisons: tuple[ComparisonRow, ...]
     notes: tuple[str, ...] = ()
+    references: tuple[ReferenceRow, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `gapfloor evaluate --json` prints."""
@@ -146,8 +164,26 @@ class Evaluation:
             "summary": [plain(row) for row in self.summary],
             "gap": [plain(row) for row in self.gap],
             "comparisons": [plain(row) for row in self.comparisons],
+            "references": [plain(row) for row in self.references],
             "notes": list(self.notes),
         }
+
+    def reference_table(self) -> tuple[list[str], list[list[str]]]:
+        """Every stricter reference, and the agent minus it."""
+        rules = list(dict.fromkeys(rule for row in self.references for rule in row.above))
+        rows = [
+            [row.game, row.reference, row.level_set, with_error(row.mean, row.sem), str(row.n_episodes),
+             *[signed(row.above[rule]) if rule in row.above else "" for rule in rules]]
+            for row in self.references
+        ]  # fmt: skip
+        return [
+            "game",
+            "reference",
+            "level set",
+            "mean",
+            "episodes",
+            *[f"{rule} minus it" for rule in rules],
+        ], rows
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Train, test, gap and floor side by side, one row an agent and rule."""

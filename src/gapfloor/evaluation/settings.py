@@ -14,6 +14,9 @@ from gapfloor.levels import LevelSet, check_disjoint
 from gapfloor.levels.draws import check_draw
 from gapfloor.levels.schedule import check_census, check_counts
 
+#: Rows of one inference: the shape belongs to the cell, because it moves the last bits of logits.
+INFERENCE_BATCH = 32
+
 #: How levels come to be played: seeded draws (the paper's), or every level equally often.
 DESIGNS = ("draws", "census")
 

@@ -17,6 +17,8 @@ from typing import Any
 from gapfloor.errors import PolicyError
 from gapfloor.policies.loaders.spec import LOADERS, PolicySpec
 from gapfloor.policies.protocol import Policy, StatefulPolicy, wrap
+from gapfloor.policies.random_weights import PREFIX as RANDOM_WEIGHTS
+from gapfloor.policies.random_weights import load_random_weights
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class PolicySource:
             from gapfloor.policies.checkpoint import load_checkpoint_policy
 
             return load_checkpoint_policy(checkpoint_path(self.name), device=self.device)
+        if self.name.startswith(f"{RANDOM_WEIGHTS}:"):
+            return load_random_weights(self.name, device=self.device)  # type: ignore[no-any-return]
         if PolicySpec.matches(self.name):
             from gapfloor.policies.loaders.dispatch import load_policy
 

@@ -1,7 +1,8 @@
 """References: policies that know nothing. `uniform` is THE floor; the others are stricter.
 
 A reference looks at no observation, so it has no rule beside it: its name stands in the rule's place in
-every record, and "uniform" alone there means the floor.
+every record, and "uniform" alone there means the floor. References that need a network, or that must be chosen by
+playing (best-constant, random-weights, blind, upper), are in `gapfloor.evaluation.references`.
 """
 
 from __future__ import annotations
@@ -26,9 +27,12 @@ class Reference(ABC):
     def is_deterministic(self) -> bool:
         """Whether an episode is a function of its level alone."""
 
+    remembers: bool = False
+    """Whether the next action depends on the last one."""
+
     @abstractmethod
-    def choose(self, uniforms: Floats, n_actions: int) -> Actions:
-        """One action for each uniform number."""
+    def choose(self, uniforms: Floats, n_actions: int, last: Actions) -> Actions:
+        """One action for each uniform number; `last` holds each slot's last action, -1 at an episode's start."""
 
     def check(self, n_actions: int) -> None:  # noqa: B027 (most references fit every engine)
         """Refuse an engine that this reference cannot play."""
@@ -40,7 +44,7 @@ class Uniform(Reference):
 
     is_deterministic = False
 
-    def choose(self, uniforms: Floats, n_actions: int) -> Actions:
+    def choose(self, uniforms: Floats, n_actions: int, last: Actions) -> Actions:
         return (uniforms * n_actions).astype(np.int64)
 
     def __str__(self) -> str:
@@ -54,7 +58,7 @@ class Constant(Reference):
     action: int
     is_deterministic = True
 
-    def choose(self, uniforms: Floats, n_actions: int) -> Actions:
+    def choose(self, uniforms: Floats, n_actions: int, last: Actions) -> Actions:
         return np.full(len(uniforms), self.action, dtype=np.int64)
 
     def check(self, n_actions: int) -> None:
@@ -67,8 +71,27 @@ class Constant(Reference):
         return f"constant:{self.action}"
 
 
-#: The names a reference can have on the command line; A stands for an action's number.
-REFERENCE_NAMES = ("uniform", "constant:A")
+@dataclass(frozen=True)
+class Sticky(Reference):
+    """The last action again with probability `stay`, else a uniform one: random play that gets somewhere."""
+
+    stay: float
+    is_deterministic = False
+    remembers = True
+
+    def choose(self, uniforms: Floats, n_actions: int, last: Actions) -> Actions:
+        stays = (uniforms < self.stay) & (last >= 0)
+        # Above `stay` the number is itself uniform on [stay, 1): one draw serves both decisions.
+        rescaled = np.where(last >= 0, (uniforms - self.stay) / (1 - self.stay), uniforms)
+        fresh = np.clip((rescaled * n_actions).astype(np.int64), 0, n_actions - 1)
+        return np.where(stays, last, fresh)
+
+    def __str__(self) -> str:
+        return f"sticky:{self.stay:g}"
+
+
+#: The names a reference can have on the command line; A stands for an action's number, P for a probability.
+REFERENCE_NAMES = ("uniform", "constant:A", "sticky:P")
 
 
 def parse_reference(text: str) -> Reference:
@@ -86,4 +109,16 @@ def parse_reference(text: str) -> Reference:
                 f"The reference '{text}' needs an action's number after the colon, as constant:7."
             )
         return Constant(int(argument))
+    if name == "sticky":
+        return Sticky(_probability(text, argument))
     raise unknown_name("reference", text, REFERENCE_NAMES)
+
+
+def _probability(text: str, argument: str) -> float:
+    try:
+        value = float(argument)
+    except ValueError:
+        value = float("nan")
+    if not 0 < value < 1:
+        raise UsageError(f"The reference '{text}' needs a probability between 0 and 1, as sticky:0.9.")
+    return value

@@ -46,6 +46,7 @@ CELLS = pa.schema(
         ("action_counts", pa.list_(pa.int64())),
         ("device", pa.string()),
         ("backend", pa.string()),
+        ("repeats", pa.int64()),
         ("policy", pa.string()),
         ("key", pa.string()),
     ]

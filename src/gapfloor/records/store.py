@@ -121,7 +121,7 @@ class Store:
         """One row a cell: labels, entropies, action counts, device (contract 6)."""
         rows = [
             {**cell.manifest.labels, **cell.manifest.record, "policy": cell.manifest.content["policy"],
-             "key": cell.manifest.key}
+             "repeats": cell.manifest.content.get("repeats"), "key": cell.manifest.key}
             for cell in self.comparable_cells()
         ]  # fmt: skip
         return rows_to_table(rows, CELLS)

@@ -1,0 +1,219 @@
+"""References stricter than the floor: by name, as the cells that measure them.
+
+Uniform play remains THE floor. `best-constant` is the action that returns most on the training levels, reported on
+both sets; `random-weights:ENCODER:COUNT` are networks that were never trained, under argmax; `blind:RUN` is an agent
+that was trained on black images, sampled as it was trained; `upper:POLICY` is a policy to look up to. Those that need
+no network (`constant:A`, `sticky:P`) are in `gapfloor.policies.references`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.registry import engine_from_spec
+from gapfloor.errors import PolicyError, UsageError, unknown_name
+from gapfloor.evaluation.cell import CellSpec, Inference, Run
+from gapfloor.evaluation.group import Group, fingerprint_of
+from gapfloor.evaluation.settings import Protocol
+from gapfloor.evaluation.summary import read_cells, summarise
+from gapfloor.policies.fingerprint import describe_backend, instruction_set
+from gapfloor.policies.loading import PolicySource
+from gapfloor.policies.random_weights import PREFIX as RANDOM_WEIGHTS
+from gapfloor.policies.references import Constant, Reference, parse_reference
+from gapfloor.records.store import Store
+
+BEST_CONSTANT = "best-constant"
+BLIND = "blind"
+UPPER = "upper"
+#: Every form that `--reference` takes.
+REFERENCE_FORMS = (
+    "uniform",
+    "constant:A",
+    "sticky:P",
+    BEST_CONSTANT,
+    f"{RANDOM_WEIGHTS}:ENCODER:COUNT",
+    f"{BLIND}:RUN",
+    f"{UPPER}:POLICY",
+)
+#: How many untrained networks are played unless a number is given.
+DEFAULT_NETWORKS = 5
+
+#: Plays the groups' cells that the store does not hold yet.
+Play = Callable[[Sequence[Group]], None]
+
+
+@dataclass(frozen=True)
+class _Network:
+    """A policy that is filed as a reference."""
+
+    name: str
+    source: PolicySource
+    rule: str
+    seed: int | None
+
+
+def check_references(names: Sequence[str]) -> None:
+    """Refuse a name that is no reference, or is there twice, before anything is played."""
+    for name in names:
+        if list(names).count(name) > 1:
+            raise UsageError(f"The reference '{name}' is named twice: name each reference once.")
+        if name != BEST_CONSTANT and not _networks(name):
+            _parse_plain(name)
+
+
+def measure_references(
+    names: Sequence[str],
+    *,
+    protocol: Protocol,
+    engine: EngineSpec,
+    store: Store,
+    play: Play,
+    batch: int,
+    device: str = "cpu",
+) -> list[CellSpec]:
+    """Measure the named references on the protocol's levels; returns the cells to be reported."""
+    groups = [group for name in names for group in _groups(name, protocol, engine, batch, device)]
+    constants: list[CellSpec] = []
+    if BEST_CONSTANT in names:
+        constants = _training_constants(protocol, engine)
+        by_action = {cell.rule: tuple(c for c in constants if c.rule == cell.rule) for cell in constants}
+        groups += [Group(engine, cells) for cells in by_action.values()]
+    play(groups)
+    reported = [cell for group in groups for cell in group.cells if cell not in constants]
+    if constants:
+        best = Group(engine, tuple(_best_constant(constants, protocol, engine, store)))
+        play([best])
+        reported += best.cells
+    return reported
+
+
+def _groups(name: str, protocol: Protocol, engine: EngineSpec, batch: int, device: str) -> list[Group]:
+    if name == BEST_CONSTANT:
+        return []
+    networks = _networks(name)
+    if not networks:
+        return [Group(engine, tuple(plain_cells(protocol, engine, _parse_plain(name))))]
+    return [_network_group(network, protocol, engine, batch, device) for network in networks]
+
+
+def plain_cells(
+    protocol: Protocol, engine: EngineSpec, reference: Reference, *, label: str = ""
+) -> list[CellSpec]:
+    """The cells of a reference that needs no network, filed under its own name or `label`."""
+    return [
+        CellSpec(
+            engine=engine,
+            run=Run(reference=label or str(reference)),
+            policy=f"{label}={reference}" if label else str(reference),
+            rule=str(reference),
+            level_set=role,
+            levels=levels,
+            draw=draw,
+            design=protocol.design,
+        )
+        for role, levels in protocol.level_sets
+        for draw in protocol.draws
+    ]
+
+
+def _parse_plain(name: str) -> Reference:
+    if name.partition(":")[0] not in ("uniform", "constant", "sticky"):
+        raise unknown_name("reference", name, REFERENCE_FORMS)
+    return parse_reference(name)
+
+
+def _networks(name: str) -> list[_Network]:
+    """The policies behind a reference's name; none where it needs none."""
+    kind, _, argument = name.partition(":")
+    if kind == RANDOM_WEIGHTS:
+        encoder, _, count = argument.partition(":")
+        number = int(count) if count.isdigit() else DEFAULT_NETWORKS if not count else 0
+        if number < 1:
+            raise UsageError(
+                f"The reference '{name}' needs a number of networks, as {RANDOM_WEIGHTS}:impala:5."
+            )
+        encoder = encoder or "impala"
+        return [
+            _Network(
+                f"{RANDOM_WEIGHTS}:{encoder}",
+                PolicySource(f"{RANDOM_WEIGHTS}:{encoder}:{seed}"),
+                "greedy",
+                seed,
+            )
+            for seed in range(1, number + 1)
+        ]
+    if kind in (BLIND, UPPER):
+        if not argument:
+            raise UsageError(f"The reference '{name}' needs a policy after the colon, as {kind}:RUN.")
+        return [_Network(kind, PolicySource(argument), "sampled", None)]
+    return []
+
+
+def _network_group(
+    network: _Network, protocol: Protocol, engine: EngineSpec, batch: int, device: str
+) -> Group:
+    source = replace(network.source, device=device)
+    if network.name.startswith(RANDOM_WEIGHTS) and engine.engine == "gymnasium":
+        raise UsageError(
+            f"{network.name} reads ProcGen's images, not {engine.game}'s observations: leave it out."
+        )
+    policy = source.load()
+    header = getattr(policy, "header", None) or {}
+    if network.name == BLIND and not header.get("blind"):
+        raise PolicyError(f"{source.name} sees its observations: train one with gapfloor train --blind.")
+    if header.get("game", engine.game) != engine.game:
+        raise PolicyError(f"{source.name} was trained on {header['game']}, not on {engine.game}.")
+    backend, _ = describe_backend(policy)
+    seed = network.seed if network.seed is not None else header.get("seed")
+    cells = [
+        CellSpec(
+            engine=engine,
+            run=Run(reference=network.name, seed=seed),
+            policy=fingerprint_of(policy, name=source.name, engine=engine, batch=batch),
+            rule=network.rule,
+            level_set=role,
+            levels=levels,
+            draw=draw,
+            design=protocol.design,
+            inference=Inference(batch, backend, instruction_set()),
+        )
+        for role, levels in protocol.level_sets
+        for draw in protocol.draws
+    ]
+    return Group(engine, tuple(cells), source)
+
+
+def _training_constants(protocol: Protocol, engine: EngineSpec) -> list[CellSpec]:
+    """Every constant action on the training levels: what the best one is chosen from."""
+    training = tuple(pair for pair in protocol.level_sets if pair[0] == "train")
+    if not training:
+        raise UsageError("best-constant is chosen on training levels: name them, as --train 0:200.")
+    small = engine_from_spec(engine, slots=1, levels=training[0][1])
+    actions = range(small.n_actions)
+    small.close()
+    narrowed = replace(protocol, level_sets=training)
+    return [cell for action in actions for cell in plain_cells(narrowed, engine, Constant(action))]
+
+
+def _best_constant(
+    constants: Sequence[CellSpec], protocol: Protocol, engine: EngineSpec, store: Store
+) -> list[CellSpec]:
+    """The action with the highest training return (ties to the lowest number), on every level set."""
+    returns = read_cells(store, constants)
+    names = list(dict.fromkeys(cell.rule for cell in constants))
+    means = [summarise([returns[c.key] for c in constants if c.rule == name])[0] for name in names]
+    chosen = parse_reference(names[int(np.argmax(means))])
+    return plain_cells(protocol, engine, chosen, label=BEST_CONSTANT)
+
+
+def best_constant_notes(cells: Sequence[CellSpec]) -> list[str]:
+    """Which action `best-constant` is, in words."""
+    chosen = {cell.engine.game: cell.rule for cell in cells if cell.run.reference == BEST_CONSTANT}
+    return [
+        f"The best constant action of {game} on its training levels is {rule.partition(':')[2]}."
+        for game, rule in chosen.items()
+    ]

@@ -1,0 +1,49 @@
+"""Networks that were never trained, as policies: `random-weights:ENCODER:SEED`.
+
+A new agent's heads are drawn so small that sampling it is all but uniform play; its argmax, a fixed function of
+the image, is what a stricter reference asks about.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gapfloor.errors import MissingExtraError, UsageError
+
+PREFIX = "random-weights"
+
+
+def parse_random_weights(name: str) -> tuple[str, int]:
+    """Encoder and seed of `random-weights:impala:3`."""
+    parts = name.split(":")
+    if len(parts) != 3 or parts[0] != PREFIX or not parts[2].isdigit():
+        raise UsageError(f"'{name}' is no random network: write {PREFIX}:ENCODER:SEED, as {PREFIX}:impala:3.")
+    return parts[1], int(parts[2])
+
+
+def load_random_weights(name: str, *, device: str = "cpu") -> Any:
+    """The policy of a new agent of ProcGen's observations and actions."""
+    encoder, seed = parse_random_weights(name)
+    try:
+        from gapfloor.engines.procgen import N_ACTIONS, OBSERVATION_SHAPE
+        from gapfloor.policies.checkpoint import CheckpointPolicy
+        from gapfloor.training.agent import make_agent
+        from gapfloor.training.checkpoint import hash_contents
+        from gapfloor.training.streams import draw_seed
+    except ImportError as error:
+        raise MissingExtraError(
+            f'Random networks need {error.name}: pip install "gapfloor[train]".'
+        ) from None
+    agent = make_agent(
+        encoder,
+        observation_shape=OBSERVATION_SHAPE,
+        n_actions=N_ACTIONS,
+        seed=draw_seed(seed, "initialisation"),
+    )
+    header = {
+        "encoder": encoder,
+        "seed": seed,
+        "observation_shape": OBSERVATION_SHAPE,
+        "content_hash": hash_contents(agent.state_dict(), encoder),
+    }
+    return CheckpointPolicy(agent, name=name, header=header, device=device)

@@ -1,0 +1,114 @@
+"""References stricter than the floor, on the real engine and with real networks."""
+
+import numpy as np
+import pytest
+
+import small_policies
+from gapfloor import evaluate, measure_floor
+from gapfloor.analysis import analyse
+from gapfloor.errors import PolicyError, UsageError
+from gapfloor.levels import LevelSet
+from gapfloor.records.store import Store
+from gapfloor.training.hyperparameters import Hyperparameters
+from gapfloor.training.spec import TrainingSpec
+from gapfloor.training.trainer import train
+
+SMALL = {"design": "census", "train": "0:4", "test": "100:103", "workers": 1}
+
+
+@pytest.fixture(scope="module")
+def blind_run(tmp_path_factory):
+    spec = TrainingSpec(
+        game="starpilot", encoder="impoola", seed=3, steps=256, levels=LevelSet(0, 4), is_blind=True,
+        hyperparameters=Hyperparameters(environments=4, rollout_length=64),
+    )  # fmt: skip
+    return train(spec, store=tmp_path_factory.mktemp("blind"), with_tensorboard=False).checkpoint
+
+
+def means(store, reference, level_set):
+    rows = Store(store).episodes().to_pylist()
+    found = [r["episode_return"] for r in rows if (r["reference"], r["level_set"]) == (reference, level_set)]
+    return float(np.mean(found))
+
+
+def test_the_best_constant_action_is_chosen_on_training_levels_and_reported_on_both(tmp_path):
+    floor = measure_floor("bigfish", reference="best-constant", store=tmp_path, **SMALL)
+    assert [(row.reference, row.level_set) for row in floor.floors] == [
+        ("best-constant", "train"),
+        ("best-constant", "test"),
+    ]
+    of_each = [means(tmp_path, f"constant:{action}", "train") for action in range(15)]
+    assert floor.floors[0].mean == max(of_each)
+    assert len(set(of_each)) > 1
+    assert floor.floors[0].sem == 0.0
+
+
+def test_untrained_networks_stand_beside_the_floor_with_their_spread(tmp_path):
+    result = evaluate(
+        small_policies.linear(), game="starpilot", rules="sampled", store=tmp_path,
+        references=["random-weights:impoola:2", "sticky:0.5"], **SMALL,
+    )  # fmt: skip
+    networks = [row for row in result.references if row.reference == "random-weights:impoola"]
+    assert [(row.n_networks, row.n_episodes) for row in networks] == [(2, 8), (2, 6)]
+    rows = Store(tmp_path).episodes().to_pylist()
+    of_each = [
+        np.mean(
+            [
+                r["episode_return"]
+                for r in rows
+                if r["seed"] == seed and r["reference"] and r["level_set"] == "test"
+            ]
+        )
+        for seed in (1, 2)
+    ]
+    assert networks[1].sem == pytest.approx(abs(of_each[0] - of_each[1]) / 2)
+    names = {row.reference for row in analyse(tmp_path).reference_comparisons}
+    assert names == {"random-weights:impoola", "sticky:0.5"}
+    assert {row.reference for row in analyse(tmp_path).floor_comparisons} == {"uniform"}
+
+
+def test_a_blind_agent_acts_the_same_whatever_it_is_shown(blind_run, tmp_path):
+    from gapfloor.policies.checkpoint import load_checkpoint_policy
+
+    policy = load_checkpoint_policy(blind_run)
+    frames = np.random.default_rng(0).integers(0, 255, (3, 64, 64, 3), dtype=np.uint8)
+    assert (policy.logits(frames) == policy.logits(np.zeros_like(frames))).all()
+    result = evaluate(
+        small_policies.linear(), game="starpilot", rules="sampled", store=tmp_path,
+        references=[f"blind:{blind_run}"], **SMALL,
+    )  # fmt: skip
+    assert {(row.reference, row.level_set) for row in result.references} == {
+        ("blind", "train"),
+        ("blind", "test"),
+    }
+    assert "starpilot" in result.reference_table()[1][0]
+
+
+def test_a_blind_run_learns_as_the_network_with_black_images_would(blind_run):
+    import torch
+
+    from gapfloor.training.agent import make_agent
+
+    blind = make_agent("impoola", observation_shape=(64, 64, 3), n_actions=15, seed=0, is_blind=True)
+    seeing = make_agent("impoola", observation_shape=(64, 64, 3), n_actions=15, seed=0)
+    black = torch.zeros((5, 64, 64, 3), dtype=torch.uint8)
+    for agent, frames in ((blind, torch.full_like(black, 200)), (seeing, black)):
+        logits, values = agent(frames)
+        (logits.square().sum() + values.sum()).backward()
+    for one, other in zip(blind.parameters(), seeing.parameters(), strict=True):
+        assert torch.allclose(one.grad, other.grad, atol=1e-5)
+
+
+def test_what_is_no_reference_is_refused_before_anything_is_played(tmp_path, blind_run):
+    for name, message in [
+        ("best-konstant", "did you mean best-constant"),
+        ("random-weights:impala:none", "needs a number of networks"),
+        ("blind:", "needs a policy after the colon"),
+    ]:
+        with pytest.raises(UsageError, match=message):
+            measure_floor("starpilot", reference=name, store=tmp_path / "store", **SMALL)
+    assert not (tmp_path / "store").exists()
+    with pytest.raises(PolicyError, match="sees its observations"):
+        measure_floor("starpilot", reference="blind:small_policies:linear", store=tmp_path / "store", **SMALL)
+    with pytest.raises(UsageError, match="chosen on training levels"):
+        measure_floor("starpilot", reference="best-constant", **{**SMALL, "train": "none"})
