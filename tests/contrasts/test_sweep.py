@@ -43,8 +43,8 @@ def test_every_temperature_is_an_ordinary_cell_that_evaluate_shares(store, resul
     rules = {cell.manifest.labels["rule"] for cell in Store(store).cells()}
     assert rules == {"uniform", "greedy", "temperature:0.25", "sampled"}
     again = evaluate(
-        small_policies.LinearPolicy(), rules="sampled,greedy,temperature:0.25", agent="linear", store=store, workers=1, batch=4,
-        **SMALL,
+        small_policies.LinearPolicy(), rules="sampled,greedy,temperature:0.25", agent="linear", store=store,
+        workers=1, batch=4, **SMALL,
     )  # fmt: skip
     assert {row.key for row in again.cells} == set(before)
     for row in again.summary:
@@ -155,3 +155,25 @@ def test_a_grid_that_is_none_is_refused(grid, words):
 def test_the_grid_goes_from_cold_to_hot_and_may_pass_one():
     assert check_temperatures([2, 0, 1]) == (0, 1, 2)
     assert [rule_at(value) for value in (0, 1.0, 2)] == ["greedy", "sampled", "temperature:2"]
+
+
+def test_a_policy_that_takes_one_action_whatever_it_sees_is_told(tmp_path):
+    found = sweep(
+        "small_policies:constant_logits",
+        temperatures=(0, 1),
+        test="none",
+        playing=Playing(batch=4, workers=1),
+        **SMALL,
+    )
+    assert any("greedy took one action in nearly every visited state" in line for line in found.sentences())
+
+
+def test_a_census_plays_every_level_once_at_every_temperature(tmp_path):
+    found = sweep(
+        small_policies.LinearPolicy(), game="fruitbot", temperatures=(0, 0.5, 1), train="0:5", test="1000:1004",
+        design="census", repeats=1, store=tmp_path, playing=Playing(batch=4, workers=1),
+    )  # fmt: skip
+    for point in found.points:
+        n = 5 if point.level_set == "train" else 4
+        assert (point.episode_return.n_levels, point.episode_return.n_episodes) == (n, n)
+    assert found.design.startswith("census")

@@ -39,6 +39,8 @@ class CheckpointPoint:
     """Held-out return minus floor, paired by level."""
     entropy_raw: float
     """Nats, mean over both level sets."""
+    is_one_action: bool
+    """Whether one action was taken in nearly every visited state of either level set."""
 
 
 @dataclass(frozen=True)
@@ -259,6 +261,7 @@ def _point(steps: int, rule: str, train: Sample, test: Sample, floor: Sample) ->
         gap=independent_difference(*halves),
         delta=pair_by_level(test.returns, floor.returns, test.levels),
         entropy_raw=(train.entropy_raw + test.entropy_raw) / 2,
+        is_one_action=train.is_one_action or test.is_one_action,
     )
 
 
@@ -293,6 +296,12 @@ def _sentences(course: RunCourse) -> list[str]:
         )
     elif "sampled" in course.rules:
         lines.append(f"{course.name}: there is no training log, so there is no in-loop mean to compare.")
+    for rule in course.rules:
+        same = [f"{point.steps:,}" for point in course.points if point.rule == rule and point.is_one_action]
+        if same:
+            lines.append(
+                f"{course.name}, {rule}: one action in nearly every visited state at {', '.join(same)} steps."
+            )
     for choice in course.choices:
         if choice.steps == choice.last_steps:
             lines.append(f"{course.name}, {choice.rule}: the last checkpoint has the best training return.")

@@ -40,6 +40,8 @@ class SweepPoint:
     """Return minus floor, paired by level."""
     below_reference: LevelContrast
     """Return minus that at the reference temperature, paired by level."""
+    is_one_action: bool
+    """Whether one action was taken in nearly every visited state."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,12 @@ class Sweep:
 
     def sentences(self) -> list[str]:
         """What the grid says, one sentence a level set, and what it cannot say."""
-        return [*(_sentence(trend) for trend in self.trends), _SCOPE]
+        fixed = [
+            f"{level_set_words(point.level_set)}: {point.rule} took one action in nearly every visited state."
+            for point in self.points
+            if point.is_one_action
+        ]
+        return [*(_sentence(trend) for trend in self.trends), *fixed, _SCOPE]
 
     def __repr__(self) -> str:
         return "\n".join([text_table(*self.table()), *self.sentences(), *self.notes])
@@ -243,6 +250,7 @@ def _level_set(
             episode_return=mean_by_level(sample.returns, sample.levels),
             above_floor=pair_by_level(sample.returns, floor.returns, sample.levels),
             below_reference=pair_by_level(sample.returns, samples[hot].returns, sample.levels),
+            is_one_action=sample.is_one_action,
         )
         for value, sample in samples.items()
     ]
