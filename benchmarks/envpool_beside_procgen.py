@@ -2,15 +2,18 @@
 
     .venv/bin/python benchmarks/envpool_beside_procgen.py frames [--steps 3000]
     .venv/bin/python benchmarks/envpool_beside_procgen.py floors PROCGEN_STORE ENVPOOL_STORE
+    .venv/bin/python benchmarks/envpool_beside_procgen.py layouts
 
 `frames` plays all sixteen games at random on held-out levels and counts steps whose reward or end differs, and
 observations and pixels that do. `floors` reads two stores made by `gapfloor floor` and `gapfloor floor envpool:...`.
+`layouts` is the CPU time of a step in one pool of 32 environments and in 32 pools of one, and of making such a pool.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import time
 
 import numpy as np
 
@@ -81,6 +84,35 @@ def compare_floors(procgen: str, other: str) -> None:
     print(f"largest |z| {np.abs(z).max():.2f} of {len(z)}; mean of z² {np.mean(z**2):.2f} (1 expected)")
 
 
+def compare_layouts(game: str, steps: int = 100, slots: int = 32) -> str:
+    """CPU time, all threads together: wall time on a shared machine says little."""
+    import envpool as library
+
+    spec = envpool.make_spec(game)
+    rows = np.random.default_rng(0).integers(0, ProcgenEngine.n_actions, (steps, slots)).astype(np.int32)
+    numbers = np.arange(slots, dtype=np.int32)
+    pool = library.make(
+        f"{game.capitalize()}Easy-v0", env_type="gymnasium", num_envs=slots, num_threads=1, num_levels=200,
+        channel_first=False,
+    )  # fmt: skip
+    pool.reset()
+    start = time.process_time()
+    for row in rows:
+        pool._send([numbers, numbers, row])
+        pool._recv()
+    together = time.process_time() - start
+    engine = envpool.engine_from_spec(spec, slots=slots, levels=LevelSet(0, 200))
+    start = time.process_time()
+    engine.observe()
+    making = time.process_time() - start
+    start = time.process_time()
+    for row in rows:
+        engine.step(row)
+    apart = time.process_time() - start
+    step = 1e6 / rows.size
+    return f"| {game} | {together * step:.0f} | {apart * step:.0f} | {1e3 * making / slots:.2f} |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -91,7 +123,16 @@ def main() -> None:
     floors = commands.add_parser("floors")
     floors.add_argument("procgen")
     floors.add_argument("envpool")
+    commands.add_parser("layouts")
     arguments = parser.parse_args()
+    if arguments.command == "layouts":
+        compare_layouts(PAPER_GAMES[0], steps=1)  # loads the assets
+        print(
+            "| game | one pool, µs a step | a pool a slot, µs a step | making a pool, ms |\n|---|---|---|---|"
+        )
+        for game in PAPER_GAMES:
+            print(compare_layouts(game), flush=True)
+        return
     if arguments.command == "floors":
         compare_floors(arguments.procgen, arguments.envpool)
         return

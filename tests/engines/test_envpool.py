@@ -100,6 +100,21 @@ def test_envpool_itself_draws_levels_by_procgens_law(levels):
     np.testing.assert_array_equal(drawn, draw_levels(levels, draw=11, slots=3, episodes=5))
 
 
+def test_the_call_after_an_end_is_not_a_step_in_envpool_and_is_never_made():
+    import envpool
+
+    pool = envpool.make("StarpilotEasy-v0", env_type="gymnasium", num_envs=1, num_threads=1, num_levels=1)
+    pool.reset()
+    actions = random_actions(1100, 1).astype(np.int32)
+    length = next(n for n, row in enumerate(actions, 1) if pool.step(row)[2][0])
+    _, rewards, ends, _, info = pool.step(actions[0])
+    assert info["elapsed_step"][0] == rewards[0] == 0
+    assert not ends[0]
+    engine = engine_from_spec(make_spec("starpilot"), slots=1, levels=LevelSet(0, 1))
+    ends = [bool(engine.step(row)[2][0]) for row in [*actions[:length], *actions[:length]]]
+    assert np.flatnonzero(ends).tolist() == [length - 1, 2 * length - 1]
+
+
 def test_a_fresh_engine_plays_through_its_draw_and_shows_the_next_level_where_one_ends():
     engine = engine_from_spec(make_spec("dodgeball"), slots=2, levels=HELD_OUT, draw=5)
     beside = engine_from_spec(make_spec("dodgeball"), slots=1, levels=HELD_OUT)
