@@ -3,6 +3,7 @@
 import math
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from gapfloor.analysis.grouping import group
@@ -72,6 +73,14 @@ def test_the_floor_is_taken_on_the_same_levels():
     assert (row.floor_episodes, row.floor_episodes_left) == (3, 2)
 
 
+def test_without_shared_layouts_the_training_twins_go_too():
+    (row,) = gap_without(table(), leakage())
+    # Level 0 is the twin of 1000: run 1 keeps 8 on level 1, run 2 keeps 9; the floor keeps 1.
+    assert row.gap_unshared == pytest.approx(((8 - 3) + (9 - 3)) / 2)
+    assert row.sem_unshared == pytest.approx(0.5)
+    assert row.floor_gap_unshared == pytest.approx(1 - 1.5)
+
+
 def test_episodes_left_are_counted_over_runs():
     (row,) = gap_without(table(), leakage())
     assert (row.episodes, row.episodes_left, row.leaked_levels, row.levels) == (6, 3, 1, 3)
@@ -112,6 +121,14 @@ def test_a_check_of_other_levels_is_refused():
 def test_episodes_without_level_seeds_are_refused():
     with pytest.raises(UsageError, match="no level seeds"):
         gap_without(table().drop_columns(["level_seed"]), leakage())
+
+
+def test_a_floor_without_runs_has_a_row_of_its_own():
+    only_floor = table().filter(pc.equal(table()["rule"], "uniform"))
+    (row,) = gap_without(only_floor, leakage())
+    assert (row.rule, row.n_runs) == ("uniform", 0)
+    assert row.gap == row.floor_gap == pytest.approx(2 - 7 / 3)
+    assert row.test_leaked == 4.0
 
 
 def test_splitting_loses_no_episode():

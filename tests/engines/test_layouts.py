@@ -142,6 +142,15 @@ def test_the_sheet_shows_a_block_for_every_leaked_level(coinrun):
 def test_a_picture_is_cut_to_what_is_in_it():
     frame = np.zeros((64, 64, 3), dtype=np.uint8)
     frame[:32] = 200
-    frame[40:43, 10:14] = 77
-    assert part_that_matters(frame).shape == (8, 8, 3)
-    assert (part_that_matters(frame) == 77).sum() == 3 * 4 * 3
+    frame[40:43, 10:30] = 77
+    assert part_that_matters(frame).shape == (24, 24, 3)
+    assert (part_that_matters(frame) == 77).sum() == 3 * 20 * 3
+
+
+def test_a_small_maze_is_shown_whole():
+    frame = np.full((64, 64, 3), 90, dtype=np.uint8)
+    frame[20:32, 20:32] = 0
+    frame[22:24, 22:24] = 255
+    part = part_that_matters(frame)
+    assert part.shape == (16, 16, 3)
+    assert (part == 0).sum() == (frame == 0).sum()

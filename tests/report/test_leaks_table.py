@@ -48,7 +48,7 @@ def test_a_report_gives_the_gap_with_and_without(source: ReportSource, tmp_path:
     assert {row[3].plain for row in table.body} >= {"sampled", "greedy"}
     assert {row[5].plain for row in table.body} == {"27/100"}
     assert "(exploratory)" in to_markdown(table)
-    assert r"\multicolumn{2}{c}{Floor's gap}" in to_tabular(table)
+    assert r"\multicolumn{3}{c}{Floor's gap}" in to_tabular(table)
     assert to_csv(table).startswith("env,budget,agent,rule,runs,leaked_levels,levels,")
     assert (tmp_path / "tables" / "leaks.tex").is_file()
 

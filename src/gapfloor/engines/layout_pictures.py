@@ -19,8 +19,8 @@ Frame = npt.NDArray[np.uint8]
 #: Pixels of a picture's side, of the space between, and of a line of text.
 _SIDE, _GAP, _LINE = 128, 6, 18
 _COLUMNS = 2
-#: Cells left around the part of a level that is shown.
-_MARGIN = 2
+#: Pixels left around the part of a level that is shown, and the smallest part.
+_MARGIN, _SMALLEST = 2, 16
 #: Held-out levels on one sheet; a longer list is cut, and the sheet says so.
 MOST_PAIRS = 60
 
@@ -75,15 +75,23 @@ def draw_pairs(overlap: LevelOverlap) -> bytes:
 
 
 def part_that_matters(frame: Frame) -> Frame:
-    """The square around everything that is neither of a picture's two commonest colours: wall and empty space."""
+    """The square around everything that is not wall, or, where open space fills the picture, not wall or space.
+
+    Wall and space are taken to be the picture's two commonest colours.
+    """
     codes = frame.astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
     colours, counts = np.unique(codes, return_counts=True)
-    rest = ~np.isin(codes, colours[np.argsort(counts)[-2:]])
-    if not rest.any():
-        return frame
-    rows, columns = np.flatnonzero(rest.any(axis=1)), np.flatnonzero(rest.any(axis=0))
+    common = colours[np.argsort(counts)[::-1]]
     height, width = frame.shape[:2]
-    side = min(max(int(np.ptp(rows)), int(np.ptp(columns))) + 1 + 2 * _MARGIN, height, width)
+    for left_out in (common[:1], common[:2]):
+        rest = ~np.isin(codes, left_out)
+        if not rest.any():
+            return frame
+        rows, columns = np.flatnonzero(rest.any(axis=1)), np.flatnonzero(rest.any(axis=0))
+        extent = max(int(np.ptp(rows)), int(np.ptp(columns))) + 1
+        if 2 * extent <= min(height, width):
+            break
+    side = min(max(extent + 2 * _MARGIN, _SMALLEST), height, width)
     top = min(max(int(rows[0]) - _MARGIN, 0), height - side)
     left = min(max(int(columns[0]) - _MARGIN, 0), width - side)
     return frame[top : top + side, left : left + side]

@@ -19,8 +19,9 @@ def leaks(findings: Findings, rows: Sequence[LeakedGap]) -> Table | None:
         name="leaks",
         title="The gap without leaked levels",
         caption=sentence(
-            "Gaps with all held-out levels and without those whose layout equals a training level's, of runs (mean "
-            "and SEM over runs) and of the floor on the same levels. Left: held-out episodes that remain."
+            "Gaps with all levels, without held-out levels whose layout equals a training level's (leaked), and "
+            "without those and their training twins (shared), of runs (mean and SEM over runs) and of the floor on "
+            "the same levels. Left: held-out episodes that remain."
         ),
         columns=(
             Column(Text("Env"), "l", ("env",)),
@@ -31,12 +32,14 @@ def leaks(findings: Findings, rows: Sequence[LeakedGap]) -> Table | None:
             Column(Text("Leaked"), "r", ("leaked_levels", "levels")),
             Column(Text("Left"), "r", ("episodes_left", "episodes")),
             Column(Text("all"), "r", ("gap", "gap_sem")),
-            Column(Text("without"), "r", ("gap_without", "gap_without_sem")),
+            Column(Text("no leaked"), "r", ("gap_without", "gap_without_sem")),
+            Column(Text("no shared"), "r", ("gap_unshared", "gap_unshared_sem")),
             Column(Text("all"), "r", ("floor_gap",)),
-            Column(Text("without"), "r", ("floor_gap_without",)),
+            Column(Text("no leaked"), "r", ("floor_gap_without",)),
+            Column(Text("no shared"), "r", ("floor_gap_unshared",)),
             Column(Text("On leaked"), "r", ("test_leaked",)),
         ),
-        groups=(Group(Text("Gap"), 7, 8), Group(Text("Floor's gap"), 9, 10)),
+        groups=(Group(Text("Gap"), 7, 9), Group(Text("Floor's gap"), 10, 12)),
         rows=tuple(_row(findings, row) for row in rows),
         status="exploratory",
         is_wide=True,
@@ -47,15 +50,17 @@ def _row(findings: Findings, row: LeakedGap) -> tuple[Cell, ...]:
     return (
         text_cell(findings.name(Env(row.game, row.mode))),
         text_cell(row.budget),
-        text_cell(row.agent or "all"),
+        text_cell(row.agent or ("all" if row.n_runs else "floor")),
         text_cell(row.rule),
         integer(row.n_runs),
         _of(row.leaked_levels, row.levels),
         _of(row.episodes_left, row.episodes),
         mean_sem(row.gap, row.sem),
         mean_sem(row.gap_without, row.sem_without),
+        mean_sem(row.gap_unshared, row.sem_unshared),
         fixed(row.floor_gap, sign=True),
         fixed(row.floor_gap_without, sign=True),
+        fixed(row.floor_gap_unshared, sign=True),
         fixed(row.test_leaked),
     )
 
