@@ -119,7 +119,8 @@ def wheel_version() -> str:
     except importlib.metadata.PackageNotFoundError:
         raise MissingExtraError(
             'The ProcGen engine is not installed: pip install "gapfloor[procgen]" '
-            "(wheels exist for Python 3.11 and 3.12 on x86-64 Linux, Windows and macOS)."
+            "(wheels exist for Python 3.11 and 3.12 on x86-64 Linux, Windows and macOS); elsewhere install "
+            "gapfloor[envpool] and name games as envpool:coinrun."
         ) from None
 
 
