@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -63,6 +64,26 @@ def check_references(names: Sequence[str]) -> None:
             raise UsageError(f"The reference '{name}' is named twice: name each reference once.")
         if name != BEST_CONSTANT and not _networks(name):
             _parse_plain(name)
+
+
+def recorded_name(name: str) -> tuple[str, int]:
+    """The name that records carry, and how many networks stand behind it.
+
+    >>> recorded_name("random-weights:impala:5"), recorded_name("blind:runs/mine")
+    (('random-weights:impala', 5), ('blind', 1))
+    """
+    if name == BEST_CONSTANT:
+        return name, 1
+    networks = _networks(name)
+    return (networks[0].name, len(networks)) if networks else (str(_parse_plain(name)), 1)
+
+
+def beside_file(name: str, home: Path) -> str:
+    """A reference of a study file, with its run's path taken from the file's own folder."""
+    kind, _, argument = name.partition(":")
+    if kind in (BLIND, UPPER) and (home / argument).exists():
+        return f"{kind}:{home / argument}"
+    return name
 
 
 def measure_references(

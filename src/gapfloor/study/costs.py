@@ -12,6 +12,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from gapfloor.evaluation.references import recorded_name
 from gapfloor.study.graph import Task, build_graph
 from gapfloor.study.model import Study
 
@@ -38,14 +39,15 @@ def estimate(study: Study) -> Estimate:
     """The size of `study`, done or not."""
     tasks = build_graph(study)
     level_sets = len(study.protocol(study.games[0]).level_sets)
-    a_rule = level_sets * len(study.evaluation.draws)
+    a_rule = level_sets * len(study.protocol(study.games[0]).draws)
     n_runs = len(study.training_specs())
     seconds: dict[str, float] = {}
     for task in tasks:
         seconds[task.kind] = seconds.get(task.kind, 0.0) + task_seconds(study, task)
     n_cells = n_runs * a_rule * len(study.evaluation.rules)
     n_addendum = n_runs * a_rule * len(study.addendum.rules)
-    n_floors = len(study.games) * len(study.references) * a_rule
+    networks = sum(recorded_name(reference)[1] for reference in study.references)
+    n_floors = len(study.games) * networks * a_rule
     sizes = rates()["bytes"]
     trained = sum(1 for group, _ in study.training_specs() if not group.checkpoints)
     disk = (
@@ -67,7 +69,10 @@ def task_seconds(study: Study, task: Task) -> float:
         )
         return 1.0 if group.checkpoints else spec.steps / per_second
     steps = known["floor_steps_per_episode"].get(task.game, known["floor_steps_per_episode"]["other"])
-    episodes = settings.episodes * len(settings.draws)
+    protocol = study.protocol(task.game or study.games[0])
+    sets = [levels for role, levels in protocol.level_sets if task.level_set in ("", role)]
+    a_draw = sum(protocol.design.content(levels)["episodes"] for levels in sets) / max(1, len(sets))
+    episodes = a_draw * len(protocol.draws)
     if task.kind == "floor":
         return float(episodes * 2 * steps / known["floor_steps_per_core_second"])
     if task.kind == "evaluate":
@@ -76,7 +81,7 @@ def task_seconds(study: Study, task: Task) -> float:
             levels = dict(study.protocol(task.game).level_sets)[task.level_set].n  # type: ignore[index]
             played = levels * (1 - (1 - 1 / levels) ** episodes)
             return float(played * steps / known["inference_frames_per_core_second"])
-        probes = len(settings.draws) * settings.probe * known["probe_seconds_per_state"]
+        probes = len(protocol.draws) * settings.probe * known["probe_seconds_per_state"]
         return float(frames / known["inference_frames_per_core_second"] + probes)
     return float(known["seconds"][task.kind])
 

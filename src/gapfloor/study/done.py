@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from gapfloor.evaluation.cell import Design
 from gapfloor.evaluation.group import is_probed
-from gapfloor.policies.references import parse_reference
+from gapfloor.evaluation.references import recorded_name
+from gapfloor.levels import LevelSet
 from gapfloor.records.store import Store
 from gapfloor.study.graph import Task
 from gapfloor.study.inputs import inputs_digest
@@ -20,12 +24,10 @@ class Survey:
         self._study, self._home, self._store = study, home, Store(root)
         self._cells: Counter[tuple[str, ...]] = Counter()
         settings = study.evaluation
-        design = (settings.slots, settings.burn_in, settings.episodes)
+        protocol = study.protocol(study.games[0])
         for cell in self._store.cells():
             labels, content = cell.manifest.labels, cell.manifest.content
-            if (content["slots"], content["burn_in"], content["episodes"]) != design:
-                continue
-            if labels["draw"] not in settings.draws:
+            if not _has_design(content, protocol.design) or labels["draw"] not in protocol.draws:
                 continue
             if labels["reference"]:
                 self._cells[labels["game"], labels["reference"], labels["level_set"]] += 1
@@ -39,16 +41,16 @@ class Survey:
     def cells_of(self, task: Task) -> int:
         """How many of a floor's or an evaluation's cells are there."""
         if task.kind == "floor":
-            name = str(parse_reference(task.reference))
+            name = recorded_name(task.reference)[0]
             return sum(self._cells[task.game, name, role] for role in ("train", "test"))
         return self._cells[task.run, task.rule, task.level_set]
 
     def cells_wanted(self, task: Task) -> int:
         """How many cells a floor or an evaluation has."""
-        draws = len(self._study.evaluation.draws)
+        protocol = self._study.protocol(task.game)
         if task.kind == "floor":
-            return draws * len(self._study.protocol(task.game).level_sets)
-        return draws
+            return len(protocol.draws) * len(protocol.level_sets) * recorded_name(task.reference)[1]
+        return len(protocol.draws)
 
     def is_done(self, task: Task) -> bool:
         """Whether a task's results are in the store."""
@@ -78,3 +80,8 @@ class Survey:
         from gapfloor.training.checkpoint import read_header
 
         return int(read_header(path)["iteration"]) >= spec.n_updates
+
+
+def _has_design(content: Mapping[str, Any], design: Design) -> bool:
+    asked = design.content(LevelSet.parse(content["levels"]))
+    return all(content.get(name) == asked.get(name) for name in ("slots", "burn_in", "episodes", "repeats"))

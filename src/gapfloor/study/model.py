@@ -12,8 +12,8 @@ from pathlib import Path
 from gapfloor.actions.partition import Partition
 from gapfloor.engines.registry import make_spec
 from gapfloor.errors import UsageError
+from gapfloor.evaluation.references import check_references
 from gapfloor.evaluation.settings import Protocol, expand_games, make_protocol
-from gapfloor.policies.references import parse_reference
 from gapfloor.rules.rule import parse_rule
 from gapfloor.settings import from_table, read_toml
 from gapfloor.training.hyperparameters import Hyperparameters
@@ -45,6 +45,9 @@ class EvaluationSettings:
     episodes: int = 128
     slots: int = 16
     burn_in: int = 1
+    design: str = "draws"
+    """"draws" (the paper's), or "census": every level `repeats` times."""
+    repeats: int = 1
     batch: int = 32
     probe: int = 1024
 
@@ -116,6 +119,7 @@ class Study:
         return make_protocol(
             [game], mode=self.mode, options=self.options, train=self.train, test=self.test, draws=settings.draws,
             episodes=settings.episodes, slots=settings.slots, burn_in=settings.burn_in,
+            design=settings.design, repeats=settings.repeats,
         )  # fmt: skip
 
     @property
@@ -139,8 +143,7 @@ def read_study(path: Path) -> Study:
         raise UsageError(
             f"{path.name} names the rule {doubled[0]} in the plan and in the addendum: name it once."
         )
-    for reference in study.references:
-        parse_reference(reference)
+    check_references(study.references)
     if "uniform" not in study.references:
         raise UsageError(
             f"{path.name} leaves out the reference uniform: without THE floor there are no calls."

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from gapfloor.errors import StoreError
 from gapfloor.evaluation.cell import CellSpec
 from gapfloor.evaluation.evaluate import load_candidates, policy_cells, refuse_conflicts, without_probe
-from gapfloor.evaluation.floor import floor_cells, missing_cells
+from gapfloor.evaluation.floor import missing_cells
 from gapfloor.evaluation.group import Group, ProbeSettings, play_group
+from gapfloor.evaluation.references import beside_file, measure_references
 from gapfloor.evaluation.settings import Protocol
-from gapfloor.policies.references import parse_reference
 from gapfloor.records.atomic import write_atomically, write_text_atomically
 from gapfloor.records.store import Store
 from gapfloor.rules.rule import parse_rules
@@ -39,7 +39,7 @@ def perform(task: Task, study: Study, *, home: Path, root: Path, beat: Beat = la
 
         classes_for(root, study.protocol(task.game).engines[0])
     elif task.kind == "floor":
-        _floor(task, study, store, beat)
+        _floor(task, study, home, store, beat)
     elif task.kind == "evaluate":
         _evaluate(task, study, store, beat)
     elif task.kind == "replay":
@@ -73,11 +73,18 @@ def _copy(source: Path, target: Path) -> None:
     write_atomically(target, write)
 
 
-def _floor(task: Task, study: Study, store: Store, beat: Beat) -> None:
+def _floor(task: Task, study: Study, home: Path, store: Store, beat: Beat) -> None:
     protocol = study.protocol(task.game)
-    engine = protocol.engines[0]
-    state = missing_cells(store, floor_cells(protocol, engine, parse_reference(task.reference)))
-    _play(Group(engine, tuple(state.missing)), store, beat)
+
+    def play(groups: Sequence[Group]) -> None:
+        missing = {c.key for c in missing_cells(store, [c for g in groups for c in g.cells]).missing}
+        for group in groups:
+            _play(replace(group, cells=tuple(c for c in group.cells if c.key in missing)), store, beat)
+
+    measure_references(
+        [beside_file(task.reference, home)], protocol=protocol, engine=protocol.engines[0], store=store, play=play,
+        batch=study.evaluation.batch,
+    )  # fmt: skip
 
 
 def _evaluate(task: Task, study: Study, store: Store, beat: Beat) -> None:
