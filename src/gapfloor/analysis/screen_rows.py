@@ -47,7 +47,7 @@ class CellMeans:
     by_run: dict[tuple[Place, str], dict[RunName, dict[str, dict[str, float]]]]
     k: dict[tuple[str, str], int]
     """(game, mode) -> distinct actions of the game."""
-    n_actions: int | None
+    n_actions: dict[tuple[str, str], int]
 
     def mean(
         self, place: Place, rule: str, measure: str, *, agent: str | None = None, level_set: str = ""
@@ -75,7 +75,7 @@ def read_cells(cells: pa.Table | None, context: Context) -> CellMeans:
     """The cell records of runs, averaged over draws."""
     gathered: dict[tuple[Place, str], dict[RunName, dict[str, dict[str, list[float]]]]] = {}
     k: dict[tuple[str, str], int] = {}
-    n_actions: set[int] = set()
+    n_actions: dict[tuple[str, str], int] = {}
     spelled = {context.plan.scope.train: "train", context.plan.scope.test: "test"}
     for record in _policy_records(cells):
         place = (record["game"], record.get("mode") or "easy", record.get("budget") or "")
@@ -91,7 +91,7 @@ def read_cells(cells: pa.Table | None, context: Context) -> CellMeans:
         if record.get("k"):
             k[place[:2]] = int(record["k"])
         if record.get("action_counts"):
-            n_actions.add(len(record["action_counts"]))
+            n_actions[place[:2]] = len(record["action_counts"])
     by_run = {
         key: {
             run: {ls: {m: float(np.mean(sorted(v))) for m, v in ms.items()} for ls, ms in level_sets.items()}
@@ -99,7 +99,7 @@ def read_cells(cells: pa.Table | None, context: Context) -> CellMeans:
         }
         for key, runs in gathered.items()
     }
-    return CellMeans(by_run, k, n_actions.pop() if len(n_actions) == 1 else None)
+    return CellMeans(by_run, k, n_actions)
 
 
 def _policy_records(cells: pa.Table | None) -> Iterable[dict[str, Any]]:
@@ -153,7 +153,7 @@ def _entropies(
     context: Context, cells: CellMeans, place: Place, entropy: float, agent: str | None
 ) -> dict[str, Any]:
     screen = context.plan.screen
-    maximum = math.log(cells.n_actions or screen.actions)
+    maximum = math.log(cells.n_actions.get(place[:2], screen.actions))
 
     def mean(measure: str, rule: str = screen.rule) -> float:
         return cells.mean(place, rule, measure, agent=agent)

@@ -59,8 +59,7 @@ def draw_matrices(games: Sequence[ActionClasses], path: Path) -> None:
         for first, second in ((i, j) for i in range(len(names)) for j in range(len(names)) if i != j):
             if shares[first][second] == 1:
                 panel.plot(second, first, marker="s", color="white", markersize=2.5)
-        mode = f" ({classes.engine.mode})" if classes.engine.mode else ""
-        panel.set_title(f"{classes.engine.game}{mode}: k = {classes.k}", fontsize=9)
+        panel.set_title(f"{classes.engine.game} ({classes.engine.mode}): k = {classes.k}", fontsize=9)
         panel.set_xticks(range(len(names)), names, rotation=90, fontsize=6)
         panel.set_yticks(range(len(names)), names, fontsize=6)
         panel.tick_params(labelbottom=True)

@@ -19,7 +19,7 @@ from gapfloor.records.atomic import write_text_atomically
 
 def classes_path(store_root: str | Path, spec: EngineSpec) -> Path:
     """The file that holds the classes of `spec` in a store."""
-    name = "-".join(re.sub(r"[^A-Za-z0-9._-]+", "_", part) for part in (spec.game, spec.mode) if part)
+    name = "-".join(re.sub(r"[^A-Za-z0-9._-]+", "_", part) for part in (spec.game, spec.mode))
     if spec.options:
         name += "-" + hashlib.sha256(json.dumps(spec.options).encode()).hexdigest()[:12]
     return Path(store_root) / "classes" / f"{name}.json"
@@ -50,8 +50,7 @@ def read_classes(store_root: str | Path, spec: EngineSpec) -> ActionClasses | No
 
 def _command(spec: EngineSpec) -> str:
     """How the game is named on the command line."""
-    mode = f" --mode {spec.mode}" if spec.mode else ""
-    return written_game(spec) + mode
+    return f"{written_game(spec)} --mode {spec.mode}"
 
 
 def load_classes(store_root: str | Path, spec: EngineSpec) -> Partition | None:

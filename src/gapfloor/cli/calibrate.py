@@ -166,9 +166,8 @@ def _show_classes(classes: ActionClasses, *, played_by: str) -> None:
     from gapfloor.calibration.picture import LEGEND, matrix_text
 
     settings = classes.settings
-    mode = f" ({classes.engine.mode})" if classes.engine.mode else ""
     click.echo(
-        f"{classes.engine.game}{mode}: {classes.k} classes of {classes.partition.n_actions} actions; "
+        f"{classes.engine.game} ({classes.engine.mode}): {classes.k} classes of {classes.partition.n_actions} actions; "
         f"in one state {classes.mean_state_k:.2f} on average.\n"
         f"{settings.states} states of {played_by}, levels {settings.levels}, seed {settings.seed}, horizon "
         f"{settings.horizon}, {classes.engine.engine} {classes.engine.version}."

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.engines import envpool
+from gapfloor.engines.installed import installed_engines
 from gapfloor.engines.procgen import GAMES, ProcgenEngine, check_game
 from gapfloor.errors import MissingExtraError
 from gapfloor.levels import LevelSet, draw_levels
@@ -54,7 +55,7 @@ def examine(games: Sequence[str]) -> list[Finding]:
     named = list(GAMES) if list(games) == ["all"] else list(games)
     for game in named:
         check_game(game)
-    findings = [_platform(), *_extras()]
+    findings = [_platform(), *_extras(), *_engines()]
     try:
         for game in named:
             findings += check_engine(game)
@@ -99,6 +100,18 @@ def _extras() -> list[Finding]:
             words = f'not installed; {purpose} need it: pip install "gapfloor[{extra}]"'
             findings.append(Finding("missing", package, words))
     return findings
+
+
+def _engines() -> list[Finding]:
+    """Every engine, whether it is installed, and how its games are named."""
+    return [
+        Finding(
+            "missing" if engine.version is None else "ok",
+            f"engine {engine.name}",
+            f"{engine.words}; its games are named as {engine.games}",
+        )
+        for engine in installed_engines()
+    ]
 
 
 def check_engine(game: str) -> list[Finding]:

@@ -14,7 +14,8 @@ import multiprocessing
 import queue
 import random
 import sys
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -26,8 +27,11 @@ from gapfloor.engines.registry import engine_from_spec, make_spec
 from gapfloor.errors import GapfloorError
 from gapfloor.levels import LevelSet
 
-#: Seeds of both of the usual level sets, and the last one there is.
-LEVELS = (0, 1, 2, 3, 5, 8, 13, 150, 199, 1000, 1001, 1050, 1099, 2**31 - 2)
+#: Seeds of both of the usual level sets, and the last one there is; the first ones are always tried.
+LEVELS = (0, 2**31 - 2, 1000, 199, 1, 2, 3, 5, 8, 13, 150, 1001, 1050, 1099)
+
+#: How many of them are tried where making a level takes long, and what counts as long (seconds of CPU a level).
+FEW, LONG = 4, 0.2
 
 #: Steps after which a check has seen enough of an episode.
 STEPS = 60
@@ -36,6 +40,9 @@ STEPS = 60
 MOST_STEPS = 20_000
 
 _ANY = LevelSet(0, 200)
+
+#: Level -> hashes of its first observation and of its first steps.
+Plays = dict[int, tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -84,22 +91,40 @@ def check_contract(game: str, *, options: Mapping[str, Option] | None = None) ->
         engine = engine_from_spec(spec, slots=1, levels=_ANY)
     except GapfloorError as error:
         return Contract(game, "", (Clause("discrete actions, fixed observations", "BROKEN", str(error)),))
-    clauses = [_made(engine), _noop(engine)]
-    needs_begin = (
-        _same_level, _other_levels, _survives_history, _fresh_process, _global_state, _episodes_end, _cloning
-    )  # fmt: skip
-    checks: tuple[Callable[[EngineSpec], Clause], ...] = needs_begin if engine.can_begin else ()
-    if not engine.can_begin:
+    clauses = [_made(engine), _noop(engine), *_autoreset(engine), _frames(engine)]
+    if engine.can_begin:
+        try:
+            clauses += _promises(spec, engine)
+        except GapfloorError as error:
+            clauses.append(Clause("the checks run to their end", "BROKEN", str(error)))
+    else:
         words = "levels come as the engine draws them: an episode cannot be begun on a level of one's choice"
         clauses.append(Clause("a level can be begun", "note", words, is_needed=False))
-    clauses += [*_autoreset(engine), _frames(engine)]
     engine.close()
-    for check in checks:
-        try:
-            clauses.append(check(spec))
-        except GapfloorError as error:
-            clauses.append(Clause(check.__name__.strip("_").replace("_", " "), "BROKEN", str(error)))
     return Contract(game, f"{spec.engine} {spec.version}", tuple(clauses))
+
+
+def _promises(spec: EngineSpec, fresh: Engine) -> list[Clause]:
+    """The parts that are tried by play; what a fresh engine plays is what all the others are held to."""
+    started = time.process_time()
+    first_observation(fresh, LEVELS[0])
+    levels = LEVELS[:FEW] if time.process_time() - started > LONG else LEVELS
+    known = plays_of(fresh, levels)
+    used = engine_from_spec(spec, slots=3, levels=LevelSet(500, 700), draw=3)
+    rng = np.random.default_rng(1)
+    for _ in range(STEPS):
+        used.step(rng.integers(0, used.n_actions, 3))
+    again = plays_of(used, levels, slot=1)
+    used.close()
+    return [
+        _same_level(known, again),
+        _other_levels(known),
+        _survives_history(known, again),
+        _fresh_process(spec, known),
+        _global_state(fresh, levels[:FEW]),
+        _episodes_end(spec),
+        _cloning(spec, levels[:FEW]),
+    ]
 
 
 def _made(engine: Engine) -> Clause:
@@ -139,28 +164,22 @@ def _frames(engine: Engine) -> Clause:
     return Clause(name, "holds", f"{frame.shape[0]}x{frame.shape[1]} pixels", is_needed=False)
 
 
-def _same_level(spec: EngineSpec) -> Clause:
+def _same_level(known: Plays, again: Plays) -> Clause:
     """Same seed, same level: two engines show the same first observation."""
-    engines = [engine_from_spec(spec, slots=1, levels=_ANY) for _ in range(2)]
-    differing = [level for level in LEVELS if len({first_observation(each, level) for each in engines}) > 1]
     name = "the same seed is the same level"
-    if differing:
-        return Clause(name, "BROKEN", f"two resets with seed {differing[0]} showed two first observations")
-    return Clause(name, "holds", f"first observations of {len(LEVELS)} seeds agree in two environments")
+    for level, play in known.items():
+        if play[0] != again[level][0]:
+            return Clause(name, "BROKEN", f"two resets with seed {level} showed two first observations")
+    return Clause(name, "holds", f"first observations of {len(known)} seeds agree in two environments")
 
 
-def _other_levels(spec: EngineSpec) -> Clause:
+def _other_levels(known: Plays) -> Clause:
     """Other seeds, other levels, at the start or in what follows."""
-    engine = engine_from_spec(spec, slots=1, levels=_ANY)
-    starts = len({first_observation(engine, level) for level in LEVELS})
-    episodes = len({episode_digest(engine, level) for level in LEVELS})
-    name, n = "another seed is another level", len(LEVELS)
+    starts, episodes = (len({play[part] for play in known.values()}) for part in (0, 1))
+    name, n = "another seed is another level", len(known)
     if episodes == 1:
-        return Clause(
-            name,
-            "BROKEN",
-            f"{n} seeds gave one and the same episode: there are no other levels to generalize to",
-        )
+        words = f"{n} seeds gave one and the same episode: there are no other levels to generalize to"
+        return Clause(name, "BROKEN", words)
     if starts == 1:
         words = f"{n} seeds start alike and give {episodes} different episodes: a seed decides what happens, not where"
         return Clause(name, "note", words)
@@ -168,31 +187,22 @@ def _other_levels(spec: EngineSpec) -> Clause:
     return Clause(name, "holds" if starts == n else "note", words)
 
 
-def _survives_history(spec: EngineSpec) -> Clause:
+def _survives_history(known: Plays, again: Plays) -> Clause:
     """An episode is a function of seed and actions, whatever its slot and the slots beside it played before."""
-    fresh = engine_from_spec(spec, slots=1, levels=_ANY)
-    used = engine_from_spec(spec, slots=3, levels=LevelSet(500, 700), draw=3)
-    rng = np.random.default_rng(1)
-    used.observe()
-    for _ in range(STEPS):
-        used.step(rng.integers(0, used.n_actions, 3))
     name = "an episode is a function of its level and actions"
-    for level in LEVELS:
-        if episode_digest(fresh, level) != episode_digest(used, level, slot=1):
-            return Clause(
-                name,
-                "BROKEN",
-                f"level {level} with the same actions went another way after the slot had played others",
-            )
-    return Clause(name, "holds", f"{len(LEVELS)} levels, also after the slot had played others")
+    for level, play in known.items():
+        if play != again[level]:
+            words = f"level {level} with the same actions went another way after the slot had played others"
+            return Clause(name, "BROKEN", words)
+    return Clause(name, "holds", f"{len(known)} levels, also after the slot had played others")
 
 
-def _fresh_process(spec: EngineSpec) -> Clause:
+def _fresh_process(spec: EngineSpec, known: Plays) -> Clause:
     """The same episodes in a new process, which has another order of sets and other global random states."""
     name = "the same episodes in a fresh process"
     context = multiprocessing.get_context("spawn")
     inbox = context.Queue()
-    process = context.Process(target=_tell_digests, args=(spec, inbox), daemon=True)
+    process = context.Process(target=_tell_plays, args=(spec, tuple(known), inbox), daemon=True)
     process.start()
     there: Any = None
     while there is None and (process.is_alive() or not inbox.empty()):
@@ -203,40 +213,29 @@ def _fresh_process(spec: EngineSpec) -> Clause:
         return Clause(name, "BROKEN", f"the process ended with exit code {process.exitcode}")
     if isinstance(there, str):
         return Clause(name, "BROKEN", f"a new process cannot play it: {there}")
-    here = level_digests(spec)
-    differing = [level for level in LEVELS if here[level] != there[level]]
-    if differing:
-        return Clause(name, "BROKEN", f"level {differing[0]} with the same actions is another episode there")
-    return Clause(name, "holds", f"{len(LEVELS)} levels")
+    for level, play in known.items():
+        if play != there[level]:
+            return Clause(name, "BROKEN", f"level {level} with the same actions is another episode there")
+    return Clause(name, "holds", f"{len(known)} levels")
 
 
-def _tell_digests(spec: EngineSpec, inbox: Any) -> None:
+def _tell_plays(spec: EngineSpec, levels: tuple[int, ...], inbox: Any) -> None:
     try:
-        inbox.put(level_digests(spec))
+        inbox.put(plays_of(engine_from_spec(spec, slots=1, levels=_ANY), levels))
     except Exception as error:  # the parent says it in words
         inbox.put(f"{type(error).__name__}: {error}")
 
 
-def level_digests(spec: EngineSpec) -> dict[int, str]:
-    """One digest an episode, for comparison across processes."""
-    engine = engine_from_spec(spec, slots=1, levels=_ANY)
-    try:
-        return {level: episode_digest(engine, level) for level in LEVELS}
-    finally:
-        engine.close()
-
-
-def _global_state(spec: EngineSpec) -> Clause:
+def _global_state(engine: Engine, levels: tuple[int, ...]) -> Clause:
     """Whether randomness comes from outside the environment: Python's, numpy's or torch's global state."""
     name = "no global random state"
-    engine = engine_from_spec(spec, slots=1, levels=_ANY)
     kept = _global_states()
     try:
         found = []
         for seed in (1, 2):
             _seed_globals(seed)
             before = _global_states()
-            found.append([episode_digest(engine, level) for level in LEVELS[:6]])
+            found.append(plays_of(engine, levels))
             touched = [key for key, value in _global_states().items() if value != before[key]]
     finally:
         _restore(kept)
@@ -297,7 +296,7 @@ def _episodes_end(spec: EngineSpec) -> Clause:
     return Clause(name, "holds", f"{len(ended)} of random play, {min(ended)} to {max(ended)} steps")
 
 
-def _cloning(spec: EngineSpec) -> Clause:
+def _cloning(spec: EngineSpec, levels: tuple[int, ...]) -> Clause:
     """A state that was kept continues as the original, in another slot and more than once."""
     name = "states can be cloned"
     engine = engine_from_spec(spec, slots=3, levels=_ANY)
@@ -306,7 +305,7 @@ def _cloning(spec: EngineSpec) -> Clause:
         words = "neither by copying nor by replay from the seed: no calibration, no merged rule, no merged entropy"
         return Clause(name, "note", words, is_needed=False)
     rng = np.random.default_rng(2)
-    for level in LEVELS[:6]:
+    for level in levels:
         engine.begin(0, level)
         for _ in range(int(rng.integers(1, 12))):
             if engine.step(rng.integers(0, engine.n_actions, 3))[2][0]:
@@ -335,13 +334,16 @@ def first_observation(engine: Engine, level: int, *, slot: int = 0) -> bytes:
     return row_bytes(engine.observe()[0], slot)
 
 
-def episode_digest(engine: Engine, level: int, *, slot: int = 0) -> str:
-    """The first steps of an episode under actions that are the same for every level, as one hash."""
-    digest = hashlib.sha256(first_observation(engine, level, slot=slot))
-    actions = np.random.default_rng(0).integers(0, engine.n_actions, STEPS)
-    for action in actions.tolist():
-        rows, rewards, firsts = engine.step(np.full(engine.n_slots, action))
-        digest.update(row_bytes(rows, slot) + np.float64(rewards[slot]).tobytes() + bytes([firsts[slot]]))
-        if firsts[slot]:
-            break
-    return digest.hexdigest()
+def plays_of(engine: Engine, levels: tuple[int, ...], *, slot: int = 0) -> Plays:
+    """Two hashes a level: of its first observation, and of its first steps under actions the same for every level."""
+    plays = {}
+    for level in levels:
+        start = first_observation(engine, level, slot=slot)
+        digest = hashlib.sha256(start)
+        for action in np.random.default_rng(0).integers(0, engine.n_actions, STEPS).tolist():
+            rows, rewards, firsts = engine.step(np.full(engine.n_slots, action))
+            digest.update(row_bytes(rows, slot) + np.float64(rewards[slot]).tobytes() + bytes([firsts[slot]]))
+            if firsts[slot]:
+                break
+        plays[level] = (hashlib.sha256(start).hexdigest(), digest.hexdigest())
+    return plays

@@ -28,6 +28,9 @@ from gapfloor.levels.draws import check_draw
 #: An episode that is longer than this will not end: better a sentence than a command that never returns.
 MOST_STEPS = 1_000_000
 
+#: What records say in the place of a mode, which Gymnasium does not have.
+MODE = "default"
+
 #: Longer sides of a frame are averaged down to at most this many pixels.
 MOST_PIXELS = 200
 
@@ -36,13 +39,13 @@ def make_spec(
     game: str, *, mode: str | None = None, options: Mapping[str, Option] | None = None
 ) -> EngineSpec:
     """The checked recipe of a Gymnasium environment; making it once is part of the check."""
-    if mode:
+    if mode not in (None, MODE):
         raise UsageError(
             f"{game} has no modes: --mode {mode} is for ProcGen. Arguments of an environment are options, as --option "
             "size=8."
         )
     recipe = Recipe(game, tuple(sorted((options or {}).items())))
-    return EngineSpec("gymnasium", describe(recipe).version, game, "", recipe.options)
+    return EngineSpec("gymnasium", describe(recipe).version, game, MODE, recipe.options)
 
 
 def check_levels(spec: EngineSpec, levels: LevelSet) -> None:

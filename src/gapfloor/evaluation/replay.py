@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.protocol import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import CheckFailedError, StoreError, UsageError
 from gapfloor.evaluation.actor import Actor, PolicyActor, ReferenceActor
 from gapfloor.evaluation.cell import CellSpec, Inference, Run, design_from
-from gapfloor.evaluation.group import one_thread
+from gapfloor.evaluation.group import fingerprint_of, one_thread
 from gapfloor.evaluation.streams import cell_stream_name, episode_stream
 from gapfloor.levels import LevelSet
 from gapfloor.policies.loading import PolicySource
@@ -125,7 +125,12 @@ def find_policy(spec: CellSpec, *, store: Store, sources: Sequence[PolicySource]
     own = sorted((store.root / "runs").glob("*/checkpoint.safetensors"))
     for source in [*sources, *(PolicySource(str(path)) for path in own)]:
         policy = source.load()
-        if getattr(policy, "fingerprint", None) == spec.policy:
+        found = getattr(policy, "fingerprint", None)
+        if found is None:
+            # It brings no hash of its own: it is known by what it does, as when it was evaluated.
+            batch = spec.inference.batch
+            found = fingerprint_of(policy, name=source.name, engine=spec.engine, batch=batch)
+        if found == spec.policy:
             return policy
     raise UsageError(
         f"The policy of {spec.run.name} on {spec.engine.game} is not among the store's runs: name its checkpoint."
@@ -150,7 +155,7 @@ def _play_batch(spec: CellSpec, policy: Any, episodes: Sequence[Recorded], batch
     for row, episode in enumerate(episodes):
         engine.begin(row, episode.level_seed)
     n = len(episodes)
-    frames: list[list[Frames]] = [[engine.observe()[0][row].copy()] for row in range(n)]
+    frames: list[list[Frames]] = [[_frame(engine, spec, row)] for row in range(n)]
     returns, playing = np.zeros(n), np.ones(n, dtype=bool)
     first = np.ones(batch, dtype=bool)
     while playing.any():
@@ -158,16 +163,26 @@ def _play_batch(spec: CellSpec, policy: Any, episodes: Sequence[Recorded], batch
         uniforms[:n] = [stream.random() for stream in streams]
         rules: list[Rule | None] = [rule if row < n and playing[row] else None for row in range(batch)]
         actions = actor.act(engine.observe()[0], first, uniforms, rules)
-        observations, rewards, firsts = engine.step(actions)
+        _, rewards, firsts = engine.step(actions)
         returns[playing] += rewards[:n][playing]
         playing &= ~firsts[:n]
         for row in np.flatnonzero(playing):
-            frames[row].append(observations[row].copy())
+            frames[row].append(_frame(engine, spec, row))
         first = firsts.copy()
     engine.close()
     for episode, again, seen in zip(episodes, returns, frames, strict=True):
         _check(spec, episode, float(again), len(seen))
     return [_thin(np.stack(seen)) for seen in frames]
+
+
+def _frame(engine: Engine, spec: CellSpec, row: int) -> Frames:
+    frame = engine.frame(row)
+    if frame is None:
+        raise UsageError(
+            f"{spec.engine.game} has no picture to keep: it offers neither render_mode rgb_array nor an image as "
+            "observation, so its episodes cannot be replayed for the page."
+        )
+    return frame
 
 
 def _actor(spec: CellSpec, policy: Any, n_actions: int, noop: int) -> tuple[Actor, Rule | None]:

@@ -73,6 +73,8 @@ class ActionClasses:
     labels: tuple[int, ...]
     shares: tuple[float, ...]
     """How often each action was taken in sampled evaluation; empty where unknown."""
+    action_names: tuple[str, ...] = ()
+    """The engine's names of the actions; empty where the data do not say, which is ProcGen."""
 
 
 def level_panels(

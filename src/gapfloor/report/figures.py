@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from gapfloor.engines.procgen import ACTION_NAMES
 from gapfloor.records.atomic import write_bytes_atomically
+from gapfloor.report.figure_data import ActionClasses
 from gapfloor.report.findings import FLOOR, MERGED, TEST, TRAIN, Findings, agent_name
 from gapfloor.report.formats import is_number
+from gapfloor.report.page_figures import by_actions
 from gapfloor.report.source import ReportSource
 from gapfloor.report.tables.wording import slug
 
@@ -266,10 +268,21 @@ def draw_classes(source: ReportSource) -> Any:
 
     if not source.classes:
         return None
-    order = {env.game: at for at, env in enumerate(source.findings.all_envs)}
-    rows = sorted(source.classes, key=lambda entry: (order.get(entry.game, len(order)), entry.game))
+    groups = by_actions(source.findings, source.classes, ACTION_NAMES)
+    widest = max(len(entry.labels) for entry in source.classes)
+    heights = [0.9 + 0.3 * len(rows) for _, rows in groups]
+    figure, panels = plt.subplots(
+        len(groups), 1, squeeze=False, figsize=(0.8 + 0.36 * widest, sum(heights)), height_ratios=heights
+    )
+    for axes, (names, rows) in zip(panels[:, 0], groups, strict=True):
+        _draw_class_rows(axes, rows, names)
+    return figure
+
+
+def _draw_class_rows(axes: Any, rows: Sequence[ActionClasses], action_names: Sequence[str]) -> None:
+    import matplotlib.pyplot as plt
+
     n_actions = max(len(entry.labels) for entry in rows)
-    figure, axes = plt.subplots(figsize=(0.8 + 0.36 * n_actions, 0.9 + 0.3 * len(rows)))
     shades = plt.get_cmap("tab20", 20)
     for at, entry in enumerate(rows):
         y = len(rows) - 1 - at
@@ -281,7 +294,7 @@ def draw_classes(source: ReportSource) -> Any:
             axes.text(action, y, chr(ord("A") + label % 26), ha="center", va="center", fontsize=7.5)
         axes.text(n_actions - 0.3, y, f"k = {len(set(entry.labels))}", va="center", fontsize=7.5)
     names = [
-        ACTION_NAMES[action] if action < len(ACTION_NAMES) else str(action) for action in range(n_actions)
+        action_names[action] if action < len(action_names) else str(action) for action in range(n_actions)
     ]
     axes.set_xticks(range(n_actions), names, rotation=55, ha="left", fontsize=7)
     axes.xaxis.tick_top()
@@ -291,7 +304,6 @@ def draw_classes(source: ReportSource) -> Any:
     axes.tick_params(length=0)
     for side in axes.spines.values():
         side.set_visible(False)
-    return figure
 
 
 def _grid(count: int, *, columns: int, panel: tuple[float, float] = _PANEL) -> tuple[Any, list[Any]]:

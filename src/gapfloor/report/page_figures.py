@@ -277,13 +277,26 @@ def training_panels(findings: Findings, curves: Sequence[Curve]) -> list[Panel]:
 
 
 def class_grid(findings: Findings, classes: Sequence[ActionClasses], action_names: Sequence[str]) -> str:
-    """Which actions do the same: a letter a class, one row a game."""
-    if not classes:
-        return ""
+    """Which actions do the same: a letter a class, one row a game; other actions, another grid."""
+    grids = [_class_rows(rows, names) for names, rows in by_actions(findings, classes, action_names)]
+    return "\n".join(grids)
+
+
+def by_actions(
+    findings: Findings, classes: Sequence[ActionClasses], action_names: Sequence[str]
+) -> list[tuple[tuple[str, ...], list[ActionClasses]]]:
+    """The games in their order, those with the same actions together; `action_names` where the data say none."""
     order = {env.game: at for at, env in enumerate(findings.all_envs)}
-    rows = sorted(classes, key=lambda entry: (order.get(entry.game, len(order)), entry.game))
+    groups: dict[tuple[str, ...], list[ActionClasses]] = {}
+    for entry in sorted(classes, key=lambda entry: (order.get(entry.game, len(order)), entry.game)):
+        groups.setdefault(entry.action_names or tuple(action_names), []).append(entry)
+    return list(groups.items())
+
+
+def _class_rows(rows: Sequence[ActionClasses], action_names: Sequence[str]) -> str:
     n_actions = max(len(entry.labels) for entry in rows)
-    cell, left, top = 30.0, 96.0, 74.0
+    # Names of ProcGen's games fit into the usual margin; those of other environments can be long.
+    cell, left, top = 30.0, max(96.0, 7.2 * max(len(entry.game) for entry in rows)), 74.0
     width, height = left + cell * n_actions + 60, top + cell * len(rows) + 8
     parts = []
     for action in range(n_actions):

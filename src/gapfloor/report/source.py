@@ -134,10 +134,13 @@ def _classes(
 ) -> tuple[ActionClasses, ...]:
     """Partitions per game: those that merged cells were played with, those of the store, those we ship."""
     found: dict[tuple[str, str], tuple[int, ...]] = {}
+    names: dict[tuple[str, str], tuple[str, ...]] = {}
+    options: dict[tuple[str, str], list[Any]] = {}
     for cell in cells:
         labels = cell.manifest.content.get("classes")
+        key = (str(cell.manifest.content["game"]), str(cell.manifest.content["mode"]))
+        options.setdefault(key, []).append(cell.manifest.content.get("options"))
         if labels:
-            key = (str(cell.manifest.content["game"]), str(cell.manifest.content["mode"]))
             found.setdefault(key, tuple(int(label) for label in labels))
     documents = [_read_json(path) for path in sorted(store.glob("classes/*.json"))] if store else []
     shipped = resources.files("gapfloor").joinpath("data/classes.json")
@@ -146,13 +149,20 @@ def _classes(
     for document in documents:
         try:
             key = (str(document["game"]), str(document["mode"]))
-            if key in wanted and not document.get("options"):
+            if key in wanted and document.get("options") in ({}, None, *options.get(key, ())):
+                names.setdefault(key, tuple(str(name) for name in document.get("action_names", ())))
                 found.setdefault(key, Partition.from_classes(document["classes"]).labels)
         except (GapfloorError, KeyError, TypeError, ValueError):
             continue
     order = {(env.game, env.mode): at for at, env in enumerate(envs)}
     return tuple(
-        ActionClasses(game=game, mode=mode, labels=labels, shares=shares.get((game, mode), ()))
+        ActionClasses(
+            game=game,
+            mode=mode,
+            labels=labels,
+            shares=shares.get((game, mode), ()),
+            action_names=names.get((game, mode), ()),
+        )
         for (game, mode), labels in sorted(found.items(), key=lambda entry: order.get(entry[0], len(order)))
     )
 
