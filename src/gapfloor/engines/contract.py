@@ -342,7 +342,7 @@ def plays_of(engine: Engine, levels: tuple[int, ...], *, slot: int = 0) -> Plays
         digest = hashlib.sha256(start)
         for action in np.random.default_rng(0).integers(0, engine.n_actions, STEPS).tolist():
             rows, rewards, firsts = engine.step(np.full(engine.n_slots, action))
-            digest.update(row_bytes(rows, slot) + np.float64(rewards[slot]).tobytes() + bytes([firsts[slot]]))
+            digest.update(row_bytes(rows, slot) + np.float64(rewards[slot]).tobytes() + bytes([bool(firsts[slot])]))
             if firsts[slot]:
                 break
         plays[level] = (hashlib.sha256(start).hexdigest(), digest.hexdigest())

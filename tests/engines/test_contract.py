@@ -1,0 +1,81 @@
+"""The engine contract, on environments that keep it and on environments that break one part each."""
+
+from __future__ import annotations
+
+import json
+
+from click.testing import CliRunner
+
+from gapfloor.cli.engines import command
+from gapfloor.engines.contract import check_contract
+from gapfloor.errors import CheckFailedError
+
+
+def broken(name):
+    return [clause.name for clause in check_contract(f"gymnasium_envs:{name}").failures]
+
+
+def test_an_environment_that_keeps_the_contract_has_no_failures():
+    contract = check_contract("gymnasium_envs:corridor")
+    assert {clause.name: clause.words for clause in contract.clauses if clause.mark != "holds"} == {}
+    assert "the same episodes in a fresh process" in {clause.name for clause in contract.clauses}
+
+
+def test_a_past_that_changes_levels_is_found():
+    assert broken("remembering")[:2] == [
+        "the same seed is the same level",
+        "an episode is a function of its level and actions",
+    ]
+
+
+def test_luck_from_a_global_random_state_is_found_and_named():
+    contract = check_contract("gymnasium_envs:uses_global")
+    found = {clause.name: clause for clause in contract.failures}
+    assert "random" in found["no global random state"].words
+    assert "an episode is a function of its level and actions" in found
+
+
+def test_one_level_for_every_seed_is_found():
+    assert broken("constant") == ["another seed is another level"]
+
+
+def test_episodes_that_do_not_end_are_found(monkeypatch):
+    monkeypatch.setattr("gapfloor.engines.contract.MOST_STEPS", 500)
+    assert broken("endless") == ["episodes end"]
+
+
+def test_a_vector_environment_keeps_the_contract_without_cloning():
+    contract = check_contract("gymnasium_envs:next_step")
+    assert contract.failures == ()
+    words = {clause.name: clause.words for clause in contract.clauses}
+    assert "NextStep" in words["autoreset"]
+    assert "no calibration" in words["states can be cloned"]
+
+
+def test_procgen_is_held_to_the_same_contract(monkeypatch):
+    monkeypatch.setattr("gapfloor.engines.contract.LEVELS", (0, 1000, 3))
+    assert check_contract("coinrun").failures == ()
+
+
+def test_the_command_says_it_in_words_and_exits_with_1():
+    runner = CliRunner()
+    result = runner.invoke(command, ["check", "gymnasium_envs:continuous"])
+    assert isinstance(result.exception, CheckFailedError)
+    assert "discrete actions (Discrete) only" in result.output
+
+
+def test_the_command_prints_one_json_document():
+    result = CliRunner().invoke(
+        command, ["check", "gym:FrozenLake-v1", "--option", "is_slippery=false", "--json"]
+    )
+    document = json.loads(result.output)
+    assert document["holds"] is False
+    assert [clause["name"] for clause in document["clauses"] if clause["is_failure"]] == [
+        "another seed is another level"
+    ]
+
+
+def test_engines_are_listed_with_the_names_of_their_games():
+    result = CliRunner().invoke(command, ["list"])
+    assert "gym:ID or package.module:make" in result.output
+    assert "minigrid" in result.output

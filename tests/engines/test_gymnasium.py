@@ -1,0 +1,304 @@
+"""The Gymnasium engine: levels are seeds, episodes are counted by us, states are kept whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gymnasium_envs
+from gapfloor.engines.gymnasium import GymnasiumEngine, engine_from_spec
+from gapfloor.engines.gymnasium_making import Recipe, describe
+from gapfloor.engines.gymnasium_spaces import row_bytes
+from gapfloor.engines.registry import make_spec, written_game
+from gapfloor.errors import MissingExtraError, UsageError
+from gapfloor.evaluation.actor import ReferenceActor
+from gapfloor.evaluation.cell import CellSpec, Design, Run
+from gapfloor.evaluation.plain_loop import play_plainly
+from gapfloor.evaluation.player import CellPlay, Player
+from gapfloor.levels import LevelSet, draw_levels
+from gapfloor.policies.references import parse_reference
+
+LEVELS = LevelSet(0, 200)
+
+
+def engine_of(name, *, slots=1, draw=0, **options):
+    spec = make_spec(f"gymnasium_envs:{name}", options=options)
+    return engine_from_spec(spec, slots=slots, levels=LEVELS, draw=draw)
+
+
+def returns_of(engine, level, *, slot=0):
+    """Rewards of one episode under fixed actions, begun by us."""
+    engine.begin(slot, level)
+    rng = np.random.default_rng(level)
+    rewards = []
+    while True:
+        _, reward, firsts = engine.step(np.full(engine.n_slots, int(rng.integers(0, 3))))
+        rewards.append(float(reward[slot]))
+        if firsts[slot]:
+            return rewards
+
+
+def single_returns(level):
+    """The same episode in the environment itself, without an engine."""
+    env = gymnasium_envs.Corridor()
+    env.reset(seed=level)
+    rng = np.random.default_rng(level)
+    rewards = []
+    while True:
+        _, reward, terminated, truncated, _ = env.step(int(rng.integers(0, 3)))
+        rewards.append(float(reward))
+        if terminated or truncated:
+            return rewards
+
+
+def plays_of(engine, level_of):
+    """A cell of random play, plainly or through the queue."""
+    cell = CellSpec(
+        engine=make_spec(f"gymnasium_envs:{level_of}"), run=Run(reference="uniform"), policy="uniform", rule="uniform",
+        level_set="train", levels=LEVELS, draw=4, design=Design(slots=4, burn_in=1, episodes=12),
+    )  # fmt: skip
+    play = CellPlay(cell, None, False)
+    actor = ReferenceActor(parse_reference("uniform"), n_actions=3)
+    if engine == "plainly":
+        fresh = engine_from_spec(cell.engine, slots=4, levels=LEVELS, draw=4)
+        return [(each.episode_return, each.length) for each in play_plainly(play, engine=fresh, actor=actor)]
+
+    def make(slots):
+        return engine_from_spec(cell.engine, slots=slots, levels=LEVELS)
+
+    list(Player(make_engine=make, actor=actor, n_slots=5).play([play]))
+    return [(each.episode_return, each.length) for each in play.finished()]
+
+
+class TestEpisodes:
+    """Levels, ends and waiting."""
+
+    def test_a_begun_episode_is_the_environments_own(self):
+        engine = engine_of("corridor", slots=3)
+        for level in (3, 0, 1099, 3):
+            assert returns_of(engine, level, slot=2) == single_returns(level)
+
+    def test_a_fresh_engine_plays_through_its_draw(self):
+        engine = engine_of("corridor", slots=3, draw=7)
+        expected = draw_levels(LEVELS, draw=7, slots=3, episodes=40)
+        engine.observe()
+        episode = np.zeros(3, dtype=int)
+        rng = np.random.default_rng(0)
+        while episode.min() < 20:
+            assert engine.level_seeds.tolist() == [expected[slot, episode[slot]] for slot in range(3)]
+            episode += engine.step(rng.integers(0, 3, 3))[2]
+
+    def test_where_an_episode_ends_the_next_levels_first_observation_is_shown(self):
+        engine = engine_of("corridor", draw=2)
+        engine.observe()
+        while not engine.step(np.array([2]))[2][0]:
+            pass
+        env = gymnasium_envs.Corridor()
+        first, _ = env.reset(seed=int(engine.level_seeds[0]))
+        assert engine.observe()[0][0].tolist() == first.tolist()
+
+    def test_a_begun_slot_that_has_ended_waits_until_it_begins_again(self):
+        engine = engine_of("corridor", slots=2)
+        engine.begin(0, 5)
+        while not engine.step(np.array([2, 2]))[2][0]:
+            pass
+        for _ in range(3):
+            rows, rewards, firsts = engine.step(np.array([2, 2]))
+            assert (rows[0].tolist(), float(rewards[0]), bool(firsts[0])) == ([0, 0, 0, 0], 0.0, True)
+        assert engine._envs[1] is None, "a slot that nobody began is never made"
+        engine.begin(0, 6)
+        assert engine.observe()[0][0, 1] > 0
+
+    def test_the_queue_and_the_plain_loop_play_the_same_episodes(self):
+        assert plays_of("queued", "corridor") == plays_of("plainly", "corridor")
+
+    def test_an_episode_that_never_ends_is_refused_in_a_sentence(self, monkeypatch):
+        monkeypatch.setattr("gapfloor.engines.gymnasium.MOST_STEPS", 50)
+        engine = engine_of("endless")
+        with pytest.raises(UsageError, match="max_episode_steps"):
+            returns_of(engine, 0)
+        assert len(returns_of(engine_of("endless", max_episode_steps=9), 0)) == 9
+
+    def test_returns_are_not_rounded_to_32_bits(self):
+        assert returns_of(engine_of("corridor"), 0)[0] == -0.1
+
+
+@pytest.mark.parametrize("mode", ["next_step", "same_step", "disabled"])
+class TestVector:
+    """Gymnasium's own vector environment in its three autoreset modes."""
+
+    def test_episodes_equal_those_of_the_single_environment(self, mode):
+        engine = engine_of(mode, slots=3)
+        assert engine.description.autoreset.lower().replace("step", "_step").strip("_") in (mode, "disabled")
+        for level in (3, 0, 1099, 3, 8):
+            assert returns_of(engine, level, slot=level % 3) == single_returns(level)
+
+    def test_a_cell_counts_the_same_episodes_as_with_single_environments(self, mode):
+        expected = plays_of("plainly", "corridor")
+        # Streams are named by the game, so the engine is put in the place of the single one's.
+        assert [length for _, length in self._plays(mode)] == [length for _, length in expected]
+        assert self._plays(mode) == expected
+
+    def test_it_cannot_clone_and_says_so(self, mode):
+        engine = engine_of(mode, slots=2)
+        assert not engine.can_clone
+        with pytest.raises(UsageError, match="single environments"):
+            engine.save(0)
+
+    def _plays(self, mode):
+        cell = CellSpec(
+            engine=make_spec("gymnasium_envs:corridor"), run=Run(reference="uniform"), policy="uniform", rule="uniform",
+            level_set="train", levels=LEVELS, draw=4, design=Design(slots=4, burn_in=1, episodes=12),
+        )  # fmt: skip
+        play = CellPlay(cell, None, False)
+        actor = ReferenceActor(parse_reference("uniform"), n_actions=3)
+        engine = engine_of(mode, slots=4, draw=4)
+        return [(each.episode_return, each.length) for each in play_plainly(play, engine=engine, actor=actor)]
+
+
+class TestVectorFactories:
+    """Factories that say how many environments they make, and factories that do not."""
+
+    def test_a_factory_of_eight_serves_any_number_of_slots(self):
+        engine = engine_of("eight_at_once", slots=11)
+        assert [vector.num_envs for vector in engine._vectors] == [8, 8]
+        assert returns_of(engine, 12, slot=10) == single_returns(12)
+
+    def test_environments_that_reset_only_together_are_taken_one_by_one(self):
+        engine = engine_of("all_together_sized", slots=3)
+        assert [vector.num_envs for vector in engine._vectors] == [1, 1, 1]
+        assert returns_of(engine, 12, slot=1) == single_returns(12)
+
+    def test_or_refused_where_their_number_is_fixed(self):
+        with pytest.raises(UsageError, match="reset together"):
+            engine_of("all_together", slots=2)
+
+
+class TestStates:
+    """Copies where they are whole, replay where they are not."""
+
+    @pytest.mark.parametrize(
+        ("name", "way"), [("corridor", "copying (pickle)"), ("rebuilding", "replay from the seed")]
+    )
+    def test_a_state_continues_in_another_slot_and_more_than_once(self, name, way):
+        engine = engine_of(name, slots=3, slip=0.5) if name == "corridor" else engine_of(name, slots=3)
+        assert engine.way.name == way
+        engine.begin(0, 9)
+        engine.begin(1, 33)
+        for action in (2, 1, 2):
+            engine.step(np.array([action] * 3))
+        state = engine.save(0)
+        engine.load(2, state)
+        engine.load(1, state)
+        assert engine.level_seeds.tolist() == [9, 9, 9]
+        for action in (2, 2, 0, 1, 2, 2, 2):
+            rows, rewards, firsts = engine.step(np.array([action] * 3))
+            assert len({(row_bytes(rows, slot), rewards[slot], firsts[slot]) for slot in range(3)}) == 1
+
+    def test_an_environment_whose_luck_comes_from_outside_has_no_way(self):
+        engine = engine_of("uses_global")
+        assert not engine.can_clone
+        engine.begin(0, 1)
+        with pytest.raises(UsageError, match="neither by copying nor by replay"):
+            engine.save(0)
+
+
+class TestObservations:
+    """Any observation with a fixed shape."""
+
+    def test_dicts_tuples_and_texts_become_named_arrays(self):
+        engine = engine_of("mixed", slots=2)
+        engine.begin(1, 4)
+        rows, _, _ = engine.step(np.array([0, 2]))
+        assert set(rows) == {"where", "half", "inner/0", "inner/1", "words"}
+        assert rows["words"][1].startswith("to ")
+        assert rows["words"].dtype == np.dtype("<U20")
+        assert rows["inner/1"][1].tolist() == [1, 4]
+        assert rows["where"].shape == (2, 4)
+
+    def test_texts_can_be_left_out(self):
+        assert "words" not in engine_of("mixed", text=False).observe()[0]
+
+    def test_actions_that_start_elsewhere_are_counted_from_zero(self):
+        engine = engine_of("mixed")
+        assert engine.n_actions == 3
+        engine.begin(0, 1)
+        engine.step(np.array([2]))
+
+    def test_a_frame_is_averaged_down_to_a_bearable_size(self):
+        engine = engine_of("corridor")
+        engine.begin(0, 1)
+        assert engine.frame(0).shape == (16, 160, 3)
+
+    def test_what_has_no_picture_has_no_frame(self):
+        engine = engine_of("rebuilding")
+        engine.begin(0, 1)
+        assert engine.frame(0) is None
+
+
+class TestSpec:
+    """The recipe: options, wrappers, versions, refusals."""
+
+    def test_the_version_names_gymnasium_and_every_package_in_the_environment(self):
+        import minigrid
+
+        spec = make_spec("gym:MiniGrid-FourRooms-v0")
+        assert "minigrid-" in spec.version
+        assert minigrid.__version__ in spec.version
+        assert written_game(spec) == "gym:MiniGrid-FourRooms-v0"
+
+    def test_a_users_file_is_known_by_its_content(self):
+        spec = make_spec("gymnasium_envs:corridor")
+        assert "gymnasium_envs-" in spec.version
+
+    def test_a_recipe_of_another_version_is_refused(self):
+        spec = make_spec("gymnasium_envs:corridor")
+        other = type(spec)(spec.engine, "0.1", spec.game, spec.mode)
+        with pytest.raises(UsageError, match=r"measured with gymnasium 0\.1"):
+            engine_from_spec(other, slots=1, levels=LEVELS)
+
+    def test_options_reach_the_factory_and_wrappers_are_named(self):
+        engine = engine_of("corridor", most=4, wrapper="gymnasium_envs:Doubling")
+        engine.begin(0, 1)
+        assert float(engine.step(np.array([1]))[1][0]) == -0.2
+        assert len(returns_of(engine, 1)) <= 4
+
+    def test_the_no_op_is_the_environments_own_or_the_users(self):
+        assert describe(Recipe("gymnasium_envs:corridor")).noop == 1
+        assert describe(Recipe("gymnasium_envs:corridor")).action_names == ("left", "no-op", "right")
+        assert describe(Recipe("gymnasium_envs:corridor", (("noop", 2),))).noop == 2
+        found = describe(Recipe("MiniGrid-FourRooms-v0"))
+        assert (found.noop, found.action_names[6]) == (6, "done (no-op)")
+        assert "--option noop=K" in describe(Recipe("FrozenLake-v1")).noop_words
+
+    @pytest.mark.parametrize(
+        ("game", "options", "words"),
+        [
+            ("gymnasium_envs:continuous", {}, "discrete actions"),
+            ("gymnasium_envs:old_gym", {}, "old gym"),
+            ("gymnasium_envs:nothing", {}, "has no 'nothing'"),
+            ("no_such_module:make", {}, "does not import"),
+            ("gym:MiniGrid-FourRoms-v0", {}, "did you mean MiniGrid-FourRooms-v0"),
+            ("gymnasium_envs:corridor", {"noop": 3}, "from 0 to 2"),
+            ("gymnasium_envs:corridor", {"slipp": 0.1}, "unexpected keyword"),
+            ("gymnasium_envs:corridor", {"wrapper": "gymnasium_envs:Tripling"}, "has no 'Tripling'"),
+        ],
+    )
+    def test_what_cannot_be_measured_is_refused_in_a_sentence(self, game, options, words):
+        with pytest.raises(UsageError, match=words):
+            make_spec(game, options=options)
+
+    def test_a_mode_is_procgens(self):
+        with pytest.raises(UsageError, match="no modes"):
+            make_spec("gym:CartPole-v1", mode="hard")
+
+    def test_a_package_that_is_missing_is_named(self):
+        with pytest.raises(MissingExtraError, match="pip install minihack"):
+            make_spec("gym:MiniHack-Room-5x5-v0")
+
+    def test_slots_are_separate_environments(self):
+        engine = engine_of("corridor", slots=2)
+        assert isinstance(engine, GymnasiumEngine)
+        engine.begin(0, 1)
+        engine.begin(1, 1)
+        assert engine._envs[0] is not engine._envs[1]
