@@ -1,4 +1,4 @@
-# make setup | demo | test | lint | bench : each does all the set-up it needs.
+# make setup | demo | test | lint | docs | bench : each does all the set-up it needs.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 VENV := .venv
@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 BENCHMARKS := floor_speed evaluation_speed training_speed update_peak calibration_speed statistics_simulation \
 	bootstrap_speed analyse_speed report_speed cka_speed study_overhead
 
-.PHONY: setup demo test fast lint format bench clean
+.PHONY: setup demo test fast lint format docs bench clean
 
 setup: $(STAMP)
 
@@ -16,7 +16,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 13) else "gapfloor with the ProcGen engine needs Python 3.11 or 3.12; this is %d.%d: make PYTHON=python3.11" % v)'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[procgen,train,ray,dev]"
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[procgen,train,ray,gym,loaders,envpool,docs,dev]"
 	touch $(STAMP)
 
 demo: $(STAMP)
@@ -30,17 +30,21 @@ fast: $(STAMP)
 	$(BIN)/pytest -m fast
 
 lint: $(STAMP)
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples docs_site
+	$(BIN)/ruff format --check src tests benchmarks examples docs_site
 	$(BIN)/mypy
 
 format: $(STAMP)
-	$(BIN)/ruff check --fix src tests benchmarks examples
-	$(BIN)/ruff format src tests benchmarks examples
+	$(BIN)/ruff check --fix src tests benchmarks examples docs_site
+	$(BIN)/ruff format src tests benchmarks examples docs_site
+
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "The site is site/index.html."
 
 bench: $(STAMP)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"
 	for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 clean:
-	rm -rf $(VENV) demo-store demo-report .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) site demo-store demo-report .mypy_cache .ruff_cache .pytest_cache .hypothesis

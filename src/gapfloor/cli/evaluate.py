@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,7 +18,11 @@ from gapfloor.cli.options import (
     workers_option,
 )
 from gapfloor.cli.progress import LiveProgress
-from gapfloor.cli.tables import print_table
+from gapfloor.cli.tables import leak_table, print_table
+
+if TYPE_CHECKING:
+    from gapfloor.analysis.leaked import LeakedGap
+    from gapfloor.levels.overlap import Leakage
 
 
 @click.command()
@@ -41,6 +46,10 @@ from gapfloor.cli.tables import print_table
     help="Visited states a sampled cell that are cloned to measure merged entropy (the paper: 1024).",
 )  # fmt: skip
 @reference_option()
+@click.option(
+    "--without-leaks", "leaks", type=click.Path(path_type=Path), default=None, metavar="FILE",
+    help="Also give the gap without leaked levels: what gapfloor levels check wrote.",
+)  # fmt: skip
 @workers_option
 @store_option
 @json_option
@@ -49,20 +58,26 @@ def command(
     options: tuple[str, ...],
     draws: str,
     seeds: str | None,
+    leaks: Path | None,
     store: str,
     as_json: bool,
     **settings: Any,
 ) -> None:
-    r"""Evaluate POLICYs (checkpoints or package.module:factory), the runs of one agent, beside the floor.
+    r"""Evaluate POLICYs, the runs of one agent, beside the floor.
+
+    A POLICY is a checkpoint or a run's folder, another library's file (sb3:model.zip, recurrent:, cleanrl:,
+    torchscript:, onnx:) or package.module:factory.
 
     \b
     Examples:
       gapfloor evaluate gapfloor-store/runs/starpilot-easy-impala-8M-s1 --game starpilot --rules sampled,greedy
       gapfloor evaluate runs/starpilot-easy-impala-8M-s1 --game starpilot --rules greedy --design census
+      gapfloor evaluate sb3:model.zip --game gym:MiniGrid-FourRooms-v0 --rules sampled,greedy
       gapfloor evaluate mypackage.agents:load --game heist --rules sampled --agent mine --budget 25M
     """
     from gapfloor.evaluation.evaluate import evaluate
 
+    leakage = _read_leaks(leaks)
     with LiveProgress(quiet=as_json) as progress:
         result = evaluate(
             list(policies),
@@ -73,11 +88,32 @@ def command(
             progress=progress,
             **settings,
         )
+    leaked = _without_leaks(store, leakage, {row.agent for row in result.gap})
     if as_json:
-        print_json(result.to_dict())
+        document = result.to_dict()
+        print_json({**document, "leaks": [row.to_dict() for row in leaked]} if leakage else document)
         return
     print_table(*result.table())
     if result.references:
         print_table(*result.reference_table())
+    if leaked:
+        print_table(*leak_table(leaked))
     for note in result.notes:
         click.echo(note)
+
+
+def _read_leaks(path: Path | None) -> Leakage | None:
+    """What `levels check` found, read before anything is played."""
+    if path is None:
+        return None
+    from gapfloor.levels.overlap import read_leakage
+
+    return read_leakage(path)
+
+
+def _without_leaks(store: str, leakage: Leakage | None, agents: set[str]) -> list[LeakedGap]:
+    if leakage is None:
+        return []
+    from gapfloor.analysis.leaked import gap_without
+
+    return [row for row in gap_without(store, leakage) if row.agent in agents]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gapfloor.cli.options import json_option, print_json
-from gapfloor.cli.tables import print_table
+from gapfloor.cli.tables import leak_table, print_table
 
 if TYPE_CHECKING:
     from gapfloor.levels.overlap import Leakage
@@ -103,7 +103,6 @@ def gap(source: str, leaks: Path | None, as_json: bool) -> None:
     """The gap with and without leaked levels, of runs and of the floor on the same levels."""
     from gapfloor.analysis.leaked import gap_without, leaks_to_dict
     from gapfloor.errors import UsageError
-    from gapfloor.evaluation.results import number, signed, with_error
     from gapfloor.levels.overlap import read_leakage
 
     if leaks is None and not Path(source).is_dir():
@@ -116,18 +115,7 @@ def gap(source: str, leaks: Path | None, as_json: bool) -> None:
     if as_json:
         print_json(leaks_to_dict(rows))
         return
-    print_table(
-        ["game", "mode", "budget", "agent", "rule", "runs", "leaked", "episodes left", "gap", "without leaked",
-         "without shared", "floor gap", "without leaked ", "without shared ", "return on leaked"],
-        [
-            [row.game, row.mode, row.budget, row.agent or ("(all)" if row.n_runs else "floor"), row.rule,
-             str(row.n_runs), f"{row.leaked_levels}/{row.levels}", f"{row.episodes_left}/{row.episodes}",
-             with_error(row.gap, row.sem), with_error(row.gap_without, row.sem_without),
-             with_error(row.gap_unshared, row.sem_unshared), signed(row.floor_gap), signed(row.floor_gap_without),
-             signed(row.floor_gap_unshared), number(row.test_leaked)]
-            for row in rows
-        ],
-    )  # fmt: skip
+    print_table(*leak_table(rows))
     if any(row.leaked_levels for row in rows):
         click.echo(
             "Layouts repeat most among short, easy levels: read each gap against the floor's gap on the same levels. "

@@ -11,12 +11,9 @@ import importlib
 from collections.abc import Mapping
 from typing import Protocol, cast
 
-import numpy as np
-import numpy.typing as npt
-
 from gapfloor.engines.protocol import Engine, EngineSpec, Option
 from gapfloor.errors import UsageError
-from gapfloor.levels import LevelSet, draw_levels
+from gapfloor.levels import LevelSet
 
 #: engine -> its module, which has the functions of `Family`.
 ENGINES: Mapping[str, str] = {
@@ -27,9 +24,6 @@ ENGINES: Mapping[str, str] = {
 
 #: Prefix of a game's name on the command line -> engine.
 PREFIXES: Mapping[str, str] = {"procgen": "procgen", "gym": "gymnasium", "envpool": "envpool"}
-
-#: Engines that draw levels by a law of their own, their module's `draw_levels`.
-OWN_LAW = ("envpool",)
 
 #: Engines that cannot save states, as they are called in sentences.
 NO_CLONING: Mapping[str, str] = {"envpool": "EnvPool"}
@@ -100,16 +94,6 @@ def check_cloning(spec: EngineSpec, *, what: str) -> None:
             f"{what} clones states, which {NO_CLONING[spec.engine]} cannot do: use ProcGen's own engine for it, as "
             f"{spec.game}."
         )
-
-
-def drawn_levels(
-    spec: EngineSpec, levels: LevelSet, *, draw: int, slots: int, episodes: int
-) -> npt.NDArray[np.int64]:
-    """The levels of a seeded draw: ProcGen's law, unless the engine draws by a law of its own."""
-    law = draw_levels
-    if spec.engine in OWN_LAW:
-        law = importlib.import_module(ENGINES[spec.engine]).draw_levels
-    return law(levels, draw=draw, slots=slots, episodes=episodes)
 
 
 def _family(engine: str) -> Family:

@@ -8,7 +8,6 @@ content under two labels.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import json
 import re
@@ -17,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gapfloor.engines.protocol import EngineSpec
-from gapfloor.engines.registry import drawn_levels
 from gapfloor.levels import LevelSet, Schedule, census_schedule, drawn_schedule
 
 #: Raised whenever the harness would play or count an episode differently.
@@ -68,7 +66,7 @@ class Design:
             return {"slots": levels.n, "burn_in": 0, "episodes": episodes, "repeats": self.repeats}
         return {"slots": self.slots, "burn_in": self.burn_in, "episodes": self.episodes}
 
-    def schedule(self, engine: EngineSpec, levels: LevelSet, draw: int) -> Schedule:
+    def schedule(self, levels: LevelSet, draw: int) -> Schedule:
         """The counted episodes of a cell of this design."""
         if self.is_census:
             return census_schedule(levels, repeats=self.repeats)
@@ -78,7 +76,6 @@ class Design:
             slots=self.slots,
             episodes=self.episodes,
             burn_in=self.burn_in,
-            law=functools.partial(drawn_levels, engine),
         )
 
     def __str__(self) -> str:
@@ -172,7 +169,7 @@ class CellSpec:
 
     def schedule(self) -> Schedule:
         """The counted episodes of this cell."""
-        return self.design.schedule(self.engine, self.levels, self.draw)
+        return self.design.schedule(self.levels, self.draw)
 
 
 def canonical_json(value: Any) -> str:

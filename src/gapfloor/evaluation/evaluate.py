@@ -16,7 +16,14 @@ from gapfloor.evaluation.cell import CellSpec, Inference, Run
 from gapfloor.evaluation.census import census_notes
 from gapfloor.evaluation.comparison import summarise_evaluation
 from gapfloor.evaluation.floor import floor_cells, missing_cells
-from gapfloor.evaluation.group import Group, ProbeSettings, cell_labels, fingerprint_of, is_probed
+from gapfloor.evaluation.group import (
+    Group,
+    ProbeSettings,
+    cell_labels,
+    fingerprint_of,
+    is_probed,
+    try_policy,
+)
 from gapfloor.evaluation.references import best_constant_notes, check_references, measure_references
 from gapfloor.evaluation.results import Evaluation
 from gapfloor.evaluation.settings import INFERENCE_BATCH, Protocol, make_protocol
@@ -177,6 +184,7 @@ def load_candidates(
         header = getattr(policy, "header", None) or {}
         _check_header(source, header, engine)
         content = fingerprint_of(policy, name=source.name, engine=engine, batch=batch)
+        try_policy(policy, name=source.name, engine=engine, batch=batch)
         backend, _ = describe_backend(policy)
         run = Run(
             agent=agent if agent is not None else _agent_name(header),

@@ -28,6 +28,7 @@ from gapfloor.evaluation.player import CellPlay, Job, Player
 from gapfloor.levels import LevelSet
 from gapfloor.policies.fingerprint import fingerprint
 from gapfloor.policies.loading import PolicySource
+from gapfloor.policies.protocol import LogitsReader
 from gapfloor.policies.references import parse_reference
 from gapfloor.records.store import Store
 from gapfloor.rules.rule import parse_rule
@@ -159,6 +160,16 @@ def fingerprint_of(policy: Any, *, name: str, engine: EngineSpec, batch: int) ->
     small = engine_from_spec(engine, slots=batch, levels=FINGERPRINT_LEVELS, draw=0)
     try:
         return fingerprint(policy, name=name, engine=small)
+    finally:
+        small.close()
+
+
+def try_policy(policy: Any, *, name: str, engine: EngineSpec, batch: int) -> None:
+    """Ask a policy for one batch of logits, so that one that cannot read this engine is refused before any play."""
+    small = engine_from_spec(engine, slots=batch, levels=FINGERPRINT_LEVELS, draw=0)
+    try:
+        observations, _, first = small.observe()
+        LogitsReader(policy, name=name, n_slots=batch, n_actions=small.n_actions).read(observations, first)
     finally:
         small.close()
 

@@ -8,7 +8,7 @@ counting and an episode burn-in").
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,17 +49,11 @@ class Schedule:
             yield ScheduledEpisode(slot, index, level)
 
 
-#: How an engine draws levels; see `gapfloor.levels.draws.draw_levels`, the law of ProcGen and the default.
-Law = Callable[..., npt.NDArray[np.int64]]
-
-
-def drawn_schedule(
-    levels: LevelSet, *, draw: int, slots: int, episodes: int, burn_in: int, law: Law = draw_levels
-) -> Schedule:
+def drawn_schedule(levels: LevelSet, *, draw: int, slots: int, episodes: int, burn_in: int) -> Schedule:
     """The schedule of a seeded draw: `episodes / slots` counted episodes a slot after `burn_in` uncounted ones."""
     check_counts(slots=slots, episodes=episodes, burn_in=burn_in)
     counted = episodes // slots
-    drawn = law(levels, draw=draw, slots=slots, episodes=burn_in + counted)[:, burn_in:]
+    drawn = draw_levels(levels, draw=draw, slots=slots, episodes=burn_in + counted)[:, burn_in:]
     slot = np.repeat(np.arange(slots, dtype=np.int32), counted)
     index = np.tile(np.arange(burn_in, burn_in + counted, dtype=np.int32), slots)
     return Schedule(slot=slot, index=index, level_seed=drawn.reshape(-1))
