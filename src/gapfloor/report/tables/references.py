@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from gapfloor.analysis.results import Row
+from collections.abc import Sequence
+
+from gapfloor.analysis.results import FloorComparisonResult
 from gapfloor.report.findings import TEST, Env, Findings
-from gapfloor.report.formats import Cell, call_cell, estimate, mean_sem, p_value, text_cell
+from gapfloor.report.formats import Cell, call_cell, empty_cell, estimate, mean_sem, p_value, text_cell
 from gapfloor.report.table import Column, Table, Text
 from gapfloor.report.tables.wording import sentence, status_of
+from gapfloor.statistics.conventions import NAN, NO_PAIR
+from gapfloor.statistics.normalised import has_scale, score_range
 
 
 def references(findings: Findings) -> Table | None:
     """One row a game, rule and reference on held-out levels; None where the uniform floor is the only one."""
     rows: list[tuple[Cell, ...]] = []
-    every: list[Row] = []
+    every: list[FloorComparisonResult] = []
     for row in findings.results.reference_comparisons:
         if row.level_set != TEST or row.agent is not None:
             continue
@@ -30,6 +34,7 @@ def references(findings: Findings) -> Table | None:
                 call_cell(row.call),
             )
         )
+    rows += [_published_maximum(findings, row) for row in _one_a_rule(every)]
     if not rows:
         return None
     return Table(
@@ -37,7 +42,9 @@ def references(findings: Findings) -> Table | None:
         title="Against stricter references",
         caption=sentence(
             "Held-out return against references that know nothing but are harder to beat than uniform-random play: "
-            "constant actions, blind policies, random weights. Tests as against the floor."
+            "the best constant action (chosen on training levels), sticky play, blind policies, networks with random "
+            "weights (error over networks). Tests as against the floor; uniform play remains the floor. An upper "
+            "reference is a policy to look up to, R_max the published maximum, without an error or a test."
         ),
         columns=(
             Column(Text("Env"), "l", ("env",)),
@@ -53,4 +60,28 @@ def references(findings: Findings) -> Table | None:
         rows=tuple(rows),
         is_wide=True,
         status=status_of(every),
+    )
+
+
+def _one_a_rule(rows: Sequence[FloorComparisonResult]) -> list[FloorComparisonResult]:
+    """The first row of every game, budget and rule whose maximum is known."""
+    first: dict[tuple[str, str, str, str], FloorComparisonResult] = {}
+    for row in rows:
+        if has_scale(row.game, mode=row.mode):
+            first.setdefault((row.game, row.mode, row.budget, row.rule), row)
+    return list(first.values())
+
+
+def _published_maximum(findings: Findings, row: FloorComparisonResult) -> tuple[Cell, ...]:
+    maximum = float(score_range(row.game, mode=row.mode)[1])
+    return (
+        text_cell(findings.name(Env(row.game, row.mode))),
+        text_cell(row.budget),
+        text_cell(row.rule),
+        text_cell("R_max", tex=r"$R_{\max}$"),
+        mean_sem(maximum, NAN),
+        mean_sem(row.mean, row.sem),
+        estimate(row.mean - maximum, NO_PAIR),
+        empty_cell(),
+        empty_cell(),
     )
