@@ -174,3 +174,11 @@ def test_a_missing_wheel_is_answered_with_the_command_that_installs_it(monkeypat
     monkeypatch.setattr(importlib.metadata, "version", missing)
     with pytest.raises(MissingExtraError, match=r'pip install "gapfloor\[procgen\]"'):
         wheel_version.__wrapped__()
+
+
+def test_an_engine_that_is_garbage_can_be_freed_while_another_is_made():
+    engine = ProcgenEngine("coinrun", slots=1, levels=LevelSet(0, 1))
+    ffi, library = engine._env._ffi, engine._env._c_lib
+    # Making an engine holds this lock; freeing one must not ask for it.
+    assert ffi._lock is not None
+    assert "libenv_close" in vars(library)

@@ -133,7 +133,7 @@ def _load_wheel() -> Any:
 
 
 def _make_env(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int) -> Any:
-    return _load_wheel()(
+    env = _load_wheel()(
         num=slots,
         env_name=spec.game,
         distribution_mode="hard" if spec.mode == "exploration" else spec.mode,
@@ -143,6 +143,10 @@ def _make_env(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int) -> A
         num_threads=0,
         **dict(spec.options),
     )
+    # The wheel looks this function up when an engine is freed, under a lock that making an engine holds. Should the
+    # garbage collector free one in that very moment, the process would wait for itself for ever: look it up now.
+    _ = env._c_lib.libenv_close
+    return env
 
 
 class _InitialStates:
