@@ -54,6 +54,7 @@ class LazyGroup(click.Group):
         module = importlib.import_module(COMMANDS[cmd_name][0])
         command = module.command
         assert isinstance(command, click.Command)
+        _keep_lines(command)
         return command
 
     def resolve_command(
@@ -69,6 +70,15 @@ class LazyGroup(click.Group):
         rows = [(name, COMMANDS[name][1]) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+
+def _keep_lines(command: click.Command) -> None:
+    r"""Turn the written `\b` of raw docstrings into the character by which click leaves a paragraph's lines alone."""
+    if command.help:
+        command.help = command.help.replace("\\b\n", "\b\n")
+    if isinstance(command, click.Group):
+        for sub in command.commands.values():
+            _keep_lines(sub)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -1,0 +1,56 @@
+"""What MkDocs does beyond rendering `docs/`: pages of commands, the rest of the page of numbers, the changelog.
+
+Generated pages exist only in the site; their sources are the commands' help and the results' dataclasses.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from command_pages import command_pages
+from number_pages import MARKER, generated_part
+
+ROOT = Path(__file__).parents[1]
+
+
+def on_config(config: Any) -> Any:
+    """Put every command into the navigation, and pages that nobody has put there behind their like."""
+    docs = Path(config.docs_dir)
+    pages = command_pages(docs)
+    for entry in config.nav:
+        if "Commands" in entry:
+            entry["Commands"] = [
+                "commands/index.md",
+                *[page for page in pages if not page.endswith("index.md")],
+            ]
+    named = set(re.findall(r"[\w./-]+\.md", str(config.nav)))
+    unnamed = sorted(
+        str(path.relative_to(docs)) for path in docs.rglob("*.md") if str(path.relative_to(docs)) not in named
+    )
+    for page in unnamed:
+        section = "Tutorials" if page.startswith("tutorial-") else "Decisions" if "/" in page else "Reference"
+        next(entry for entry in config.nav if section in entry)[section].append(page)
+    return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the generated pages."""
+    from mkdocs.structure.files import File
+
+    pages = command_pages(Path(config.docs_dir))
+    pages["changelog.md"] = _from_root("CHANGELOG.md")
+    for path, text in pages.items():
+        files.append(File.generated(config, path, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Complete the page of numbers."""
+    return markdown.replace(MARKER, generated_part()) if page.file.src_uri == "numbers.md" else markdown
+
+
+def _from_root(name: str) -> str:
+    """A page of the repository's root, its links seen from `docs`."""
+    return (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")

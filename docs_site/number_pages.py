@@ -1,0 +1,150 @@
+"""The page of numbers: every column and field that a user meets, with its meaning.
+
+Fields come from the dataclasses themselves, their meanings from the sentence below each in the source; only what
+has none there is said in `meanings.py`. So a new field without a meaning fails the tests, and none gets stale here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import re
+from dataclasses import dataclass
+
+from field_docs import FieldDoc, field_docs
+from gapfloor.records.schema import CELLS, EPISODES, LABELS
+from meanings import COLUMNS, PRINTED, RECORDS, SHARED
+
+#: Where the hand-written page `docs/numbers.md` is continued.
+MARKER = "<!-- generated: columns and fields -->"
+
+
+@dataclass(frozen=True)
+class Section:
+    """Dataclasses that one command gives as JSON."""
+
+    title: str
+    words: str
+    module: str
+    names: tuple[str, ...] = ()
+    """Empty: every public dataclass of the module."""
+
+    @property
+    def classes(self) -> list[type]:
+        """The dataclasses of the section."""
+        module = importlib.import_module(self.module)
+        found = [
+            cls
+            for name, cls in vars(module).items()
+            if inspect.isclass(cls) and cls.__module__ == self.module and dataclasses.is_dataclass(cls)
+            and not name.startswith("_") and (not self.names or name in self.names)
+        ]  # fmt: skip
+        missing = set(self.names) - {cls.__name__ for cls in found}
+        if missing:
+            raise LookupError(f"{self.module} has no {', '.join(sorted(missing))}")
+        return found
+
+
+SECTIONS = (
+    Section(
+        "floor and evaluate",
+        "`gapfloor floor --json`, `gapfloor evaluate --json`, and what `gapfloor.measure_floor` and "
+        "`gapfloor.evaluate` return.",
+        "gapfloor.evaluation.results",
+    ),
+    Section(
+        "analyse",
+        "`gapfloor analyse --json`; `--out` writes the same rows as one CSV a table.",
+        "gapfloor.analysis.results",
+    ),
+    Section("levels gap", "`gapfloor levels gap --json`.", "gapfloor.analysis.leaked", ("LeakedGap",)),
+    Section("levels check", "`gapfloor levels check --json` and `leakage.json`.", "gapfloor.levels.overlap"),
+    Section(
+        "sweep, over-training, compare: a mean over levels",
+        "The value that the next three sections are made of.",
+        "gapfloor.contrasts.by_level",
+        ("LevelContrast",),
+    ),
+    Section("sweep", "`gapfloor sweep --json`.", "gapfloor.contrasts.sweeping"),
+    Section("sweep: the trend", "Return against entropy played.", "gapfloor.contrasts.ranks"),
+    Section("over-training", "`gapfloor over-training --json`.", "gapfloor.contrasts.courses"),
+    Section("compare", "`gapfloor compare --json`.", "gapfloor.contrasts.comparing"),
+    Section("compare: runs and levels", "The difference with both drawn anew.", "gapfloor.contrasts.crossed"),
+    Section("cka", "A record of `results/cka/*.json`.", "gapfloor.report.cka_input"),
+    Section("train", "A row of a run's `log.parquet`.", "gapfloor.training.log", ("LogRow",)),
+    Section("engines check", "`gapfloor engines check --json`.", "gapfloor.engines.contract"),
+    Section("engines list", "`gapfloor engines list --json`.", "gapfloor.engines.installed"),
+)
+
+
+def field_meaning(doc: FieldDoc) -> str:
+    """What a field means: the source's own words, else the shared ones; empty: nobody says."""
+    return doc.words or SHARED.get(f"{doc.owner}.{doc.name}") or SHARED.get(doc.name, "")
+
+
+def column_meaning(name: str) -> tuple[str, str] | None:
+    """Heading and meaning of a column of the report's CSV files."""
+    if name in COLUMNS:
+        return COLUMNS[name]
+    rule = r"(sampled|greedy|merged|epsilon:[\d.]+|temperature:[\d.]+)"
+    for pattern in (
+        re.sub(rf"^{rule}(?=_|$)", "RULE", name),
+        re.sub(rf"_{rule}$", "_RULE", name),
+        re.sub(r"_\d+\.\d+$", "_CUT", name),
+    ):
+        if pattern in COLUMNS:
+            return COLUMNS[pattern]
+    return None
+
+
+def generated_part() -> str:
+    """What follows the hand-written head of the page."""
+    parts = ["## Printed tables", ""]
+    for command, headings in PRINTED.items():
+        parts += [f"### `{command}` prints", "", *_table(("column", "meaning"), list(headings.items())), ""]
+    parts += [
+        "## Episode and cell tables of a store",
+        "",
+        "`cells/*.parquet` hold the episodes, the manifests beside them the cells; `Store(...).query` sees both as the",
+        "tables `episodes` and `cells`. An episode file from your own harness has the columns of the first.",
+        "",
+        "### Episodes: one row an episode",
+        "",
+        *_table(("column", "meaning"), [(f"`{name}`", RECORDS[name]) for name in EPISODES.names]),
+        "",
+        "### Cells: one row a cell",
+        "",
+        f"The labels ({', '.join(f'`{name}`' for name in LABELS)}) as above, then:",
+        "",
+        *_table(
+            ("column", "meaning"),
+            [(f"`{name}`", RECORDS[name]) for name in CELLS.names if name not in LABELS],
+        ),
+        "",
+        "## Tables of the report",
+        "",
+        "Columns of `csv/*.csv`, which are unrounded, and where they stand in the printed tables. `RULE` is a rule's",
+        "name (`sampled_delta`), `CUT` a number of nats. Which tables there are: [the report](report.md#tables).",
+        "",
+        *_table(
+            ("CSV column", "printed as", "meaning"),
+            [(f"`{name}`", printed, meaning) for name, (printed, meaning) in COLUMNS.items()],
+        ),
+        "",
+        "## JSON documents",
+        "",
+        "Every command with `--json` prints one document. What is not a number is `null` there and NaN in Python.",
+    ]
+    for section in SECTIONS:
+        parts += ["", f"### {section.title}", "", section.words]
+        for cls in section.classes:
+            rows = [(f"`{doc.name}`", field_meaning(doc)) for doc in field_docs(cls)]
+            words = " ".join((inspect.getdoc(cls) or "").split())
+            parts += ["", f"**{cls.__name__}**: {words}", "", *_table(("field", "meaning"), rows)]
+    return "\n".join(parts) + "\n"
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
