@@ -13,6 +13,7 @@ from gapfloor.analysis.inputs import read_inputs
 from gapfloor.contrasts import compare
 from gapfloor.contrasts.measuring import Playing
 from gapfloor.errors import UsageError
+from gapfloor.evaluation.results import plain
 from gapfloor.statistics.families import holm
 
 AGENTS = ("IMPALA", "FPN")
@@ -40,8 +41,6 @@ def same(one, other):
 
 @pytest.mark.fast
 def test_it_says_of_two_encoders_exactly_what_analyse_says(episodes, comparison):
-    from gapfloor.evaluation.results import plain
-
     expected = analyse(episodes).encoders
     assert len(comparison.rows) == len(expected) == 24
     for row, theirs in zip(comparison.rows, expected, strict=True):
@@ -158,6 +157,7 @@ def test_two_policies_are_played_on_one_schedule_and_claim_these_runs_only(tmp_p
     # The store that was filled is itself a source, and says the same.
     again = compare(tmp_path, agents=("first", "second"))
     assert again.to_dict()["rows"] == found.to_dict()["rows"]
+    assert [plain(row.over_runs) for row in again.rows] == [plain(row) for row in analyse(tmp_path).encoders]
 
 
 def test_policies_are_compared_with_recorded_ones_of_another_loader(tmp_path):

@@ -137,13 +137,19 @@ class OverTraining:
 
     def sentences(self) -> list[str]:
         """What was found, a few sentences a run."""
-        return [line for course in self.courses for line in _sentences(course)]
+        return [*(line for course in self.courses for line in _sentences(course)), _SCOPE]
 
     def __repr__(self) -> str:
         return "\n".join([text_table(*self.table()), *self.sentences(), *self.notes])
 
     def _repr_html_(self) -> str:
         return html_table(*self.table()) + "".join(f"<p>{line}</p>" for line in self.sentences())
+
+
+_SCOPE = (
+    "All rows of a game share its floor: the floor's own error moves every delta alike. Errors take these runs as "
+    "given and their levels as a sample."
+)
 
 
 def over_training(

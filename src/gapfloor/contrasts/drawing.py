@@ -86,11 +86,15 @@ def draw_over_training(result: OverTraining) -> Any:
     import matplotlib.pyplot as plt
 
     rows = len(result.courses)
-    figure, axes = plt.subplots(rows, 3, figsize=(7.9, 2.3 * rows + 0.15), squeeze=False, sharex="row")
+    figure, axes = plt.subplots(rows, 3, figsize=(7.9, 2.3 * rows + 0.35), squeeze=False, sharex="row")
     for panels, course in zip(axes, result.courses, strict=True):
         _course(panels, course)
     for panel in axes[-1]:
         panel.set_xlabel("environment steps (thousands)")
+    named: dict[str, Any] = {}
+    for panel in axes.flat:
+        named |= dict(zip(*panel.get_legend_handles_labels()[::-1], strict=True))
+    figure.legend(list(named.values()), list(named), loc="outside lower center", ncols=len(named))
     figure.suptitle("bars and bands are one SE over levels; the in-loop mean has none of its own", fontsize=8)
     return figure
 
@@ -119,8 +123,6 @@ def _course(panels: Sequence[Any], course: RunCourse) -> None:
     gap.set_ylabel("gap: train − test return")
     delta.set_ylabel("held-out return − floor")
     returns.set_title(course.name, loc="left")
-    for panel in panels:
-        panel.legend(loc="best")
 
 
 def _errorbars(
