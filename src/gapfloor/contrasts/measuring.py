@@ -198,7 +198,9 @@ def _specify(
     partition = None
     if "merged" in rules.split(","):
         from gapfloor.calibration import classes_for
+        from gapfloor.engines.registry import check_cloning
 
+        check_cloning(engine, what="The rule merged")
         partition = classes_for(store.root, engine)
     chosen = parse_rules(rules, partition=partition)
     return Measured(

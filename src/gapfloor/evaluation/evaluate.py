@@ -156,7 +156,7 @@ def _evaluate(
         )
 
     stricter = measure_references(
-        references, protocol=protocol, engine=engine, store=store, play=play, batch=batch, device=device
+        references, protocol=protocol, store=store, play=play, batch=batch, device=device
     )
     redone = [f"The cell {name} was cut or altered and has been measured again." for name in state.damaged]
     notes = [*redone, *best_constant_notes(stricter), *census_notes(protocol, rules)]

@@ -78,13 +78,7 @@ def _measure(
             narrowed, store=store, workers=workers or default_workers(), progress=progress or Silence()
         )
 
-    wanted = [
-        cell
-        for engine in protocol.engines
-        for cell in measure_references(
-            references, protocol=protocol, engine=engine, store=store, play=play, batch=INFERENCE_BATCH
-        )
-    ]
+    wanted = measure_references(references, protocol=protocol, store=store, play=play, batch=INFERENCE_BATCH)
     rows = reference_rows(protocol, wanted, store)
     return FloorMeasurement(tuple(rows), design=str(protocol.design), damaged=tuple(damaged))
 

@@ -90,26 +90,31 @@ def measure_references(
     names: Sequence[str],
     *,
     protocol: Protocol,
-    engine: EngineSpec,
     store: Store,
     play: Play,
     batch: int,
     device: str = "cpu",
 ) -> list[CellSpec]:
-    """Measure the named references on the protocol's levels; returns the cells to be reported."""
-    groups = [group for name in names for group in _groups(name, protocol, engine, batch, device)]
-    constants: list[CellSpec] = []
+    """Measure the named references on every game and level set of `protocol`; returns the cells to be reported."""
+    engines = protocol.engines
+    groups = [
+        g for engine in engines for name in names for g in _groups(name, protocol, engine, batch, device)
+    ]
+    reported = [cell for group in groups for cell in group.cells]
+    constants: dict[EngineSpec, list[CellSpec]] = {}
     if BEST_CONSTANT in names:
-        constants = _training_constants(protocol, engine)
-        by_action = {cell.rule: tuple(c for c in constants if c.rule == cell.rule) for cell in constants}
-        groups += [Group(engine, cells) for cells in by_action.values()]
+        constants = {engine: _training_constants(protocol, engine) for engine in engines}
+        for engine, cells in constants.items():
+            by_action = {cell.rule: tuple(c for c in cells if c.rule == cell.rule) for cell in cells}
+            groups += [Group(engine, mine) for mine in by_action.values()]
+    # All games in one call: workers start once.
     play(groups)
-    reported = [cell for group in groups for cell in group.cells if cell not in constants]
-    if constants:
-        best = Group(engine, tuple(_best_constant(constants, protocol, engine, store)))
-        play([best])
-        reported += best.cells
-    return reported
+    best = [
+        Group(engine, tuple(_best_constant(cells, protocol, engine, store)))
+        for engine, cells in constants.items()
+    ]
+    play(best)
+    return reported + [cell for group in best for cell in group.cells]
 
 
 def _groups(name: str, protocol: Protocol, engine: EngineSpec, batch: int, device: str) -> list[Group]:
