@@ -1,5 +1,6 @@
 """Two agents: what `analyse` says of them, reproduced, and the same from policies that are played now."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -12,8 +13,8 @@ from gapfloor.analysis import analyse
 from gapfloor.analysis.inputs import read_inputs
 from gapfloor.contrasts import compare
 from gapfloor.contrasts.measuring import Playing
+from gapfloor.contrasts.printing import jsonable
 from gapfloor.errors import UsageError
-from gapfloor.evaluation.results import plain
 from gapfloor.statistics.families import holm
 
 AGENTS = ("IMPALA", "FPN")
@@ -35,8 +36,9 @@ def comparison(episodes):
     return compare(episodes, agents=AGENTS)
 
 
-def same(one, other):
-    return one == other or (isinstance(one, float) and math.isnan(one) and math.isnan(other))
+def plain(row):
+    """Every field of a row, nested ones too, with null for what is no number."""
+    return jsonable(dataclasses.asdict(row))
 
 
 @pytest.mark.fast
