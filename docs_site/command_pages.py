@@ -34,6 +34,9 @@ MORE = {
     "doctor": ("harness.md", "envpool.md"),
 }
 
+#: A default that the help says in words, as "; default: one a core." or "[default: the store's own]".
+_TOLD = re.compile(r"(?:;|\(|\[|(?<=\.))\s*[Dd]efault: ([^.;)\]]+)[.)\]]*")
+
 
 @dataclass(frozen=True)
 class Help:
@@ -119,12 +122,14 @@ def _examples(words: Help) -> list[str]:
 def _option_row(option: click.Option, context: click.Context) -> str:
     names = ", ".join(f"`{name}`" for name in [*option.opts, *option.secondary_opts])
     value = "" if option.is_flag else f"`{_value(option, context)}`"
-    meaning = option.help or ""
+    meaning = _without_default(option.help or "")
+    if meaning and meaning[-1] not in ".)":
+        meaning += "."
     if option.envvar:
         meaning += f" Environment variable: `{option.envvar}`."
     if option.multiple and "repeated" not in meaning:
         meaning += " May be repeated."
-    return f"| {names} | {value} | {default_words(option, context)} | {_cell(_without_default(meaning))} |"
+    return f"| {names} | {value} | {default_words(option, context)} | {_cell(meaning)} |"
 
 
 def _value(option: click.Option, context: click.Context) -> str:
@@ -136,13 +141,13 @@ def _value(option: click.Option, context: click.Context) -> str:
 
 def default_words(option: click.Option, context: click.Context) -> str:
     """An option's default as the page prints it."""
-    told = re.search(r"\[default: ([^\]]+)\]", option.help or "")
-    if told:
-        return _cell(told.group(1))
     if option.required:
         return "required"
     if option.is_flag:
         return "off"
+    told = _TOLD.search(option.help or "")
+    if told:
+        return _cell(told.group(1))
     default = option.get_default(context, call=False)
     if default is None or default == () or "UNSET" in repr(default).upper():
         return "none"
@@ -152,7 +157,7 @@ def default_words(option: click.Option, context: click.Context) -> str:
 
 
 def _without_default(text: str) -> str:
-    return re.sub(r"\s*\[default: [^\]]+\]", "", text).strip()
+    return " ".join(_TOLD.sub(" ", text).split())
 
 
 def _as_markdown(text: str) -> str:

@@ -47,8 +47,13 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Complete the page of numbers."""
-    return markdown.replace(MARKER, generated_part()) if page.file.src_uri == "numbers.md" else markdown
+    """Complete the page of numbers; give pages with wide output the room of the column that they need least."""
+    name = page.file.src_uri
+    if name == "index.md":
+        page.meta["hide"] = ["navigation"]
+    elif name.startswith("tutorial-"):
+        page.meta["hide"] = ["toc"]
+    return markdown.replace(MARKER, generated_part()) if name == "numbers.md" else markdown
 
 
 def _from_root(name: str) -> str:

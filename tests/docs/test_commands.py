@@ -117,6 +117,14 @@ def test_an_unknown_option_or_command_is_found():
 
 
 @pytest.mark.fast
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "agents/README.md"])
+def test_links_of_pages_outside_the_site_lead_somewhere(name: str):
+    page = ROOT / name
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
+
+
+@pytest.mark.fast
 def test_every_option_of_every_command_is_on_its_page_with_a_default():
     pages = command_pages(ROOT / "docs")
     for name in cli.list_commands(click.Context(cli)):
