@@ -125,6 +125,17 @@ def test_links_of_pages_outside_the_site_lead_somewhere(name: str):
 
 
 @pytest.mark.fast
+def test_files_that_the_page_for_contributors_names_exist():
+    text = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w./-]+(?:\.py|/))`", text)
+    assert len(named) > 20
+    places = (ROOT, ROOT / "src" / "gapfloor", ROOT / "src" / "gapfloor" / "policies" / "loaders")
+    assert [
+        name for name in named if not any((place / name).exists() for place in places) and name != "site/"
+    ] == []
+
+
+@pytest.mark.fast
 def test_every_option_of_every_command_is_on_its_page_with_a_default():
     pages = command_pages(ROOT / "docs")
     for name in cli.list_commands(click.Context(cli)):
