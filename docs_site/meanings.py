@@ -303,7 +303,7 @@ RECORDS: dict[str, str] = {
     "entropy_played": "Entropy of the distribution that was drawn from, where the rule changes it.",
     "action_counts": "How often each action was taken.",
     "device": "Where the network ran: cpu or cuda.",
-    "backend": "The library that computed the logits, with its version; `host` where there is no network.",
+    "backend": "Name of the library that computed the logits; `host` where there is no network.",
     "repeats": "In a census: episodes a level; null for draws.",
     "policy": "Hash of the policy's weights and of everything that changes its logits.",
     "key": SHARED["key"],
