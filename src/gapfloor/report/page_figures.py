@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from gapfloor.report.figure_data import ActionClasses, Curve, LevelPanel
@@ -121,8 +121,9 @@ def gap_forest(findings: Findings, budget: str) -> str:
     if not lines:
         return ""
     values = [value for _, gap in lines for value in (gap.gap, *gap.ci, gap.floor_gap)]
-    width, left, step = 560.0, 96.0, 17.0
     games = list(dict.fromkeys(env for env, _ in lines))
+    left, step = _margin(findings.name(env) for env in games), 17.0
+    width = 464.0 + left
     height = 30 + step * len(lines) + 8 * len(games) + 26
     x = Axis(*padded(values, include=[0.0]), left + 8, width - 10)
     parts = [line(x.at(tick), 14, x.at(tick), height - 24, "grid") for tick in x.ticks(7)]
@@ -159,13 +160,15 @@ def entropy_dumbbells(findings: Findings, budget: str) -> str:
     rows = [(env, row) for env in findings.envs(budget) if (row := findings.screen(env, budget))]
     if not rows:
         return ""
-    width, left, step = 560.0, 96.0, 26.0
-    height = 34 + step * len(rows) + 26
-    maximum = rows[0][1].maximum
+    left, step = _margin(findings.name(env) for env, _ in rows), 26.0
+    width, height = 464.0 + left, 34 + step * len(rows) + 26
+    maximum = max(row.maximum for _, row in rows)
     x = Axis(0, maximum * 1.03, left + 8, width - 10)
     parts = [line(x.at(tick), 20, x.at(tick), height - 24, "grid") for tick in x.ticks(6)]
     parts += [text(x.at(tick), height - 8, number_text(tick)) for tick in x.ticks(6)]
     for cut in findings.plan.cuts:
+        if cut > maximum:  # games with few actions cannot reach it
+            continue
         parts += [line(x.at(cut), 20, x.at(cut), height - 24, "cut"), text(x.at(cut), 14, f"{cut:g}")]
     parts += [line(x.at(maximum), 20, x.at(maximum), height - 24, "maximum"), text(x.at(maximum), 14, "max")]
     for at, (env, row) in enumerate(rows):
@@ -295,8 +298,7 @@ def by_actions(
 
 def _class_rows(rows: Sequence[ActionClasses], action_names: Sequence[str]) -> str:
     n_actions = max(len(entry.labels) for entry in rows)
-    # Names of ProcGen's games fit into the usual margin; those of other environments can be long.
-    cell, left, top = 30.0, max(96.0, 7.2 * max(len(entry.game) for entry in rows)), 74.0
+    cell, left, top = 30.0, _margin(entry.game for entry in rows), 74.0
     width, height = left + cell * n_actions + 60, top + cell * len(rows) + 8
     parts = []
     for action in range(n_actions):
@@ -323,6 +325,11 @@ def _class_rows(rows: Sequence[ActionClasses], action_names: Sequence[str]) -> s
             text(left + cell * n_actions + 8, y + cell / 2 + 4, f"k = {k}", anchor="start", kind="name")
         )
     return drawing(width, height, parts, "Classes of actions with the same effect")
+
+
+def _margin(names: Iterable[str]) -> float:
+    """Room for names at the left: ProcGen's fit into the usual margin, those of other environments can be long."""
+    return max(96.0, 7.2 * max(len(name) for name in names))
 
 
 def _steps_text(steps: float) -> str:
