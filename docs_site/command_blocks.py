@@ -79,8 +79,9 @@ def gapfloor_commands(path: Path) -> Iterator[tuple[int, str]]:
     """Line and text of every gapfloor command of a page: in shell blocks, in YAML, and in running text."""
     for block in read_blocks(path):
         if block.language in SHELL:
-            joined = block.text.replace("\\\n", " ")
-            for line in joined.splitlines():
+            # With prompts, lines without one are output; without, every line is a command.
+            shown = [each.command for each in shown_commands(block)]
+            for line in shown or block.text.replace("\\\n", " ").splitlines():
                 found = re.search(r"(?:^|[\s'(])(gapfloor [a-z-].*)$", _without_comment(line))
                 if found and not line.startswith(("gapfloor: ", "#")):
                     yield block.line, found.group(1).rstrip("'").strip()
