@@ -28,6 +28,11 @@ _BADGES = {
     "equivalent": "equivalent to the floor",
     "not distinguishable": "not distinguishable from the floor",
 }
+_AGAINST_REFERENCE = {
+    "below": "below it",
+    "equivalent": "equivalent to it",
+    "not distinguishable": "not distinguishable from it",
+}
 #: A floor that differs between the level sets by this part of the gap is worth a sentence.
 _FLOOR_PART = 0.2
 #: Fewer runs than this say nothing about the agent that was trained.
@@ -115,6 +120,9 @@ def _verdict(findings: Findings, env: Env, budget: str) -> Verdict:
     train = findings.comparison(env, budget, findings.primary, TRAIN)
     second = findings.comparison(env, budget, findings.secondary, TEST) if findings.secondary else None
     tone, supports, does_not = _reading(findings, test, train, gap)
+    unbeaten = _unbeaten(findings, env, budget)
+    if test.call == "above" and unbeaten:
+        tone, supports, does_not = "open", "that the runs score more than uniform-random play.", unbeaten
     return Verdict(
         env=env,
         name=name,
@@ -127,6 +135,24 @@ def _verdict(findings: Findings, env: Env, budget: str) -> Verdict:
         remarks=tuple(_remarks(findings, env, budget, test, gap)),
         status=test.status,
     )
+
+
+def _unbeaten(findings: Findings, env: Env, budget: str) -> str:
+    """What a stricter reference that is not beaten takes away, or an empty string."""
+    rows = [
+        row
+        for row in findings.results.reference_comparisons
+        if (row.game, row.mode, row.budget) == (env.game, env.mode, budget)
+        and (row.rule, row.level_set) == (findings.primary, TEST)
+        and row.agent is None
+        and row.reference != "upper"
+        and row.call != "above"
+    ]
+    listed = "; ".join(
+        f"{row.reference} scores {_plain(fixed(row.floor))}, and the runs are {_AGAINST_REFERENCE[row.call]}"
+        for row in rows
+    )
+    return f"that they look at the level: of the references that see nothing, {listed}." if rows else ""
 
 
 def _sentence(findings: Findings, test: FloorComparisonResult, second: FloorComparisonResult | None) -> str:

@@ -1,0 +1,48 @@
+"""The verdict in words, where a stricter reference takes something away."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from gapfloor.analysis import analyse
+from gapfloor.report.findings import Findings
+from gapfloor.report.verdict import build_verdicts
+
+pytestmark = pytest.mark.fast
+
+
+def episodes(*, blind):
+    """Three runs around 6, a floor of 1, and a blind reference."""
+    rng, rows = np.random.default_rng(0), []
+
+    def add(mean, **labels):
+        for value in rng.normal(mean, 1.0, 60):
+            rows.append({"game": "starpilot", "mode": "easy", "draw": 0, "episode_return": value, **labels})
+
+    for level_set in ("train", "test"):
+        for seed in (1, 2, 3):
+            who = {"agent": "impala", "seed": seed, "budget": "8M", "reference": ""}
+            add(6 + 0.1 * seed, rule="sampled", level_set=level_set, **who)
+        for name, mean in (("uniform", 1.0), ("blind", blind)):
+            who = {"agent": "", "seed": None, "budget": "", "reference": name}
+            add(mean, rule=name, level_set=level_set, **who)
+    return pa.Table.from_pylist(rows)
+
+
+def verdict(*, blind):
+    return build_verdicts(Findings(analyse(episodes(blind=blind))))[0]
+
+
+def test_runs_that_a_blind_agent_equals_are_not_said_to_look_at_the_level():
+    said = verdict(blind=6.2)
+    assert said.badge == "above the floor"
+    assert said.tone == "open"
+    assert said.supports == "that the runs score more than uniform-random play."
+    assert "that they look at the level" in said.does_not
+    assert "blind scores 6." in said.does_not
+
+
+def test_runs_above_every_reference_keep_their_verdict():
+    said = verdict(blind=2.0)
+    assert said.tone == "supported"
+    assert "transfers" in said.supports or "between two returns above chance" in said.supports
