@@ -6,7 +6,7 @@ import pytest
 import small_policies
 from gapfloor import evaluate, measure_floor
 from gapfloor.analysis import analyse
-from gapfloor.errors import PolicyError, UsageError
+from gapfloor.errors import PolicyError, StoreError, UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.records.store import Store
 from gapfloor.training.hyperparameters import Hyperparameters
@@ -112,3 +112,32 @@ def test_what_is_no_reference_is_refused_before_anything_is_played(tmp_path, bli
         measure_floor("starpilot", reference="blind:small_policies:linear", store=tmp_path / "store", **SMALL)
     with pytest.raises(UsageError, match="chosen on training levels"):
         measure_floor("starpilot", reference="best-constant", **{**SMALL, "train": "none"})
+
+
+def test_a_run_is_an_agent_and_a_reference_in_one_store_whichever_came_first(blind_run, tmp_path):
+    arguments = {"game": "starpilot", "rules": "sampled", **SMALL}
+    as_agent = evaluate(str(blind_run), store=tmp_path / "agent", **arguments)
+    again = evaluate(
+        small_policies.linear(), store=tmp_path / "agent", references=[f"blind:{blind_run}"], **arguments
+    )
+    measure_floor("starpilot", reference=f"blind:{blind_run}", store=tmp_path / "reference", **SMALL)
+    other = evaluate(str(blind_run), store=tmp_path / "reference", **arguments)
+    expected = {row.level_set: row.mean for row in as_agent.summary if row.agent}
+    assert {row.level_set: row.mean for row in again.references} == expected
+    assert {row.level_set: row.mean for row in other.summary if row.agent} == expected
+    assert {row.reference for row in analyse(tmp_path / "agent").floors} == {"uniform", "blind"}
+
+
+def test_one_reference_name_holds_one_content(tmp_path):
+    first, second = "upper:small_policies:linear", "upper:small_policies:other_linear"
+    with pytest.raises(UsageError, match="would both be filed as the reference upper"):
+        measure_floor("starpilot", reference=[first, second], store=tmp_path, **SMALL)
+    measure_floor("starpilot", reference=first, store=tmp_path, **SMALL)
+    with pytest.raises(StoreError, match="holds another upper of starpilot"):
+        measure_floor("starpilot", reference=second, store=tmp_path, **SMALL)
+
+
+@pytest.mark.parametrize("name", ["constant:\u00b2", "random-weights:impoola:\u00b2"])
+def test_a_superscript_is_no_number(name):
+    with pytest.raises(UsageError, match="needs a"):
+        measure_floor("starpilot", reference=name, **SMALL)

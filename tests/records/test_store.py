@@ -129,6 +129,16 @@ def test_runs_of_two_designs_are_not_compared(store):
         store.episodes()
 
 
+def test_a_floor_under_other_options_of_the_engine_is_left_aside(store):
+    write(store)
+    floor = {"reference": "uniform", "rule": "uniform", "agent": "", "seed": None, "budget": ""}
+    write(store, "other", key="k3", content={"options": {"use_backgrounds": False}}, **floor)
+    assert [cell.manifest.key for cell in store.comparable_cells()] == ["k1"]
+    write(store, "run", key="k4", seed=2, content={"options": {"use_backgrounds": False}})
+    with pytest.raises(StoreError, match=r'2 designs .*options \{"use_backgrounds": false\}'):
+        store.episodes()
+
+
 def test_copies_of_one_checkpoint_are_one_run(store):
     write(store)
     reason = conflicts(store.cells(), policy="abc", labels={**LABELS, "seed": 2})

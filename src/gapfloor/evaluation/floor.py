@@ -129,6 +129,7 @@ class MissingCells:
 def missing_cells(store: Store, wanted: Sequence[CellSpec]) -> MissingCells:
     """The wanted cells that the store does not hold whole."""
     stored = store.cells()
-    have = {cell.manifest.key for cell in stored}
+    # By file, not by key: an agent's cell and that of the same agent as a reference share their content.
+    have = {cell.path.stem for cell in stored}
     damaged = tuple(path.stem for path in store.damaged)
-    return MissingCells([cell for cell in wanted if cell.key not in have], damaged, stored)
+    return MissingCells([cell for cell in wanted if cell.file_name not in have], damaged, stored)

@@ -8,24 +8,25 @@ no network (`constant:A`, `sticky:P`) are in `gapfloor.policies.references`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from gapfloor.engines.protocol import EngineSpec
 from gapfloor.engines.registry import engine_from_spec
-from gapfloor.errors import PolicyError, UsageError, unknown_name
+from gapfloor.errors import PolicyError, StoreError, UsageError, unknown_name
 from gapfloor.evaluation.cell import CellSpec, Inference, Run
-from gapfloor.evaluation.group import Group, fingerprint_of
+from gapfloor.evaluation.group import Group, cell_labels, fingerprint_of
 from gapfloor.evaluation.settings import Protocol
 from gapfloor.evaluation.summary import read_cells, summarise
 from gapfloor.policies.fingerprint import describe_backend, instruction_set
 from gapfloor.policies.loading import PolicySource
 from gapfloor.policies.random_weights import PREFIX as RANDOM_WEIGHTS
 from gapfloor.policies.references import Constant, Reference, parse_reference
-from gapfloor.records.store import Store
+from gapfloor.records.store import DESIGN_PARTS, Store
 
 BEST_CONSTANT = "best-constant"
 BLIND = "blind"
@@ -101,6 +102,7 @@ def measure_references(
         g for engine in engines for name in names for g in _groups(name, protocol, engine, batch, device)
     ]
     reported = [cell for group in groups for cell in group.cells]
+    refuse_other_content(store, reported)
     constants: dict[EngineSpec, list[CellSpec]] = {}
     if BEST_CONSTANT in names:
         constants = {engine: _training_constants(protocol, engine) for engine in engines}
@@ -113,8 +115,39 @@ def measure_references(
         Group(engine, tuple(_best_constant(cells, protocol, engine, store)))
         for engine, cells in constants.items()
     ]
+    refuse_other_content(store, [cell for group in best for cell in group.cells])
     play(best)
     return reported + [cell for group in best for cell in group.cells]
+
+
+def refuse_other_content(store: Store, cells: Sequence[CellSpec]) -> None:
+    """Refuse one name for two contents (`upper:A` and `upper:B`, now or earlier): the analysis would mix them."""
+    mine: dict[tuple[Any, ...], CellSpec] = {}
+    for cell in cells:
+        place = _filed(cell_labels(cell), cell.content())
+        other = mine.setdefault(place, cell)
+        if other.key != cell.key:
+            raise UsageError(
+                f"Two different policies would both be filed as the reference {cell.run.name} of {cell.engine.game}: "
+                "name one, or measure the other in another --store."
+            )
+    for stored in store.cells():
+        found = mine.get(_filed(stored.manifest.labels, stored.manifest.content))
+        if found is not None and found.key != stored.manifest.key:
+            theirs, content = stored.manifest.content, found.content()
+            changed = [
+                f"{k}: {theirs.get(k)} there, {v} here" for k, v in content.items() if theirs.get(k) != v
+            ]
+            raise StoreError(
+                f"The store {store.root} holds another {found.run.name} of {found.engine.game} "
+                f"({'; '.join(changed)}): use another --store."
+            )
+
+
+def _filed(labels: Mapping[str, Any], content: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Where the analysis puts a cell: its labels, in its own design, engine and options."""
+    design = tuple(str(content.get(part)) for part in DESIGN_PARTS)
+    return (*(labels[name] for name in sorted(labels)), *design)
 
 
 def _groups(name: str, protocol: Protocol, engine: EngineSpec, batch: int, device: str) -> list[Group]:
@@ -157,7 +190,7 @@ def _networks(name: str) -> list[_Network]:
     kind, _, argument = name.partition(":")
     if kind == RANDOM_WEIGHTS:
         encoder, _, count = argument.partition(":")
-        number = int(count) if count.isdigit() else DEFAULT_NETWORKS if not count else 0
+        number = int(count) if count.isdecimal() else DEFAULT_NETWORKS if not count else 0
         if number < 1:
             raise UsageError(
                 f"The reference '{name}' needs a number of networks, as {RANDOM_WEIGHTS}:impala:5."

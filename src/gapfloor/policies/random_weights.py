@@ -16,7 +16,7 @@ PREFIX = "random-weights"
 def parse_random_weights(name: str) -> tuple[str, int]:
     """Encoder and seed of `random-weights:impala:3`."""
     parts = name.split(":")
-    if len(parts) != 3 or parts[0] != PREFIX or not parts[2].isdigit():
+    if len(parts) != 3 or parts[0] != PREFIX or not parts[2].isdecimal():
         raise UsageError(f"'{name}' is no random network: write {PREFIX}:ENCODER:SEED, as {PREFIX}:impala:3.")
     return parts[1], int(parts[2])
 

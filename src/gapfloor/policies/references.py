@@ -104,7 +104,7 @@ def parse_reference(text: str) -> Reference:
     if name == "uniform" and not argument:
         return Uniform()
     if name == "constant":
-        if not argument.isdigit():
+        if not argument.isdecimal():
             raise UsageError(
                 f"The reference '{text}' needs an action's number after the colon, as constant:7."
             )

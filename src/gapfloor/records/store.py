@@ -30,8 +30,8 @@ from gapfloor.records.schema import CELLS, EPISODES, rows_to_table
 
 DEFAULT_STORE = "gapfloor-store"
 
-#: The parts of a cell's content that make up its design: cells of other designs, or engines, are never compared.
-DESIGN_PARTS = ("slots", "burn_in", "episodes", "levels", "repeats", "engine", "engine_version")
+#: What makes up a cell's design: cells of other designs, engines or options of one are never compared.
+DESIGN_PARTS = ("slots", "burn_in", "episodes", "levels", "repeats", "engine", "engine_version", "options")
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,10 @@ def _place(cell: StoredCell) -> str:
 
 
 def _design(cell: StoredCell) -> tuple[tuple[str, Any], ...]:
-    content = cell.manifest.content
+    content = {
+        **cell.manifest.content,
+        "options": json.dumps(cell.manifest.content.get("options", {}), sort_keys=True),
+    }
     return tuple((part, content[part]) for part in DESIGN_PARTS if part in content)
 
 
