@@ -121,6 +121,21 @@ def test_runs_of_another_schedule_are_refused(episode_rows):
 
 
 @pytest.mark.fast
+def test_a_run_that_was_measured_on_one_half_only_has_no_gap(episode_rows):
+    rows = [
+        row
+        for row in episode_rows
+        if not (row["agent"] == "a" and row["seed"] == 2 and row["level_set"] == "test")
+        and not (row["agent"] == "b" and row["seed"] == 1 and row["level_set"] == "train")
+    ]
+    found = compare(pa.Table.from_pylist(rows), agents=("a", "b"))
+    for row in found.rows:
+        assert row.by_level.estimate == pytest.approx(row.over_runs.difference)
+        assert (row.by_level.n_a, row.by_level.n_b) == (row.over_runs.n_a, row.over_runs.n_b)
+    assert found.row("heist", "greedy", "gap").by_level.n_a == 1
+
+
+@pytest.mark.fast
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -204,3 +219,27 @@ def test_copies_and_unnamed_doubles_are_refused(tmp_path):
     with pytest.raises(UsageError, match="give them other names with --agents"):
         compare("small_policies:linear", "small_policies:other_linear", **arguments)
     assert not list(tmp_path.glob("cells/*"))
+
+
+def test_games_of_other_engines_are_compared_by_their_full_names(tmp_path):
+    arguments = {
+        "agents": ("a", "b"), "games": ["gym:CartPole-v1"], "rules": ["greedy"], "draws": [0], "episodes": 4,
+        "slots": 4, "playing": Playing(batch=4, workers=1),
+    }  # fmt: skip
+    found = compare(lambda o: o[:, :2], lambda o: -o[:, :2], store=tmp_path, **arguments)
+    assert {row.over_runs.game for row in found.rows} == {"CartPole-v1"}
+    with pytest.raises(UsageError, match="is a group of games"):
+        compare(lambda o: o[:, :2], lambda o: -o[:, :2], **{**arguments, "games": ["paper"]})
+
+
+def test_episodes_of_two_engines_or_options_are_not_compared(tmp_path):
+    arguments = {
+        "games": ["gym:CartPole-v1"], "rules": ["greedy"], "draws": [0], "episodes": 4, "slots": 4,
+        "playing": Playing(batch=4, workers=1),
+    }  # fmt: skip
+    compare(lambda o: o[:, :2], lambda o: -o[:, :2], agents=("a", "b"), store=tmp_path / "one", **arguments)
+    longer = {**arguments, "options": {"max_episode_steps": 100}}
+    with pytest.raises(
+        UsageError, match=r"played in gymnasium .* by one side and in .*max_episode_steps=100"
+    ):
+        compare(tmp_path / "one", lambda o: o[:, 2:], agents=("a", "c"), store=tmp_path / "two", **longer)

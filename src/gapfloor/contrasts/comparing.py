@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -218,9 +219,11 @@ def _compare(
     if not has_levels:
         notes.append("The episodes do not say their levels: nothing could be paired by level.")
     context = Context(joined, plan, content_hash(plan), None)
+    differences = agent_difference_rows(context)
+    sizes = Counter(_family(over) for over in differences)
     rows = [
-        _row(joined, over, detect, alpha=plan.floor.alpha, family_size=_family_size(joined, over))
-        for over in agent_difference_rows(context)
+        _row(joined, over, detect, alpha=plan.floor.alpha, family_size=sizes[_family(over)])
+        for over in differences
     ]
     return Comparison(
         joined.agents[0], joined.agents[1], _correct(rows, plan.floor.alpha), plan.floor.alpha, tuple(notes)
@@ -322,32 +325,26 @@ def _schedule(sample: Sample) -> str:
     return f"{sample.returns.size} episodes in the draws {', '.join(sample.draws)}"
 
 
-def _family_size(study: Study, over: AgentDifferenceResult) -> int:
-    games = {
-        c.game
-        for c in study.policies
-        if (c.mode, c.budget, c.rule) == (over.mode, over.budget, over.rule)
-        and (over.quantity == "gap" or c.level_set == over.quantity)
-    }
-    return max(1, len(games))
+def _family(over: AgentDifferenceResult) -> tuple[str, ...]:
+    """Rows that share one correction: the games of a rule, quantity and budget."""
+    return over.mode, over.budget, over.rule, over.quantity
 
 
 def _row(
     study: Study, over: AgentDifferenceResult, detect: float | None, *, alpha: float, family_size: int
 ) -> ComparisonRow:
     place = (over.game, over.mode, over.budget)
+    level_sets = ("train", "test") if over.quantity == "gap" else (over.quantity,)
+    runs = [study.runs(*place, over.rule, name) for name in level_sets]
+    # A run that was measured on one half only has no gap.
+    shared = set(runs[0]).intersection(*runs)
     crossed = crossed_difference(
         [
-            (sign, *_both(study.runs(*place, over.rule, level_set), study.agents))
-            for level_set, sign in (
-                (("train", 1.0), ("test", -1.0)) if over.quantity == "gap" else ((over.quantity, 1.0),)
-            )
+            (sign, *_both({run: half[run] for run in shared}, study.agents))
+            for half, sign in zip(runs, (1.0, -1.0), strict=False)
         ]
     )
-    floors = [
-        study.floor(*place, name)
-        for name in (("train", "test") if over.quantity == "gap" else (over.quantity,))
-    ]
+    floors = [study.floor(*place, name) for name in level_sets]
     floor = NAN
     if all(found is not None for found in floors):
         means = [found.mean for found in floors if found is not None]
@@ -387,8 +384,7 @@ def _both(runs: dict[RunName, Sample], agents: tuple[str, ...]) -> tuple[list[An
 def _correct(rows: Sequence[ComparisonRow], alpha: float) -> tuple[ComparisonRow, ...]:
     families: dict[tuple[str, ...], list[int]] = {}
     for i, row in enumerate(rows):
-        over = row.over_runs
-        families.setdefault((over.mode, over.budget, over.rule, over.quantity), []).append(i)
+        families.setdefault(_family(row.over_runs), []).append(i)
     corrected = list(rows)
     for members in families.values():
         over_runs = holm([rows[i].over_runs.p for i in members])

@@ -90,7 +90,8 @@ def read_history(folder: str | Path) -> History:
         Kept(file, steps, budget if steps == final else f"{budget}@{steps}")
         for steps, (file, _) in sorted(found.items())
     )
-    name = f"{header['game']}-{header['mode']}-{header['encoder']}-{budget}-s{header['seed']}"
+    agent = f"{header['encoder']}_blind" if header.get("blind") else header["encoder"]
+    name = f"{header['game']}-{header['mode']}-{agent}-{budget}-s{header['seed']}"
     return History(name, header, kept, read_in_loop(path / "log.parquet"), tuple(notes))
 
 

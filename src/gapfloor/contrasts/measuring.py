@@ -115,11 +115,15 @@ def measure(
     parse_rules(rules, partition=Partition((0,)))  # refuse a wrong name before anything is loaded
     if how.batch < 1:
         raise UsageError(f"--batch {how.batch} is too small: use at least 1.")
-    loaded = {engine.game: _load(members[engine.game], engine, how) for engine in agreed.engines}
+    if len(agreed.engines) != len(members):
+        raise UsageError(f"{', '.join(members)} is a group of games: a policy plays one, so name that.")
+    # By the name that was given: an engine's own name for its game has lost the prefix (gym:, envpool:).
+    engines = dict(zip(members, agreed.engines, strict=True))
+    loaded = {name: _load(members[name], engine, how) for name, engine in engines.items()}
     folder = Store(store)
     folder.prepare()
     measured = {
-        engine.game: _specify(folder, agreed, engine, loaded[engine.game], rules) for engine in agreed.engines
+        name: _specify(folder, agreed, engine, loaded[name], rules) for name, engine in engines.items()
     }
     floors = [cell for each in measured.values() for cell in each.floors]
     wanted = [cell for each in measured.values() for cells in each.cells for cell in cells]

@@ -17,12 +17,15 @@ import pyarrow as pa
 from gapfloor.analysis.grouping import Condition, RunName, Sample, Study, group
 from gapfloor.analysis.inputs import Inputs, read_inputs
 from gapfloor.contrasts.measuring import Measured, Member, Playing, measure
+from gapfloor.engines.registry import split_game
 from gapfloor.errors import MissingExtraError, UsageError, unknown_name
 from gapfloor.plan.model import Plan
 from gapfloor.records.store import Store, read_episodes
 
 #: Game, mode and budget.
 Place = tuple[str, str, str]
+#: Game and mode -> the engines (name, version, options) that its episodes were played in.
+Engines = dict[tuple[str, str], set[str]]
 
 
 @dataclass(frozen=True)
@@ -72,11 +75,13 @@ def read_studies(
 ) -> tuple[list[Study], list[str]]:
     """A study for each source; policies of all sources are played together, on one schedule."""
     studies: dict[int, Study] = {}
+    engines: dict[int, Engines] = {}
     members: dict[str, list[Member]] = {}
     owners: dict[str, list[int]] = {}
     for number, source in enumerate(sources):
         if is_recorded(source):
             studies[number] = source if isinstance(source, Study) else group(read_inputs(source), plan)
+            engines[number] = _recorded_engines(source)
             continue
         agent = asked.agents[number] if asked.agents and len(sources) == 2 else None
         for game, member in find_policies(source, asked, agent=agent, budget=asked.budget(number)):
@@ -88,7 +93,43 @@ def read_studies(
         found, notes = measure(members, rules=rules, store=store, playing=playing, protocol=protocol)
         for number in set(range(len(sources))) - set(studies):
             studies[number] = _study(found, owners, number, plan)
+            engines[number] = {
+                (each.engine.game, each.engine.mode): {_engine_words(cell.content())}
+                for game, each in found.items()
+                for cell in each.floors[:1]
+                if number in owners[game]
+            }
+    _refuse_other_engines([engines[number] for number in range(len(sources))])
     return [studies[number] for number in range(len(sources))], notes
+
+
+def _recorded_engines(source: Any) -> Engines:
+    """The engines of a store's cells; a table or a file of episodes does not say."""
+    store = source if isinstance(source, Store) else None
+    if isinstance(source, str | Path) and Path(source).is_dir():
+        store = Store(source)
+    found: Engines = {}
+    for cell in store.comparable_cells() if store is not None else ():
+        labels = cell.manifest.labels
+        words = _engine_words(cell.manifest.content)
+        found.setdefault((labels["game"], labels["mode"]), set()).add(words)
+    return found
+
+
+def _engine_words(content: Mapping[str, Any]) -> str:
+    options = ", ".join(f"{name}={value}" for name, value in sorted(content["options"].items()))
+    return f"{content['engine']} {content['engine_version']}" + (f" ({options})" if options else "")
+
+
+def _refuse_other_engines(sides: Sequence[Engines]) -> None:
+    """Refuse to compare returns in one engine with returns in another, or under other options."""
+    first, last = sides[0], sides[-1]
+    for place in [place for place in first if place in last]:
+        if first[place] != last[place]:
+            raise UsageError(
+                f"{' '.join(place)} was played in {' and '.join(sorted(first[place]))} by one side and in "
+                f"{' and '.join(sorted(last[place]))} by the other: episodes of two engines are never compared."
+            )
 
 
 def find_policies(
@@ -105,8 +146,12 @@ def find_policies(
                     raise UsageError(f"{policy} does not say which game it plays: name it with --game.")
                 # A factory has no seed of its own: its place among the side's policies tells it from the others.
                 found.append((asked.games[0], Member(policy, agent, budget, len(found) + 1)))
-            elif not asked.games or game in asked.games:
+            elif not asked.games:
                 found.append((game, Member(policy, agent, budget)))
+            else:
+                # A checkpoint says which game it was trained on; which engine plays that now is asked for.
+                named_games = [name for name in asked.games if split_game(name)[1] == game]
+                found += [(name, Member(policy, agent, budget)) for name in named_games]
     if not found:
         wanted = f" that plays {', '.join(asked.games)}" if asked.games else ""
         raise UsageError(f"'{source}' names no policy{wanted}: give runs' folders, checkpoints or a factory.")
@@ -143,7 +188,7 @@ def take_side(study: Study, asked: Asked, side: int, *, source: str) -> Side:
 def _is_asked(condition: Condition, asked: Asked, side: int) -> bool:
     budget = asked.budget(side)
     return (
-        (not asked.games or condition.game in asked.games)
+        (not asked.games or condition.game in {split_game(name)[1] for name in asked.games})
         and (not asked.rules or condition.rule in asked.rules)
         and (budget is None or condition.budget == budget)
     )
