@@ -70,6 +70,19 @@ def test_the_analysis_knows_that_a_census_leaves_only_the_chance_within_levels(t
         assert row.sem == pytest.approx(np.sqrt(within / returns.size))
 
 
+def test_a_gap_of_a_census_has_the_error_of_other_levels(tmp_path):
+    result = evaluate(
+        small_policies.linear(), game="starpilot", rules="greedy", repeats=2, store=tmp_path, **CENSUS
+    )
+    assert {row.sem for row in result.summary if row.rule == "greedy"} == {0.0}
+    rows = [row for row in Store(tmp_path).episodes().to_pylist() if row["rule"] == "greedy"]
+    halves = {}
+    for row in rows:
+        halves.setdefault(row["level_set"], {})[row["level_seed"]] = row["episode_return"]
+    errors = [np.var(list(half.values()), ddof=1) / len(half) for half in halves.values()]
+    assert result.gap[0].sem == pytest.approx(np.sqrt(sum(errors)))
+
+
 def test_draws_that_cost_more_than_a_census_say_so():
     settings = {**CENSUS, "design": "draws", "episodes": 16, "slots": 8, "draws": (0,)}
     notes = evaluate(small_policies.linear(), game="starpilot", rules="greedy", **settings).notes

@@ -14,6 +14,7 @@ from gapfloor.evaluation.cell import CellSpec, Run
 from gapfloor.evaluation.results import CellRow, ComparisonRow, Evaluation, GapRow, ReferenceRow, SummaryRow
 from gapfloor.evaluation.summary import (
     Floats,
+    gap_error,
     read_cells,
     summarise,
     summarise_cells,
@@ -142,10 +143,7 @@ def _gap(cells: Sequence[CellSpec], floors: Sequence[CellSpec], returns: dict[st
     if len(gaps) > 1:
         sem = float(gaps.std(ddof=1) / np.sqrt(len(gaps)))
     else:
-        errors = [
-            summarise_cells([c for c in cells if c.level_set == role], returns)[1]
-            for role in ("train", "test")
-        ]
+        errors = [gap_error([c for c in cells if c.level_set == role], returns) for role in ("train", "test")]
         sem = float(np.hypot(errors[0], errors[1]))
     floor = [
         summarise([returns[c.key] for c in floors if c.level_set == role])[0] for role in ("train", "test")

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from gapfloor.errors import StoreError
 from gapfloor.evaluation.cell import CellSpec
 from gapfloor.records.store import Store, read_episodes
-from gapfloor.statistics.census import census_sem, within_level_sample
+from gapfloor.statistics.census import census_sem, level_means, within_level_sample
 
 Floats = npt.NDArray[np.float64]
 
@@ -58,6 +58,18 @@ def summarise_reference(
         means = [np.mean([returns[c.key].mean() for c in cells if c.policy == each]) for each in networks]
         sem = float(np.std(means, ddof=1) / np.sqrt(len(means)))
     return mean, sem, n, len(networks)
+
+
+def gap_error(cells: Sequence[CellSpec], returns: Mapping[str, Floats]) -> float:
+    """The standard error of one half of a gap: over episodes, or in a census over levels.
+
+    A gap asks about other levels than these, so what a census leaves out of a mean's error counts here.
+    """
+    pooled = [returns[cell.key] for cell in cells]
+    if cells[0].design.is_census:
+        levels = np.concatenate([cell.schedule().level_seed for cell in cells])
+        pooled = [level_means(np.concatenate(pooled), levels)]
+    return summarise(pooled)[1]
 
 
 def units_of(cells: Sequence[CellSpec], returns: Mapping[str, Floats]) -> Floats:
