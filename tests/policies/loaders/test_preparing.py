@@ -172,3 +172,19 @@ def test_the_policy_keeps_no_stack_of_its_own() -> None:
     _, other = policy.logits(np.array([[5.0]]), other, first)
     assert policy.logits(np.array([[2.0]]), one, ~first)[0].tolist() == [[1.0, 2.0]]
     assert policy.logits(np.array([[6.0]]), other, ~first)[0].tolist() == [[5.0, 6.0]]
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04cut", b"no archive"])
+def test_a_damaged_npz_is_refused_in_a_sentence(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "stats.npz"
+    path.write_bytes(content)
+    with pytest.raises(PolicyError, match="does not hold statistics"):
+        read_statistics(path, is_trusted=False)
+
+
+def test_one_array_in_an_npzs_place_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "stats.npz"
+    with path.open("wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(PolicyError, match="it is one array"):
+        read_statistics(path, is_trusted=False)

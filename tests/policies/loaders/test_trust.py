@@ -138,3 +138,31 @@ def test_a_torchscript_program_that_opens_files_needs_the_users_word(tmp_path: P
     assert not marker.exists()
     PolicySource(f"torchscript:{path},trust=yes").load().logits(np.zeros((2, 3), dtype=np.float32))
     assert marker.exists()
+
+
+@pytest.mark.parametrize(
+    "spelling", ["torch . from_file", "ops.aten.from_file", 'getattr(torch, "from\\x5ffile")']
+)
+@pytest.mark.parametrize("folder", ["code", "CODE"])
+def test_another_spelling_of_what_opens_files_needs_the_users_word_too(
+    spelling: str, folder: str, tmp_path: Path, marker: Path
+) -> None:
+    class Adds(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + x
+
+    plain, path = tmp_path / "plain.pt", tmp_path / "spelt.pt"
+    torch.jit.save(torch.jit.script(Adds()), str(plain))
+    assert PolicySource(f"torchscript:{plain}").load() is not None
+    with zipfile.ZipFile(plain) as old, zipfile.ZipFile(path, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name))
+            if name.endswith(".py"):
+                content = (
+                    old.read(name).decode().replace("torch.add(x, x)", f'{spelling}("{marker}", True, 1)')
+                )
+                assert spelling in content
+                new.writestr(name.replace("/code/", f"/{folder}/"), content)
+    with pytest.raises(PolicyError, match="reaches outside its tensors"):
+        PolicySource(f"torchscript:{path}").load()
+    assert not marker.exists()

@@ -14,6 +14,7 @@ import io
 import json
 import pickle
 import sys
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,7 +76,7 @@ def read_statistics(path: Path, *, is_trusted: bool) -> Statistics:
     if path.suffix in (".npz", ".json"):
         try:
             return _from_numbers(_read_npz(path) if path.suffix == ".npz" else _read_json(path))
-        except (KeyError, ValueError, TypeError, OSError) as error:
+        except (KeyError, ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile) as error:
             raise PolicyError(
                 f"{path} does not hold statistics ({error}): it needs mean, var, epsilon and clip."
             ) from None
@@ -100,7 +101,10 @@ def write_statistics(statistics: Statistics, path: Path) -> None:
 
 
 def _read_npz(path: Path) -> dict[str, Any]:
-    with np.load(path, allow_pickle=False) as file:
+    loaded = np.load(path, allow_pickle=False)
+    if not isinstance(loaded, np.lib.npyio.NpzFile):
+        raise ValueError("it is one array, not a .npz archive")
+    with loaded as file:
         return {name: file[name] for name in file.files}
 
 

@@ -23,7 +23,7 @@ from gapfloor.policies.loaders.onnx import METADATA
 from gapfloor.policies.loading import checkpoint_path
 
 #: What of a checkpoint's header the file carries.
-KEPT = ("game", "mode", "encoder", "seed", "budget", "content_hash")
+KEPT = ("game", "mode", "encoder", "seed", "budget", "content_hash", "blind")
 
 
 def export_checkpoint(run: str | Path, path: str | Path) -> None:

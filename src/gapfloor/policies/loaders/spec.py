@@ -93,7 +93,7 @@ class PolicySpec:
         value = self.options.get(name)
         if value is None:
             return None
-        if not value.isdigit() or int(value) < least:
+        if not value.isdecimal() or int(value) < least:
             raise UsageError(
                 f"The option {name}={value} is not a whole number of at least {least}: write {name}=4."
             )

@@ -22,8 +22,11 @@ from gapfloor.policies.loaders.spec import PolicySpec
 from gapfloor.policies.protocol import Logits
 
 #: Operators that reach outside tensors, as TorchScript's code spells them.
+#: By the word alone, wherever it stands: a namespace can be spelt with blanks or given another name. A name that
+#: `getattr` spells with escapes is one that does not want to be read.
 _REACHING_OUT = re.compile(
-    r"\btorch\.(from_file|save|load|_save\w*)\b|\bops\.(?!prim\b|aten\b)\w+|__torch__\.torch\.classes"
+    r"(?:\btorch\s*\.\s*)?\b(?:from_file|_?save(?:_\w+)?)\b|\btorch\s*\.\s*_?load\w*|\bops\s*\.\s*(?!prim\b|aten\b)\w+"
+    r"|__torch__\s*\.\s*torch\s*\.\s*classes|\bgetattr\s*\([^)]*\\[^)]*"
 )
 
 
@@ -83,13 +86,14 @@ def load_torchscript(spec: PolicySpec, *, device: str) -> TorchScriptPolicy:
 def _code(path: Path) -> str:
     try:
         with zipfile.ZipFile(path) as archive:
-            sources = [name for name in archive.namelist() if "/code/" in name and name.endswith(".py")]
+            # Every entry, not every name: torch finds names in any case, and the first of two that are equal.
+            sources = [entry for entry in archive.infolist() if entry.filename.lower().endswith(".py")]
             if not sources:
                 raise PolicyError(
                     f"{path} holds no TorchScript: it is what torch.save() wrote; save it with torch.jit.save(), or "
                     "load a state_dict with cleanrl:PATH,agent=package.module:Agent."
                 )
-            return "\n".join(archive.read(name).decode() for name in sources)
+            return "\n".join(archive.read(entry).decode() for entry in sources)
     except zipfile.BadZipFile:
         raise PolicyError(
             f"{path} is not a TorchScript file: give one that torch.jit.save() wrote."
