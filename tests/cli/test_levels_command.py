@@ -67,6 +67,16 @@ def test_gap_reads_anyones_episodes(capsys, checked, tmp_path):
     assert f"{len(leaked)}/30" in out
 
 
+def test_evaluate_refuses_leaks_of_another_game_before_anything_is_played(capsys, checked, tmp_path):
+    status, _, err = run(
+        capsys, "evaluate", "small_policies:linear", "--game", "heist", "--rules", "greedy", "--store",
+        str(tmp_path / "store"), "--without-leaks", str(checked / "out"),
+    )  # fmt: skip
+    assert status == 2
+    assert "holds maze easy, not heist easy" in err
+    assert not (tmp_path / "store").exists()
+
+
 @pytest.mark.fast
 @pytest.mark.parametrize(
     ("arguments", "words"),

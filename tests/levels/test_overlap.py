@@ -101,6 +101,16 @@ def test_another_file_is_refused_by_name(tmp_path, text):
         read_leakage(path)
 
 
+def test_level_sets_that_are_no_text_are_refused_by_name(tmp_path):
+    path = tmp_path / "leakage.json"
+    names = ("game", "mode", "engine", "version", "compared", "later")
+    counts = ("first_screen", "first_frame", "distinct_train", "distinct_test")
+    game = {**dict.fromkeys(names, ""), **dict.fromkeys(counts, 0), "pairs": [], "train": 5, "test": 6}
+    path.write_text(json.dumps({"format": "gapfloor-leakage/1", "games": [game]}))
+    with pytest.raises(UsageError, match=r"leakage\.json is no leakage file"):
+        read_leakage(path)
+
+
 def test_a_folder_without_a_file_says_how_to_make_one(tmp_path):
     with pytest.raises(UsageError, match="gapfloor levels check --out"):
         read_leakage(tmp_path)

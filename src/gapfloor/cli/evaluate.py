@@ -77,7 +77,7 @@ def command(
     """
     from gapfloor.evaluation.evaluate import evaluate
 
-    leakage = _read_leaks(leaks)
+    leakage = _read_leaks(leaks, settings["game"], settings["mode"])
     with LiveProgress(quiet=as_json) as progress:
         result = evaluate(
             list(policies),
@@ -88,7 +88,7 @@ def command(
             progress=progress,
             **settings,
         )
-    leaked = _without_leaks(store, leakage, {row.agent for row in result.gap})
+    leaked = _without_leaks(store, leakage, {(row.game, row.agent) for row in result.gap})
     if as_json:
         document = result.to_dict()
         print_json({**document, "leaks": [row.to_dict() for row in leaked]} if leakage else document)
@@ -102,18 +102,26 @@ def command(
         click.echo(note)
 
 
-def _read_leaks(path: Path | None) -> Leakage | None:
+def _read_leaks(path: Path | None, game: str, mode: str | None) -> Leakage | None:
     """What `levels check` found, read before anything is played."""
     if path is None:
         return None
+    from gapfloor.engines.registry import split_game
+    from gapfloor.errors import UsageError
     from gapfloor.levels.overlap import read_leakage
 
-    return read_leakage(path)
+    leakage, name = read_leakage(path), split_game(game)[1]
+    if leakage.of(name, mode or "easy") is None:
+        known = ", ".join(sorted(f"{one.game} {one.mode}" for one in leakage.games)) or "nothing"
+        raise UsageError(
+            f"{path} holds {known}, not {name} {mode or 'easy'}: run gapfloor levels check {name} first."
+        )
+    return leakage
 
 
-def _without_leaks(store: str, leakage: Leakage | None, agents: set[str]) -> list[LeakedGap]:
+def _without_leaks(store: str, leakage: Leakage | None, agents: set[tuple[str, str]]) -> list[LeakedGap]:
     if leakage is None:
         return []
     from gapfloor.analysis.leaked import gap_without
 
-    return [row for row in gap_without(store, leakage) if row.agent in agents]
+    return [row for row in gap_without(store, leakage) if (row.game, row.agent) in agents]
