@@ -166,3 +166,20 @@ def test_another_spelling_of_what_opens_files_needs_the_users_word_too(
     with pytest.raises(PolicyError, match="reaches outside its tensors"):
         PolicySource(f"torchscript:{path}").load()
     assert not marker.exists()
+
+
+@pytest.mark.parametrize("data", [b"[]", b"{}", b"null", b'{"action_space": 1}'])
+def test_a_zip_that_describes_no_model_is_refused_in_a_sentence(
+    data: bytes, ppo: Any, tmp_path: Path
+) -> None:
+    path = rewrite(ppo.path, tmp_path / "model.zip", data=data)
+    with pytest.raises(PolicyError, match="is not a zip that Stable-Baselines3"):
+        PolicySource(f"sb3:{path}").load()
+
+
+def test_a_program_that_is_no_text_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "model.pt"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("model/code/__torch__.py", b"\xff\xfe\x00")
+    with pytest.raises(PolicyError, match="is not a TorchScript file"):
+        PolicySource(f"torchscript:{path}").load()

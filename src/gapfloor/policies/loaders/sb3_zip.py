@@ -13,6 +13,7 @@ import io
 import json
 import re
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,9 @@ from typing import Any
 
 from gapfloor.errors import PolicyError
 from gapfloor.policies.loaders.spec import TRUST_MEANS
+
+#: What reading a member of a damaged or locked zip raises.
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
 
 #: Where the library's own policy classes live, and what the harness calls an agent of each.
 POLICY_CLASSES: Mapping[tuple[str, str], str] = {
@@ -68,7 +72,7 @@ class SavedModel:
     def keywords(self) -> dict[str, Any]:
         """The policy's keyword arguments, from plain text alone."""
         keywords: dict[str, Any] = {}
-        for name, value in self.data.get("policy_kwargs", {}).items():
+        for name, value in (self.data.get("policy_kwargs") or {}).items():
             if name in (":type:", ":serialized:", *_IGNORED):
                 continue
             if name == "activation_fn":
@@ -110,7 +114,10 @@ class SavedModel:
                 f"{self.path} acts in a {_type_name(described)} space, not a Discrete one: rules choose among "
                 "discrete actions, so it cannot be evaluated here."
             )
-        return int(described["n"])
+        try:
+            return int(described["n"])
+        except (KeyError, TypeError, ValueError):
+            raise self.needs_trust("does not say in plain text how many actions there are") from None
 
     def _space(self, kind: str, described: Mapping[str, Any]) -> Any:
         from gymnasium import spaces
@@ -168,7 +175,9 @@ def read_zip(path: Path, *, with_weights: bool = True) -> SavedModel:
         with zipfile.ZipFile(path) as archive:
             data = json.loads(archive.read("data"))
             content = archive.read("policy.pth")
-    except (zipfile.BadZipFile, KeyError, ValueError):
+        if not isinstance(data, dict) or not {"action_space", "observation_space"} <= set(data):
+            raise ValueError("no description of a model")
+    except (*DAMAGED, KeyError, ValueError):
         raise PolicyError(
             f"{path} is not a zip that Stable-Baselines3's model.save() wrote: give such a file."
         ) from None

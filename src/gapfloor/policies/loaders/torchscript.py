@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,7 @@ def _code(path: Path) -> str:
                     "load a state_dict with cleanrl:PATH,agent=package.module:Agent."
                 )
             return "\n".join(archive.read(entry).decode() for entry in sources)
-    except zipfile.BadZipFile:
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeDecodeError):
         raise PolicyError(
             f"{path} is not a TorchScript file: give one that torch.jit.save() wrote."
         ) from None
