@@ -298,7 +298,8 @@ def by_actions(
 
 def _class_rows(rows: Sequence[ActionClasses], action_names: Sequence[str]) -> str:
     n_actions = max(len(entry.labels) for entry in rows)
-    cell, left, top = 30.0, _margin(entry.game for entry in rows), 74.0
+    cell, left = 30.0, _margin(entry.game for entry in rows)
+    top = max(74.0, 22 + 5.2 * max(len(name) for name in action_names))
     width, height = left + cell * n_actions + 60, top + cell * len(rows) + 8
     parts = []
     for action in range(n_actions):
