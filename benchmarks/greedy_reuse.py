@@ -1,6 +1,6 @@
 """Greedy evaluation on draws of the 100 held-out levels: repeated levels copied, against every episode simulated.
 
-    .venv/bin/python benchmarks/greedy_reuse.py [CHECKPOINT] [--game starpilot] [--draws 3] [--rounds 2]
+    .venv/bin/python benchmarks/greedy_reuse.py [CHECKPOINT] [--game starpilot] [--draws 3] [--batch 32] [--rounds 2]
 
 The same cells, one process and one thread on each side, CPU time; the files that both leave in a store are compared
 byte for byte, and a third time against the plain balanced loop if --plain is given (slow: burn-in is played too).
@@ -36,7 +36,7 @@ def queue(game: str, policy: Any, cells: list[CellSpec], *, reuse: bool) -> Iter
     player = Player(
         make_engine=lambda n: ProcgenEngine(game, slots=n, levels=LEVELS),
         actor=PolicyActor(policy, name="agent", n_actions=15, noop=4),
-        n_slots=INFERENCE_BATCH,
+        n_slots=cells[0].inference.batch,
     )
     return player.play(CellPlay(cell, Greedy(), reuse) for cell in cells)
 
@@ -47,7 +47,7 @@ def plainly(game: str, policy: Any, cells: list[CellSpec]) -> Iterator[CellPlay]
         engine = ProcgenEngine(game, slots=cell.design.slots, levels=LEVELS, draw=cell.draw)
         actor = PolicyActor(policy, name="agent", n_actions=15, noop=4)
         for position, outcome in enumerate(
-            play_plainly(play, engine=engine, actor=actor, batch=INFERENCE_BATCH)
+            play_plainly(play, engine=engine, actor=actor, batch=cell.inference.batch)
         ):
             play.put(position, outcome)
         yield play
@@ -76,6 +76,7 @@ def main() -> None:
     parser.add_argument("--game", default="starpilot")
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--batch", type=int, default=INFERENCE_BATCH, help="rows of one inference")
     parser.add_argument("--plain", action="store_true", help="compare bytes with the plain loop too")
     arguments = parser.parse_args()
     game = arguments.game
@@ -83,7 +84,7 @@ def main() -> None:
     cells = [
         CellSpec(
             make_spec(game), Run(agent="a", seed=1), policy.fingerprint, "greedy", "test", LEVELS, draw,
-            inference=Inference(INFERENCE_BATCH, "torch"),
+            inference=Inference(arguments.batch, "torch"),
         )
         for draw in range(arguments.draws)
     ]  # fmt: skip

@@ -207,7 +207,7 @@ def test_stricter_references_get_a_table_of_their_own() -> None:
     )
     table = build_tables(Findings(without(full, reference_comparisons=strict))).get("references")
     assert table is not None
-    assert {row[3].plain for row in table.body} == {"constant:7"}
+    assert {row[3].plain for row in table.body} == {"constant:7", "R_max"}
     assert {row[0].plain for row in table.body} == {"heist"}
 
 

@@ -19,6 +19,7 @@ from gapfloor.cli.options import (
 )
 from gapfloor.cli.progress import LiveProgress
 from gapfloor.cli.tables import leak_table, print_table
+from gapfloor.evaluation.settings import INFERENCE_BATCH
 
 if TYPE_CHECKING:
     from gapfloor.analysis.leaked import LeakedGap
@@ -39,7 +40,11 @@ if TYPE_CHECKING:
 @protocol_options
 @click.option("--device", default="cpu", show_default=True, help="Where the network runs: cpu or cuda.")
 @click.option(
-    "--batch", type=int, default=32, show_default=True, help="Rows of one inference; part of the cell."
+    "--batch",
+    type=int,
+    default=INFERENCE_BATCH,
+    show_default=True,
+    help="Rows of one inference; part of the cell.",
 )
 @click.option(
     "--probe", type=click.IntRange(min=0), default=0, show_default=True,

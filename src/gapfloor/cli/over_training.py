@@ -18,6 +18,7 @@ from gapfloor.cli.options import (
 )
 from gapfloor.cli.progress import LiveProgress
 from gapfloor.cli.tables import print_table
+from gapfloor.evaluation.settings import INFERENCE_BATCH
 from gapfloor.records.store import DEFAULT_STORE
 
 
@@ -31,7 +32,11 @@ from gapfloor.records.store import DEFAULT_STORE
 @protocol_options
 @click.option("--device", default="cpu", show_default=True, help="Where the network runs: cpu or cuda.")
 @click.option(
-    "--batch", type=int, default=32, show_default=True, help="Rows of one inference; part of the cell."
+    "--batch",
+    type=int,
+    default=INFERENCE_BATCH,
+    show_default=True,
+    help="Rows of one inference; part of the cell.",
 )
 @workers_option
 @click.option(

@@ -33,7 +33,9 @@ _DEFAULTS = Hyperparameters()
     "--rewards", type=click.Choice(REWARD_MODES), default="raw", show_default=True,
     help="As the game gives them, or normalised and clipped as in CleanRL.",
 )  # fmt: skip
-@click.option("--blind", is_flag=True, help="Show the network black images: a reference for gapfloor evaluate.")
+@click.option(
+    "--blind", is_flag=True, help="Show the network black images: a reference for gapfloor evaluate."
+)
 @click.option("--threads", type=int, default=None, help="Threads; changes no result  [default: all cores]")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 @click.option(

@@ -13,7 +13,7 @@ from gapfloor.actions.partition import Partition
 from gapfloor.engines.registry import make_spec
 from gapfloor.errors import UsageError
 from gapfloor.evaluation.references import check_references
-from gapfloor.evaluation.settings import Protocol, expand_games, make_protocol
+from gapfloor.evaluation.settings import INFERENCE_BATCH, Protocol, expand_games, make_protocol
 from gapfloor.rules.rule import parse_rule
 from gapfloor.settings import from_table, read_toml
 from gapfloor.training.hyperparameters import Hyperparameters
@@ -48,7 +48,7 @@ class EvaluationSettings:
     design: str = "draws"
     """"draws" (the paper's), or "census": every level `repeats` times."""
     repeats: int = 1
-    batch: int = 32
+    batch: int = INFERENCE_BATCH
     probe: int = 1024
 
 
