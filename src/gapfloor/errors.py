@@ -20,6 +20,10 @@ class UsageError(GapfloorError):
     """An argument, a file or a setting is wrong."""
 
 
+class UnknownEnvironmentError(UsageError):
+    """A name under which no environment can be found, as against one that is found and cannot be used."""
+
+
 class MissingExtraError(GapfloorError):
     """An optional dependency is needed and not installed."""
 
@@ -38,6 +42,10 @@ class CheckFailedError(GapfloorError):
     exit_code = 1
 
 
+#: Names listed in an error before the rest is counted; all of ProcGen's games fit.
+MOST_NAMES = 20
+
+
 def nearest_names(name: str, known: Iterable[str]) -> str:
     """The known names closest to `name`, as the end of a sentence.
 
@@ -50,7 +58,8 @@ def nearest_names(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
     if close:
         return f"did you mean {' or '.join(close)}?"
-    return f"known: {', '.join(names)}."
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"known: {', '.join(names[:MOST_NAMES])}{more}."
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> UsageError:

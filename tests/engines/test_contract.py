@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from click.testing import CliRunner
 
 from gapfloor.cli.engines import command
 from gapfloor.engines.contract import check_contract
-from gapfloor.errors import CheckFailedError
+from gapfloor.errors import CheckFailedError, UnknownEnvironmentError
 
 
 def broken(name):
@@ -62,6 +63,14 @@ def test_the_command_says_it_in_words_and_exits_with_1():
     result = runner.invoke(command, ["check", "gymnasium_envs:continuous"])
     assert isinstance(result.exception, CheckFailedError)
     assert "discrete actions (Discrete) only" in result.output
+
+
+@pytest.mark.parametrize("game", ["gym:NoSuchEnvironment-v0", "nosuch.module:make", "gymnasium_envs:nothing"])
+def test_a_name_without_an_environment_is_wrong_use_not_a_broken_contract(game):
+    with pytest.raises(UnknownEnvironmentError) as caught:
+        check_contract(game)
+    assert caught.value.exit_code == 2
+    assert len(str(caught.value)) < 600
 
 
 def test_the_command_prints_one_json_document():

@@ -141,3 +141,21 @@ def test_one_reference_name_holds_one_content(tmp_path):
 def test_a_superscript_is_no_number(name):
     with pytest.raises(UsageError, match="needs a"):
         measure_floor("starpilot", reference=name, **SMALL)
+
+
+def test_a_policy_is_never_asked_about_a_slot_that_nobody_plays():
+    class Strict:
+        """Divides by what it sees, as an embedding of an empty text would fail."""
+
+        def logits(self, observations):
+            assert (observations.reshape(len(observations), -1).max(axis=1) > 0).all()
+            return np.zeros((len(observations), 3), dtype=np.float32)
+
+    evaluate(Strict(), game="gymnasium_envs:corridor", rules="sampled", batch=8, **SMALL)
+
+
+def test_the_analysis_gives_a_constant_action_of_a_census_no_error(tmp_path):
+    measure_floor("bigfish", reference=["uniform", "constant:7"], store=tmp_path, **SMALL)
+    sems = {(row.reference, row.level_set): row.sem for row in analyse(tmp_path).floors}
+    assert sems["constant:7", "test"] == 0.0
+    assert sems["uniform", "test"] > 0.0

@@ -64,6 +64,8 @@ class Sample:
     """Level seeds; empty where they are unknown."""
     is_census: bool = False
     """Whether every level was played equally often by design."""
+    is_deterministic: bool = False
+    """Whether these are a constant action's episodes: each is a function of its level."""
     network_means: Floats = field(default_factory=lambda: np.zeros(0))
     """Mean return of each network of a reference that has several; else empty."""
     mean: float = field(init=False)
@@ -76,6 +78,8 @@ class Sample:
         """What the mean's error comes from: a reference's networks, a census's chance within levels, or episodes."""
         if self.network_means.size > 1:
             return self.network_means
+        if self.is_census and self.is_deterministic:
+            return np.full(self.returns.size, self.mean)
         return within_level_sample(self.returns, self.levels) if self.is_census else self.returns
 
     @property
@@ -161,6 +165,7 @@ def group(inputs: Inputs, plan: Plan) -> Study:
         sample = _sample(
             inputs, rows, draw_codes, draw_names, (place.game, place.mode, place.level_set) in inputs.census
         )
+        sample = dataclasses.replace(sample, is_deterministic="constant" in place.reference)
         means = np.sort([float(np.sort(inputs.returns[part]).mean()) for part in parts])
         has_networks = len({labels["seed"][0][part[0]] for part in parts}) > 1
         references[place] = dataclasses.replace(sample, network_means=means) if has_networks else sample

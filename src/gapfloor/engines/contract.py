@@ -24,7 +24,7 @@ import numpy as np
 from gapfloor.engines.gymnasium_spaces import row_bytes
 from gapfloor.engines.protocol import Engine, EngineSpec, Option
 from gapfloor.engines.registry import engine_from_spec, make_spec
-from gapfloor.errors import GapfloorError
+from gapfloor.errors import GapfloorError, MissingExtraError, UnknownEnvironmentError
 from gapfloor.levels import LevelSet
 
 #: Seeds of both of the usual level sets, and the last one there is; the first ones are always tried.
@@ -89,6 +89,8 @@ def check_contract(game: str, *, options: Mapping[str, Option] | None = None) ->
     try:
         spec = make_spec(game, options=options)
         engine = engine_from_spec(spec, slots=1, levels=_ANY)
+    except (MissingExtraError, UnknownEnvironmentError):
+        raise
     except GapfloorError as error:
         return Contract(game, "", (Clause("discrete actions, fixed observations", "BROKEN", str(error)),))
     clauses = [_made(engine), _noop(engine), *_autoreset(engine), _frames(engine)]

@@ -24,7 +24,13 @@ from typing import Any
 
 from gapfloor.engines.gymnasium_spaces import Layout, layout_of
 from gapfloor.engines.protocol import Option
-from gapfloor.errors import GapfloorError, MissingExtraError, UsageError, unknown_name
+from gapfloor.errors import (
+    GapfloorError,
+    MissingExtraError,
+    UnknownEnvironmentError,
+    UsageError,
+    unknown_name,
+)
 
 #: Options that gapfloor reads itself; every other one goes to `gymnasium.make` or to the factory.
 OWN_OPTIONS = ("noop", "wrapper", "text", "max_episode_steps")
@@ -143,7 +149,7 @@ def _register(name: str) -> None:
         gymnasium.spec(name)
     except gymnasium.error.NameNotFound:
         error = unknown_name("environment", name, gymnasium.registry)
-        raise UsageError(
+        raise UnknownEnvironmentError(
             f"{error} An environment of another package is written gym:package:ID, so that it is imported first."
         ) from None
 
@@ -190,20 +196,20 @@ def named_object(name: str, *, what: str) -> Any:
     """What `package.module:name` means; the user's own code, named by the user."""
     module_name, separator, attribute = name.partition(":")
     if not separator or not attribute:
-        raise UsageError(f"'{name}' names no {what}: write package.module:name.")
+        raise UnknownEnvironmentError(f"'{name}' names no {what}: write package.module:name.")
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         # A user's module usually lies in the folder where the command is typed.
         sys.path.insert(0, str(Path.cwd()))
     try:
         module = importlib.import_module(module_name)
     except Exception as error:
-        raise UsageError(
+        raise UnknownEnvironmentError(
             f"The module of the {what} {name} does not import: {type(error).__name__}: {error}"
         ) from error
     found = getattr(module, attribute, None)
     if not callable(found):
         names = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
-        raise UsageError(
+        raise UnknownEnvironmentError(
             f"{module_name} has no '{attribute}': it has {', '.join(sorted(names)[:8]) or 'nothing'}."
         )
     return found

@@ -6,13 +6,14 @@ disagreements of the episode under way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from gapfloor.actions.entropy import entropy
+from gapfloor.engines.protocol import Observations
 from gapfloor.policies.protocol import LogitsReader, Policy, StatefulPolicy
 from gapfloor.policies.references import Reference
 from gapfloor.rules.rule import Merged, Rule, softmax
@@ -103,7 +104,7 @@ class PolicyActor:
         uniforms: Floats,
         rules: Sequence[Rule | None],
     ) -> Actions:
-        logits = self._reader.read(observations, first)
+        logits = self._reader.read(_without_idle_rows(observations, rules), first)
         self.probabilities = softmax(logits)
         self.entropies = entropy(self.probabilities)
         self.disagreements = None
@@ -131,3 +132,20 @@ class PolicyActor:
         labels = np.asarray(rule.partition.labels)
         plain = np.argmax(logits[mine], axis=1)
         self.disagreements[mine] = labels[actions[mine]] != labels[plain]
+
+
+def _without_idle_rows(observations: Observations, rules: Sequence[Rule | None]) -> Observations:
+    """The batch with a played slot's observation in every idle row: nobody should be asked about an empty one."""
+    idle = [row for row, rule in enumerate(rules) if rule is None]
+    if not idle or len(idle) == len(rules):
+        return observations
+    played = next(row for row, rule in enumerate(rules) if rule is not None)
+    if isinstance(observations, Mapping):
+        return {name: _filled(array, idle, played) for name, array in observations.items()}
+    return _filled(observations, idle, played)
+
+
+def _filled(array: npt.NDArray[Any], idle: list[int], played: int) -> npt.NDArray[Any]:
+    filled = array.copy()
+    filled[idle] = array[played]
+    return filled

@@ -79,12 +79,12 @@ def recorded_name(name: str) -> tuple[str, int]:
     return (networks[0].name, len(networks)) if networks else (str(_parse_plain(name)), 1)
 
 
-def beside_file(name: str, home: Path) -> str:
-    """A reference of a study file, with its run's path taken from the file's own folder."""
-    kind, _, argument = name.partition(":")
+def beside_file(name: str, home: Path, *, game: str) -> str:
+    """A reference of a study file, with its run's path taken from the file's own folder and `{game}` filled in."""
+    kind, _, argument = name.replace("{game}", game).partition(":")
     if kind in (BLIND, UPPER) and (home / argument).exists():
         return f"{kind}:{home / argument}"
-    return name
+    return name.replace("{game}", game)
 
 
 def measure_references(

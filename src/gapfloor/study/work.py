@@ -82,7 +82,7 @@ def _floor(task: Task, study: Study, home: Path, store: Store, beat: Beat) -> No
             _play(replace(group, cells=tuple(c for c in group.cells if c.key in missing)), store, beat)
 
     measure_references(
-        [beside_file(task.reference, home)], protocol=protocol, store=store, play=play,
+        [beside_file(task.reference, home, game=task.game)], protocol=protocol, store=store, play=play,
         batch=study.evaluation.batch,
     )  # fmt: skip
 
