@@ -16,7 +16,9 @@ def play(rng, *, levels=40, repeats=3, between=5.0, within=1.0):
 
 def test_the_error_of_a_census_is_the_spread_of_its_mean_when_the_same_levels_are_played_again():
     rng = np.random.default_rng(0)
-    means, errors = zip(*[(r.mean(), census_sem(r, lv)) for r, lv in (play(rng) for _ in range(2000))], strict=True)
+    means, errors = zip(
+        *[(r.mean(), census_sem(r, lv)) for r, lv in (play(rng) for _ in range(2000))], strict=True
+    )
     assert np.mean(errors) == pytest.approx(np.std(means), rel=0.05)
     assert np.mean(errors) == pytest.approx(1 / np.sqrt(120), rel=0.02)
 
