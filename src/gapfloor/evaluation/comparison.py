@@ -171,6 +171,8 @@ def _compare(
     for group in _by_label(cells):
         first = group[0]
         floor = units_of([cell for cell in floors if cell.level_set == first.level_set], returns)
+        if floor.size < 2:  # one episode has no spread to compare with
+            continue
         values = np.array(list(run_values(group, returns).values()))
         over_runs = len(values) >= RUNS_FOR_A_CALL
         sample = values if over_runs else units_of(group, returns)

@@ -24,7 +24,12 @@ from gapfloor.evaluation.group import (
     is_probed,
     try_policy,
 )
-from gapfloor.evaluation.references import best_constant_notes, check_references, measure_references
+from gapfloor.evaluation.references import (
+    best_constant_notes,
+    check_playable,
+    check_references,
+    measure_references,
+)
 from gapfloor.evaluation.results import Evaluation
 from gapfloor.evaluation.settings import INFERENCE_BATCH, Protocol, make_protocol
 from gapfloor.evaluation.workers import Progress, Silence, default_workers, play_groups
@@ -131,6 +136,7 @@ def _evaluate(
 ) -> Evaluation:
     engine = protocol.engines[0]
     candidates = load_candidates(given, engine, agent, budget, seeds, batch, device)
+    check_playable(references, protocol, device=device)
     store.prepare()
     partition = _classes(store, engine) if probe or "merged" in rules_text.split(",") else None
     rules = parse_rules(rules_text, partition=partition)

@@ -14,7 +14,7 @@ from pathlib import Path
 from gapfloor.engines.protocol import EngineSpec, Option
 from gapfloor.evaluation.cell import CellSpec
 from gapfloor.evaluation.group import Group
-from gapfloor.evaluation.references import check_references, measure_references, plain_cells
+from gapfloor.evaluation.references import check_playable, check_references, measure_references, plain_cells
 from gapfloor.evaluation.results import FloorMeasurement, FloorRow
 from gapfloor.evaluation.settings import INFERENCE_BATCH, Protocol, make_protocol
 from gapfloor.evaluation.summary import read_cells, summarise_reference
@@ -66,6 +66,7 @@ def _measure(
     workers: int | None,
     progress: Progress | None,
 ) -> FloorMeasurement:
+    check_playable(references, protocol)
     store.prepare()
     damaged: dict[str, None] = {}
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from gapfloor.actions.partition import Partition
+from gapfloor.engines.procgen import EXPLORATION_LEVELS
 from gapfloor.engines.protocol import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import PolicyError
@@ -155,9 +156,17 @@ def _load(group: Group) -> Any:
     return policy
 
 
+def levels_to_try(engine: EngineSpec) -> LevelSet:
+    """Levels that every game of the engine's mode has."""
+    if engine.engine in ("procgen", "envpool") and engine.mode == "exploration":
+        only = EXPLORATION_LEVELS[engine.game]
+        return LevelSet(only, only + 1)
+    return FINGERPRINT_LEVELS
+
+
 def fingerprint_of(policy: Any, *, name: str, engine: EngineSpec, batch: int) -> str:
     """The content hash of a policy, on observations of this engine where it brings none of its own."""
-    small = engine_from_spec(engine, slots=batch, levels=FINGERPRINT_LEVELS, draw=0)
+    small = engine_from_spec(engine, slots=batch, levels=levels_to_try(engine), draw=0)
     try:
         return fingerprint(policy, name=name, engine=small)
     finally:
@@ -166,7 +175,7 @@ def fingerprint_of(policy: Any, *, name: str, engine: EngineSpec, batch: int) ->
 
 def try_policy(policy: Any, *, name: str, engine: EngineSpec, batch: int) -> None:
     """Ask a policy for one batch of logits, so that one that cannot read this engine is refused before any play."""
-    small = engine_from_spec(engine, slots=batch, levels=FINGERPRINT_LEVELS, draw=0)
+    small = engine_from_spec(engine, slots=batch, levels=levels_to_try(engine), draw=0)
     try:
         observations, _, first = small.observe()
         LogitsReader(policy, name=name, n_slots=batch, n_actions=small.n_actions).read(observations, first)

@@ -19,7 +19,7 @@ from gapfloor.engines.protocol import EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import PolicyError, StoreError, UsageError, unknown_name
 from gapfloor.evaluation.cell import CellSpec, Inference, Run
-from gapfloor.evaluation.group import Group, cell_labels, fingerprint_of
+from gapfloor.evaluation.group import Group, cell_labels, fingerprint_of, levels_to_try
 from gapfloor.evaluation.settings import Protocol
 from gapfloor.evaluation.summary import read_cells, summarise
 from gapfloor.policies.fingerprint import describe_backend, instruction_set
@@ -65,6 +65,21 @@ def check_references(names: Sequence[str]) -> None:
             raise UsageError(f"The reference '{name}' is named twice: name each reference once.")
         if name != BEST_CONSTANT and not _networks(name):
             _parse_plain(name)
+
+
+def check_playable(names: Sequence[str], protocol: Protocol, *, device: str = "cpu") -> None:
+    """Refuse an action that a game does not have and a policy that does not load, before a store is touched."""
+    for engine in protocol.engines:
+        for name in names:
+            if name == BEST_CONSTANT:
+                _training_constants(protocol, engine)
+                continue
+            networks = _networks(name)
+            if networks:
+                for network in networks:
+                    _load(network, engine, device)
+            elif name != "uniform":
+                _parse_plain(name).check(_n_actions(engine))
 
 
 def recorded_name(name: str) -> tuple[str, int]:
@@ -215,17 +230,7 @@ def _networks(name: str) -> list[_Network]:
 def _network_group(
     network: _Network, protocol: Protocol, engine: EngineSpec, batch: int, device: str
 ) -> Group:
-    source = replace(network.source, device=device)
-    if network.name.startswith(RANDOM_WEIGHTS) and engine.engine == "gymnasium":
-        raise UsageError(
-            f"{network.name} reads ProcGen's images, not {engine.game}'s observations: leave it out."
-        )
-    policy = source.load()
-    header = getattr(policy, "header", None) or {}
-    if network.name == BLIND and not header.get("blind"):
-        raise PolicyError(f"{source.name} sees its observations: train one with gapfloor train --blind.")
-    if header.get("game", engine.game) != engine.game:
-        raise PolicyError(f"{source.name} was trained on {header['game']}, not on {engine.game}.")
+    source, policy, header = _load(network, engine, device)
     backend, _ = describe_backend(policy)
     seed = network.seed if network.seed is not None else header.get("seed")
     cells = [
@@ -246,14 +251,36 @@ def _network_group(
     return Group(engine, tuple(cells), source)
 
 
+def _load(network: _Network, engine: EngineSpec, device: str) -> tuple[PolicySource, Any, Mapping[str, Any]]:
+    """The policy behind a reference, with its header; refused where it cannot play this game as that reference."""
+    source = replace(network.source, device=device)
+    if network.name.startswith(RANDOM_WEIGHTS) and engine.engine == "gymnasium":
+        raise UsageError(
+            f"{network.name} reads ProcGen's images, not {engine.game}'s observations: leave it out."
+        )
+    policy = source.load()
+    header = getattr(policy, "header", None) or {}
+    if network.name == BLIND and not header.get("blind"):
+        raise PolicyError(f"{source.name} sees its observations: train one with gapfloor train --blind.")
+    if header.get("game", engine.game) != engine.game:
+        raise PolicyError(f"{source.name} was trained on {header['game']}, not on {engine.game}.")
+    return source, policy, header
+
+
+def _n_actions(engine: EngineSpec) -> int:
+    small = engine_from_spec(engine, slots=1, levels=levels_to_try(engine))
+    try:
+        return small.n_actions
+    finally:
+        small.close()
+
+
 def _training_constants(protocol: Protocol, engine: EngineSpec) -> list[CellSpec]:
     """Every constant action on the training levels: what the best one is chosen from."""
     training = tuple(pair for pair in protocol.level_sets if pair[0] == "train")
     if not training:
         raise UsageError("best-constant is chosen on training levels: name them, as --train 0:200.")
-    small = engine_from_spec(engine, slots=1, levels=training[0][1])
-    actions = range(small.n_actions)
-    small.close()
+    actions = range(_n_actions(engine))
     narrowed = replace(protocol, level_sets=training)
     return [cell for action in actions for cell in plain_cells(narrowed, engine, Constant(action))]
 
