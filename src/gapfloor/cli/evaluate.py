@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gapfloor.cli.options import (
+    inference_options,
     json_option,
     parse_engine_options,
     parse_integers,
@@ -19,7 +20,6 @@ from gapfloor.cli.options import (
 )
 from gapfloor.cli.progress import LiveProgress
 from gapfloor.cli.tables import leak_table, print_table
-from gapfloor.evaluation.settings import INFERENCE_BATCH
 
 if TYPE_CHECKING:
     from gapfloor.analysis.leaked import LeakedGap
@@ -38,14 +38,7 @@ if TYPE_CHECKING:
 )
 @click.option("--seeds", default=None, help="Seeds of the policies, as 1,2,3; default: the checkpoints' own.")
 @protocol_options
-@click.option("--device", default="cpu", show_default=True, help="Where the network runs: cpu or cuda.")
-@click.option(
-    "--batch",
-    type=int,
-    default=INFERENCE_BATCH,
-    show_default=True,
-    help="Rows of one inference; part of the cell.",
-)
+@inference_options
 @click.option(
     "--probe", type=click.IntRange(min=0), default=0, show_default=True,
     help="Visited states a sampled cell that are cloned to measure merged entropy (the paper: 1024).",

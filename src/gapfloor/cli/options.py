@@ -10,6 +10,7 @@ import click
 
 from gapfloor.engines.protocol import Option
 from gapfloor.errors import UsageError
+from gapfloor.evaluation.settings import INFERENCE_BATCH
 from gapfloor.records.store import DEFAULT_STORE
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -58,6 +59,29 @@ def protocol_options(function: F) -> F:
     for decorator in reversed(decorators):
         function = decorator(function)
     return function
+
+
+def inference_options(function: F) -> F:
+    """`--device` and `--batch`: where and in which shape logits are computed."""
+    device = click.option(
+        "--device", default="cpu", show_default=True, help="Where networks run: cpu or cuda."
+    )
+    batch = click.option(
+        "--batch",
+        type=int,
+        default=INFERENCE_BATCH,
+        show_default=True,
+        help="Rows of one inference; part of the cell.",
+    )
+    return device(batch(function))
+
+
+def cells_option(function: F) -> F:
+    """`--store DIR` of commands that write their own results elsewhere (`--out`)."""
+    return click.option(
+        "--store", default=DEFAULT_STORE, show_default=True, envvar="GAPFLOOR_STORE",
+        help="Folder where cells are kept; the same command again does only what is missing.",
+    )(function)  # fmt: skip
 
 
 def reference_option(*, default: tuple[str, ...] = ()) -> Callable[[F], F]:

@@ -9,6 +9,8 @@ from typing import Any
 import click
 
 from gapfloor.cli.options import (
+    cells_option,
+    inference_options,
     json_option,
     parse_engine_options,
     parse_integers,
@@ -19,8 +21,6 @@ from gapfloor.cli.options import (
 from gapfloor.cli.progress import LiveProgress
 from gapfloor.cli.tables import print_table
 from gapfloor.errors import UsageError
-from gapfloor.evaluation.settings import INFERENCE_BATCH
-from gapfloor.records.store import DEFAULT_STORE
 
 
 @click.command()
@@ -34,19 +34,9 @@ from gapfloor.records.store import DEFAULT_STORE
 @click.option("--budget", default=None, help="Label of the training budget; default: the checkpoint's.")
 @click.option("--seed", type=int, default=None, help="Seed of the policy; default: the checkpoint's.")
 @protocol_options
-@click.option("--device", default="cpu", show_default=True, help="Where the network runs: cpu or cuda.")
-@click.option(
-    "--batch",
-    type=int,
-    default=INFERENCE_BATCH,
-    show_default=True,
-    help="Rows of one inference; part of the cell.",
-)
+@inference_options
 @workers_option
-@click.option(
-    "--store", default=DEFAULT_STORE, show_default=True, envvar="GAPFLOOR_STORE",
-    help="Folder where cells are kept; the same command again does only what is missing.",
-)  # fmt: skip
+@cells_option
 @click.option("--out", default=None, help="Folder for sweep.json and the figure; default: below the store.")
 @json_option
 def command(

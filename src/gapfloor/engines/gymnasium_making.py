@@ -31,6 +31,7 @@ from gapfloor.errors import (
     UsageError,
     unknown_name,
 )
+from gapfloor.users_code import named_callable
 
 #: Options that gapfloor reads itself; every other one goes to `gymnasium.make` or to the factory.
 OWN_OPTIONS = ("noop", "wrapper", "text", "max_episode_steps")
@@ -194,25 +195,9 @@ def takes_num_envs(recipe: Recipe) -> bool:
 
 def named_object(name: str, *, what: str) -> Any:
     """What `package.module:name` means; the user's own code, named by the user."""
-    module_name, separator, attribute = name.partition(":")
-    if not separator or not attribute:
+    if not name.partition(":")[2]:
         raise UnknownEnvironmentError(f"'{name}' names no {what}: write package.module:name.")
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        # A user's module usually lies in the folder where the command is typed.
-        sys.path.insert(0, str(Path.cwd()))
-    try:
-        module = importlib.import_module(module_name)
-    except Exception as error:
-        raise UnknownEnvironmentError(
-            f"The module of the {what} {name} does not import: {type(error).__name__}: {error}"
-        ) from error
-    found = getattr(module, attribute, None)
-    if not callable(found):
-        names = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
-        raise UnknownEnvironmentError(
-            f"{module_name} has no '{attribute}': it has {', '.join(sorted(names)[:8]) or 'nothing'}."
-        )
-    return found
+    return named_callable(name, what=what, error=UnknownEnvironmentError)
 
 
 def without_chatter() -> contextlib.AbstractContextManager[Any]:

@@ -7,9 +7,7 @@ factory is the user's own code, named by the user.
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from gapfloor.policies.loaders.spec import LOADERS, PolicySpec
 from gapfloor.policies.protocol import Policy, StatefulPolicy, wrap
 from gapfloor.policies.random_weights import PREFIX as RANDOM_WEIGHTS
 from gapfloor.policies.random_weights import load_random_weights
+from gapfloor.users_code import named_callable
 
 
 @dataclass(frozen=True)
@@ -93,21 +92,7 @@ def checkpoint_path(name: str) -> Path:
 
 
 def _call_factory(name: str, device: str) -> Any:
-    module_name, _, factory_name = name.partition(":")
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        # A user's module usually lies in the folder where the command is typed.
-        sys.path.insert(0, str(Path.cwd()))
-    try:
-        module = importlib.import_module(module_name)
-    except Exception as error:
-        raise PolicyError(
-            f"The module of the policy {name} does not import: {type(error).__name__}: {error}"
-        ) from error
-    factory = getattr(module, factory_name, None)
-    if not callable(factory):
-        names = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
-        listed = ", ".join(sorted(names)[:8]) or "none"
-        raise PolicyError(f"{module_name} has no factory '{factory_name}': it has {listed}.")
+    factory = named_callable(name, what="policy", error=PolicyError, kind="factory ")
     takes_device = "device" in inspect.signature(factory).parameters
     try:
         return factory(device=device) if takes_device else factory()

@@ -8,10 +8,8 @@ with the harness. A file that holds a whole agent is a pickle and needs the user
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import re
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +23,7 @@ from gapfloor.policies.loaders.hashing import hash_arrays, source_of
 from gapfloor.policies.loaders.inference import missing_library, repeatable, require_torch, writeable
 from gapfloor.policies.loaders.spec import TRUST_MEANS, PolicySpec
 from gapfloor.policies.protocol import Logits, Policy, StatefulPolicy
+from gapfloor.users_code import import_from_here, put_folder_on_path
 
 
 class _Head:
@@ -113,7 +112,7 @@ def load_cleanrl(spec: PolicySpec, *, device: str) -> Policy | StatefulPolicy:
     """The agent of a state_dict and a class, or (with the user's word) of a whole pickled agent."""
     torch = require_torch(device)
     path, name = spec.file(), spec.text("agent")
-    _import_from_here()
+    put_folder_on_path()
     saved = _read(torch, path, spec)
     if isinstance(saved, torch.nn.Module):
         agent = saved
@@ -190,19 +189,9 @@ def _is_state(torch: Any, saved: Any) -> bool:
     return isinstance(saved, Mapping) and all(isinstance(each, torch.Tensor) for each in saved.values())
 
 
-def _import_from_here() -> None:
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))  # a user's script lies in the folder where the command is typed
-
-
 def _find_class(name: str) -> Any:
     module_name, _, class_name = name.partition(":")
-    try:
-        module = importlib.import_module(module_name)
-    except Exception as error:
-        raise PolicyError(
-            f"The module of agent={name} does not import: {type(error).__name__}: {error}"
-        ) from error
+    module = import_from_here(module_name, named=f"agent={name}", error=PolicyError)
     found = getattr(module, class_name, None)
     if not isinstance(found, type):
         raise PolicyError(f"{module_name} has no class '{class_name}': name one, as agent=ppo:Agent.")
