@@ -23,8 +23,9 @@ from gapfloor.evaluation.evaluate import (
     policy_cells,
     refuse_conflicts,
 )
-from gapfloor.evaluation.floor import floor_cells, missing_cells
+from gapfloor.evaluation.floor import missing_cells
 from gapfloor.evaluation.group import Group
+from gapfloor.evaluation.references import plain_cells
 from gapfloor.evaluation.settings import INFERENCE_BATCH, Protocol, make_protocol
 from gapfloor.evaluation.workers import Progress, Silence, default_workers, play_groups
 from gapfloor.policies.references import Uniform
@@ -209,7 +210,7 @@ def _specify(
     chosen = parse_rules(rules, partition=partition)
     return Measured(
         engine=engine,
-        floors=tuple(floor_cells(protocol, engine, Uniform())),
+        floors=tuple(plain_cells(protocol, engine, Uniform())),
         candidates=tuple(candidates),
         cells=tuple(tuple(policy_cells(protocol, engine, each, chosen)) for each in candidates),
         store=store,

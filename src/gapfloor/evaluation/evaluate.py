@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from gapfloor.errors import PolicyError, StoreError, UsageError
 from gapfloor.evaluation.cell import CellSpec, Inference, Run
 from gapfloor.evaluation.census import census_notes
 from gapfloor.evaluation.comparison import summarise_evaluation
-from gapfloor.evaluation.floor import floor_cells, missing_cells
+from gapfloor.evaluation.floor import missing_cells
 from gapfloor.evaluation.group import (
     Group,
     ProbeSettings,
@@ -29,6 +29,7 @@ from gapfloor.evaluation.references import (
     check_playable,
     check_references,
     measure_references,
+    plain_cells,
 )
 from gapfloor.evaluation.results import Evaluation
 from gapfloor.evaluation.settings import INFERENCE_BATCH, Protocol, make_protocol
@@ -140,7 +141,7 @@ def _evaluate(
     store.prepare()
     partition = _classes(store, engine) if probe or "merged" in rules_text.split(",") else None
     rules = parse_rules(rules_text, partition=partition)
-    floors = floor_cells(protocol, engine, Uniform())
+    floors = plain_cells(protocol, engine, Uniform())
     cells = {id(each): policy_cells(protocol, engine, each, rules) for each in candidates}
     wanted = [cell for each in candidates for cell in cells[id(each)]]
     state = missing_cells(store, [*floors, *wanted])
@@ -155,10 +156,12 @@ def _evaluate(
     play_groups(groups, store=store, workers=workers or default_workers(), progress=progress or Silence())
 
     def play(more: Sequence[Group]) -> None:
-        lacking = {c.key for c in missing_cells(store, [c for g in more for c in g.cells]).missing}
-        narrowed = [replace(g, cells=tuple(c for c in g.cells if c.key in lacking)) for g in more]
+        state = missing_cells(store, [cell for group in more for cell in group.cells])
         play_groups(
-            narrowed, store=store, workers=workers or default_workers(), progress=progress or Silence()
+            state.narrow(more),
+            store=store,
+            workers=workers or default_workers(),
+            progress=progress or Silence(),
         )
 
     stricter = measure_references(

@@ -14,12 +14,11 @@ from pathlib import Path
 from gapfloor.engines.protocol import EngineSpec, Option
 from gapfloor.evaluation.cell import CellSpec
 from gapfloor.evaluation.group import Group
-from gapfloor.evaluation.references import check_playable, check_references, measure_references, plain_cells
+from gapfloor.evaluation.references import check_playable, check_references, measure_references
 from gapfloor.evaluation.results import FloorMeasurement, FloorRow
 from gapfloor.evaluation.settings import INFERENCE_BATCH, Protocol, make_protocol
 from gapfloor.evaluation.summary import read_cells, summarise_reference
 from gapfloor.evaluation.workers import Progress, Silence, default_workers, play_groups
-from gapfloor.policies.references import Reference
 from gapfloor.records.store import Store, StoredCell
 
 
@@ -73,10 +72,11 @@ def _measure(
     def play(groups: Sequence[Group]) -> None:
         state = missing_cells(store, [cell for group in groups for cell in group.cells])
         damaged.update(dict.fromkeys(state.damaged))
-        missing = {cell.key for cell in state.missing}
-        narrowed = [replace(g, cells=tuple(c for c in g.cells if c.key in missing)) for g in groups]
         play_groups(
-            narrowed, store=store, workers=workers or default_workers(), progress=progress or Silence()
+            state.narrow(groups),
+            store=store,
+            workers=workers or default_workers(),
+            progress=progress or Silence(),
         )
 
     wanted = measure_references(references, protocol=protocol, store=store, play=play, batch=INFERENCE_BATCH)
@@ -113,11 +113,6 @@ def reference_rows(protocol: Protocol, cells: Sequence[CellSpec], store: Store) 
     return rows
 
 
-def floor_cells(protocol: Protocol, engine: EngineSpec, reference: Reference) -> list[CellSpec]:
-    """The cells of a reference on one engine."""
-    return plain_cells(protocol, engine, reference)
-
-
 class MissingCells:
     """What must still be played, and what was found damaged."""
 
@@ -125,6 +120,11 @@ class MissingCells:
         self.missing = missing
         self.damaged = damaged
         self.stored = stored
+
+    def narrow(self, groups: Sequence[Group]) -> list[Group]:
+        """The groups with only those cells that must still be played."""
+        missing = {cell.key for cell in self.missing}
+        return [replace(g, cells=tuple(c for c in g.cells if c.key in missing)) for g in groups]
 
 
 def missing_cells(store: Store, wanted: Sequence[CellSpec]) -> MissingCells:

@@ -77,9 +77,9 @@ def _floor(task: Task, study: Study, home: Path, store: Store, beat: Beat) -> No
     protocol = study.protocol(task.game)
 
     def play(groups: Sequence[Group]) -> None:
-        missing = {c.key for c in missing_cells(store, [c for g in groups for c in g.cells]).missing}
-        for group in groups:
-            _play(replace(group, cells=tuple(c for c in group.cells if c.key in missing)), store, beat)
+        state = missing_cells(store, [cell for group in groups for cell in group.cells])
+        for group in state.narrow(groups):
+            _play(group, store, beat)
 
     measure_references(
         [beside_file(task.reference, home, game=task.game)], protocol=protocol, store=store, play=play,
