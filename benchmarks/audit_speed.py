@@ -16,8 +16,8 @@ from pathlib import Path
 
 
 def measure(target: str) -> None:
+    from gapfloor.audit.reading.sources import read_target
     from gapfloor.audit.scan import scan
-    from gapfloor.audit.sources import read_target
 
     files = len(read_target(target).files)
     start, cpu = time.perf_counter(), time.process_time()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import gapfloor.audit
-from gapfloor.audit.facts import (
+from gapfloor.audit.interpreter.facts import (
     actor_facts,
     environment_facts,
     find_actor,
@@ -18,7 +18,7 @@ from gapfloor.audit.facts import (
     find_loops,
     loop_facts,
 )
-from gapfloor.audit.ledger import load_ledger
+from gapfloor.audit.ledger.entries import load_ledger
 
 pytestmark = pytest.mark.fast
 

@@ -10,14 +10,14 @@ import pytest
 from gitrepos import commit_files, git, write_files
 from smallrepos import frozen
 
-from gapfloor.audit.scan import Verdict, scan
-from gapfloor.audit.sources import LARGEST_FILE, read_target
+from gapfloor.audit.reading.sources import LARGEST_FILE, read_target
+from gapfloor.audit.scan import AuditVerdict, scan
 from gapfloor.errors import UsageError
 
 pytestmark = pytest.mark.fast
 
 GOOD = frozen("action, _ = net.act(obs, deterministic=True)")
-VERDICT = Verdict(True, "argmax", "explicit-call-site", False)
+VERDICT = AuditVerdict(True, "argmax", "explicit-call-site", False)
 
 DEEP = {
     "parentheses": "(" * 50_000,
@@ -168,7 +168,7 @@ def test_many_branches_and_callers_stay_within_the_budget(tmp_path: Path):
 
 
 def test_names_with_odd_characters_stay_inside_the_report(tmp_path: Path):
-    from gapfloor.audit.formats import as_markdown
+    from gapfloor.audit.judgement.formats import as_markdown
 
     name = "odd | `name`.py"
     write_files(tmp_path, GOOD | {name: "print 'old'\n"})

@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from gapfloor.audit.ledger import audit_table, commit_table, count_ledger, load_ledger
+from gapfloor.audit.ledger.entries import audit_table, commit_table, count_ledger, load_ledger
 
 pytestmark = pytest.mark.fast
 

@@ -10,9 +10,9 @@ import pytest
 from gitrepos import commit_files, git, write_files
 from smallrepos import frozen, in_loop
 
-from gapfloor.audit.ledger import load_ledger
+from gapfloor.audit.ledger.entries import load_ledger
+from gapfloor.audit.ledger.verify import find_clone
 from gapfloor.audit.scan import PROVENANCES, RULES, scan
-from gapfloor.audit.verify import find_clone
 from gapfloor.cli.main import main
 
 pytestmark = pytest.mark.fast

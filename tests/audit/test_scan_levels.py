@@ -8,7 +8,7 @@ import pytest
 from gitrepos import write_files
 from smallrepos import MODEL, evaluate, frozen, in_loop, train
 
-from gapfloor.audit.scan import ScanResult, Verdict, scan
+from gapfloor.audit.scan import AuditVerdict, ScanResult, scan
 
 pytestmark = pytest.mark.fast
 
@@ -19,7 +19,7 @@ def scanned(folder: Path, files: dict[str, str]) -> ScanResult:
 
 def test_a_second_environment_stepped_beside_training_is_in_loop(tmp_path: Path):
     result = scanned(tmp_path, in_loop())
-    assert result.verdict == Verdict(True, "sampled", "training-rollout", True)
+    assert result.verdict == AuditVerdict(True, "sampled", "training-rollout", True)
     assert result.paths[0].levels == "full distribution"
 
 
@@ -38,12 +38,12 @@ def test_an_environment_made_once_and_reset_for_each_evaluation_is_not_in_loop(t
         setup="test_envs = ProcgenEnv(num_envs=1, env_name='heist', num_levels=0)",
         evaluation="print(evaluate(test_envs, net))",
     )
-    assert scanned(tmp_path, files).verdict == Verdict(True, "sampled", "default-argument", False)
+    assert scanned(tmp_path, files).verdict == AuditVerdict(True, "sampled", "default-argument", False)
 
 
 def test_training_alone_has_no_heldout_evaluation(tmp_path: Path):
     result = scanned(tmp_path, {"net.py": MODEL, "train.py": train()})
-    assert result.verdict == Verdict(False, "sampled", "n/a", None)
+    assert result.verdict == AuditVerdict(False, "sampled", "n/a", None)
     assert (result.paths, [item.levels for item in result.training]) == (
         (),
         ["option num_levels (default 200) from 0"],
@@ -122,7 +122,7 @@ def test_constants_are_followed_through_a_factory_of_keywords(tmp_path: Path):
         + text[text.index("\n", start) + 1 :]
     )
     result = scanned(tmp_path, files)
-    assert result.verdict == Verdict(True, "sampled", "default-argument", False)
+    assert result.verdict == AuditVerdict(True, "sampled", "default-argument", False)
 
 
 def test_one_evaluation_function_for_both_level_sets_is_the_same_procedure(tmp_path: Path):
@@ -172,7 +172,7 @@ if __name__ == '__main__':
 def test_a_test_worker_of_a_dependency_is_an_in_loop_test(tmp_path: Path):
     files = {"train.py": WORKER.format(extra="", replace="", worker="plays_tests")}
     result = scanned(tmp_path, files)
-    assert result.verdict == Verdict(True, "sampled", "training-rollout", True)
+    assert result.verdict == AuditVerdict(True, "sampled", "training-rollout", True)
     shown = {mark.line for mark in result.paths[0].evidence}
     rank = next(n for n, line in enumerate(files["train.py"].splitlines(), start=1) if "Get_rank" in line)
     assert rank in shown
@@ -202,7 +202,7 @@ def learn(*, env, network, total_timesteps, mpi_rank_weight=1):
 """,
     }
     result = scanned(tmp_path, files)
-    assert result.verdict == Verdict(True, "argmax", "training-rollout", True)
+    assert result.verdict == AuditVerdict(True, "argmax", "training-rollout", True)
     assert any(mark.what.endswith("is replaced here") for path in result.paths for mark in path.evidence)
     assert ("mine.py", 9) in {(mark.file, mark.line) for path in result.paths for mark in path.evidence}
 
@@ -249,7 +249,7 @@ if __name__ == '__main__':
 
 def test_a_second_runner_of_one_class_is_kept_apart_from_the_first(tmp_path: Path):
     files = {"net.py": MODEL, "runner.py": RUNNER, "main.py": RUNNER_MAIN.format(test=", eval_env=other")}
-    assert scanned(tmp_path, files).verdict == Verdict(True, "sampled", "training-rollout", True)
+    assert scanned(tmp_path, files).verdict == AuditVerdict(True, "sampled", "training-rollout", True)
 
 
 def test_a_second_runner_that_is_never_made_is_no_test(tmp_path: Path):
@@ -328,7 +328,7 @@ if __name__ == '__main__':
         test(q_network)
 """
     result = scanned(tmp_path, files)
-    assert result.verdict == Verdict(True, "sampled", "default-argument", False)
+    assert result.verdict == AuditVerdict(True, "sampled", "default-argument", False)
     assert {(path.script, path.rule, path.agent) for path in result.paths} == {
         ("train.py", "sampled", "policy-gradient"),
         ("train_dqn.py", "argmax", "value-based"),
@@ -382,7 +382,7 @@ if __name__ == '__main__':
     learn(World(32), Net(64))
 """
     files = {"net.py": MODEL, "runner.py": RUNNER, "config.py": config, "world.py": world, "main.py": main}
-    assert scanned(tmp_path, files).verdict == Verdict(True, "sampled", "training-rollout", True)
+    assert scanned(tmp_path, files).verdict == AuditVerdict(True, "sampled", "training-rollout", True)
 
 
 def test_a_worker_process_that_passes_actions_on_is_no_evaluation(tmp_path: Path):

@@ -8,7 +8,7 @@ import pytest
 from gitrepos import write_files
 from smallrepos import MODEL, evaluate, frozen, train
 
-from gapfloor.audit.scan import ScanResult, Verdict, scan
+from gapfloor.audit.scan import AuditVerdict, ScanResult, scan
 
 pytestmark = pytest.mark.fast
 
@@ -31,12 +31,12 @@ def evidence(result: ScanResult) -> set[tuple[str, int]]:
 def test_a_literal_at_the_call_is_explicit(tmp_path: Path, literal: str, rule: str):
     files = frozen(f"action, _ = net.act(\n    obs,\n    deterministic={literal})")
     result = scanned(tmp_path, files)
-    assert result.verdict == Verdict(True, rule, "explicit-call-site", False)
+    assert result.verdict == AuditVerdict(True, rule, "explicit-call-site", False)
     assert line_of(files, "evaluation.py", "deterministic=") in evidence(result)
 
 
 def test_a_positional_literal_is_explicit_too(tmp_path: Path):
-    assert scanned(tmp_path, frozen("action, _ = net.act(obs, True)")).verdict == Verdict(
+    assert scanned(tmp_path, frozen("action, _ = net.act(obs, True)")).verdict == AuditVerdict(
         True, "argmax", "explicit-call-site", False
     )
 
@@ -44,7 +44,7 @@ def test_a_positional_literal_is_explicit_too(tmp_path: Path):
 def test_a_method_default_that_nobody_overrides_is_a_default_argument(tmp_path: Path):
     files = frozen("action, _ = net.act(obs)")
     result = scanned(tmp_path, files)
-    assert result.verdict == Verdict(True, "sampled", "default-argument", False)
+    assert result.verdict == AuditVerdict(True, "sampled", "default-argument", False)
     assert line_of(files, "net.py", "deterministic=False") in evidence(result)
     primitives = {
         mark.line for path in result.paths for mark in path.evidence if mark.what == "sampling primitive"
@@ -55,7 +55,7 @@ def test_a_method_default_that_nobody_overrides_is_a_default_argument(tmp_path: 
 def test_a_default_one_frame_up_is_a_default_argument(tmp_path: Path):
     files = frozen("action, _ = net.act(obs, deterministic=greedy)", parameters=", greedy=True")
     result = scanned(tmp_path, files)
-    assert result.verdict == Verdict(True, "argmax", "default-argument", False)
+    assert result.verdict == AuditVerdict(True, "argmax", "default-argument", False)
     assert line_of(files, "evaluation.py", "def evaluate") in evidence(result)
     assert line_of(files, "evaluation.py", "deterministic=greedy") in evidence(result)
 
@@ -74,7 +74,7 @@ def test_call_sites_that_disagree_leave_the_rule_unresolved(tmp_path: Path):
 def test_an_argparse_option_is_a_config_option_at_its_default(tmp_path: Path):
     files = frozen("action, _ = net.act(obs, deterministic=args.deterministic_eval)")
     result = scanned(tmp_path, files)
-    assert result.verdict == Verdict(True, "sampled", "config-option", False)
+    assert result.verdict == AuditVerdict(True, "sampled", "config-option", False)
     assert line_of(files, "train.py", "--deterministic_eval") in evidence(result)
 
 
@@ -114,13 +114,13 @@ def test_epsilon_greedy_is_known_by_its_coin_and_its_option(tmp_path: Path):
 
 
 def test_a_primitive_in_the_evaluation_itself_is_explicit(tmp_path: Path):
-    assert scanned(tmp_path, frozen("action = net.dist(obs).probs.argmax(-1)")).verdict == Verdict(
+    assert scanned(tmp_path, frozen("action = net.dist(obs).probs.argmax(-1)")).verdict == AuditVerdict(
         True, "argmax", "explicit-call-site", False
     )
 
 
 def test_the_training_method_called_in_an_evaluation_is_inherited_from_training(tmp_path: Path):
-    assert scanned(tmp_path, frozen("action, _, _ = net.draw(obs)")).verdict == Verdict(
+    assert scanned(tmp_path, frozen("action, _, _ = net.draw(obs)")).verdict == AuditVerdict(
         True, "sampled", "training-rollout", False
     )
 
@@ -137,7 +137,7 @@ def test_the_training_method_called_in_an_evaluation_is_inherited_from_training(
 )
 def test_primitives_that_do_not_reach_the_environment_do_not_matter(tmp_path: Path, decoy: str):
     files = frozen(f"{decoy}\naction, _ = net.act(obs, deterministic=True)")
-    assert scanned(tmp_path, files).verdict == Verdict(True, "argmax", "explicit-call-site", False)
+    assert scanned(tmp_path, files).verdict == AuditVerdict(True, "argmax", "explicit-call-site", False)
 
 
 def test_the_gumbel_trick_samples_although_it_takes_a_maximum(tmp_path: Path):
@@ -244,7 +244,7 @@ def test_an_option_that_the_code_overwrites_is_not_taken_at_its_default(tmp_path
 def test_another_script_that_overwrites_the_option_does_not_matter(tmp_path: Path):
     files = frozen("action, _ = net.act(obs, deterministic=args.deterministic_eval)")
     files["plot.py"] = "def f(args):\n    args.deterministic_eval = True\n"
-    assert scanned(tmp_path, files).verdict == Verdict(True, "sampled", "config-option", False)
+    assert scanned(tmp_path, files).verdict == AuditVerdict(True, "sampled", "config-option", False)
 
 
 def test_an_attribute_computed_from_an_option_is_followed(tmp_path: Path):
@@ -254,7 +254,7 @@ def test_an_attribute_computed_from_an_option_is_followed(tmp_path: Path):
         setup="args.det = not args.deterministic_eval",
         evaluation="print(evaluate(args, net))",
     )
-    assert scanned(tmp_path, files).verdict == Verdict(True, "argmax", "config-option", False)
+    assert scanned(tmp_path, files).verdict == AuditVerdict(True, "argmax", "config-option", False)
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_keywords_fixed_by_partial_count(tmp_path: Path):
         call="evaluate(args, net, partial(net.act, deterministic=True))",
     )
     files["train.py"] = "from functools import partial\n" + files["train.py"]
-    assert scanned(tmp_path, files).verdict == Verdict(True, "argmax", "explicit-call-site", False)
+    assert scanned(tmp_path, files).verdict == AuditVerdict(True, "argmax", "explicit-call-site", False)
 
 
 def test_a_choice_by_training_mode_is_not_decided(tmp_path: Path):
@@ -314,7 +314,7 @@ def test_a_global_that_a_function_changes_is_not_decided(tmp_path: Path):
     constant = "\nGREEDY = False\n"
     switch = "\n\ndef switch():\n    global GREEDY\n    GREEDY = True\n"
     files["evaluation.py"] = constant + files["evaluation.py"]
-    assert scanned(tmp_path / "fixed", files).verdict == Verdict(True, "sampled", "config-option", False)
+    assert scanned(tmp_path / "fixed", files).verdict == AuditVerdict(True, "sampled", "config-option", False)
     files["evaluation.py"] += switch
     assert scanned(tmp_path / "changed", files).verdict.rule == "unresolved"
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from gitrepos import commit_files, git
 
-from gapfloor.audit.ledger import EvidenceLine, LedgerEntry, load_ledger
-from gapfloor.audit.verify import clone_missing, find_clone, hash_line, verify_ledger
+from gapfloor.audit.ledger.entries import EvidenceLine, LedgerEntry, load_ledger
+from gapfloor.audit.ledger.verify import clone_missing, find_clone, hash_line, verify_ledger
 from gapfloor.cli.main import main
 from gapfloor.errors import UsageError
 

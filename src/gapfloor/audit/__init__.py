@@ -8,8 +8,8 @@ from __future__ import annotations
 from gapfloor.lazy import lazy_names
 
 _HOMES = {
-    "load_ledger": "ledger",
-    "verify_ledger": "verify",
+    "load_ledger": "ledger.entries",
+    "verify_ledger": "ledger.verify",
     "scan": "scan",
     "probe_rule": "probe",
 }

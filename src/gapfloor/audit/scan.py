@@ -7,12 +7,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from gapfloor.audit.evaluate import Evaluator
-from gapfloor.audit.explore import Explorer
-from gapfloor.audit.index import build_index
-from gapfloor.audit.learning import LearningModel
-from gapfloor.audit.paths import EvaluationPath, PathFinder, Played, TrainingRollout, inert_parameters
-from gapfloor.audit.sources import Unread, read_target
+from gapfloor.audit.interpreter.evaluator import Evaluator
+from gapfloor.audit.judgement.explore import Explorer
+from gapfloor.audit.judgement.learning import LearningModel
+from gapfloor.audit.judgement.paths import (
+    EvaluationPath,
+    PathFinder,
+    Played,
+    TrainingRollout,
+    inert_parameters,
+)
+from gapfloor.audit.reading.index import build_index
+from gapfloor.audit.reading.sources import Unread, read_target
 
 RULES = ("sampled", "argmax", "epsilon-greedy", "mixed", "unresolved")
 PROVENANCES = (
@@ -26,7 +32,7 @@ PROVENANCES = (
 
 
 @dataclass(frozen=True)
-class Verdict:
+class AuditVerdict:
     """What the repository does, about its policy-gradient agent where it has several."""
 
     evaluates_heldout: bool | None
@@ -41,7 +47,7 @@ class ScanResult:
 
     repo: str
     commit: str | None
-    verdict: Verdict
+    verdict: AuditVerdict
     paths: tuple[EvaluationPath, ...]
     training: tuple[TrainingRollout, ...]
     unread: tuple[Unread, ...]
@@ -75,13 +81,13 @@ def scan(target: str) -> ScanResult:
     )
 
 
-def decide_verdict(paths: list[EvaluationPath], training: list[Played], *, is_complete: bool) -> Verdict:
+def decide_verdict(paths: list[EvaluationPath], training: list[Played], *, is_complete: bool) -> AuditVerdict:
     """The verdict: agreement of the paths that matter, or null and unresolved."""
     heldout = [path for path in paths if path.evaluates_heldout is True]
     if not heldout:
         return _without_heldout(paths, training, is_complete=is_complete)
     chosen = _preferred(heldout)
-    return Verdict(
+    return AuditVerdict(
         evaluates_heldout=True,
         rule=_agreed([path.rule for path in chosen]),
         provenance=_agreed([path.provenance for path in chosen]),
@@ -89,16 +95,18 @@ def decide_verdict(paths: list[EvaluationPath], training: list[Played], *, is_co
     )
 
 
-def _without_heldout(paths: list[EvaluationPath], training: list[Played], *, is_complete: bool) -> Verdict:
+def _without_heldout(
+    paths: list[EvaluationPath], training: list[Played], *, is_complete: bool
+) -> AuditVerdict:
     rules = [item.finding.rule for item in training if item.agent != "value-based"]
     rules = rules or [item.finding.rule for item in training]
     is_certain = is_complete and bool(training) and not any(item.is_ambiguous for item in training)
     is_false = is_certain and all(path.evaluates_heldout is False for path in paths)
     if is_false and not paths:
         # Every environment reaches training only; the rule is that of the training rollout.
-        return Verdict(False, _agreed(rules), "n/a", None)
+        return AuditVerdict(False, _agreed(rules), "n/a", None)
     known = _preferred(paths)
-    return Verdict(
+    return AuditVerdict(
         evaluates_heldout=False if is_false else None,
         rule=_agreed([path.rule for path in known]),
         provenance=_agreed([path.provenance for path in known]),

@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.table import Table
 
 from gapfloor import __version__
-from gapfloor.audit import formats
-from gapfloor.audit import ledger as ledgers
 from gapfloor.audit import scan as scanning
-from gapfloor.audit import verify as verifying
+from gapfloor.audit.judgement import formats
+from gapfloor.audit.ledger import entries as ledgers
+from gapfloor.audit.ledger import verify as verifying
 from gapfloor.errors import CheckFailedError, UsageError
 from gapfloor.records.atomic import write_text_atomically
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gapfloor.analysis.results import NormalisedResult
-from gapfloor.audit.ledger import LedgerEntry, count_ledger, load_ledger
+from gapfloor.audit.ledger.entries import LedgerEntry, count_ledger, load_ledger
 from gapfloor.report.cka_input import CkaRecord, seed_mean
 from gapfloor.report.escape import escape_tex
 from gapfloor.report.findings import FLOOR, SUITE, TEST, TRAIN, Findings, agent_name, rule_title, steps_of

@@ -13,7 +13,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from gapfloor.audit.gitread import TreeFile, find_git_dir, list_tree, read_blobs, resolve_commit
+from gapfloor.audit.reading.git import TreeFile, find_git_dir, list_tree, read_blobs, resolve_commit
 from gapfloor.errors import UsageError
 
 #: Larger Python files are generated or hostile; 2 MB is fifty times the longest hand-written script we met.

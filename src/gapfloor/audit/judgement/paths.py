@@ -6,14 +6,14 @@ import ast
 import re
 from dataclasses import dataclass, field
 
-from gapfloor.audit.evaluate import Evaluator
-from gapfloor.audit.explore import StepEvent
-from gapfloor.audit.index import FunctionInfo, names_in
-from gapfloor.audit.learning import LearningModel
-from gapfloor.audit.levels import LevelSet, differ, is_seeded, level_sets, rank_marks
-from gapfloor.audit.reporting import averages_over_updates, report_marks
-from gapfloor.audit.rules import RuleFinding, decide_rule
-from gapfloor.audit.values import Environment, Mark, describe
+from gapfloor.audit.interpreter.evaluator import Evaluator
+from gapfloor.audit.interpreter.values import Environment, Mark, describe
+from gapfloor.audit.judgement.explore import StepEvent
+from gapfloor.audit.judgement.learning import LearningModel
+from gapfloor.audit.judgement.levels import EnvironmentLevels, differ, is_seeded, level_sets, rank_marks
+from gapfloor.audit.judgement.reporting import averages_over_updates, report_marks
+from gapfloor.audit.judgement.rules import RuleFinding, decide_rule
+from gapfloor.audit.reading.index import FunctionInfo, names_in
 
 _FLAG = re.compile(r"determin|greedy|stochastic|argmax|explor|(^|_)eps(ilon)?$|sample_action", re.IGNORECASE)
 _GRADIENT = re.compile(
@@ -59,7 +59,7 @@ class Played:
 
     event: StepEvent
     finding: RuleFinding
-    sets: list[LevelSet]
+    sets: list[EnvironmentLevels]
     role: str
     """rollout (the environment lives on while weights change), fresh, or standalone (no learning in sight)."""
     agent: str | None
@@ -83,7 +83,7 @@ class PathFinder:
         """Judge one event."""
         finding = decide_rule(self.evaluator, event.actions)
         environments = [item.value for item in event.environments if isinstance(item.value, Environment)]
-        sets: dict[tuple[object, ...], LevelSet] = {}
+        sets: dict[tuple[object, ...], EnvironmentLevels] = {}
         for environment in environments:
             for item in level_sets(self.evaluator, environment):
                 sets.setdefault((item.kind, item.key), item)
@@ -165,8 +165,8 @@ class PathFinder:
     def _path(
         self,
         item: Played,
-        level: LevelSet | None,
-        train_sets: list[LevelSet],
+        level: EnvironmentLevels | None,
+        train_sets: list[EnvironmentLevels],
         rollouts: list[Played],
         here: list[Played],
         *,
@@ -208,7 +208,7 @@ class PathFinder:
             return "explicit-call-site"
         return "unresolved"
 
-    def _evidence(self, item: Played, level: LevelSet | None) -> tuple[Mark, ...]:
+    def _evidence(self, item: Played, level: EnvironmentLevels | None) -> tuple[Mark, ...]:
         event = item.event
         marks: list[Mark] = []
         for frame in event.frame.chain():
@@ -264,10 +264,10 @@ def inert_parameters(function: FunctionInfo) -> list[str]:
     ]
 
 
-def _split(rollouts: list[Played]) -> tuple[list[LevelSet], list[tuple[Played, LevelSet]]]:
+def _split(rollouts: list[Played]) -> tuple[list[EnvironmentLevels], list[tuple[Played, EnvironmentLevels]]]:
     """The level sets of training, and the rollouts that are tests: on a worker, or beside training."""
-    train: list[LevelSet] = []
-    tests: list[tuple[Played, LevelSet]] = []
+    train: list[EnvironmentLevels] = []
+    tests: list[tuple[Played, EnvironmentLevels]] = []
     for item in rollouts:
         if item.event.fact is not None and item.event.fact.kind == "in-loop":
             tests.extend((item, level) for level in item.sets)
@@ -317,7 +317,12 @@ def _discards_reward(item: Played) -> bool:
 
 
 def _same_procedure(
-    item: Played, level: LevelSet | None, here: list[Played], rollouts: list[Played], *, in_loop: bool
+    item: Played,
+    level: EnvironmentLevels | None,
+    here: list[Played],
+    rollouts: list[Played],
+    *,
+    in_loop: bool,
 ) -> bool | None:
     """Whether the training levels are measured by the very same stepping code."""
     if level is None:

@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gapfloor.audit.index import ClassInfo, FunctionInfo, ModuleInfo
+from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, ModuleInfo
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Unknown:
 
 
 @dataclass(frozen=True)
-class Constant:
+class KnownValue:
     """A literal."""
 
     value: Any
@@ -199,7 +199,7 @@ class SuperOf:
 
 Value = (
     Unknown
-    | Constant
+    | KnownValue
     | Option
     | Namespace
     | Sequence
@@ -259,7 +259,7 @@ def describe(node: ast.AST) -> str:
 
 def identity(value: Value) -> object:
     """What makes two values the same: plain values by what they say, objects by themselves."""
-    if isinstance(value, Constant):
+    if isinstance(value, KnownValue):
         return ("constant", type(value.value).__name__, repr(value.value))
     if isinstance(value, Option | Unknown | External):
         return value

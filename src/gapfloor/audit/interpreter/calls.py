@@ -7,12 +7,11 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gapfloor.audit.binding import argument, bind, fits, keyword_bindings
-from gapfloor.audit.facts import ActorFact, EnvironmentFact, find_actor, find_environment
-from gapfloor.audit.flags import flagged
-from gapfloor.audit.index import FunctionInfo, last_name
-from gapfloor.audit.options import is_settings_class, literal
-from gapfloor.audit.primitives import (
+from gapfloor.audit.interpreter.binding import argument, bind, fits, keyword_bindings
+from gapfloor.audit.interpreter.facts import ActorFact, EnvironmentFact, find_actor, find_environment
+from gapfloor.audit.interpreter.flags import flagged
+from gapfloor.audit.interpreter.options import is_settings_class, literal
+from gapfloor.audit.interpreter.primitives import (
     DISTRIBUTION,
     DRAWS,
     MAXIMA,
@@ -21,18 +20,18 @@ from gapfloor.audit.primitives import (
     draw_of_receiver,
     noise_in,
 )
-from gapfloor.audit.values import (
+from gapfloor.audit.interpreter.values import (
     Action,
     Alternative,
     Binding,
     Callable,
     Class,
-    Constant,
     Environment,
     External,
     ExternalObject,
     Frame,
     Instance,
+    KnownValue,
     Mapping,
     Mark,
     Namespace,
@@ -41,9 +40,10 @@ from gapfloor.audit.values import (
     Unknown,
     describe,
 )
+from gapfloor.audit.reading.index import FunctionInfo, last_name
 
 if TYPE_CHECKING:
-    from gapfloor.audit.evaluate import Evaluator
+    from gapfloor.audit.interpreter.evaluator import Evaluator
 
 DEEPEST_CALL = 16
 _ENVIRONMENT_WORD = re.compile(
@@ -222,7 +222,7 @@ def _method_of(
     ):
         return (base,)
     found: list[Alternative] = []
-    if not isinstance(value, Unknown | ExternalObject | Constant):
+    if not isinstance(value, Unknown | ExternalObject | KnownValue):
         targets = evaluator.objects.attribute(base, name, function, frame)
         for target in targets:
             if isinstance(target.value, Callable | Class | Instance | Action):
@@ -331,7 +331,7 @@ def _get(evaluator: Evaluator, value: Mapping, call: ast.Call, frame: Frame) -> 
     if len(call.args) > 1:
         default = evaluator.evaluate_binding(Binding(call.args[1], frame, is_default=True), str(key))
         return (*default, *open_key)
-    return (Alternative(Constant(None), origin="literal"), *open_key)
+    return (Alternative(KnownValue(None), origin="literal"), *open_key)
 
 
 def by_fact(

@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gapfloor.audit.parsing import parse_source
-from gapfloor.audit.sources import Sources, Unread
+from gapfloor.audit.reading.parsing import parse_source
+from gapfloor.audit.reading.sources import Sources, Unread
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef

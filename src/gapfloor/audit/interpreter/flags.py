@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import ast
 
-from gapfloor.audit.values import Action, Alternative, Constant, Frame, Guard, Mark, Unknown, describe
+from gapfloor.audit.interpreter.values import (
+    Action,
+    Alternative,
+    Frame,
+    Guard,
+    KnownValue,
+    Mark,
+    Unknown,
+    describe,
+)
 
 
 def flagged(
@@ -39,7 +48,7 @@ def flagged(
         return (Alternative(Action("unresolved", call, frame, needs_distribution=True), marks=(mark,)),)
     else:
         test = ast.copy_location(ast.Constant(default), call)
-        frame.cache[test] = (Alternative(Constant(default), marks=(mark,), origin="default"),)
+        frame.cache[test] = (Alternative(KnownValue(default), marks=(mark,), origin="default"),)
         marks = (mark,)
     return (
         Alternative(Action(when_true, call, frame, True), (Guard(test, True, frame),), marks),

@@ -6,14 +6,13 @@ import ast
 import re
 from dataclasses import dataclass, field
 
-from gapfloor.audit import calls
-from gapfloor.audit.binding import fits
-from gapfloor.audit.dependencies import actions_of_loop
-from gapfloor.audit.evaluate import Evaluator
-from gapfloor.audit.facts import LoopFact, find_loops, loop_facts
-from gapfloor.audit.index import FunctionInfo, ModuleInfo, last_name, own_nodes
-from gapfloor.audit.objects import guards_of
-from gapfloor.audit.values import (
+from gapfloor.audit.interpreter import calls
+from gapfloor.audit.interpreter.binding import fits
+from gapfloor.audit.interpreter.dependencies import actions_of_loop
+from gapfloor.audit.interpreter.evaluator import Evaluator
+from gapfloor.audit.interpreter.facts import LoopFact, find_loops, loop_facts
+from gapfloor.audit.interpreter.objects import guards_of
+from gapfloor.audit.interpreter.values import (
     Action,
     Alternative,
     Binding,
@@ -27,6 +26,7 @@ from gapfloor.audit.values import (
     Mark,
     Unknown,
 )
+from gapfloor.audit.reading.index import FunctionInfo, ModuleInfo, last_name, own_nodes
 
 MOST_FRAMES = 4000
 MOST_FRAMES_OF_A_FUNCTION = 60

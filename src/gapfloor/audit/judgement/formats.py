@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gapfloor.audit.paths import EvaluationPath
+from gapfloor.audit.interpreter.values import Mark
+from gapfloor.audit.judgement.paths import EvaluationPath
 from gapfloor.audit.scan import ScanResult
-from gapfloor.audit.values import Mark
 
 #: Provenances that are a choice somebody made and can be seen to have made.
 STATED = frozenset({"explicit-call-site", "config-option"})

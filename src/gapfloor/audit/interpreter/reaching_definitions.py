@@ -10,13 +10,13 @@ import ast
 from collections import defaultdict
 from dataclasses import dataclass
 
-from gapfloor.audit.index import ModuleInfo, own_nodes
+from gapfloor.audit.reading.index import ModuleInfo, own_nodes
 
 _LOOPS = ast.For | ast.While | ast.AsyncFor
 
 
 @dataclass(frozen=True, eq=False)
-class Definition:
+class Assignment:
     """One place where a name gets a value: the expression, and the path of indices into it."""
 
     name: str
@@ -26,22 +26,22 @@ class Definition:
     kind: str = "assign"
 
 
-def definitions_in(module: ModuleInfo, scope: ast.AST) -> dict[str, list[Definition]]:
+def definitions_in(module: ModuleInfo, scope: ast.AST) -> dict[str, list[Assignment]]:
     """Every definition of a name in the scope's own body, in the order of the text."""
-    found: dict[str, list[Definition]] = defaultdict(list)
+    found: dict[str, list[Assignment]] = defaultdict(list)
     for node in own_nodes(scope):
         for definition in _definitions_of(node):
             found[definition.name].append(definition)
     return found
 
 
-def _definitions_of(node: ast.AST) -> list[Definition]:
+def _definitions_of(node: ast.AST) -> list[Assignment]:
     if isinstance(node, ast.Assign):
         return [item for target in node.targets for item in _unpack(target, node, node.value, ())]
     if isinstance(node, ast.AnnAssign) and node.value is not None:
         return _unpack(node.target, node, node.value, ())
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-        return [Definition(node.target.id, node, node.value, kind="augmented")]
+        return [Assignment(node.target.id, node, node.value, kind="augmented")]
     if isinstance(node, ast.NamedExpr):
         return _unpack(node.target, node, node.value, ())
     if isinstance(node, ast.For | ast.AsyncFor):
@@ -51,18 +51,18 @@ def _definitions_of(node: ast.AST) -> list[Definition]:
     if isinstance(node, ast.withitem) and node.optional_vars is not None:
         return _unpack(node.optional_vars, node, node.context_expr, ())
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return [Definition(node.name, node, node, kind="definition")]
+        return [Assignment(node.name, node, node, kind="definition")]
     if isinstance(node, ast.Import | ast.ImportFrom):
         names = [(alias.asname or alias.name).split(".")[0] for alias in node.names]
-        return [Definition(name, node, None, kind="import") for name in names]
+        return [Assignment(name, node, None, kind="import") for name in names]
     return []
 
 
 def _unpack(
     target: ast.AST, statement: ast.AST, expression: ast.AST, path: tuple[int, ...], kind: str = "assign"
-) -> list[Definition]:
+) -> list[Assignment]:
     if isinstance(target, ast.Name):
-        return [Definition(target.id, statement, expression, path, kind)]
+        return [Assignment(target.id, statement, expression, path, kind)]
     if isinstance(target, ast.Tuple | ast.List):
         found = []
         starred = next((i for i, item in enumerate(target.elts) if isinstance(item, ast.Starred)), None)
@@ -73,7 +73,7 @@ def _unpack(
             found.extend(_unpack(item, statement, expression, (*path, index), kind))
         return found
     if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
-        return [Definition(f"self.{target.attr}", statement, expression, path, kind)]
+        return [Assignment(f"self.{target.attr}", statement, expression, path, kind)]
     return []
 
 
@@ -103,16 +103,16 @@ def _branch_of(parent: ast.AST, node: ast.AST) -> str:
 
 
 def reaching(
-    module: ModuleInfo, scope: ast.AST, definitions: list[Definition], use: ast.AST
-) -> tuple[list[Definition], bool]:
+    module: ModuleInfo, scope: ast.AST, definitions: list[Assignment], use: ast.AST
+) -> tuple[list[Assignment], bool]:
     """The definitions that can reach `use`, and whether an older value (a parameter) can reach it too."""
     use_path = branch_path(module, use, scope)
     use_order = module.order.get(use, len(module.order))  # a use outside the text comes after everything
     use_loops = {id(node) for node, branch in use_path if isinstance(node, _LOOPS)}
-    alive: list[Definition] = []
+    alive: list[Assignment] = []
     older_reaches = True
     completed: dict[int, set[str]] = defaultdict(set)
-    later: list[Definition] = []
+    later: list[Assignment] = []
     for definition in definitions:
         path = branch_path(module, definition.statement, scope)
         if definition.kind == "element" and isinstance(definition.statement, _LOOPS):
@@ -195,16 +195,16 @@ def _drop_older(
     module: ModuleInfo,
     scope: ast.AST,
     completed: dict[int, set[str]],
-    alive: list[Definition],
+    alive: list[Assignment],
     older_reaches: bool,
-) -> tuple[bool, list[Definition]]:
+) -> tuple[bool, list[Assignment]]:
     """Only an `if` that itself always runs, and defines the name either way, replaces what was there."""
     whole = {key for key, branches in completed.items() if len(branches) == 2}
     inside = [item for item in alive if _is_top(module, scope, item, whole)]
     return (False, inside) if inside else (older_reaches, alive)
 
 
-def _is_top(module: ModuleInfo, scope: ast.AST, item: Definition, whole: set[int]) -> bool:
+def _is_top(module: ModuleInfo, scope: ast.AST, item: Assignment, whole: set[int]) -> bool:
     path = branch_path(module, item.statement, scope)
     first = next((i for i, (node, _) in enumerate(path) if id(node) in whole), None)
     return first is not None and all(not isinstance(node, ast.If) for node, _ in path[:first])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from gapfloor.audit import calls
-from gapfloor.audit.binding import argument
-from gapfloor.audit.evaluate import Evaluator
-from gapfloor.audit.facts import ActorFact, LoopFact, actor_facts, find_actor
-from gapfloor.audit.flags import flagged
-from gapfloor.audit.values import Action, Alternative, ExternalObject, Frame, Mark, Unknown
+from gapfloor.audit.interpreter import calls
+from gapfloor.audit.interpreter.binding import argument
+from gapfloor.audit.interpreter.evaluator import Evaluator
+from gapfloor.audit.interpreter.facts import ActorFact, LoopFact, actor_facts, find_actor
+from gapfloor.audit.interpreter.flags import flagged
+from gapfloor.audit.interpreter.values import Action, Alternative, ExternalObject, Frame, Mark, Unknown
 
 _NOT_KNOWN = "unresolved"
 

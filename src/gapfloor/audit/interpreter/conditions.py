@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from gapfloor.audit.values import (
+from gapfloor.audit.interpreter.values import (
     Alternative,
     Callable,
     Class,
-    Constant,
     Environment,
     ExternalObject,
     Frame,
     Instance,
+    KnownValue,
     Module,
     Option,
     Sequence,
@@ -22,7 +22,7 @@ from gapfloor.audit.values import (
 )
 
 if TYPE_CHECKING:
-    from gapfloor.audit.evaluate import Evaluator
+    from gapfloor.audit.interpreter.evaluator import Evaluator
 
 
 def decide(evaluator: Evaluator, test: ast.AST, frame: Frame) -> tuple[bool | None, list[Alternative]]:
@@ -66,7 +66,7 @@ def _of_comparison(
 
 
 def _truthiness(value: Value) -> bool | None:
-    if isinstance(value, Constant):
+    if isinstance(value, KnownValue):
         return bool(value.value)
     if isinstance(value, Option) and value.has_default:
         return bool(value.default)
@@ -78,7 +78,7 @@ def _truthiness(value: Value) -> bool | None:
 
 
 def _plain(value: Value) -> tuple[bool, Any]:
-    if isinstance(value, Constant):
+    if isinstance(value, KnownValue):
         return True, value.value
     if isinstance(value, Option) and value.has_default:
         return True, value.default
@@ -86,8 +86,8 @@ def _plain(value: Value) -> tuple[bool, Any]:
 
 
 def _compare(operator: ast.cmpop, left: Value, right: Value) -> bool | None:
-    if isinstance(operator, ast.Is | ast.IsNot) and isinstance(right, Constant) and right.value is None:
-        if isinstance(left, Constant | Option):
+    if isinstance(operator, ast.Is | ast.IsNot) and isinstance(right, KnownValue) and right.value is None:
+        if isinstance(left, KnownValue | Option):
             known, value = _plain(left)
             answer = value is None if known else None
         else:

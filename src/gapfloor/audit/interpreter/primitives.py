@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from gapfloor.audit.index import last_name, names_in
+from gapfloor.audit.reading.index import last_name, names_in
 
 #: Methods that draw from a distribution, and names of receivers whose `sample` is something else.
 DRAWS = frozenset({"sample", "rsample", "sample_n", "multinomial"})

@@ -10,11 +10,10 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from gapfloor.audit.index import ClassInfo, FunctionInfo, last_name, own_nodes
-from gapfloor.audit.options import field_of, is_settings_class
-from gapfloor.audit.primitives import DISTRIBUTION
-from gapfloor.audit.reaching import conditions, reaching
-from gapfloor.audit.values import (
+from gapfloor.audit.interpreter.options import field_of, is_settings_class
+from gapfloor.audit.interpreter.primitives import DISTRIBUTION
+from gapfloor.audit.interpreter.reaching_definitions import conditions, reaching
+from gapfloor.audit.interpreter.values import (
     Action,
     Alternative,
     Binding,
@@ -34,16 +33,16 @@ from gapfloor.audit.values import (
     SuperOf,
     Unknown,
 )
+from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, last_name, own_nodes
 
 if TYPE_CHECKING:
-    from gapfloor.audit.evaluate import Evaluator
+    from gapfloor.audit.interpreter.evaluator import Evaluator
 
 _SETTINGS = re.compile(
     r"(^|\.|_)(args?|config|cfg|conf|flags|hparams?|opts?|options|params|settings)$", re.IGNORECASE
 )
 _INNER_ENVIRONMENT = frozenset({"env", "venv", "envs", "unwrapped", "vec_env", "gym_env"})
 _ENVIRONMENT_BASE = re.compile(r"(env|wrapper|vecenv|envwrapper)$", re.IGNORECASE)
-_ENVIRONMENT_METHODS = frozenset({"step", "step_wait", "reset", "step_async"})
 _USE_END = ast.Pass()
 
 

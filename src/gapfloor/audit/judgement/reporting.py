@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 import re
 
-from gapfloor.audit.index import last_name, own_nodes
-from gapfloor.audit.values import Frame, Mark
+from gapfloor.audit.interpreter.values import Frame, Mark
+from gapfloor.audit.reading.index import last_name, own_nodes
 
 _MEAN = re.compile(r"mean|average|median|process_ep|summar", re.IGNORECASE)
 _COLLECT = frozenset({"append", "extend", "appendleft", "add", "insert", "put"})

@@ -9,16 +9,15 @@ from __future__ import annotations
 import ast
 import re
 
-from gapfloor.audit.evaluate import Evaluator
-from gapfloor.audit.index import FunctionInfo, last_name, names_in, own_nodes
-from gapfloor.audit.values import Callable, Environment, Frame, Unknown
+from gapfloor.audit.interpreter.evaluator import Evaluator
+from gapfloor.audit.interpreter.values import Callable, Environment, Frame, Unknown
+from gapfloor.audit.reading.index import FunctionInfo, last_name, names_in, own_nodes
 
 _LOOPS = ast.For | ast.While | ast.AsyncFor
 _OPTIMIZER = re.compile(r"optim|^opt|opt$|adam|scaler|sgd", re.IGNORECASE)
 _DIRECT = frozenset(
     {"backward", "apply_gradients", "minimize", "train_on_batch", "apply_updates", "train_step"}
 )
-_LEARNING_WORDS = frozenset({"update", "train", "learn", "optimize", "optimise", "fit", "update_parameters"})
 _LEARNER = re.compile(
     r"agent|policy|model|algo|learner|ppo|trainer|self|actor|critic|net|optim", re.IGNORECASE
 )

@@ -5,9 +5,18 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from gapfloor.audit.evaluate import Evaluator
-from gapfloor.audit.primitives import is_random_test
-from gapfloor.audit.values import Action, Alternative, Constant, Frame, Guard, Mark, Unknown, describe
+from gapfloor.audit.interpreter.evaluator import Evaluator
+from gapfloor.audit.interpreter.primitives import is_random_test
+from gapfloor.audit.interpreter.values import (
+    Action,
+    Alternative,
+    Frame,
+    Guard,
+    KnownValue,
+    Mark,
+    Unknown,
+    describe,
+)
 
 _PROVENANCE = {
     "argument": "explicit-call-site",
@@ -71,7 +80,7 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
 
 def _is_possible(evaluator: Evaluator, item: Alternative) -> bool:
     """Not None, and not under two conditions that contradict each other."""
-    if isinstance(item.value, Constant):
+    if isinstance(item.value, KnownValue):
         return False
     seen: dict[str, bool] = {}
     for guard in item.guards:

@@ -7,8 +7,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from gapfloor.audit.index import ClassInfo, Index, ModuleInfo, last_name
-from gapfloor.audit.values import Mark
+from gapfloor.audit.interpreter.values import Mark
+from gapfloor.audit.reading.index import ClassInfo, Index, ModuleInfo, last_name
 
 _MISSING = object()
 

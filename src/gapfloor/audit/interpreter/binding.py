@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from gapfloor.audit.index import FunctionInfo, last_name, own_nodes
-from gapfloor.audit.values import Alternative, Binding, Frame, Mapping
+from gapfloor.audit.interpreter.values import Alternative, Binding, Frame, Mapping
+from gapfloor.audit.reading.index import FunctionInfo, last_name, own_nodes
 
 if TYPE_CHECKING:
-    from gapfloor.audit.evaluate import Evaluator
+    from gapfloor.audit.interpreter.evaluator import Evaluator
 
 
 def fits(function: FunctionInfo, call: ast.Call) -> bool:

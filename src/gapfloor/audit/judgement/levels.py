@@ -9,25 +9,25 @@ import ast
 import re
 from dataclasses import dataclass
 
-from gapfloor.audit.binding import argument, keyword_bindings
-from gapfloor.audit.evaluate import Evaluator
-from gapfloor.audit.facts import EnvironmentFact, find_environment
-from gapfloor.audit.index import names_in
-from gapfloor.audit.options import literal
-from gapfloor.audit.values import (
+from gapfloor.audit.interpreter.binding import argument, keyword_bindings
+from gapfloor.audit.interpreter.evaluator import Evaluator
+from gapfloor.audit.interpreter.facts import EnvironmentFact, find_environment
+from gapfloor.audit.interpreter.options import literal
+from gapfloor.audit.interpreter.values import (
     Alternative,
     Binding,
     Callable,
-    Constant,
     Environment,
     Frame,
     Guard,
+    KnownValue,
     Mapping,
     Mark,
     Option,
     Unknown,
     describe,
 )
+from gapfloor.audit.reading.index import names_in
 
 _LEVEL_COUNT = re.compile(r"^(num|n|nr|number_of)?_?(train_)?levels?$|^num_levels$|^nlev$", re.IGNORECASE)
 _ID_KEYWORDS = ("id", "env_id", "task_id")
@@ -37,7 +37,7 @@ _RANK = frozenset(
 
 
 @dataclass(frozen=True, eq=False)
-class LevelSet:
+class EnvironmentLevels:
     """One set of levels: `full` is the whole distribution, `finite` a range, `option` what a user sets."""
 
     kind: str
@@ -49,14 +49,14 @@ class LevelSet:
     """Whether the choice between sets is made by the process's rank."""
 
 
-def level_sets(evaluator: Evaluator, environment: Environment) -> list[LevelSet]:
+def level_sets(evaluator: Evaluator, environment: Environment) -> list[EnvironmentLevels]:
     """The level sets an environment can be made with; those that settings at their defaults rule out are dropped."""
     made = Mark(environment.frame.module.path, environment.call.lineno, "environment made")
     alternatives = _count_alternatives(evaluator, environment)
     if alternatives is None:
         return [_without_levels(evaluator, environment, made)]
     start, start_mark = _start(evaluator, environment)
-    found: list[LevelSet] = []
+    found: list[EnvironmentLevels] = []
     for item in alternatives:
         by_rank = any(_depends_on_rank(evaluator, guard.test, guard.frame, 4) for guard in item.guards)
         if not by_rank and any(_is_false(evaluator, guard) for guard in item.guards):
@@ -79,7 +79,7 @@ def _count_alternatives(evaluator: Evaluator, environment: Environment) -> tuple
             return (Alternative(Unknown("the level count")),)
         if is_levelled:
             mark = Mark(frame.module.path, call.lineno, "no level count given: the full distribution")
-            return (Alternative(Constant(0), marks=(mark,), origin="default"),)
+            return (Alternative(KnownValue(0), marks=(mark,), origin="default"),)
         return None
     return _read_by_class(evaluator, environment)
 
@@ -109,7 +109,7 @@ def _has_a_fixed_level(evaluator: Evaluator, keywords: dict[str, Binding]) -> bo
     if binding is None:
         return False
     modes = evaluator.evaluate_binding(binding, "distribution_mode")
-    return any(isinstance(item.value, Constant) and item.value.value == "exploration" for item in modes)
+    return any(isinstance(item.value, KnownValue) and item.value.value == "exploration" for item in modes)
 
 
 def _read_by_class(evaluator: Evaluator, environment: Environment) -> tuple[Alternative, ...] | None:
@@ -124,7 +124,7 @@ def _read_by_class(evaluator: Evaluator, environment: Environment) -> tuple[Alte
             and _LEVEL_COUNT.match(node.attr)
         ):
             found = evaluator.evaluate(node, evaluator.module_frame(module))
-            if any(isinstance(item.value, Constant | Option) for item in found):
+            if any(isinstance(item.value, KnownValue | Option) for item in found):
                 mark = Mark(module.path, node.lineno, f"level count read from {describe(node)}")
                 return tuple(item.noting(mark) for item in found)
     return None
@@ -152,24 +152,24 @@ def _identity(environment: Environment, keywords: dict[str, Binding]) -> str:
     return value if isinstance(value, str) else describe(binding.expression)
 
 
-def _without_levels(evaluator: Evaluator, environment: Environment, made: Mark) -> LevelSet:
+def _without_levels(evaluator: Evaluator, environment: Environment, made: Mark) -> EnvironmentLevels:
     """An environment that has no levels is known by what it is: a literal or a setting, else it is not known."""
     if environment.info is not None:
-        return LevelSet("none", (environment.name,), "no levels", (made,), ())
+        return EnvironmentLevels("none", (environment.name,), "no levels", (made,), ())
     names: set[object] = set()
     keywords, _ = given_keywords(evaluator, environment, find_environment(environment.name))
     binding = _id_of(environment, keywords)
     if binding is not None:
         for item in evaluator.evaluate_binding(binding, "id"):
-            if isinstance(item.value, Constant):
+            if isinstance(item.value, KnownValue):
                 names.add(item.value.value)
             elif isinstance(item.value, Option):
                 names.add(("option", item.value.name))
             else:
                 names.add(None)
     if len(names) != 1 or None in names:
-        return LevelSet("unknown", (), "not known", (made,), ())
-    return LevelSet("none", (environment.name, *names), "no levels", (made,), ())
+        return EnvironmentLevels("unknown", (), "not known", (made,), ())
+    return EnvironmentLevels("none", (environment.name, *names), "no levels", (made,), ())
 
 
 def _start(evaluator: Evaluator, environment: Environment) -> tuple[object, tuple[Mark, ...]]:
@@ -179,7 +179,7 @@ def _start(evaluator: Evaluator, environment: Environment) -> tuple[object, tupl
     if binding is None:
         return 0, ()
     values = evaluator.evaluate_binding(binding, "start_level")
-    if len(values) == 1 and isinstance(values[0].value, Constant):
+    if len(values) == 1 and isinstance(values[0].value, KnownValue):
         return values[0].value.value, ()
     text = describe(binding.expression) if binding.expression is not None else "?"
     return text, ()
@@ -187,23 +187,27 @@ def _start(evaluator: Evaluator, environment: Environment) -> tuple[object, tupl
 
 def _level_set(
     item: Alternative, start: object, marks: tuple[Mark, ...], *, is_worker_choice: bool
-) -> LevelSet:
+) -> EnvironmentLevels:
     value = item.value
     everything = (*marks, *item.marks)
-    if isinstance(value, Constant) and value.value == 0 and value.value is not False:
-        return LevelSet("full", (), "full distribution", everything, item.guards, is_worker_choice)
-    if isinstance(value, Constant) and isinstance(value.value, int):
+    if isinstance(value, KnownValue) and value.value == 0 and value.value is not False:
+        return EnvironmentLevels("full", (), "full distribution", everything, item.guards, is_worker_choice)
+    if isinstance(value, KnownValue) and isinstance(value.value, int):
         text = f"{value.value} levels from {start}"
-        return LevelSet("finite", (value.value, start), text, everything, item.guards, is_worker_choice)
+        return EnvironmentLevels(
+            "finite", (value.value, start), text, everything, item.guards, is_worker_choice
+        )
     if isinstance(value, Option):
         shown = f" (default {value.default})" if value.has_default else ""
         text = f"option {value.name}{shown} from {start}"
-        return LevelSet("option", (value.name, start), text, everything, item.guards, is_worker_choice)
-    return LevelSet("unknown", (), "not known", everything, item.guards, is_worker_choice)
+        return EnvironmentLevels(
+            "option", (value.name, start), text, everything, item.guards, is_worker_choice
+        )
+    return EnvironmentLevels("unknown", (), "not known", everything, item.guards, is_worker_choice)
 
 
-def _distinct(sets: list[LevelSet]) -> list[LevelSet]:
-    found: dict[tuple[object, ...], LevelSet] = {}
+def _distinct(sets: list[EnvironmentLevels]) -> list[EnvironmentLevels]:
+    found: dict[tuple[object, ...], EnvironmentLevels] = {}
     for item in sets:
         key = (item.kind, item.key)
         if key not in found or (item.is_worker_choice and not found[key].is_worker_choice):
@@ -211,7 +215,7 @@ def _distinct(sets: list[LevelSet]) -> list[LevelSet]:
     return list(found.values())
 
 
-def differ(test: LevelSet, train: LevelSet) -> bool | None:
+def differ(test: EnvironmentLevels, train: EnvironmentLevels) -> bool | None:
     """Whether two level sets differ; None when one is not known."""
     if "unknown" in (test.kind, train.kind):
         return None
@@ -237,7 +241,7 @@ def is_seeded(evaluator: Evaluator, environment: Environment) -> bool | None:
     if binding is None:
         return None if is_open else False
     values = evaluator.evaluate_binding(binding, fact.seed)
-    nothing = {isinstance(item.value, Constant) and item.value.value is None for item in values}
+    nothing = {isinstance(item.value, KnownValue) and item.value.value is None for item in values}
     return not nothing.pop() if len(nothing) == 1 else None
 
 

@@ -8,28 +8,27 @@ from __future__ import annotations
 
 import ast
 
-from gapfloor.audit import calls
-from gapfloor.audit import truth as truths
-from gapfloor.audit.binding import bind
-from gapfloor.audit.index import ClassInfo, FunctionInfo, Index, ModuleInfo, last_name, own_nodes
-from gapfloor.audit.names import NameModel
-from gapfloor.audit.objects import ObjectModel
-from gapfloor.audit.options import OptionTable, is_missing, literal
-from gapfloor.audit.primitives import is_random_test
-from gapfloor.audit.reaching import Definition, conditions, definitions_in
-from gapfloor.audit.values import (
+from gapfloor.audit.interpreter import calls
+from gapfloor.audit.interpreter import conditions as truths
+from gapfloor.audit.interpreter.binding import bind
+from gapfloor.audit.interpreter.names import NameModel
+from gapfloor.audit.interpreter.objects import ObjectModel
+from gapfloor.audit.interpreter.options import OptionTable, is_missing, literal
+from gapfloor.audit.interpreter.primitives import is_random_test
+from gapfloor.audit.interpreter.reaching_definitions import Assignment, conditions, definitions_in
+from gapfloor.audit.interpreter.values import (
     Action,
     Alternative,
     Binding,
     Callable,
     Class,
-    Constant,
     Environment,
     External,
     ExternalObject,
     Frame,
     Guard,
     Instance,
+    KnownValue,
     Mapping,
     Mark,
     Sequence,
@@ -38,6 +37,7 @@ from gapfloor.audit.values import (
     element,
     identity,
 )
+from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, Index, ModuleInfo, last_name, own_nodes
 
 DEEPEST_EVALUATION = 70
 MOST_ALTERNATIVES = 16
@@ -56,7 +56,7 @@ class Evaluator:
         self.steps = 0
         self._depth = 0
         self._active: set[tuple[int, int]] = set()
-        self._definitions: dict[ast.AST, dict[str, list[Definition]]] = {}
+        self._definitions: dict[ast.AST, dict[str, list[Assignment]]] = {}
         self._module_frames: dict[str, Frame] = {}
 
     @property
@@ -68,7 +68,7 @@ class Evaluator:
         """The frame of a module's own body."""
         return self._module_frames.setdefault(module.path, Frame(module=module))
 
-    def definitions(self, module: ModuleInfo, scope: ast.AST) -> dict[str, list[Definition]]:
+    def definitions(self, module: ModuleInfo, scope: ast.AST) -> dict[str, list[Assignment]]:
         """The definitions of a scope, computed once."""
         if scope not in self._definitions:
             self._definitions[scope] = definitions_in(module, scope)
@@ -77,7 +77,7 @@ class Evaluator:
     def evaluate(self, node: ast.AST | None, frame: Frame) -> tuple[Alternative, ...]:
         """The alternatives of `node` in `frame`; at least one, unless it depends on itself alone."""
         if node is None:
-            return (Alternative(Constant(None), origin="literal"),)
+            return (Alternative(KnownValue(None), origin="literal"),)
         if node in frame.cache:
             return frame.cache[node]
         key = (id(node), id(frame))
@@ -122,7 +122,7 @@ class Evaluator:
 
     def _dispatch(self, node: ast.AST, frame: Frame) -> tuple[Alternative, ...]:
         if isinstance(node, ast.Constant):
-            return (Alternative(Constant(node.value), origin="literal"),)
+            return (Alternative(KnownValue(node.value), origin="literal"),)
         if isinstance(node, ast.Name):
             return self.names.at(node.id, node, frame)
         if isinstance(node, ast.Attribute):
@@ -161,7 +161,7 @@ class Evaluator:
     def _bool_op(self, node: ast.BoolOp, frame: Frame) -> tuple[Alternative, ...]:
         known, _ = self.truth(node, frame)
         if known is not None and isinstance(node.op, ast.And):
-            return (Alternative(Constant(known)),)
+            return (Alternative(KnownValue(known)),)
         found = [item for value in node.values for item in self.evaluate(value, frame)]
         return tuple(found)
 
@@ -213,13 +213,13 @@ class Evaluator:
     def _truth_value(self, node: ast.expr, frame: Frame) -> tuple[Alternative, ...]:
         number = literal(node)
         if not is_missing(number):
-            return (Alternative(Constant(number), origin="literal"),)
+            return (Alternative(KnownValue(number), origin="literal"),)
         known, used = self.truth(node, frame)
         if known is None:
             return (Alternative(Unknown(describe(node))),)
         origins = [item.origin for item in used if item.origin]
         marks = tuple(dict.fromkeys(mark for item in used for mark in item.marks))
-        return (Alternative(Constant(known), (), marks, origins[0] if origins else "literal"),)
+        return (Alternative(KnownValue(known), (), marks, origins[0] if origins else "literal"),)
 
     def project(self, alternatives: tuple[Alternative, ...], index: int) -> tuple[Alternative, ...]:
         """Element `index` of what was evaluated."""
@@ -256,7 +256,7 @@ class Evaluator:
         found = []
         for item in inner:
             if binding.is_default:
-                constant = isinstance(item.value, Constant)
+                constant = isinstance(item.value, KnownValue)
                 mark = Mark(*place, f"default argument {name}={shown}")
                 found.append(item.noting(mark).from_origin("default" if constant else item.origin))
             elif isinstance(binding.expression, ast.Constant):

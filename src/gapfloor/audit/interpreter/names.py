@@ -6,29 +6,29 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gapfloor.audit.binding import changes_of_mapping
-from gapfloor.audit.index import ModuleInfo
-from gapfloor.audit.reaching import Definition, conditions, reaching
-from gapfloor.audit.values import (
+from gapfloor.audit.interpreter.binding import changes_of_mapping
+from gapfloor.audit.interpreter.reaching_definitions import Assignment, conditions, reaching
+from gapfloor.audit.interpreter.values import (
     Action,
     Alternative,
     Callable,
     Class,
-    Constant,
     Environment,
     External,
     Frame,
     Guard,
     Instance,
+    KnownValue,
     Mapping,
     Mark,
     Module,
     Sequence,
     Unknown,
 )
+from gapfloor.audit.reading.index import ModuleInfo
 
 if TYPE_CHECKING:
-    from gapfloor.audit.evaluate import Evaluator
+    from gapfloor.audit.interpreter.evaluator import Evaluator
 
 
 class NameModel:
@@ -42,7 +42,7 @@ class NameModel:
         scope = frame.scope
         found: list[Alternative] = []
         older = True
-        alive: list[Definition] = []
+        alive: list[Assignment] = []
         definitions = self.evaluator.definitions(frame.module, scope).get(name, [])
         if definitions:
             alive, older = reaching(frame.module, scope, definitions, use)
@@ -67,7 +67,7 @@ class NameModel:
         kept = {key: binding for key, binding in item.value.items.items() if key not in keys}
         return replace(item, value=Mapping(kept, is_open=True))
 
-    def _spared_by(self, definition: Definition, frame: Frame, use: ast.AST) -> list[Guard]:
+    def _spared_by(self, definition: Assignment, frame: Frame, use: ast.AST) -> list[Guard]:
         """The condition under which an older value survives a definition that is made under one condition."""
         tests = conditions(frame.module, definition.statement, frame.scope, use)
         if len(tests) != 1 or frame.module.order[definition.statement] > frame.module.order.get(use, 10**9):
@@ -104,7 +104,7 @@ class NameModel:
             # A constant at the top of a file is a setting of that file.
             return tuple(
                 item.from_origin("option")
-                if item.origin == "literal" and isinstance(item.value, Constant)
+                if item.origin == "literal" and isinstance(item.value, KnownValue)
                 else item
                 for item in found
             )
@@ -152,7 +152,7 @@ class NameModel:
         return tuple(found)
 
     def definition(
-        self, definition: Definition, frame: Frame, use: ast.AST | None
+        self, definition: Assignment, frame: Frame, use: ast.AST | None
     ) -> tuple[Alternative, ...]:
         """The alternatives of one definition, under the conditions it shares not with the use."""
         guards = [

@@ -11,8 +11,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from gapfloor.audit.gitread import find_git_dir, read_file, resolve_commit
-from gapfloor.audit.ledger import EvidenceLine, LedgerEntry, load_ledger
+from gapfloor.audit.ledger.entries import EvidenceLine, LedgerEntry, load_ledger
+from gapfloor.audit.reading.git import find_git_dir, read_file, resolve_commit
 from gapfloor.errors import UsageError
 
 

@@ -1,0 +1,1 @@
+"""What an expression can stand for: names, calls, attributes, conditions and facts about libraries."""
