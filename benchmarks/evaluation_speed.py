@@ -23,15 +23,15 @@ import torch
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecEnv
 
+from gapfloor.api.evaluate import INFERENCE_BATCH
 from gapfloor.engines.procgen import ProcgenEngine, make_spec
-from gapfloor.evaluation.actor import PolicyActor
-from gapfloor.evaluation.cell import CellSpec, Design, Inference, Run
-from gapfloor.evaluation.evaluate import INFERENCE_BATCH
-from gapfloor.evaluation.group import Group, one_thread
-from gapfloor.evaluation.player import CellPlay, Player
-from gapfloor.evaluation.workers import Silence, default_workers, play_groups
 from gapfloor.levels import LevelSet
-from gapfloor.policies.loading import PolicySource
+from gapfloor.play.actor import PolicyActor
+from gapfloor.play.cell import CellSpec, Design, Inference, Run
+from gapfloor.play.group import Group, one_thread
+from gapfloor.play.player import CellPlay, Player
+from gapfloor.play.workers import Silence, default_workers, play_groups
+from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store
 from gapfloor.rules.rule import parse_rule, softmax
 

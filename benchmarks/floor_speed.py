@@ -20,15 +20,15 @@ import time
 
 import numpy as np
 
+from gapfloor.api.floor import measure_floor
 from gapfloor.engines.procgen import ProcgenEngine, make_spec
-from gapfloor.evaluation.actor import ReferenceActor
-from gapfloor.evaluation.cell import CellSpec, Run
-from gapfloor.evaluation.floor import measure_floor
-from gapfloor.evaluation.group import REFERENCE_SLOTS
-from gapfloor.evaluation.player import CellPlay, Player
-from gapfloor.evaluation.settings import expand_games
-from gapfloor.evaluation.workers import default_workers
 from gapfloor.levels import LevelSet
+from gapfloor.play.actor import ReferenceActor
+from gapfloor.play.cell import CellSpec, Run
+from gapfloor.play.group import REFERENCE_SLOTS
+from gapfloor.play.player import CellPlay, Player
+from gapfloor.play.protocol import expand_games
+from gapfloor.play.workers import default_workers
 from gapfloor.policies.references import Uniform
 from gapfloor.records.store import Store
 

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.engines.procgen import ProcgenEngine, make_spec
-from gapfloor.evaluation.actor import PolicyActor
-from gapfloor.evaluation.cell import CellSpec, Inference, Run
-from gapfloor.evaluation.group import file_cell, one_thread
-from gapfloor.evaluation.plain_loop import play_plainly
-from gapfloor.evaluation.player import CellPlay, Player
-from gapfloor.evaluation.settings import INFERENCE_BATCH
 from gapfloor.levels import LevelSet
-from gapfloor.policies.loading import PolicySource
+from gapfloor.play.actor import PolicyActor
+from gapfloor.play.cell import CellSpec, Inference, Run
+from gapfloor.play.group import file_cell, one_thread
+from gapfloor.play.plain_loop import play_plainly
+from gapfloor.play.player import CellPlay, Player
+from gapfloor.play.protocol import INFERENCE_BATCH
+from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store
 from gapfloor.rules.rule import Greedy
 

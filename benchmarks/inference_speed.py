@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from gapfloor.policies.loaders.onnx_export import export_checkpoint
-from gapfloor.policies.loading import PolicySource
+from gapfloor.policies.formats.onnx_export import export_checkpoint
+from gapfloor.policies.load import PolicySource
 
 
 def cpu_time(policy: Any, observations: np.ndarray, repeats: int) -> float:

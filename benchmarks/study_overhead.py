@@ -20,7 +20,7 @@ from gapfloor.study.executors import Assignment, LocalExecutor
 from gapfloor.study.graph import build_graph
 from gapfloor.study.model import EvaluationSettings, RunGroup, Study
 from gapfloor.study.runner import run_study
-from gapfloor.study.work import perform
+from gapfloor.study.tasks import perform
 
 HOME = Path(__file__).resolve().parents[1] / "studies"
 

@@ -51,7 +51,7 @@ SECTIONS = (
         "floor and evaluate",
         "`gapfloor floor --json`, `gapfloor evaluate --json`, and what `gapfloor.measure_floor` and "
         "`gapfloor.evaluate` return.",
-        "gapfloor.evaluation.results",
+        "gapfloor.play.results",
     ),
     Section(
         "analyse",
@@ -63,14 +63,16 @@ SECTIONS = (
     Section(
         "sweep, over-training, compare: a mean over levels",
         "The value that the next three sections are made of.",
-        "gapfloor.contrasts.by_level",
+        "gapfloor.statistics.level_means",
         ("LevelContrast",),
     ),
-    Section("sweep", "`gapfloor sweep --json`.", "gapfloor.contrasts.sweeping"),
-    Section("sweep: the trend", "Return against entropy played.", "gapfloor.contrasts.ranks"),
-    Section("over-training", "`gapfloor over-training --json`.", "gapfloor.contrasts.courses"),
-    Section("compare", "`gapfloor compare --json`.", "gapfloor.contrasts.comparing"),
-    Section("compare: runs and levels", "The difference with both drawn anew.", "gapfloor.contrasts.crossed"),
+    Section("sweep", "`gapfloor sweep --json`.", "gapfloor.api.sweep"),
+    Section("sweep: the trend", "Return against entropy played.", "gapfloor.statistics.ranks"),
+    Section("over-training", "`gapfloor over-training --json`.", "gapfloor.api.training_curve"),
+    Section("compare", "`gapfloor compare --json`.", "gapfloor.api.compare"),
+    Section(
+        "compare: runs and levels", "The difference with both drawn anew.", "gapfloor.statistics.crossed"
+    ),
     Section("cka", "A record of `results/cka/*.json`.", "gapfloor.report.cka_input"),
     Section("train", "A row of a run's `log.parquet`.", "gapfloor.training.log", ("LogRow",)),
     Section("engines check", "`gapfloor engines check --json`.", "gapfloor.engines.contract"),

@@ -10,8 +10,8 @@ from gapfloor.lazy import lazy_names
 __version__ = "0.1.0"
 
 _HOMES = {
-    "measure_floor": "evaluation.measure",
-    "evaluate": "evaluation.measure",
+    "measure_floor": "api.floor",
+    "evaluate": "api.evaluate",
     "probe_rule": "audit.probe",
 }
 

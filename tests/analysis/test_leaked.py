@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from gapfloor.analysis.episodes import read_inputs
 from gapfloor.analysis.grouping import group
-from gapfloor.analysis.inputs import read_inputs
 from gapfloor.analysis.leaked import gap_without, split_by_leak
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet

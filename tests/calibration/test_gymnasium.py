@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gapfloor.api.evaluate import evaluate
 from gapfloor.calibration import CalibrationSettings, measure_classes, read_classes, write_classes
 from gapfloor.calibration.cloning import split
 from gapfloor.engines.registry import make_spec
 from gapfloor.errors import CheckFailedError, UsageError
-from gapfloor.evaluation.evaluate import evaluate
 from gapfloor.records.store import Store
 
 FEW = CalibrationSettings(states=24, spacing=4)
@@ -76,9 +76,9 @@ def test_observations_in_a_dict_are_compared_in_all_their_parts():
 
 
 def test_outcomes_that_do_not_repeat_are_an_error(monkeypatch):
-    from gapfloor.engines import gymnasium
-    from gapfloor.engines.gymnasium_cloning import Replayed
+    from gapfloor.engines.gymnasium import engine
+    from gapfloor.engines.gymnasium.cloning import Replayed
 
-    monkeypatch.setattr(gymnasium, "way_of", lambda recipe: Replayed())
+    monkeypatch.setattr(engine, "way_of", lambda recipe: Replayed())
     with pytest.raises(CheckFailedError, match="gapfloor engines check"):
         measure_classes(make_spec("gymnasium_envs:uses_global"), FEW)

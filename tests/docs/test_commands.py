@@ -129,7 +129,7 @@ def test_files_that_the_page_for_contributors_names_exist():
     text = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
     named = re.findall(r"`([\w./-]+(?:\.py|/))`", text)
     assert len(named) > 20
-    places = (ROOT, ROOT / "src" / "gapfloor", ROOT / "src" / "gapfloor" / "policies" / "loaders")
+    places = (ROOT, ROOT / "src" / "gapfloor", ROOT / "src" / "gapfloor" / "policies" / "formats")
     assert [
         name for name in named if not any((place / name).exists() for place in places) and name != "site/"
     ] == []

@@ -12,19 +12,19 @@ from tests.report.printed_cka import write_cka
 from tests.report.printed_results import printed_results
 
 from field_docs import field_docs
+from gapfloor.api.compare import Comparison
+from gapfloor.api.sweep import Sweep, SweepTrend
+from gapfloor.api.training_curve import OverTraining
 from gapfloor.cli.main import cli
 from gapfloor.cli.tables import leak_table
-from gapfloor.contrasts.by_level import LevelContrast
-from gapfloor.contrasts.comparing import Comparison
-from gapfloor.contrasts.courses import OverTraining
-from gapfloor.contrasts.ranks import RankCorrelation
-from gapfloor.contrasts.sweeping import Sweep, SweepTrend
-from gapfloor.evaluation.results import Evaluation, FloorMeasurement, ReferenceRow
 from gapfloor.levels.overlap import Leakage
+from gapfloor.play.results import Evaluation, FloorMeasurement, ReferenceRow
 from gapfloor.records.schema import CELLS, EPISODES
 from gapfloor.report.cka_input import read_cka
 from gapfloor.report.findings import Findings
 from gapfloor.report.tables.build import build_tables
+from gapfloor.statistics.level_means import LevelContrast
+from gapfloor.statistics.ranks import RankCorrelation
 from meanings import COLUMNS, PRINTED, RECORDS, SHARED
 from number_pages import MARKER, SECTIONS, column_meaning, field_meaning, generated_part
 

@@ -16,15 +16,15 @@ from gapfloor.engines.envpool import engine_from_spec, engine_version, make_spec
 from gapfloor.engines.procgen import EXPLORATION_LEVELS, GAMES, PAPER_GAMES, ProcgenEngine
 from gapfloor.engines.protocol import EngineSpec
 from gapfloor.errors import MissingExtraError, StoreError, UsageError
-from gapfloor.evaluation.actor import ReferenceActor
-from gapfloor.evaluation.cell import CellSpec, Design, Run
-from gapfloor.evaluation.choosing import Wanted, choose_episodes
-from gapfloor.evaluation.plain_loop import play_plainly
-from gapfloor.evaluation.player import CellPlay, Player
-from gapfloor.evaluation.replay import replay
-from gapfloor.evaluation.settings import expand_games
 from gapfloor.levels import LevelSet, draw_levels
-from gapfloor.policies.loading import PolicySource
+from gapfloor.play.actor import ReferenceActor
+from gapfloor.play.cell import CellSpec, Design, Run
+from gapfloor.play.plain_loop import play_plainly
+from gapfloor.play.player import CellPlay, Player
+from gapfloor.play.protocol import expand_games
+from gapfloor.play.replay import replay
+from gapfloor.play.replay_choice import Wanted, choose_episodes
+from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import Uniform
 from gapfloor.records.store import Store
 
@@ -187,7 +187,7 @@ def measure_cell(game):
 
 
 def test_both_engines_in_one_command_are_two_rows_and_only_procgens_has_a_shipped_floor_beside_it():
-    from gapfloor.evaluation.known_floors import known_floor
+    from gapfloor.play.known_floors import known_floor
 
     measured = measure_floor(
         ["starpilot", "envpool:starpilot"], **{**SMALL, "train": "none", "test": "1000:1100"}

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import gymnasium_envs
-from gapfloor.engines.gymnasium import GymnasiumEngine, engine_from_spec
-from gapfloor.engines.gymnasium_making import Recipe, describe
-from gapfloor.engines.gymnasium_spaces import row_bytes
+from gapfloor.engines.gymnasium.engine import GymnasiumEngine, engine_from_spec
+from gapfloor.engines.gymnasium.factory import Recipe, describe
+from gapfloor.engines.gymnasium.spaces import row_bytes
 from gapfloor.engines.registry import make_spec, written_game
 from gapfloor.errors import MissingExtraError, UsageError
-from gapfloor.evaluation.actor import ReferenceActor
-from gapfloor.evaluation.cell import CellSpec, Design, Run
-from gapfloor.evaluation.plain_loop import play_plainly
-from gapfloor.evaluation.player import CellPlay, Player
 from gapfloor.levels import LevelSet, draw_levels
+from gapfloor.play.actor import ReferenceActor
+from gapfloor.play.cell import CellSpec, Design, Run
+from gapfloor.play.plain_loop import play_plainly
+from gapfloor.play.player import CellPlay, Player
 from gapfloor.policies.references import parse_reference
 
 LEVELS = LevelSet(0, 200)
@@ -113,7 +113,7 @@ class TestEpisodes:
         assert plays_of("queued", "corridor") == plays_of("plainly", "corridor")
 
     def test_an_episode_that_never_ends_is_refused_in_a_sentence(self, monkeypatch):
-        monkeypatch.setattr("gapfloor.engines.gymnasium.MOST_STEPS", 50)
+        monkeypatch.setattr("gapfloor.engines.gymnasium.engine.MOST_STEPS", 50)
         engine = engine_of("endless")
         with pytest.raises(UsageError, match="max_episode_steps"):
             returns_of(engine, 0)

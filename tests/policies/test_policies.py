@@ -6,7 +6,7 @@ from gapfloor.engines.procgen import ProcgenEngine
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.policies.fingerprint import fingerprint
-from gapfloor.policies.loading import PolicySource
+from gapfloor.policies.load import PolicySource
 from gapfloor.policies.protocol import LogitsReader, wrap
 from gapfloor.policies.references import Constant, Sticky, Uniform, parse_reference
 

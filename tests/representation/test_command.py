@@ -58,7 +58,7 @@ def test_encoders_of_one_seed_are_compared_on_identical_observations(store, runs
 def test_the_cross_value_is_that_of_both_encoders_on_one_recording(store, runs):
     from gapfloor.engines.procgen import make_spec
     from gapfloor.levels import LevelSet
-    from gapfloor.policies.loading import PolicySource
+    from gapfloor.policies.load import PolicySource
     from gapfloor.representation import record_play
     from gapfloor.rules.rule import Sampled
 

@@ -7,7 +7,7 @@ import small_policies
 from gapfloor.engines.procgen import make_spec
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.levels import LevelSet, draw_levels
-from gapfloor.policies.loading import PolicySource
+from gapfloor.policies.load import PolicySource
 from gapfloor.representation import Geometry, linear_cka, record_play
 from gapfloor.representation.features import hash_rows
 from gapfloor.rules.rule import Sampled

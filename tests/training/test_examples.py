@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from gapfloor.policies.loading import PolicySource
+from gapfloor.policies.load import PolicySource
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

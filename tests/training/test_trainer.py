@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from small_run import small_spec, train_small
 
 from gapfloor.errors import CheckFailedError, StoreError, UsageError
-from gapfloor.policies.loading import PolicySource
+from gapfloor.policies.load import PolicySource
 from gapfloor.records.atomic import PARTIAL
 from gapfloor.training import trainer
 from gapfloor.training.checkpoint import read_checkpoint, read_header

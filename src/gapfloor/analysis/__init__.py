@@ -8,7 +8,7 @@ _HOMES = {
     "analyse": "apply",
     "count_cells": "apply",
     "AnalysisResults": "results",
-    "read_inputs": "inputs",
+    "read_inputs": "episodes",
 }
 
 __all__ = sorted(_HOMES)

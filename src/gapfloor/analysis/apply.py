@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.analysis.checks import find_problems
-from gapfloor.analysis.context import Context
 from gapfloor.analysis.difference_rows import agent_difference_rows, agent_rows, pair_rows
+from gapfloor.analysis.episodes import FLOOR_RULE, Inputs, Source, read_inputs
 from gapfloor.analysis.floors import call_counts, comparison_rows, floor_rows
 from gapfloor.analysis.gap_rows import gap_rows
 from gapfloor.analysis.grouping import Study, group
-from gapfloor.analysis.inputs import FLOOR_RULE, Inputs, Source, read_inputs
 from gapfloor.analysis.results import (
     AddendumUsed,
     AnalysisResults,
@@ -19,6 +18,7 @@ from gapfloor.analysis.results import (
     Problem,
     SourceSummary,
 )
+from gapfloor.analysis.row_context import Context
 from gapfloor.analysis.score_rows import normalised_rows, profile_rows
 from gapfloor.analysis.screen_rows import (
     agent_tier,

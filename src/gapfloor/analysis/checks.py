@@ -6,8 +6,8 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator
 
+from gapfloor.analysis.episodes import Inputs
 from gapfloor.analysis.grouping import RunName, Sample, Study
-from gapfloor.analysis.inputs import Inputs
 from gapfloor.analysis.results import Problem
 from gapfloor.plan.model import Plan
 

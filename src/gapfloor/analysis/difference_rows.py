@@ -8,7 +8,6 @@ from itertools import combinations
 
 import numpy as np
 
-from gapfloor.analysis.context import Context
 from gapfloor.analysis.gap_rows import halves
 from gapfloor.analysis.grouping import RunName, Sample
 from gapfloor.analysis.results import (
@@ -20,6 +19,7 @@ from gapfloor.analysis.results import (
     Quantity,
     Tier,
 )
+from gapfloor.analysis.row_context import Context
 from gapfloor.plan.model import split_difference
 from gapfloor.statistics.conventions import NAN, Floats, sem
 from gapfloor.statistics.families import holm

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from gapfloor.analysis.beside import complete_family, floor_beside
-from gapfloor.analysis.context import Context, family_name
+from gapfloor.analysis.episodes import FLOOR_RULE
 from gapfloor.analysis.grouping import RunName, Sample
-from gapfloor.analysis.inputs import FLOOR_RULE
 from gapfloor.analysis.results import CallCount, FloorComparisonResult, FloorResult
+from gapfloor.analysis.robust_rows import complete_family, floor_beside
+from gapfloor.analysis.row_context import Context, family_name
 from gapfloor.statistics.clustered import clustered_sem
 from gapfloor.statistics.conventions import NAN, finite_sample, sem
 from gapfloor.statistics.families import call_family

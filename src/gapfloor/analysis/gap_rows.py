@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from gapfloor.analysis.beside import complete_gap_family, gap_beside
-from gapfloor.analysis.context import Context, family_name
 from gapfloor.analysis.grouping import RunName, Sample
 from gapfloor.analysis.results import GapResult, RunGap
+from gapfloor.analysis.robust_rows import complete_gap_family, gap_beside
+from gapfloor.analysis.row_context import Context, family_name
 from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.families import holm
 from gapfloor.statistics.gaps import gap

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from gapfloor.analysis.episodes import FLOOR_RULE, Source, read_inputs
 from gapfloor.analysis.grouping import RunName, Sample, Study, group
-from gapfloor.analysis.inputs import FLOOR_RULE, Source, read_inputs
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.levels.overlap import Leakage, LevelOverlap

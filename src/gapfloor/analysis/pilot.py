@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gapfloor.analysis.apply import analyse
+from gapfloor.analysis.episodes import Source, read_inputs
 from gapfloor.analysis.grouping import group
-from gapfloor.analysis.inputs import Source, read_inputs
 from gapfloor.analysis.results import FloorComparisonResult
 from gapfloor.errors import UsageError
 from gapfloor.plan.lock import load_plan

@@ -10,11 +10,10 @@ Shared words: `ci` is always the plan's interval (percentile bootstrap), `t_inte
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from gapfloor.json_values import jsonable
 from gapfloor.statistics.conventions import Call as Call
 from gapfloor.statistics.conventions import Pair as Pair
 from gapfloor.statistics.conventions import Tier as Tier
@@ -538,19 +537,6 @@ class AnalysisResults:
 
     def to_dict(self) -> dict[str, Any]:
         """The results as JSON-ready values: tuples become lists, NaN and infinities null."""
-        plain = _plain(self)
+        plain = jsonable(self)
         assert isinstance(plain, dict)
         return plain
-
-
-def _plain(value: Any) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float):
-        # float() also turns a numpy scalar, whose repr differs, into a plain one.
-        return float(value) if math.isfinite(value) else None
-    return value

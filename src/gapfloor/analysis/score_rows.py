@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from gapfloor.analysis.context import Context
-from gapfloor.analysis.inputs import FLOOR_RULE
+from gapfloor.analysis.episodes import FLOOR_RULE
 from gapfloor.analysis.results import NormalisedResult, ProfileResult
+from gapfloor.analysis.row_context import Context
 from gapfloor.statistics.aggregate import improvement_over, performance_profile
 from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.normalised import has_scale, normalised_score, score_range

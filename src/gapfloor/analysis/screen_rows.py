@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from gapfloor.analysis.context import Context
 from gapfloor.analysis.grouping import RunName
 from gapfloor.analysis.results import (
     DisagreementResult,
@@ -25,6 +24,7 @@ from gapfloor.analysis.results import (
     SweepPoint,
     Tier,
 )
+from gapfloor.analysis.row_context import Context
 from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.screen import entropy_share, scaled_entropy, sweep_tiers, tier
 

@@ -8,15 +8,15 @@ _HOMES = {
     "ActionClasses": "classes",
     "CalibrationSettings": "classes",
     "ProbeObserver": "probe",
-    "classes_for": "measuring",
-    "compare_play": "comparing",
-    "load_classes": "stored",
-    "measure_classes": "measuring",
-    "read_classes": "stored",
-    "shipped_classes": "stored",
+    "classes_for": "class_measurement",
+    "compare_play": "agreement",
+    "load_classes": "class_files",
+    "measure_classes": "class_measurement",
+    "read_classes": "class_files",
+    "shipped_classes": "class_files",
     "state_partitions": "cloning",
-    "visited_states": "visiting",
-    "write_classes": "stored",
+    "visited_states": "state_samples",
+    "write_classes": "class_files",
 }
 
 __all__ = sorted(_HOMES)

@@ -18,7 +18,7 @@ from gapfloor.actions.entropy import entropy, merged_entropy
 from gapfloor.actions.partition import Partition
 from gapfloor.calibration.cloning import state_partitions
 from gapfloor.engines.protocol import Engine, EngineSpec, State
-from gapfloor.evaluation.group import ProbeSettings
+from gapfloor.play.group import ProbeSettings
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -59,7 +59,7 @@ class ProbedState:
 
 
 class ProbeObserver:
-    """Keeps the probe of one cell while it is played; see `gapfloor.evaluation.observers.CellObserver`."""
+    """Keeps the probe of one cell while it is played; see `gapfloor.play.observers.CellObserver`."""
 
     def __init__(self, engine: EngineSpec, settings: ProbeSettings) -> None:
         self._engine, self._settings = engine, settings

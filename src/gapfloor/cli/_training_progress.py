@@ -6,7 +6,6 @@ one that counts is measured by `gapfloor floor` on the evaluation's own draws.
 
 from __future__ import annotations
 
-import os
 import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -20,11 +19,6 @@ if TYPE_CHECKING:
 
 _FLOOR_SLOTS = 64
 _FLOOR_STEPS = 1000
-
-
-def count_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def glance_at_floor(spec: TrainingSpec) -> float:

@@ -47,9 +47,9 @@ def command(
     Without --plan the paper's plan is used and every result is exploratory.
     """
     from gapfloor.analysis.apply import analyse
-    from gapfloor.analysis.exchange import read_labelled, rliable_scores, write_scores
+    from gapfloor.analysis.episodes import read_inputs
     from gapfloor.analysis.export import write_results
-    from gapfloor.analysis.inputs import read_inputs
+    from gapfloor.analysis.foreign_formats import read_labelled, rliable_scores, write_scores
 
     if source is None and not sb3:
         raise UsageError("Give a store or an episode file, or --sb3 files.")

@@ -12,9 +12,9 @@ from gapfloor.errors import UsageError
 
 if TYPE_CHECKING:
     from gapfloor.calibration import ActionClasses, CalibrationSettings
-    from gapfloor.calibration.comparing import PlayComparison
+    from gapfloor.calibration.agreement import PlayComparison
     from gapfloor.engines.protocol import EngineSpec
-    from gapfloor.policies.loading import PolicySource
+    from gapfloor.policies.load import PolicySource
 
 _PICTURE_KINDS = (".png", ".svg", ".pdf")
 
@@ -69,10 +69,10 @@ def command(
     """
     from gapfloor.calibration import CalibrationSettings
     from gapfloor.engines.registry import check_cloning, check_levels, make_spec
-    from gapfloor.evaluation.settings import expand_games
     from gapfloor.levels import LevelSet
     from gapfloor.levels.draws import check_draw
-    from gapfloor.policies.loading import PolicySource
+    from gapfloor.play.protocol import expand_games
+    from gapfloor.policies.load import PolicySource
 
     levels = LevelSet.parse(settings.pop("levels"))
     chosen = CalibrationSettings(levels=levels, **settings)
@@ -100,7 +100,7 @@ def command(
             each.show()
             click.echo(f"{note}\n")
     if picture is not None:
-        from gapfloor.calibration.picture import draw_matrices
+        from gapfloor.calibration.matrix import draw_matrices
 
         draw_matrices([each.kept(keep) for each in measured], picture)
     if as_json:
@@ -163,7 +163,7 @@ class _Measured:
 
 
 def _show_classes(classes: ActionClasses, *, played_by: str) -> None:
-    from gapfloor.calibration.picture import LEGEND, matrix_text
+    from gapfloor.calibration.matrix import LEGEND, matrix_text
 
     settings = classes.settings
     click.echo(
@@ -200,7 +200,7 @@ def _shipped_k(classes: ActionClasses) -> int | None:
 
 def _file(classes: ActionClasses, store: str, *, replace: bool) -> str:
     """Write the classes into the store unless it holds others, on which its cells may rest."""
-    from gapfloor.calibration.stored import classes_path, read_classes, write_classes
+    from gapfloor.calibration.class_files import classes_path, read_classes, write_classes
 
     path = classes_path(store, classes.engine)
     held = None if replace else read_classes(store, classes.engine)

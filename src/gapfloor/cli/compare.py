@@ -71,8 +71,8 @@ def command(
       gapfloor compare 'runs/*impala*' 'runs/*fpn*' --draws 0,1,2
       gapfloor compare runs/heist-easy-impala-25M-s1 mypackage.agents:load --game heist --agents impala,mine
     """
-    from gapfloor.contrasts.comparing import compare
-    from gapfloor.contrasts.measuring import Playing
+    from gapfloor.api.compare import compare
+    from gapfloor.api.single_schedule import Playing
     from gapfloor.records.atomic import write_text_atomically
 
     with LiveProgress(quiet=as_json) as progress:

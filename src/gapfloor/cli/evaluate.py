@@ -73,7 +73,7 @@ def command(
       gapfloor evaluate sb3:model.zip --game gym:MiniGrid-FourRooms-v0 --rules sampled,greedy
       gapfloor evaluate mypackage.agents:load --game heist --rules sampled --agent mine --budget 25M
     """
-    from gapfloor.evaluation.evaluate import evaluate
+    from gapfloor.api.evaluate import evaluate
 
     leakage = _read_leaks(leaks, settings["game"], settings["mode"])
     with LiveProgress(quiet=as_json) as progress:

@@ -46,8 +46,8 @@ def command(
       gapfloor floor heist --design census --repeats 4
       gapfloor floor starpilot --reference uniform --reference best-constant --reference sticky:0.9
     """
-    from gapfloor.evaluation.floor import measure_floor
-    from gapfloor.evaluation.known_floors import known_floor
+    from gapfloor.api.floor import measure_floor
+    from gapfloor.play.known_floors import known_floor
 
     with LiveProgress(quiet=as_json) as progress:
         measured = measure_floor(

@@ -51,9 +51,9 @@ def check(
     from gapfloor.engines.layouts import check_layouts, count_by_definition
     from gapfloor.engines.procgen import check_game, make_spec
     from gapfloor.errors import UsageError
-    from gapfloor.evaluation.settings import expand_games
     from gapfloor.levels import LevelSet
     from gapfloor.levels.overlap import Leakage
+    from gapfloor.play.protocol import expand_games
 
     sets = {"train": LevelSet.parse(train), "test": LevelSet.parse(test)}
     named = expand_games(games)

@@ -10,7 +10,7 @@ import click
 
 from gapfloor.engines.protocol import Option
 from gapfloor.errors import UsageError
-from gapfloor.evaluation.settings import INFERENCE_BATCH
+from gapfloor.play.protocol import INFERENCE_BATCH
 from gapfloor.records.store import DEFAULT_STORE
 
 F = TypeVar("F", bound=Callable[..., Any])

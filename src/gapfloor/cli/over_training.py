@@ -59,10 +59,10 @@ def command(
       gapfloor train starpilot --encoder impala --seed 1 --steps 100000 --checkpoint-every 4
       gapfloor over-training gapfloor-store/runs/starpilot-easy-impala-100k-s1 --draws 0 --episodes 64
     """
-    from gapfloor.contrasts.courses import over_training
-    from gapfloor.contrasts.drawing import write_over_training
-    from gapfloor.contrasts.measuring import Playing
+    from gapfloor.api.single_schedule import Playing
+    from gapfloor.api.training_curve import over_training
     from gapfloor.records.atomic import write_text_atomically
+    from gapfloor.report.contrast_figures import write_over_training
 
     with LiveProgress(quiet=as_json) as progress:
         result = over_training(

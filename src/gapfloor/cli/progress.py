@@ -20,7 +20,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from gapfloor.evaluation.cell import CellSpec
+from gapfloor.play.cell import CellSpec
 
 
 class LiveProgress:

@@ -41,9 +41,9 @@ def command(
       gapfloor replay gapfloor-store --game starpilot
       gapfloor replay gapfloor-store --game miner --level 1017 --agent impala --seed 2
     """
-    from gapfloor.evaluation.choosing import Wanted, choose_episodes
-    from gapfloor.evaluation.replay import replay
-    from gapfloor.policies.loading import PolicySource
+    from gapfloor.play.replay import replay
+    from gapfloor.play.replay_choice import Wanted, choose_episodes
+    from gapfloor.policies.load import PolicySource
     from gapfloor.records.store import Store
 
     opened = Store(store)

@@ -48,7 +48,7 @@ def command() -> None:
 @json_option
 def run(file: Path, store: str | None, workers: int | None, ray: str | None, as_json: bool) -> None:
     """Do what is missing of a study; the same command again goes on where it stopped."""
-    from gapfloor.evaluation.workers import default_workers
+    from gapfloor.machine import available_cores
     from gapfloor.records.store import Store
     from gapfloor.study.executors import Assignment, LocalExecutor, RayExecutor
     from gapfloor.study.model import read_study
@@ -70,7 +70,7 @@ def run(file: Path, store: str | None, workers: int | None, ray: str | None, as_
     def make_executor() -> Executor:
         if ray is not None:
             return RayExecutor(assignment, address=ray, capacity=workers)
-        return LocalExecutor(assignment, workers=workers or default_workers())
+        return LocalExecutor(assignment, workers=workers or available_cores())
 
     listener = _Lines(study, quiet=as_json)
     try:
@@ -100,7 +100,7 @@ def run(file: Path, store: str | None, workers: int | None, ray: str | None, as_
 @json_option
 def status(file: Path, store: str | None, as_json: bool) -> None:
     """Show what is done, running, failed and missing."""
-    from gapfloor.study.done import Survey
+    from gapfloor.study.finished import Survey
     from gapfloor.study.graph import build_graph
     from gapfloor.study.journal import Journal
     from gapfloor.study.model import read_study
@@ -146,13 +146,13 @@ def status(file: Path, store: str | None, as_json: bool) -> None:
 @json_option
 def preview(file: Path, workers: int | None, as_json: bool) -> None:
     """Say what would run, and about how long and how much disk it would take."""
-    from gapfloor.evaluation.workers import default_workers
+    from gapfloor.machine import available_cores
     from gapfloor.study.costs import estimate
     from gapfloor.study.model import read_study
 
     study = read_study(file)
     size = estimate(study)
-    cores = workers or default_workers()
+    cores = workers or available_cores()
     hours = size.total_core_seconds / 3600
     if as_json:
         print_json(
@@ -184,7 +184,7 @@ def clean(file: Path, store: str | None, yes: bool) -> None:
     import shutil
 
     from gapfloor.records.atomic import remove_leftovers
-    from gapfloor.study.done import Survey
+    from gapfloor.study.finished import Survey
     from gapfloor.study.graph import build_graph
     from gapfloor.study.model import read_study
 

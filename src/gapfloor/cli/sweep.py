@@ -62,10 +62,10 @@ def command(
       gapfloor sweep gapfloor-store/runs/starpilot-easy-impala-8M-s1 --game starpilot
       gapfloor sweep mypackage.agents:load --game heist --temperatures 0,0.5,1 --draws 0 --episodes 64
     """
-    from gapfloor.contrasts.drawing import write_sweep
-    from gapfloor.contrasts.measuring import Playing
-    from gapfloor.contrasts.sweeping import sweep
+    from gapfloor.api.single_schedule import Playing
+    from gapfloor.api.sweep import sweep
     from gapfloor.records.atomic import write_text_atomically
+    from gapfloor.report.contrast_figures import write_sweep
 
     with LiveProgress(quiet=as_json) as progress:
         result = sweep(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table; numbers are aligned to the right."""
     if not sys.stdout.isatty():
-        from gapfloor.evaluation.results import text_table
+        from gapfloor.text_tables import text_table
 
         click.echo(text_table(headings, rows))
         return
@@ -34,7 +34,7 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def leak_table(rows: Sequence[LeakedGap]) -> tuple[list[str], list[list[str]]]:
     """Gaps with and without leaked levels, each beside the floor's on the same levels."""
-    from gapfloor.evaluation.results import number, signed, with_error
+    from gapfloor.text_tables import number, signed, with_error
 
     headings = [
         "game", "mode", "budget", "agent", "rule", "runs", "leaked", "episodes left", "gap", "without leaked",

@@ -64,8 +64,9 @@ def command(
     as_json: bool,
 ) -> None:
     """Train an agent on GAME with PPO; the same command again resumes, or says that it is done."""
-    from gapfloor.cli._training_progress import TrainingProgress, count_cores
+    from gapfloor.cli._training_progress import TrainingProgress
     from gapfloor.levels import LevelSet
+    from gapfloor.machine import available_cores
     from gapfloor.training.spec import TrainingSpec
 
     try:
@@ -81,7 +82,7 @@ def command(
     )  # fmt: skip
     with TrainingProgress(spec, is_quiet=as_json) as progress:
         result = train(
-            spec, store=store, threads=count_cores() if threads is None else threads, device=device,
+            spec, store=store, threads=available_cores() if threads is None else threads, device=device,
             checkpoint_every=checkpoint_every, observe=progress.show, with_tensorboard=not no_tensorboard,
         )  # fmt: skip
     if as_json:

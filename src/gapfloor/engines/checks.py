@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-import os
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -18,6 +17,7 @@ from gapfloor.engines.installed import installed_engines
 from gapfloor.engines.procgen import GAMES, ProcgenEngine, check_game
 from gapfloor.errors import MissingExtraError
 from gapfloor.levels import LevelSet, draw_levels
+from gapfloor.machine import available_cores
 
 LEVELS = LevelSet(0, 200)
 
@@ -86,8 +86,7 @@ def examine_envpool(games: Sequence[str]) -> list[Finding]:
 
 
 def _platform() -> Finding:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    words = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {cores} cores"
+    words = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {available_cores()} cores"
     return Finding("ok", "platform", words)
 
 

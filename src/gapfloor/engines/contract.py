@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gapfloor.engines.gymnasium_spaces import row_bytes
+from gapfloor.engines.gymnasium.spaces import row_bytes
 from gapfloor.engines.protocol import Engine, EngineSpec, Option
 from gapfloor.engines.registry import engine_from_spec, make_spec
 from gapfloor.errors import GapfloorError, MissingExtraError, UnknownEnvironmentError

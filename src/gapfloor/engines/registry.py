@@ -18,7 +18,7 @@ from gapfloor.levels import LevelSet
 #: engine -> its module, which has the functions of `Family`.
 ENGINES: Mapping[str, str] = {
     "procgen": "gapfloor.engines.procgen",
-    "gymnasium": "gapfloor.engines.gymnasium",
+    "gymnasium": "gapfloor.engines.gymnasium.engine",
     "envpool": "gapfloor.engines.envpool",
 }
 

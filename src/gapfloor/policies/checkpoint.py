@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.errors import MissingExtraError, PolicyError, UsageError
+from gapfloor.machine import one_torch_thread
 
 if TYPE_CHECKING:
     from gapfloor.training.agent import Agent
@@ -46,13 +47,8 @@ class CheckpointPolicy:
         import torch
 
         images = torch.from_numpy(self._check(observations)).to(self.device)
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
-            with torch.inference_mode():
-                outputs: npt.NDArray[np.float32] = head(self._agent.encode(images)).cpu().numpy()
-        finally:
-            torch.set_num_threads(threads)
+        with one_torch_thread(), torch.inference_mode():
+            outputs: npt.NDArray[np.float32] = head(self._agent.encode(images)).cpu().numpy()
         return outputs
 
     def _check(self, observations: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:

@@ -2,7 +2,7 @@
 
 A reference looks at no observation, so it has no rule beside it: its name stands in the rule's place in
 every record, and "uniform" alone there means the floor. References that need a network, or that must be chosen by
-playing (best-constant, random-weights, blind, upper), are in `gapfloor.evaluation.references`.
+playing (best-constant, random-weights, blind, upper), are in `gapfloor.play.references`.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import json
 import math
 from typing import Any
 
+from gapfloor.json_values import jsonable
 from gapfloor.report.escape import escape_markdown
 from gapfloor.report.findings import TEST, TRAIN, Env, Findings, agent_name
 from gapfloor.report.formats import call_words, estimate, mean_sem, p_value
@@ -95,7 +96,7 @@ def build_card(source: ReportSource) -> dict[str, Any]:
         "engine": list(provenance.engines),
         "versions": dict(provenance.versions),
     }
-    return _plain(card)  # type: ignore[no-any-return]
+    return jsonable(card)  # type: ignore[no-any-return]
 
 
 def card_to_json(card: dict[str, Any]) -> str:
@@ -246,13 +247,3 @@ def _list(values: list[int]) -> str:
 
 def _nan(value: float | None) -> float:
     return math.nan if value is None else value
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    return value

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gapfloor.analysis.inputs import Inputs, combined_codes
+from gapfloor.analysis.episodes import Inputs, combined_codes
 from gapfloor.report.findings import FLOOR
 
 #: More points than this a panel of per-level returns are thinned evenly, for the page's sake.

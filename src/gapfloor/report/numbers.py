@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gapfloor.analysis.results import Quantity
+from gapfloor.json_values import jsonable
 from gapfloor.report.cka_input import CkaRecord
 from gapfloor.report.escape import key_part
 from gapfloor.report.findings import (
@@ -95,7 +96,7 @@ def to_json(numbers: dict[str, Number]) -> str:
     document = {
         number.key: {
             "text": number.cell.plain,
-            "value": _plain(number.cell.raw[0]),
+            "value": jsonable(number.cell.raw[0]),
             "n": number.n,
             "status": number.status or None,
         }
@@ -366,7 +367,3 @@ def _exists(cell: Cell) -> bool:
 
 def _sorted(numbers: dict[str, Number]) -> list[Number]:
     return [numbers[key] for key in sorted(numbers)]
-
-
-def _plain(value: float | int | str | None) -> float | int | str | None:
-    return value if not isinstance(value, float) or math.isfinite(value) else None

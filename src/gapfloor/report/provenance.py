@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import gapfloor
-from gapfloor.analysis.inputs import Inputs
+from gapfloor.analysis.episodes import Inputs
 from gapfloor.records.store import StoredCell
 from gapfloor.report.findings import TRAIN
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.actions.partition import Partition
-from gapfloor.analysis.inputs import Inputs, read_inputs
+from gapfloor.analysis.episodes import Inputs, read_inputs
 from gapfloor.analysis.leaked import LeakedGap, gap_without
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.errors import GapfloorError

@@ -6,9 +6,9 @@ from gapfloor.lazy import lazy_names
 
 _HOMES = {
     "AlignmentControl": "controls",
-    "CkaMeasurement": "measuring",
+    "CkaMeasurement": "cka_measurement",
     "CkaResult": "linear",
-    "CkaSettings": "measuring",
+    "CkaSettings": "cka_measurement",
     "Features": "features",
     "Geometry": "recording",
     "PermutationNull": "null",
@@ -17,7 +17,7 @@ _HOMES = {
     "encode": "features",
     "expected_cka": "null",
     "linear_cka": "linear",
-    "measure_cka": "measuring",
+    "measure_cka": "cka_measurement",
     "participation_ratio": "linear",
     "permutation_null": "null",
     "record_play": "recording",

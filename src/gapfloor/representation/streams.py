@@ -6,7 +6,7 @@ import hashlib
 
 import numpy as np
 
-from gapfloor.evaluation.cell import canonical_json
+from gapfloor.play.cell import canonical_json
 
 
 def stream(purpose: str, *parts: str | int) -> np.random.Generator:

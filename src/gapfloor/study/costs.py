@@ -12,7 +12,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from gapfloor.evaluation.references import recorded_name
+from gapfloor.play.references import recorded_name
 from gapfloor.study.graph import Task, build_graph
 from gapfloor.study.model import Study
 

@@ -20,7 +20,7 @@ from gapfloor.study.graph import Task
 from gapfloor.study.journal import Journal
 from gapfloor.study.model import Study
 from gapfloor.study.shared import SharedStore
-from gapfloor.study.work import perform
+from gapfloor.study.tasks import perform
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class LocalExecutor:
 
 
 def _begin_worker(parent: int) -> None:
-    from gapfloor.evaluation.workers import die_with
+    from gapfloor.play.workers import die_with
 
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = "1"

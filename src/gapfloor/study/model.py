@@ -12,8 +12,8 @@ from pathlib import Path
 from gapfloor.actions.partition import Partition
 from gapfloor.engines.registry import make_spec
 from gapfloor.errors import UsageError
-from gapfloor.evaluation.references import check_references
-from gapfloor.evaluation.settings import INFERENCE_BATCH, Protocol, expand_games, make_protocol
+from gapfloor.play.protocol import INFERENCE_BATCH, Protocol, expand_games, make_protocol
+from gapfloor.play.references import check_references
 from gapfloor.rules.rule import parse_rule
 from gapfloor.settings import from_table, read_toml
 from gapfloor.training.hyperparameters import Hyperparameters

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from gapfloor.study.done import Survey
 from gapfloor.study.executors import Ending, Executor
+from gapfloor.study.finished import Survey
 from gapfloor.study.graph import Task, build_graph
 from gapfloor.study.journal import Journal
 from gapfloor.study.model import Study

@@ -17,6 +17,8 @@ from typing import TypeVar
 
 import torch
 
+from gapfloor.machine import one_torch_thread
+
 Piece = TypeVar("Piece")
 Outcome = TypeVar("Outcome")
 
@@ -51,14 +53,12 @@ class Workers:
 def start_workers(threads: int) -> Iterator[Workers]:
     """Workers, with torch set to one thread an operation until they are closed."""
     keep_freed_memory()
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
     workers = Workers(threads)
     try:
-        yield workers
+        with one_torch_thread():
+            yield workers
     finally:
         workers.close()
-        torch.set_num_threads(before)
 
 
 def keep_freed_memory() -> None:

@@ -10,7 +10,7 @@ from gapfloor.analysis.leaked import LeakedGap
 from gapfloor.report.cka_input import CkaRecord
 from gapfloor.report.findings import MERGED, Findings
 from gapfloor.report.table import Missing, Table
-from gapfloor.report.tables import agents, beside, context, entropy, floor, gap
+from gapfloor.report.tables import agents, entropy, floor, gap, robust, setting
 from gapfloor.report.tables.leaks import leaks
 from gapfloor.report.tables.references import references
 from gapfloor.report.tables.wording import slug
@@ -42,19 +42,19 @@ def build_tables(
     carry the budget behind it, and gap, full and res carry it always (gap8m, full8m, res25m).
     """
     budgets = sorted(findings.budgets, key=lambda budget: budget != findings.main_budget)
-    made: list[Table | Missing | None] = [context.audit()]
+    made: list[Table | Missing | None] = [setting.audit()]
     for budget in budgets:
-        made += [floor.unmask(findings, budget), beside.beside_unmask(findings, budget)]
+        made += [floor.unmask(findings, budget), robust.beside_unmask(findings, budget)]
     made += [entropy.tiers(findings, budget) for budget in budgets]
     for budget in budgets:
         made += [
             agents.results_at(findings, budget),
-            beside.beside_agents(findings, budget, name=f"res{slug(budget)}"),
+            robust.beside_agents(findings, budget, name=f"res{slug(budget)}"),
         ]
-    made += [gap.pooled(findings), beside.beside_pooled(findings)]
+    made += [gap.pooled(findings), robust.beside_pooled(findings)]
     for budget in budgets:
-        made += [gap.gap_at(findings, budget), beside.beside_gap(findings, budget)]
-    made += [floor.floor(findings), beside.beside_floor(findings), references(findings)]
+        made += [gap.gap_at(findings, budget), robust.beside_gap(findings, budget)]
+    made += [floor.floor(findings), robust.beside_floor(findings), references(findings)]
     made.append(leaks(findings, leaked))
     made += [entropy.sweep(findings, budget) for budget in budgets]
     made.append(entropy.merged(findings))
@@ -65,13 +65,13 @@ def build_tables(
         ):
             made += [
                 floor.merged_argmax(findings, budget),
-                beside.beside_merged_argmax(findings, budget),
+                robust.beside_merged_argmax(findings, budget),
             ]
-    made += [context.cobbe(findings), beside.beside_cobbe(findings), context.commits()]
-    made.append(context.hyper(hyperparameters or {}, note=hyperparameters_note))
+    made += [setting.cobbe(findings), robust.beside_cobbe(findings), setting.commits()]
+    made.append(setting.hyper(hyperparameters or {}, note=hyperparameters_note))
     made += [agents.full(findings, budget) for budget in budgets]
     made += _two_by_two(findings)
-    made.append(context.ckacontrol(findings, cka))
+    made.append(setting.ckacontrol(findings, cka))
     return Tables(
         tuple(table for table in made if isinstance(table, Table)),
         tuple(table for table in made if isinstance(table, Missing)),

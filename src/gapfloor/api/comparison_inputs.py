@@ -1,0 +1,239 @@
+"""The two sides of a comparison: policies that are played now, or episodes that were recorded, by any study.
+
+A source is a store's folder, a .csv or .parquet file of episodes, a pattern of runs' folders or checkpoints, or
+`package.module:factory`. Whatever it is, it becomes a `Study` whose samples carry their levels.
+"""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from gapfloor.analysis.episodes import Inputs, read_inputs
+from gapfloor.analysis.grouping import Condition, RunName, Sample, Study, group
+from gapfloor.api.single_schedule import Measured, Member, Playing, measure
+from gapfloor.engines.registry import split_game
+from gapfloor.errors import MissingExtraError, UsageError, unknown_name
+from gapfloor.plan.model import Plan
+from gapfloor.records.store import Store, read_episodes
+
+#: Game, mode and budget.
+Place = tuple[str, str, str]
+#: Game and mode -> the engines (name, version, options) that its episodes were played in.
+Engines = dict[tuple[str, str], set[str]]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a comparison is about; empty or None leaves it open."""
+
+    agents: tuple[str, str] | None = None
+    budgets: tuple[str, ...] = ()
+    """One for both sides, or one a side."""
+    games: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+
+    def budget(self, side: int) -> str | None:
+        """The budget of a side."""
+        if not self.budgets:
+            return None
+        return self.budgets[side if len(self.budgets) > 1 else 0]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One agent's runs by place, rule and level set."""
+
+    agent: str
+    study: Study
+    runs: dict[Place, dict[tuple[str, str], dict[RunName, Sample]]]
+
+
+def is_recorded(source: Any) -> bool:
+    """Whether a source holds episodes (or else policies)."""
+    if isinstance(source, pa.Table | Store | Inputs | Study):
+        return True
+    if not isinstance(source, str | Path):
+        return False
+    path = Path(source)
+    return (path / "cells").is_dir() or str(source).lower().endswith((".csv", ".csv.gz", ".parquet", ".pq"))
+
+
+def read_studies(
+    sources: Sequence[Any],
+    asked: Asked,
+    *,
+    plan: Plan,
+    store: str | Path,
+    playing: Playing | None,
+    protocol: Mapping[str, Any],
+) -> tuple[list[Study], list[str]]:
+    """A study for each source; policies of all sources are played together, on one schedule."""
+    studies: dict[int, Study] = {}
+    engines: dict[int, Engines] = {}
+    members: dict[str, list[Member]] = {}
+    owners: dict[str, list[int]] = {}
+    for number, source in enumerate(sources):
+        if is_recorded(source):
+            studies[number] = source if isinstance(source, Study) else group(read_inputs(source), plan)
+            engines[number] = _recorded_engines(source)
+            continue
+        agent = asked.agents[number] if asked.agents and len(sources) == 2 else None
+        for game, member in find_policies(source, asked, agent=agent, budget=asked.budget(number)):
+            members.setdefault(game, []).append(member)
+            owners.setdefault(game, []).append(number)
+    notes: list[str] = []
+    if members:
+        rules = ",".join(asked.rules or ("sampled", "greedy"))
+        found, notes = measure(members, rules=rules, store=store, playing=playing, protocol=protocol)
+        for number in set(range(len(sources))) - set(studies):
+            studies[number] = _study(found, owners, number, plan)
+            engines[number] = {
+                (each.engine.game, each.engine.mode): {_engine_words(cell.content())}
+                for game, each in found.items()
+                for cell in each.floors[:1]
+                if number in owners[game]
+            }
+    _refuse_other_engines([engines[number] for number in range(len(sources))])
+    return [studies[number] for number in range(len(sources))], notes
+
+
+def _recorded_engines(source: Any) -> Engines:
+    """The engines of a store's cells; a table or a file of episodes does not say."""
+    store = source if isinstance(source, Store) else None
+    if isinstance(source, str | Path) and Path(source).is_dir():
+        store = Store(source)
+    found: Engines = {}
+    for cell in store.comparable_cells() if store is not None else ():
+        labels = cell.manifest.labels
+        words = _engine_words(cell.manifest.content)
+        found.setdefault((labels["game"], labels["mode"]), set()).add(words)
+    return found
+
+
+def _engine_words(content: Mapping[str, Any]) -> str:
+    options = ", ".join(f"{name}={value}" for name, value in sorted(content["options"].items()))
+    return f"{content['engine']} {content['engine_version']}" + (f" ({options})" if options else "")
+
+
+def _refuse_other_engines(sides: Sequence[Engines]) -> None:
+    """Refuse to compare returns in one engine with returns in another, or under other options."""
+    first, last = sides[0], sides[-1]
+    for place in [place for place in first if place in last]:
+        if first[place] != last[place]:
+            raise UsageError(
+                f"{' '.join(place)} was played in {' and '.join(sorted(first[place]))} by one side and in "
+                f"{' and '.join(sorted(last[place]))} by the other: episodes of two engines are never compared."
+            )
+
+
+def find_policies(
+    source: Any, asked: Asked, *, agent: str | None, budget: str | None
+) -> list[tuple[str, Member]]:
+    """The policies of a source with the game each plays: its checkpoint's own, or the one asked for."""
+    named = list(source) if isinstance(source, list | tuple) else [source]
+    found: list[tuple[str, Member]] = []
+    for text in named:
+        for policy in _expand(text):
+            game = _trained_on(policy)
+            if game is None:
+                if len(asked.games) != 1:
+                    raise UsageError(f"{policy} does not say which game it plays: name it with --game.")
+                # A factory has no seed of its own: its place among the side's policies tells it from the others.
+                found.append((asked.games[0], Member(policy, agent, budget, len(found) + 1)))
+            elif not asked.games:
+                found.append((game, Member(policy, agent, budget)))
+            else:
+                # A checkpoint says which game it was trained on; which engine plays that now is asked for.
+                named_games = [name for name in asked.games if split_game(name)[1] == game]
+                found += [(name, Member(policy, agent, budget)) for name in named_games]
+    if not found:
+        wanted = f" that plays {', '.join(asked.games)}" if asked.games else ""
+        raise UsageError(f"'{source}' names no policy{wanted}: give runs' folders, checkpoints or a factory.")
+    return found
+
+
+def take_side(study: Study, asked: Asked, side: int, *, source: str) -> Side:
+    """The runs of one agent of a study, as asked for."""
+    agents = {run.agent for runs in study.policies.values() for run in runs}
+    if asked.agents is not None:
+        agent = asked.agents[side]
+        if agent not in agents:
+            raise unknown_name(f"agent in {source}", agent, agents)
+    elif len(agents) == 1:
+        agent = next(iter(agents))
+    else:
+        raise UsageError(
+            f"{source} holds the agents {', '.join(sorted(agents))}: name the two to compare, as --agents "
+            f"{','.join(sorted(agents)[:2])}."
+        )
+    runs: dict[Place, dict[tuple[str, str], dict[RunName, Sample]]] = {}
+    for condition, by_run in study.policies.items():
+        mine = {run: sample for run, sample in by_run.items() if run.agent == agent}
+        if mine and _is_asked(condition, asked, side):
+            place = (condition.game, condition.mode, condition.budget)
+            runs.setdefault(place, {})[condition.rule, condition.level_set] = mine
+    if not runs:
+        raise UsageError(
+            f"{source} holds no episodes of {agent} that fit the games, rules and budgets asked for."
+        )
+    return Side(agent, study, runs)
+
+
+def _is_asked(condition: Condition, asked: Asked, side: int) -> bool:
+    budget = asked.budget(side)
+    return (
+        (not asked.games or condition.game in {split_game(name)[1] for name in asked.games})
+        and (not asked.rules or condition.rule in asked.rules)
+        and (budget is None or condition.budget == budget)
+    )
+
+
+def _study(
+    found: Mapping[str, Measured], owners: Mapping[str, Sequence[int]], number: int, plan: Plan
+) -> Study:
+    tables = []
+    for game, measured in found.items():
+        mine = [
+            cell
+            for owner, cells in zip(owners[game], measured.cells, strict=True)
+            for cell in cells
+            if owner == number
+        ]
+        for cell in [*measured.floors, *mine]:
+            tables.append(read_episodes(measured.store.cells_folder / f"{cell.file_name}.parquet"))
+    return group(read_inputs(pa.concat_tables(tables)), plan)
+
+
+def _expand(text: Any) -> list[Any]:
+    """The policies that a pattern means; what is no pattern is taken as it stands."""
+    if not isinstance(text, str) or not glob.has_magic(text):
+        return [text]
+    paths = [
+        path
+        for path in sorted(glob.glob(text))
+        if Path(path).is_file() or (Path(path) / "checkpoint.safetensors").is_file()
+    ]
+    if not paths:
+        raise UsageError(f"Nothing that could be a policy matches '{text}'.")
+    return list(paths)
+
+
+def _trained_on(policy: Any) -> str | None:
+    """The game in a checkpoint's header; None for any other policy."""
+    from gapfloor.policies.load import PolicySource, checkpoint_path
+
+    if not isinstance(policy, str | Path) or not PolicySource(str(policy)).is_checkpoint:
+        return None
+    try:
+        from gapfloor.training.checkpoint import read_header
+    except ImportError as error:
+        raise MissingExtraError(
+            f'Loading a checkpoint needs {error.name}: pip install "gapfloor[train]".'
+        ) from None
+    return str(read_header(checkpoint_path(str(policy)))["game"])

@@ -1,0 +1,1 @@
+"""Gymnasium environments as engines: the level is the seed given to `reset`."""

@@ -1,0 +1,289 @@
+"""Any Gymnasium environment whose `reset(seed=)` is a level, as an engine.
+
+Each slot is an environment of its own, which we reset ourselves: `reset(seed=level)` is the level, and an
+episode ends where the environment says terminated or truncated. A fresh engine plays through its draw of levels, as
+ProcGen does; once a slot has been put somewhere (`begin`, `load`), the caller decides what is played, and a slot
+whose episode has ended waits: it sees nothing, earns nothing and costs nothing until it begins again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.engines.gymnasium.cloning import Way, find_way
+from gapfloor.engines.gymnasium.factory import Description, Recipe, describe, make_env, without_chatter
+from gapfloor.engines.gymnasium.spaces import copy_row, put_row
+from gapfloor.engines.protocol import Engine, EngineSpec, Observations, Option, Step
+from gapfloor.errors import GapfloorError, UsageError
+from gapfloor.levels import LevelSet, draw_levels
+from gapfloor.levels.draws import check_draw
+
+#: An episode that is longer than this will not end: better a sentence than a command that never returns.
+MOST_STEPS = 1_000_000
+
+#: What records say in the place of a mode, which Gymnasium does not have.
+MODE = "default"
+
+#: Longer sides of a frame are averaged down to at most this many pixels.
+MOST_PIXELS = 200
+
+
+def make_spec(
+    game: str, *, mode: str | None = None, options: Mapping[str, Option] | None = None
+) -> EngineSpec:
+    """The checked recipe of a Gymnasium environment; making it once is part of the check."""
+    if mode not in (None, MODE):
+        raise UsageError(
+            f"{game} has no modes: --mode {mode} is for ProcGen. Arguments of an environment are options, as --option "
+            "size=8."
+        )
+    recipe = Recipe(game, tuple(sorted((options or {}).items())))
+    return EngineSpec("gymnasium", describe(recipe).version, game, MODE, recipe.options)
+
+
+def check_levels(spec: EngineSpec, levels: LevelSet) -> None:
+    """Every seed is a level: there is nothing to refuse."""
+
+
+def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> Engine:
+    """A running engine of `spec`; refuses a specification made with other versions."""
+    recipe = recipe_of(spec)
+    found = describe(recipe)
+    if spec.version != found.version:
+        raise UsageError(
+            f"{spec.game} was measured with gymnasium {spec.version} and {found.version} is installed: install those "
+            "versions, or measure anew in another --store."
+        )
+    if found.is_vector:
+        from gapfloor.engines.gymnasium.vector import VectorEngine
+
+        return VectorEngine(recipe, slots=slots, levels=levels, draw=draw)
+    return GymnasiumEngine(recipe, slots=slots, levels=levels, draw=draw)
+
+
+def recipe_of(spec: EngineSpec) -> Recipe:
+    """The environment that a specification names."""
+    return Recipe(spec.game, tuple(sorted(spec.options)))
+
+
+class Batch:
+    """What every Gymnasium engine shares: the rows that callers see, and the draw that a fresh engine plays."""
+
+    can_begin = True
+
+    def __init__(self, recipe: Recipe, *, slots: int, levels: LevelSet, draw: int) -> None:
+        check_draw(draw)
+        if slots < 1:
+            raise UsageError(f"An engine needs at least 1 slot, not {slots}.")
+        self.recipe, self.n_slots = recipe, slots
+        self.description: Description = describe(recipe)
+        self.n_actions, self.noop = self.description.n_actions, self.description.noop
+        self.action_names = self.description.action_names
+        self.observation_shape = self.description.layout.shape
+        self._rows: Observations = self.description.layout.empty(slots)
+        self._rewards = np.zeros(slots)
+        self._firsts = np.ones(slots, dtype=bool)
+        self._plays = np.zeros(slots, dtype=bool)
+        self._lengths = np.zeros(slots, dtype=np.int64)
+        self._draw = functools.partial(draw_levels, levels, draw=draw, slots=slots)
+        self._drawn = self._draw(episodes=16)
+        self._level = self._drawn[:, 0].copy()
+        self._episode = np.zeros(slots, dtype=np.int64)
+        self._follows_draw, self._has_started = True, False
+
+    @property
+    def level_seeds(self) -> npt.NDArray[np.int64]:
+        return self._level
+
+    def _next_level(self, slot: int) -> int:
+        """The next level of a slot's own draw."""
+        self._episode[slot] += 1
+        if self._episode[slot] >= self._drawn.shape[1]:
+            self._drawn = self._draw(episodes=2 * self._drawn.shape[1])
+        return int(self._drawn[slot, self._episode[slot]])
+
+    def _wait(self, slot: int) -> None:
+        self._plays[slot] = False
+        put_row(self._rows, slot, None)
+
+    def _count_step(self, slot: int) -> None:
+        self._lengths[slot] += 1
+        if self._lengths[slot] > MOST_STEPS:
+            raise UsageError(
+                f"An episode of {self.recipe.game} (level {self._level[slot]}) has not ended after {MOST_STEPS:,} "
+                "steps: end it with --option max_episode_steps=N."
+            )
+
+    def _fail(self, what: str, error: Exception) -> GapfloorError:
+        return UsageError(f"{self.recipe.game} failed in {what}: {type(error).__name__}: {error}")
+
+
+@dataclass(frozen=True)
+class State:
+    """A slot's state: the environment as its way keeps it, and what the slot showed."""
+
+    level_seed: int
+    content: Any
+    observation: Any
+    actions: tuple[int, ...]
+    is_first: bool
+    plays: bool
+
+
+class GymnasiumEngine(Batch):
+    """A batch of single environments; see `gapfloor.engines.protocol.Engine` for what each method promises."""
+
+    idle_slots_cost = False
+
+    def __init__(self, recipe: Recipe, *, slots: int, levels: LevelSet, draw: int = 0) -> None:
+        super().__init__(recipe, slots=slots, levels=levels, draw=draw)
+        self._envs: list[Any] = [None] * slots
+        self._actions: list[list[int]] = [[] for _ in range(slots)]
+
+    @property
+    def can_clone(self) -> bool:
+        return self.way is not None
+
+    @property
+    def way(self) -> Way | None:
+        """How states are kept, found out when first asked for."""
+        return way_of(self.recipe)
+
+    def observe(self) -> Step:
+        self._start()
+        return self._rows, self._rewards, self._firsts
+
+    def step(self, actions: npt.NDArray[np.integer[Any]]) -> Step:
+        self._start()
+        self._rewards[:] = 0
+        for slot, action in enumerate(actions.tolist()):
+            if self._plays[slot]:
+                self._step(slot, action + self.description.first_action)
+        return self._rows, self._rewards, self._firsts
+
+    def begin(self, slot: int, level_seed: int) -> None:
+        self._follows_draw = False
+        self._reset(slot, level_seed)
+        self._rewards[slot] = 0
+
+    def save(self, slot: int) -> State:
+        self._start()
+        plays = bool(self._plays[slot])
+        level, actions = int(self._level[slot]), self._actions[slot]
+        content = self._known_way().keep(self._envs[slot], level, actions) if plays else None
+        observation = copy_row(self._rows, slot)
+        return State(level, content, observation, tuple(actions), bool(self._firsts[slot]), plays)
+
+    def load(self, slot: int, state: State) -> None:
+        self._follows_draw = False
+        if state.plays:
+            env = self._envs[slot]
+            if env is None and self._known_way().name == "replay from the seed":
+                env = self._make()
+            self._envs[slot] = self._known_way().bring_back(state.content, env)
+        put_row(self._rows, slot, state.observation)
+        self._plays[slot], self._firsts[slot] = state.plays, state.is_first
+        self._level[slot], self._rewards[slot] = state.level_seed, 0
+        self._actions[slot] = list(state.actions)
+        self._lengths[slot] = len(state.actions)
+
+    def frame(self, slot: int) -> npt.NDArray[np.uint8] | None:
+        self._start()
+        env = self._envs[slot]
+        drawn = None
+        if env is not None and getattr(env, "render_mode", None) == "rgb_array":
+            with contextlib.suppress(Exception):  # a missing drawing library must not end a replay
+                drawn = env.render()
+        if drawn is None:
+            drawn = copy_row(self._rows, slot)
+        return as_frame(drawn)
+
+    def close(self) -> None:
+        for env in self._envs:
+            if env is not None:
+                with contextlib.suppress(Exception):
+                    env.close()
+        self._envs = [None] * self.n_slots
+
+    def _known_way(self) -> Way:
+        way = self.way
+        if way is None:
+            raise UsageError(
+                f"States of {self.recipe.game} cannot be kept, neither by copying nor by replay from the seed: see "
+                "gapfloor engines check. Without that there is no calibration."
+            )
+        return way
+
+    def _start(self) -> None:
+        """The first levels of the draw, unless somebody has begun others."""
+        if self._follows_draw and not self._has_started:
+            for slot in range(self.n_slots):
+                self._reset(slot, int(self._level[slot]))
+        self._has_started = True
+
+    def _make(self) -> Any:
+        return make_env(self.recipe, render_mode=self.description.render_mode)
+
+    def _reset(self, slot: int, level_seed: int) -> None:
+        if self._envs[slot] is None:
+            self._envs[slot] = self._make()
+        try:
+            with without_chatter():
+                observation, _ = self._envs[slot].reset(seed=level_seed)
+        except Exception as error:
+            raise self._fail(f"reset(seed={level_seed})", error) from error
+        self.description.layout.write(self._rows, slot, observation)
+        self._level[slot], self._lengths[slot] = level_seed, 0
+        self._firsts[slot] = self._plays[slot] = True
+        self._actions[slot] = []
+
+    def _step(self, slot: int, action: int) -> None:
+        try:
+            observation, reward, terminated, truncated, _ = self._envs[slot].step(action)
+        except Exception as error:
+            raise self._fail(f"step({action}) on level {self._level[slot]}", error) from error
+        self._rewards[slot] = reward
+        self._actions[slot].append(action)
+        self._count_step(slot)
+        self._firsts[slot] = False
+        if not (terminated or truncated):
+            self.description.layout.write(self._rows, slot, observation)
+        elif self._follows_draw:
+            self._reset(slot, self._next_level(slot))
+        else:
+            self._wait(slot)
+            self._firsts[slot] = True
+
+
+@functools.lru_cache(maxsize=64)
+def way_of(recipe: Recipe) -> Way | None:
+    """How states of an environment are kept; tried once a process."""
+    found = describe(recipe)
+    return find_way(
+        functools.partial(make_env, recipe, render_mode=found.render_mode),
+        layout=found.layout,
+        n_actions=found.n_actions,
+        first_action=found.first_action,
+    )
+
+
+def as_frame(drawn: Any) -> npt.NDArray[np.uint8] | None:
+    """A picture of bearable size, or None for what is none."""
+    if isinstance(drawn, (list, tuple)) and drawn:
+        drawn = drawn[-1]
+    picture = np.asarray(drawn)
+    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3 or min(picture.shape[:2]) < 16:
+        return None
+    factor = -(-max(picture.shape[:2]) // MOST_PIXELS)
+    if factor > 1:
+        height, width = (side // factor * factor for side in picture.shape[:2])
+        blocks = picture[:height, :width].reshape(height // factor, factor, width // factor, factor, 3)
+        picture = blocks.mean(axis=(1, 3)).round().astype(np.uint8)
+    return np.ascontiguousarray(picture)

@@ -1,0 +1,140 @@
+"""Vector environments of a user's factory as an engine, whatever they do by themselves when an episode ends.
+
+Gymnasium's vector environments reset themselves in the step after an episode's last (NEXT_STEP), within that
+step (SAME_STEP), or not at all (DISABLED). The levels that they would go to are nobody's: so whatever the mode, we
+put each environment at its next level ourselves, with a reset of that one environment, and count episodes here. A
+step that only resets (NEXT_STEP) or that plays an environment nobody is waiting for is never counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.engines.gymnasium.engine import Batch, as_frame
+from gapfloor.engines.gymnasium.factory import Recipe, make_env, takes_num_envs
+from gapfloor.engines.protocol import State, Step
+from gapfloor.errors import UsageError
+from gapfloor.levels import LevelSet
+
+#: Modes in which an ended environment may be stepped on; in others it is reset at once.
+_RESETS_ITSELF = ("NextStep", "SameStep")
+
+
+class VectorEngine(Batch):
+    """One or more vector environments that together have at least as many environments as there are slots."""
+
+    idle_slots_cost = True
+    can_clone = False
+
+    def __init__(self, recipe: Recipe, *, slots: int, levels: LevelSet, draw: int = 0) -> None:
+        super().__init__(recipe, slots=slots, levels=levels, draw=draw)
+        found, sized = self.description, takes_num_envs(recipe)
+        if not found.is_masked and not sized:
+            raise UsageError(
+                f"{recipe.game} makes {found.n_envs} environments that can only be reset together, so none of them can "
+                "be put at a level: let the factory take num_envs, or support options['reset_mask'] in reset."
+            )
+        size = (slots if found.is_masked else 1) if sized else found.n_envs
+        count = -(-slots // size)
+        self._vectors = [make_env(recipe, n_envs=size, render_mode=found.render_mode) for _ in range(count)]
+        self._size = size
+        for vector in self._vectors:
+            vector.reset(seed=[0] * size)
+
+    def observe(self) -> Step:
+        self._start()
+        return self._rows, self._rewards, self._firsts
+
+    def step(self, actions: npt.NDArray[np.integer[Any]]) -> Step:
+        self._start()
+        self._rewards[:] = 0
+        self._firsts = ~self._plays
+        padded = np.full(len(self._vectors) * self._size, self.noop, dtype=np.int64)
+        padded[: self.n_slots] = actions
+        padded += self.description.first_action
+        for number, vector in enumerate(self._vectors):
+            self._step_vector(number, vector, padded[number * self._size : (number + 1) * self._size])
+        return self._rows, self._rewards, self._firsts
+
+    def begin(self, slot: int, level_seed: int) -> None:
+        self._follows_draw = False
+        self._reset(slot, level_seed)
+        self._rewards[slot] = 0
+
+    def save(self, slot: int) -> State:
+        raise UsageError(
+            f"{self.recipe.game} is a vector environment: the state of one of its environments cannot be kept. For "
+            "calibration give a factory of single environments."
+        )
+
+    def load(self, slot: int, state: State) -> None:
+        self.save(slot)
+
+    def frame(self, slot: int) -> npt.NDArray[np.uint8] | None:
+        number, row = divmod(slot, self._size)
+        vector = self._vectors[number]
+        if getattr(vector, "render_mode", None) != "rgb_array":
+            return None
+        drawn = vector.render()
+        return as_frame(drawn[row]) if drawn is not None else None
+
+    def close(self) -> None:
+        for vector in self._vectors:
+            with contextlib.suppress(Exception):
+                vector.close()
+
+    def _start(self) -> None:
+        if self._follows_draw and not self._has_started:
+            for slot in range(self.n_slots):
+                self._reset(slot, int(self._level[slot]))
+        self._has_started = True
+
+    def _step_vector(self, number: int, vector: Any, actions: npt.NDArray[np.int64]) -> None:
+        from gymnasium.vector.utils import iterate
+
+        try:
+            observations, rewards, terminated, truncated, _ = vector.step(actions)
+        except Exception as error:
+            raise self._fail("step", error) from error
+        ended = np.asarray(terminated) | np.asarray(truncated)
+        if self.description.autoreset not in _RESETS_ITSELF and ended.any():
+            self._reset_rows(vector, ended, seed=0)
+        for row, observation in enumerate(iterate(vector.observation_space, observations)):
+            slot = number * self._size + row
+            if slot >= self.n_slots or not self._plays[slot]:
+                continue
+            self._rewards[slot] = rewards[row]
+            self._count_step(slot)
+            if not ended[row]:
+                self.description.layout.write(self._rows, slot, observation)
+                continue
+            self._firsts[slot] = True
+            if self._follows_draw:
+                self._reset(slot, self._next_level(slot))
+            else:
+                self._wait(slot)
+
+    def _reset(self, slot: int, level_seed: int) -> None:
+        from gymnasium.vector.utils import iterate
+
+        number, row = divmod(slot, self._size)
+        vector = self._vectors[number]
+        mask = np.zeros(self._size, dtype=bool)
+        mask[row] = True
+        observations = self._reset_rows(vector, mask, seed=level_seed)
+        mine = list(iterate(vector.observation_space, observations))[row]
+        self.description.layout.write(self._rows, slot, mine)
+        self._level[slot], self._lengths[slot] = level_seed, 0
+        self._firsts[slot] = self._plays[slot] = True
+
+    def _reset_rows(self, vector: Any, mask: npt.NDArray[np.bool_], *, seed: int) -> Any:
+        try:
+            options = {"reset_mask": mask} if self._size > 1 else None
+            observations, _ = vector.reset(seed=[seed] * self._size, options=options)
+        except Exception as error:
+            raise self._fail(f"reset(seed={seed})", error) from error
+        return observations

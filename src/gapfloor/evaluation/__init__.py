@@ -1,1 +1,0 @@
-"""Evaluation: cells, the player, observers and what `floor` and `evaluate` do."""

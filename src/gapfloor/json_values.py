@@ -1,0 +1,25 @@
+"""Results as values that JSON can hold: NaN and infinities become null."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+
+def jsonable(value: Any) -> Any:
+    """Dataclasses as objects, tuples as lists, keys as text, and null for a float that is not finite.
+
+    >>> jsonable({1: (float("nan"), 2.0)})
+    {'1': [None, 2.0]}
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: jsonable(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(item) for item in value]
+    if isinstance(value, float):
+        # float() also turns a numpy scalar, whose repr differs, into a plain one.
+        return float(value) if math.isfinite(value) else None
+    return value

@@ -1,0 +1,1 @@
+"""Playing cells: schedules in, episodes and cell records out."""

@@ -1,0 +1,84 @@
+"""The plain balanced loop: the harness without a single shortcut, as the reference for the player.
+
+It plays a seeded draw as ProcGen itself would: one engine with the cell's own slots, every episode played
+on from the one before it, burn-in episodes included, every slot stepped until each has met its quota. It is
+also what engines that cannot clone use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from gapfloor.engines.protocol import Engine
+from gapfloor.errors import StoreError
+from gapfloor.play.actor import Actor
+from gapfloor.play.outcome import Outcome
+from gapfloor.play.player import CellPlay
+from gapfloor.play.streams import episode_stream
+from gapfloor.rules.rule import Rule
+
+
+def play_plainly(play: CellPlay, *, engine: Engine, actor: Actor, batch: int | None = None) -> list[Outcome]:
+    """Play one cell on `engine`, which must be fresh, made with the cell's level set and draw.
+
+    `batch` pads the observations to a fixed inference shape, as the player's slots do.
+    """
+    design = play.spec.design
+    n = design.slots
+    batch = batch or n
+    actor.resize(batch)
+    quota = design.burn_in + design.episodes // n
+    expected = {(e.slot, e.index): (p, e.level_seed) for p, e in enumerate(play.schedule)}
+    outcomes: dict[int, Outcome] = {}
+    index = np.zeros(n, dtype=np.int64)
+    streams = [episode_stream(play.stream_name, slot=slot, index=0) for slot in range(n)]
+    fresh: Callable[[], list[list[float]]] = lambda: [[] for _ in range(n)]  # noqa: E731
+    rewards_of, entropies_of, disagreements_of, actions_of = fresh(), fresh(), fresh(), fresh()
+    played_of = fresh()
+    rules: list[Rule | None] = [play.rule] * n + [None] * (batch - n)
+    first = np.ones(batch, dtype=bool)
+    while (index < quota).any():
+        observations, _, _ = engine.observe()
+        padded = np.concatenate(
+            [observations, np.zeros((batch - n, *observations.shape[1:]), observations.dtype)]
+        )
+        uniforms = np.array([stream.random() for stream in streams] + [0.0] * (batch - n))
+        actions = actor.act(padded, first, uniforms, rules)[:n]
+        levels = engine.level_seeds.copy()
+        _, rewards, firsts = engine.step(actions)
+        for slot in range(n):
+            rewards_of[slot].append(float(rewards[slot]))
+            actions_of[slot].append(int(actions[slot]))
+            if actor.entropies is not None:
+                entropies_of[slot].append(float(actor.entropies[slot]))
+            if actor.disagreements is not None:
+                disagreements_of[slot].append(bool(actor.disagreements[slot]))
+            if actor.played_entropies is not None:
+                played_of[slot].append(float(actor.played_entropies[slot]))
+            if not firsts[slot]:
+                continue
+            counted = expected.get((slot, int(index[slot])))
+            if counted is not None:
+                position, level = counted
+                if levels[slot] != level:
+                    raise StoreError(f"Slot {slot} played level {levels[slot]} where {level} was scheduled.")
+                outcomes[position] = Outcome(
+                    episode_return=float(np.add.accumulate(np.array(rewards_of[slot]))[-1]),
+                    length=len(rewards_of[slot]),
+                    action_counts=np.bincount(actions_of[slot], minlength=engine.n_actions).astype(np.int64),
+                    entropies=np.array(entropies_of[slot]) if actor.entropies is not None else None,
+                    disagreements=int(sum(disagreements_of[slot]))
+                    if actor.disagreements is not None
+                    else None,
+                    played_entropy=float(np.add.accumulate(np.array(played_of[slot]))[-1])
+                    if actor.played_entropies is not None
+                    else None,
+                )
+            index[slot] += 1
+            for collected in (rewards_of, entropies_of, disagreements_of, actions_of, played_of):
+                collected[slot] = []
+            streams[slot] = episode_stream(play.stream_name, slot=slot, index=int(index[slot]))
+        first = np.concatenate([firsts, np.zeros(batch - n, dtype=bool)])
+    return [outcomes[position] for position in range(len(play.schedule))]

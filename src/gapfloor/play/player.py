@@ -1,0 +1,336 @@
+"""The player: episodes taken from a queue, each a pure function of policy, rule, level and its own stream.
+
+Because an episode starts from its level's own initial state and draws from its own stream, the player may
+take the shortcuts that a plain loop cannot: burn-in episodes are not played, a slot that is done takes the
+next episode of any cell at once, an episode that a deterministic rule has played on the same level is not
+simulated again, and the batch shrinks when the queue runs dry. `plain_loop` has none of these; tests compare
+the two byte for byte.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.engines.protocol import Engine
+from gapfloor.levels import Schedule
+from gapfloor.play.actor import Actor
+from gapfloor.play.cell import CellSpec
+from gapfloor.play.observers import CellObserver
+from gapfloor.play.outcome import Outcome
+from gapfloor.play.streams import CHUNK, cell_stream_name, episode_stream
+from gapfloor.rules.rule import Epsilon, Rule, Temperature
+
+
+@dataclass
+class CellPlay:
+    """A cell and what has been played of it."""
+
+    spec: CellSpec
+    rule: Rule | None
+    """None for a reference."""
+    is_deterministic: bool
+    observer: CellObserver | None = None
+    schedule: Schedule = field(init=False)
+    stream_name: str = field(init=False)
+    _outcomes: dict[int, Outcome] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.schedule = self.spec.schedule()
+        self.stream_name = cell_stream_name(self.spec)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every episode has been played."""
+        return len(self._outcomes) == len(self.schedule)
+
+    def put(self, position: int, outcome: Outcome) -> None:
+        """File the outcome of one scheduled episode."""
+        self._outcomes[position] = outcome
+
+    def finished(self) -> list[Outcome]:
+        """The outcomes in the order of the schedule."""
+        return [self._outcomes[position] for position in range(len(self.schedule))]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One episode of a cell: `position` is its place in the schedule."""
+
+    play: CellPlay
+    position: int
+    slot: int
+    index: int
+    level_seed: int
+
+    @property
+    def reuse_key(self) -> tuple[str, int]:
+        """Episodes of one policy with equal keys are the same where the rule is deterministic."""
+        return self.play.spec.rule, self.level_seed
+
+
+class Player:
+    """Plays the cells of one policy (or reference) in one engine."""
+
+    def __init__(
+        self,
+        *,
+        make_engine: Callable[[int], Engine],
+        actor: Actor,
+        n_slots: int,
+        on_episode: Callable[[Job, Outcome], None] | None = None,
+    ) -> None:
+        self._make_engine = make_engine
+        self._actor = actor
+        self._n_slots = n_slots
+        self._on_episode = on_episode or (lambda job, outcome: None)
+
+    def play(self, cells: Iterable[CellPlay]) -> Iterator[CellPlay]:
+        """Play all cells; yields each as soon as its last episode is done.
+
+        Cells are taken from the iterable only when a slot is free for them, so that several workers can
+        share one supply.
+        """
+        self._queue = _JobQueue(cells)
+        first_jobs = self._queue.take(self._n_slots)
+        while first_jobs:
+            self._start(first_jobs)
+            yield from self._play_until_dry()
+            first_jobs = self._queue.take(self._n_slots)
+        yield from self._completed()
+
+    def _completed(self) -> Iterator[CellPlay]:
+        """Tell of the episodes that have been settled, and hand over the cells that became whole by them."""
+        for job, outcome in self._queue.drain_settled():
+            self._on_episode(job, outcome)
+        yield from self._queue.drain_completed()
+
+    def _start(self, jobs: Sequence[Job]) -> None:
+        size = len(jobs) if self._actor.may_shrink else self._n_slots
+        self._open(size)
+        for row, job in enumerate(jobs):
+            self._assign(row, job)
+
+    def _open(self, size: int) -> None:
+        self._engine = self._make_engine(size)
+        self._actor.resize(size)
+        self._rows = np.arange(size)
+        self._jobs: list[Job | None] = [None] * size
+        self._rules: list[Rule | None] = [None] * size
+        self._streams: list[np.random.Generator | None] = [None] * size
+        self._entropies: list[list[npt.NDArray[np.float64]]] = [[] for _ in range(size)]
+        self._uniforms = np.zeros((size, CHUNK))
+        self._entropy_chunk = np.zeros((size, CHUNK))
+        self._returns = np.zeros(size)
+        self._lengths = np.zeros(size, dtype=np.int64)
+        self._disagreements = np.zeros(size, dtype=np.int64)
+        self._played = np.zeros(size)
+        self._counts = np.zeros((size, self._engine.n_actions), dtype=np.int64)
+        self._first = np.ones(size, dtype=bool)
+        self._slots = np.zeros(size, dtype=np.int64)
+        self._indices = np.zeros(size, dtype=np.int64)
+
+    def _assign(self, row: int, job: Job | None) -> None:
+        self._jobs[row] = job
+        if job is None:
+            self._rules[row] = None
+            return
+        self._engine.begin(row, job.level_seed)
+        self._rules[row] = job.play.rule
+        stream = episode_stream(job.play.stream_name, slot=job.slot, index=job.index)
+        self._streams[row] = stream
+        self._uniforms[row] = stream.random(CHUNK)
+        self._entropies[row] = []
+        self._returns[row] = self._played[row] = 0.0
+        self._lengths[row] = self._disagreements[row] = 0
+        self._counts[row] = 0
+        self._first[row] = True
+        self._slots[row], self._indices[row] = job.slot, job.index
+
+    def _play_until_dry(self) -> Iterator[CellPlay]:
+        while any(job is not None for job in self._jobs):
+            finished = self._step()
+            for row in finished:
+                job = self._jobs[row]
+                assert job is not None
+                yield from self._finish(row, job)
+                next_jobs = self._queue.take(1)
+                self._assign(row, next_jobs[0] if next_jobs else None)
+            if finished.size:
+                self._shrink()
+        self._engine.close()
+
+    def _step(self) -> npt.NDArray[np.int64]:
+        """One step of every slot; the rows whose episode has ended."""
+        observations, _, _ = self._engine.observe()
+        place = self._lengths % CHUNK
+        uniforms = self._uniforms[self._rows, place]
+        actions = self._actor.act(observations, self._first, uniforms, self._rules)
+        self._watch(place)
+        self._counts[self._rows, actions] += 1
+        _, rewards, firsts = self._engine.step(actions)
+        self._returns += rewards
+        self._lengths += 1
+        self._first = firsts.copy()
+        if (place == CHUNK - 1).any():
+            self._renew(np.flatnonzero(place == CHUNK - 1))
+        return np.array(
+            [row for row in np.flatnonzero(firsts) if self._jobs[row] is not None], dtype=np.int64
+        )
+
+    def _watch(self, place: npt.NDArray[np.int64]) -> None:
+        if self._actor.entropies is None:
+            return
+        self._entropy_chunk[self._rows, place] = self._actor.entropies
+        if self._actor.disagreements is not None:
+            self._disagreements += self._actor.disagreements
+        if self._actor.played_entropies is not None:
+            self._played += self._actor.played_entropies
+        observers = {id(job.play): job.play for job in self._jobs if job is not None and job.play.observer}
+        for play in observers.values():
+            self._show(play)
+
+    def _show(self, play: CellPlay) -> None:
+        observer = play.observer
+        probabilities = self._actor.probabilities
+        assert observer is not None
+        assert probabilities is not None
+        mine = np.array(
+            [row for row, job in enumerate(self._jobs) if job is not None and job.play is play],
+            dtype=np.int64,
+        )
+        wanted = observer.wants(self._slots[mine], self._indices[mine], self._lengths[mine])
+        for row in mine[wanted]:
+            observer.see(
+                self._engine,
+                int(row),
+                slot=int(self._slots[row]),
+                index=int(self._indices[row]),
+                step=int(self._lengths[row]),
+                probabilities=probabilities[row],
+            )
+
+    def _renew(self, rows: npt.NDArray[np.int64]) -> None:
+        """Take the next numbers of long episodes' streams, and put their entropies by."""
+        for row in rows:
+            stream = self._streams[row]
+            if stream is not None and self._jobs[row] is not None:
+                self._uniforms[row] = stream.random(CHUNK)
+                self._entropies[row].append(self._entropy_chunk[row].copy())
+
+    def _finish(self, row: int, job: Job) -> Iterator[CellPlay]:
+        length = int(self._lengths[row])
+        entropies = None
+        if self._actor.entropies is not None:
+            entropies = np.concatenate([*self._entropies[row], self._entropy_chunk[row, : length % CHUNK]])
+        merges = self._actor.disagreements is not None and job.play.spec.rule == "merged"
+        outcome = Outcome(
+            episode_return=float(self._returns[row]),
+            length=length,
+            action_counts=self._counts[row].copy(),
+            entropies=entropies,
+            disagreements=int(self._disagreements[row]) if merges else None,
+            played_entropy=float(self._played[row]) if _changes_distribution(job.play.rule) else None,
+        )
+        self._queue.settle(job, outcome)
+        yield from self._completed()
+
+    def _shrink(self) -> None:
+        """Move the last episodes into a smaller engine: idle slots cost as much as busy ones."""
+        busy = [row for row, job in enumerate(self._jobs) if job is not None]
+        movable = self._engine.can_clone and self._engine.idle_slots_cost and self._actor.may_shrink
+        if not movable or not busy or len(busy) > len(self._jobs) // 2:
+            return
+        old = self._engine
+        states = [old.save(row) for row in busy]
+        kept = np.array(busy)
+        jobs = [self._jobs[row] for row in busy]
+        rules = [self._rules[row] for row in busy]
+        streams = [self._streams[row] for row in busy]
+        arrays = (self._uniforms, self._entropy_chunk, self._returns, self._lengths, self._counts)
+        moved = [array[kept] for array in arrays]
+        slots, indices = self._slots[kept], self._indices[kept]
+        self._open(len(busy))
+        for row, state in enumerate(states):
+            self._engine.load(row, state)
+        self._jobs, self._rules, self._streams = jobs, rules, streams
+        self._uniforms, self._entropy_chunk, self._returns, self._lengths, self._counts = moved
+        self._slots, self._indices = slots, indices
+        self._first[:] = False
+        old.close()
+
+
+def _changes_distribution(rule: Rule | None) -> bool:
+    return isinstance(rule, Epsilon | Temperature)
+
+
+class _JobQueue:
+    """The episodes still to play, in the order of the cells, with repeats of deterministic ones set aside."""
+
+    def __init__(self, cells: Iterable[CellPlay]) -> None:
+        self._cells = iter(cells)
+        self._waiting: deque[Job] = deque()
+        self._known: dict[tuple[str, int], Outcome] = {}
+        self._followers: dict[tuple[str, int], list[Job]] = {}
+        self._open: dict[int, CellPlay] = {}
+        self._settled: list[tuple[Job, Outcome]] = []
+        self._completed: list[CellPlay] = []
+
+    def take(self, count: int) -> list[Job]:
+        """Up to `count` episodes that must be simulated."""
+        jobs: list[Job] = []
+        while len(jobs) < count:
+            if not self._waiting and not self._open_next_cell():
+                break
+            if not self._waiting:
+                continue
+            jobs.append(self._waiting.popleft())
+        return jobs
+
+    def _open_next_cell(self) -> bool:
+        play = next(self._cells, None)
+        if play is None:
+            return False
+        self._open[id(play)] = play
+        for position, episode in enumerate(play.schedule):
+            job = Job(play, position, episode.slot, episode.index, episode.level_seed)
+            # An observer must see the states of every episode, so its cells are simulated in full.
+            if not play.is_deterministic or play.observer is not None:
+                self._waiting.append(job)
+            elif job.reuse_key in self._known:
+                self._put(job, self._known[job.reuse_key])
+            elif job.reuse_key in self._followers:
+                self._followers[job.reuse_key].append(job)
+            else:
+                self._followers[job.reuse_key] = []
+                self._waiting.append(job)
+        return True
+
+    def settle(self, job: Job, outcome: Outcome) -> None:
+        """File an outcome with its episode and with every episode that is the same one."""
+        same = [job]
+        if job.play.is_deterministic and job.play.observer is None:
+            same += self._followers.pop(job.reuse_key, [])
+            self._known[job.reuse_key] = outcome
+        for each in same:
+            self._put(each, outcome)
+
+    def _put(self, job: Job, outcome: Outcome) -> None:
+        self._settled.append((job, outcome))
+        job.play.put(job.position, outcome)
+        if job.play.is_done:
+            self._completed.append(self._open.pop(id(job.play)))
+
+    def drain_settled(self) -> list[tuple[Job, Outcome]]:
+        """Episodes that have been filed since the last call, played or copied."""
+        settled, self._settled = self._settled, []
+        return settled
+
+    def drain_completed(self) -> list[CellPlay]:
+        """Cells that have become whole since the last call."""
+        done, self._completed = self._completed, []
+        return done

@@ -1,0 +1,99 @@
+"""The settings that `floor` and `evaluate` share, checked once, before any work starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gapfloor.engines.procgen import GAMES, PAPER_GAMES
+from gapfloor.engines.protocol import EngineSpec, Option
+from gapfloor.engines.registry import check_levels, make_spec
+from gapfloor.errors import UsageError, unknown_name
+from gapfloor.levels import LevelSet, check_disjoint
+from gapfloor.levels.draws import check_draw
+from gapfloor.levels.schedule import check_census, check_counts
+from gapfloor.play.cell import Design, Role
+
+#: Rows of one inference: the shape belongs to the cell, because it moves the last bits of logits. A frame costs
+#: the same in 16 rows as in 32, and at the end of a queue half as many rows wait for the longest episode.
+INFERENCE_BATCH = 16
+
+#: How levels come to be played: seeded draws (the paper's), or every level equally often.
+DESIGNS = ("draws", "census")
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """Engines, level sets, draws and design of a measurement."""
+
+    engines: tuple[EngineSpec, ...]
+    level_sets: tuple[tuple[Role, LevelSet], ...]
+    draws: tuple[int, ...]
+    design: Design
+
+
+def make_protocol(
+    games: Sequence[str],
+    *,
+    mode: str | None = None,
+    options: Mapping[str, Option] | None = None,
+    train: str = "0:200",
+    test: str = "1000:1100",
+    draws: Sequence[int] = (0, 1, 2),
+    episodes: int = 128,
+    slots: int = 16,
+    burn_in: int = 1,
+    design: str = "draws",
+    repeats: int = 1,
+) -> Protocol:
+    """The checked settings; `none` leaves a level set out, `paper` and `all` name groups of games."""
+    engines = tuple(make_spec(game, mode=mode, options=options) for game in expand_games(games))
+    level_sets = _parse_level_sets(train, test)
+    for engine in engines:
+        for _, levels in level_sets:
+            check_levels(engine, levels)
+    if design not in DESIGNS:
+        raise unknown_name("design", design, DESIGNS)
+    if design == "census":
+        for _, levels in level_sets:
+            check_census(levels, repeats=repeats)
+        # A census leaves nothing to draw: it is filed as draw 0.
+        return Protocol(engines, level_sets, (0,), Design(slots=0, burn_in=0, episodes=0, repeats=repeats))
+    check_counts(slots=slots, episodes=episodes, burn_in=burn_in)
+    if not draws:
+        raise UsageError("No draw is named: give at least one, as --draws 0,1,2.")
+    for draw in draws:
+        check_draw(draw)
+        if list(draws).count(draw) > 1:
+            raise UsageError(f"The draw {draw} is named twice: a draw can count only once.")
+    return Protocol(engines, level_sets, tuple(draws), Design(slots, burn_in, episodes))
+
+
+def expand_games(games: Sequence[str]) -> tuple[str, ...]:
+    """Games in the order named, each once; `paper` means the paper's eight and `all` all sixteen.
+
+    >>> expand_games(["envpool:paper"])[:2]
+    ('envpool:starpilot', 'envpool:fruitbot')
+    """
+    groups = {
+        f"{prefix}{name}": [f"{prefix}{game}" for game in members]
+        for prefix in ("", "procgen:", "envpool:")
+        for name, members in (("paper", PAPER_GAMES), ("all", GAMES))
+    }
+    named = [game for name in games for game in groups.get(name, [name])]
+    if not named:
+        raise UsageError("No game is named: give one or more, as starpilot, or paper for the paper's eight.")
+    return tuple(dict.fromkeys(named))
+
+
+def _parse_level_sets(train: str, test: str) -> tuple[tuple[Role, LevelSet], ...]:
+    named: list[tuple[Role, LevelSet]] = []
+    if train != "none":
+        named.append(("train", LevelSet.parse(train)))
+    if test != "none":
+        named.append(("test", LevelSet.parse(test)))
+    if not named:
+        raise UsageError("Both level sets are none: name at least one, as --test 1000:1100.")
+    if len(named) == 2:
+        check_disjoint(named[0][1], named[1][1])
+    return tuple(named)

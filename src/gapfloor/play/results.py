@@ -1,0 +1,245 @@
+"""What `measure_floor` and `evaluate` return: frozen rows that print themselves."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import Any
+
+from gapfloor.json_values import jsonable
+from gapfloor.text_tables import html_table, number, signed, text_table, with_error
+
+
+@dataclass(frozen=True)
+class FloorRow:
+    """A reference's return on one level set of one game."""
+
+    game: str
+    mode: str
+    level_set: str
+    levels: str
+    reference: str
+    mean: float
+    sem: float
+    """Per episode, sd(ddof=1)/sqrt(n); in a census with repeats within levels; over networks if there are several."""
+    n_episodes: int
+    draws: tuple[int, ...]
+    engine: str = "procgen"
+    engine_version: str = ""
+    n_networks: int = 1
+    """Networks behind the reference; with several, the standard error is over them."""
+
+
+@dataclass(frozen=True)
+class FloorMeasurement:
+    """Floors of games on their level sets."""
+
+    floors: tuple[FloorRow, ...]
+    design: str = ""
+    damaged: tuple[str, ...] = ()
+    """Cells that were found cut or altered, and were measured again."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that `gapfloor floor --json` prints."""
+        return {
+            "floors": [jsonable(row) for row in self.floors],
+            "design": self.design,
+            "redone": list(self.damaged),
+        }
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Headings and cells of the table that people read."""
+        rows = [
+            [row.game, row.mode, row.level_set, row.levels, row.reference, number(row.mean), number(row.sem),
+             str(row.n_episodes)]
+            for row in self.floors
+        ]  # fmt: skip
+        return ["game", "mode", "level set", "levels", "reference", "mean", "SEM", "episodes"], rows
+
+    def __repr__(self) -> str:
+        return text_table(*self.table())
+
+    def _repr_html_(self) -> str:
+        return html_table(*self.table())
+
+
+@dataclass(frozen=True)
+class CellRow:
+    """One evaluated cell."""
+
+    game: str
+    mode: str
+    agent: str
+    seed: int | None
+    budget: str
+    reference: str
+    rule: str
+    level_set: str
+    draw: int
+    mean: float
+    sem: float
+    n_episodes: int
+    n_steps: int
+    entropy_raw: float | None
+    disagreement: float | None
+    top_action_share: float
+    """Share of counted steps on which the most frequent action was taken."""
+    key: str
+
+
+@dataclass(frozen=True)
+class SummaryRow:
+    """Runs of one agent (or a reference) under one rule on one level set."""
+
+    game: str
+    agent: str
+    rule: str
+    level_set: str
+    mean: float
+    sem: float
+    """Over runs where there are several; per episode for one checkpoint and for references."""
+    n_episodes: int
+    n_runs: int
+
+
+@dataclass(frozen=True)
+class GapRow:
+    """Train minus test of one agent under one rule, beside the floor's own difference."""
+
+    game: str
+    agent: str
+    rule: str
+    gap: float
+    sem: float
+    floor_gap: float
+    n_runs: int
+
+
+@dataclass(frozen=True)
+class ComparisonRow:
+    """An agent against the floor on one level set: over runs, or of this checkpoint only."""
+
+    game: str
+    agent: str
+    rule: str
+    level_set: str
+    scope: str
+    """"runs" (the call of the paper, Holm over the games of this evaluation) or "this checkpoint only"."""
+    delta: float
+    p: float
+    p_holm: float
+    call: str
+
+
+@dataclass(frozen=True)
+class ReferenceRow:
+    """A stricter reference on one level set, and how far each rule of the agent lies above it."""
+
+    game: str
+    reference: str
+    level_set: str
+    mean: float
+    sem: float
+    n_episodes: int
+    n_networks: int
+    above: dict[str, float]
+    """Agent and rule -> its mean return minus the reference's."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Policies under stated rules, beside the floor on the very same level draws."""
+
+    cells: tuple[CellRow, ...]
+    summary: tuple[SummaryRow, ...]
+    gap: tuple[GapRow, ...]
+    comparisons: tuple[ComparisonRow, ...]
+    notes: tuple[str, ...] = ()
+    references: tuple[ReferenceRow, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that `gapfloor evaluate --json` prints."""
+        return {
+            "cells": [jsonable(row) for row in self.cells],
+            "summary": [jsonable(row) for row in self.summary],
+            "gap": [jsonable(row) for row in self.gap],
+            "comparisons": [jsonable(row) for row in self.comparisons],
+            "references": [jsonable(row) for row in self.references],
+            "notes": list(self.notes),
+        }
+
+    def reference_table(self) -> tuple[list[str], list[list[str]]]:
+        """Every stricter reference, and the agent minus it."""
+        rules = list(dict.fromkeys(rule for row in self.references for rule in row.above))
+        rows = [
+            [row.game, row.reference, row.level_set, with_error(row.mean, row.sem), str(row.n_episodes),
+             *[signed(row.above[rule]) if rule in row.above else "" for rule in rules]]
+            for row in self.references
+        ]  # fmt: skip
+        return [
+            "game",
+            "reference",
+            "level set",
+            "mean",
+            "episodes",
+            *[f"{rule} minus it" for rule in rules],
+        ], rows
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Train, test, gap and floor side by side, one row an agent and rule."""
+        rows = []
+        for gap in self.gap:
+            halves = {row.level_set: row for row in self.summary if _same(row, gap)}
+            floors = {
+                row.level_set: row for row in self.summary if row.game == gap.game and row.rule == "uniform"
+            }
+            rows.append(
+                [
+                    gap.game,
+                    gap.agent,
+                    gap.rule,
+                    str(gap.n_runs),
+                    *[
+                        with_error(halves[s].mean, halves[s].sem) if s in halves else ""
+                        for s in ("train", "test")
+                    ],
+                    with_error(gap.gap, gap.sem),
+                    *[
+                        with_error(floors[s].mean, floors[s].sem) if s in floors else ""
+                        for s in ("train", "test")
+                    ],
+                    signed(gap.floor_gap),
+                    self._call(gap, "test"),
+                ]
+            )
+        headings = [
+            "game",
+            "agent",
+            "rule",
+            "runs",
+            "train",
+            "test",
+            "gap",
+            "floor train",
+            "floor test",
+            "floor gap",
+        ]
+        return [*headings, "held-out call"], rows
+
+    def _call(self, gap: GapRow, level_set: str) -> str:
+        found = [row for row in self.comparisons if _same(row, gap) and row.level_set == level_set]
+        if not found:
+            return ""
+        scope = "" if found[0].scope == "runs" else f" ({found[0].scope})"
+        return f"{found[0].call}{scope}"
+
+    def __repr__(self) -> str:
+        return "\n".join([text_table(*self.table()), *self.notes])
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+        return html_table(*self.table()) + notes
+
+
+def _same(row: SummaryRow | ComparisonRow, gap: GapRow) -> bool:
+    return (row.game, row.agent, row.rule) == (gap.game, gap.agent, gap.rule)

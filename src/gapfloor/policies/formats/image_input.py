@@ -1,0 +1,69 @@
+"""How observations become the input of an exported network, which no longer says what it was trained on.
+
+The options are `transpose=yes` (images as channels, height, width), `scale=255` (divide) and, for TorchScript,
+`float=yes` (32-bit floats; scaling does that too). Without an option nothing is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.errors import PolicyError, UsageError
+from gapfloor.policies.formats.inference import writeable
+from gapfloor.policies.formats.spec import PolicySpec
+
+
+@dataclass(frozen=True)
+class InputForm:
+    """What happens to each array of observations."""
+
+    transpose: bool = False
+    scale: float | None = None
+    as_float: bool = False
+    output: int = 0
+    """Which of the network's outputs holds the logits."""
+
+    @classmethod
+    def of(cls, spec: PolicySpec) -> InputForm:
+        """The form that a line's options name."""
+        text = spec.text("scale")
+        try:
+            scale = float(text) if text is not None else None
+        except ValueError:
+            scale = 0.0
+        if scale is not None and not 0 < scale < np.inf:
+            raise UsageError(f"The option scale={text} is not a number above 0: write scale=255.")
+        output = spec.whole_number("output", least=0) or 0
+        return cls(spec.yes_or_no("transpose"), scale, spec.yes_or_no("float"), output)
+
+    def apply(self, observations: Any) -> Any:
+        """The observations as the network reads them."""
+        if isinstance(observations, Mapping):
+            return {key: self._apply(each) for key, each in observations.items()}
+        return self._apply(observations)
+
+    def _apply(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        if self.transpose and array.ndim == 4:
+            array = array.transpose(0, 3, 1, 2)
+        if self.scale is not None:
+            return writeable(array.astype(np.float32) / np.float32(self.scale))
+        return writeable(array.astype(np.float32, copy=False) if self.as_float else array)
+
+    def choose(self, outputs: Any, *, name: str) -> Any:
+        """The output that holds the logits."""
+        if not isinstance(outputs, (tuple, list)):
+            return outputs
+        if self.output >= len(outputs):
+            raise PolicyError(
+                f"{name} has {len(outputs)} outputs, so there is no output={self.output}: they count from 0."
+            )
+        return outputs[self.output]
+
+    def describe(self) -> dict[str, Any]:
+        """The form as JSON holds it, for the content hash."""
+        return asdict(self)

@@ -1,0 +1,47 @@
+"""Torch held to what makes logits repeatable: one thread, no gradients, the device that was asked for."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from gapfloor.errors import MissingExtraError, UsageError
+from gapfloor.machine import one_torch_thread
+
+#: What the harness hands over: `[N, ...]`, or a dict of such arrays.
+Observations = Any
+
+
+def require_torch(device: str) -> Any:
+    """The torch module, with a device that it can use."""
+    try:
+        import torch
+    except ImportError as error:
+        raise missing_library(error) from None
+    if device != "cpu" and not (device.startswith("cuda") and torch.cuda.is_available()):
+        raise UsageError(f"torch cannot use the device '{device}' here: use --device cpu.")
+    return torch
+
+
+def missing_library(error: ImportError) -> MissingExtraError:
+    """The error for a library that a loader needs, with the extra that brings it."""
+    return MissingExtraError(f'Loading this policy needs {error.name}: pip install "gapfloor[loaders]".')
+
+
+@contextlib.contextmanager
+def repeatable() -> Iterator[None]:
+    """Inference mode on one thread: thread counts move the last bits of logits."""
+    import torch
+
+    with one_torch_thread(), torch.inference_mode():
+        yield
+
+
+def writeable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array in C order and writeable, copied if need be: torch warns about memory that it must not write."""
+    if array.flags.c_contiguous and array.flags.writeable:
+        return array
+    return np.array(array, order="C")

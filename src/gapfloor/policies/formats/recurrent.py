@@ -1,0 +1,48 @@
+"""RecurrentPPO of sb3-contrib as a policy with state: `recurrent:model.zip`.
+
+The harness keeps the LSTM's state and says which rows start an episode; those rows start from zeros, as the
+library does it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.policies.formats.inference import repeatable
+from gapfloor.policies.formats.sb3 import SB3Policy, distribution_logits
+from gapfloor.policies.protocol import Logits
+
+
+class RecurrentPolicy:
+    """An LSTM policy of sb3-contrib; see `gapfloor.policies.protocol.StatefulPolicy`."""
+
+    backend = "torch"
+
+    def __init__(self, network: Any, **described: Any) -> None:
+        # By holding the stateless one and not inheriting: the harness tells the two apart by their methods.
+        self._inner = SB3Policy(network, **described)
+        self.name, self.header = self._inner.name, self._inner.header
+        self.fingerprint, self.device = self._inner.fingerprint, self._inner.device
+        self._network = network
+
+    def initial_state(self, n: int) -> Any:
+        """Hidden and cell state of `n` rows: zeros."""
+        import torch
+
+        layers, _, size = self._network.lstm_hidden_state_shape
+        return torch.zeros(layers, n, size, device=self.device), torch.zeros(
+            layers, n, size, device=self.device
+        )
+
+    def logits(self, observations: Any, state: Any, first: npt.NDArray[np.bool_]) -> tuple[Logits, Any]:
+        """Logits and the next state; rows where `first` is true forget what they had."""
+        import torch
+
+        with repeatable():
+            starts = torch.as_tensor(np.asarray(first, dtype=np.float32), device=self.device)
+            tensors = self._inner._tensors(observations)
+            distribution, state = self._network.get_distribution(tensors, state, starts)
+            return distribution_logits(distribution), state

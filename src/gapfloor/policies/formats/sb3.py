@@ -1,0 +1,243 @@
+"""Stable-Baselines3 models as policies: `sb3:model.zip`.
+
+PPO, A2C, TRPO and whatever else has a distribution over discrete actions gives the logits of that
+distribution. A DQN has none: its values are not logits. What it plays is epsilon-greedy with the exploration rate
+that its file records, so that is the distribution it gives here: under the sampled rule it does what
+`model.predict(deterministic=False)` does, under the greedy rule it takes its best action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.errors import PolicyError
+from gapfloor.policies.formats.content_hash import hash_arrays, source_of
+from gapfloor.policies.formats.inference import missing_library, repeatable, require_torch
+from gapfloor.policies.formats.sb3_zip import POLICY_CLASSES, SavedModel, read_zip
+from gapfloor.policies.formats.spec import PolicySpec
+from gapfloor.policies.protocol import Logits, Policy, StatefulPolicy
+
+#: The least probability that an epsilon-greedy distribution gives an action: its logarithm must be finite.
+LEAST_PROBABILITY = 1e-30
+
+
+class SB3Policy:
+    """An actor-critic policy of Stable-Baselines3; see `gapfloor.policies.protocol.Policy`."""
+
+    backend = "torch"
+
+    def __init__(
+        self, network: Any, *, name: str, header: Mapping[str, Any], fingerprint: str, device: str
+    ) -> None:
+        self.name, self.header, self.fingerprint, self.device = name, header, fingerprint, device
+        self._network = network.to(device)
+        self._network.set_training_mode(False)
+
+    def logits(self, observations: Any) -> Logits:
+        """Logits of the policy's own distribution."""
+        with repeatable():
+            return distribution_logits(self._network.get_distribution(self._tensors(observations)))
+
+    def _tensors(self, observations: Any) -> Any:
+        space = self._network.observation_space
+        check_shapes(space, observations, name=self.name)
+        if isinstance(observations, Mapping):  # the engine may see more than the policy was shown
+            observations = {key: observations[key] for key in space.spaces}
+        return self._network.obs_to_tensor(observations)[0]
+
+
+class SB3ValuePolicy(SB3Policy):
+    """A DQN as the epsilon-greedy distribution that it plays."""
+
+    def __init__(self, network: Any, *, exploration: float, **described: Any) -> None:
+        super().__init__(network, **described)
+        self._exploration = exploration
+
+    def logits(self, observations: Any) -> Logits:
+        """Logarithms of the epsilon-greedy probabilities."""
+        with repeatable():
+            values = self._network.q_net(self._tensors(observations)).cpu().numpy()
+        n, n_actions = values.shape
+        probabilities = np.full((n, n_actions), self._exploration / n_actions)
+        probabilities[np.arange(n), values.argmax(axis=1)] += 1 - self._exploration
+        logits: Logits = np.log(np.maximum(probabilities, LEAST_PROBABILITY)).astype(np.float32)
+        return logits
+
+
+def distribution_logits(distribution: Any) -> Logits:
+    """Logits of an SB3 distribution, refused when it is not over discrete actions."""
+    logits = getattr(getattr(distribution, "distribution", None), "logits", None)
+    if logits is None or logits.ndim != 2:
+        raise PolicyError(
+            f"The policy's {type(distribution).__name__} is not over discrete actions: rules choose among those."
+        )
+    array: npt.NDArray[np.float32] = logits.cpu().numpy()
+    return array
+
+
+def check_shapes(space: Any, observations: Any, *, name: str) -> None:
+    """Refuse observations of another shape than the policy was trained on, naming both."""
+    from stable_baselines3.common.preprocessing import get_obs_shape, is_image_space
+
+    if hasattr(space, "spaces"):
+        if not isinstance(observations, Mapping) or not set(space.spaces) <= set(observations):
+            seen = ", ".join(sorted(observations)) if isinstance(observations, Mapping) else "one array"
+            raise PolicyError(f"{name} reads a dict of {', '.join(sorted(space.spaces))}, not {seen}.")
+        for key, subspace in space.spaces.items():
+            check_shapes(subspace, observations[key], name=f"{name} ({key})")
+        return
+    if isinstance(observations, Mapping):
+        raise PolicyError(
+            f"{name} reads one array, not a dict of {', '.join(sorted(observations))}: add ,key=NAME to choose one."
+        )
+    wanted: Any = space.shape if space.shape is not None else get_obs_shape(space)
+    seen_shape = tuple(observations.shape[1:])
+    allowed = [tuple(wanted)]
+    if is_image_space(space):
+        channels, height, width = wanted
+        allowed.append((height, width, channels))
+    if seen_shape not in allowed:
+        raise PolicyError(
+            f"{name} reads observations of shape {allowed[-1]}, not {seen_shape}: was it trained behind a wrapper, "
+            "as framestack=4?"
+        )
+
+
+def load_sb3(spec: PolicySpec, *, device: str) -> Policy | StatefulPolicy:
+    """The policy of a zip: rebuilt from plain text, or unpickled where the user said so."""
+    require_torch(device)
+    try:
+        import stable_baselines3  # noqa: F401
+
+        if spec.kind == "recurrent":
+            import sb3_contrib  # noqa: F401
+    except ImportError as error:
+        raise missing_library(error) from None
+    model = read_zip(spec.file(), with_weights=not spec.is_trusted)
+    module, class_name = model.policy_class
+    if "maskable" in module:
+        raise PolicyError(
+            f"{spec.path} chooses under action masks, which no engine here gives: its logits alone are not its policy."
+        )
+    if spec.kind == "recurrent" and "recurrent" not in module and not spec.is_trusted:
+        raise PolicyError(f"{spec.path} is not a RecurrentPPO model: load it with sb3:{spec.path}.")
+    model.n_actions()
+    network = _unpickle(model) if spec.is_trusted else _rebuild(model)
+    described = {
+        "name": spec.path.stem,
+        "header": header_of(model),
+        "fingerprint": fingerprint_of_network(network),
+        "device": device,
+    }
+    return _as_policy(network, model, described, class_name)
+
+
+def _as_policy(
+    network: Any, model: SavedModel, described: dict[str, Any], class_name: str
+) -> Policy | StatefulPolicy:
+    if hasattr(network, "lstm_actor"):
+        from gapfloor.policies.formats.recurrent import RecurrentPolicy
+
+        return RecurrentPolicy(network, **described)
+    if hasattr(network, "q_net"):
+        exploration = float(model.data.get("exploration_rate") or 0.0)
+        described["fingerprint"] = hash_arrays(
+            {}, {"exploration": exploration, "of": described["fingerprint"]}
+        )
+        return SB3ValuePolicy(network, exploration=exploration, **described)
+    if not hasattr(network, "get_distribution"):
+        raise PolicyError(
+            f"{model.path} holds a {class_name or type(network).__name__}, which has no distribution over actions: "
+            "gapfloor reads PPO, A2C, TRPO, RecurrentPPO and DQN."
+        )
+    return SB3Policy(network, **described)
+
+
+def _rebuild(model: SavedModel) -> Any:
+    module, name = model.policy_class
+    if (module, name) not in POLICY_CLASSES:
+        raise model.needs_trust(
+            f"holds a policy of the class {module}.{name or '?'}, which is not a known one"
+        )
+    try:
+        cls = _import(module, name)
+    except ImportError as error:
+        raise missing_library(error) from None
+    try:
+        network = _construct(cls, model.observation_space(), _discrete(model.n_actions()), model.keywords())
+        network.load_state_dict(model.weights)
+    except PolicyError:
+        raise
+    except Exception as error:
+        first = str(error).strip().splitlines()[0]
+        raise model.needs_trust(f"cannot be rebuilt from what it says in plain text ({first})") from None
+    return network
+
+
+def _unpickle(model: SavedModel) -> Any:
+    from stable_baselines3.common.save_util import load_from_zip_file
+
+    try:
+        data, parameters, _ = load_from_zip_file(model.path, device="cpu")
+        assert data is not None
+        keywords = {
+            k: v for k, v in data["policy_kwargs"].items() if k not in ("optimizer_class", "optimizer_kwargs")
+        }
+        network = _construct(data["policy_class"], data["observation_space"], data["action_space"], keywords)
+        network.load_state_dict(parameters["policy"])
+    except Exception as error:
+        raise PolicyError(
+            f"{model.path} does not load: {type(error).__name__}: {str(error).splitlines()[0]}"
+        ) from error
+    return network
+
+
+def _construct(cls: Any, observations: Any, actions: Any, keywords: Mapping[str, Any]) -> Any:
+    return cls(observations, actions, lambda _: 0.0, **keywords)
+
+
+def _import(module: str, name: str) -> Any:
+    import importlib
+
+    return getattr(importlib.import_module(module), name)
+
+
+def _discrete(n: int) -> Any:
+    from gymnasium import spaces
+
+    return spaces.Discrete(n)
+
+
+def fingerprint_of_network(network: Any) -> str:
+    """The hash of weights, class, activation and what happens to an observation before the first layer."""
+    from stable_baselines3.common.preprocessing import is_image_space
+
+    space = network.observation_space
+    spaces = dict(space.spaces) if hasattr(space, "spaces") else {"": space}
+    libraries = ("stable_baselines3.", "sb3_contrib.", "torch.")
+    own = {type(part) for part in network.modules() if not type(part).__module__.startswith(libraries)}
+    description = {
+        "policy": f"{type(network).__module__}.{type(network).__qualname__}",
+        "activation": getattr(getattr(network, "activation_fn", None), "__name__", ""),
+        "normalize_images": bool(getattr(network, "normalize_images", True)),
+        "observations": {k: [list(s.shape or ()), bool(is_image_space(s))] for k, s in spaces.items()},
+        "source": sorted(source_of(cls) for cls in own),
+    }
+    return hash_arrays(network.state_dict(), description)
+
+
+def header_of(model: SavedModel) -> dict[str, Any]:
+    """What the zip tells of the run: a name for the agent, the seed and the budget."""
+    from gapfloor.training.spec import budget_label
+
+    header: dict[str, Any] = {"encoder": POLICY_CLASSES.get(model.policy_class, "sb3-custom")}
+    steps, seed = model.data.get("_total_timesteps"), model.data.get("seed")
+    if isinstance(steps, int) and steps > 0:
+        header["budget"] = budget_label(steps)
+    if isinstance(seed, int):
+        header["seed"] = seed
+    return header

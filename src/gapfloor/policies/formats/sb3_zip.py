@@ -1,0 +1,201 @@
+"""What a Stable-Baselines3 zip says in plain text, read without unpickling anything.
+
+The zip's `data` is JSON. Where a value is not JSON, SB3 stores a pickle and beside it the value's attributes
+as text: an observation space's shape and type, the module of the policy class, the name of an activation. For
+the library's own policy classes that is enough to build the same network again, and the weights come from
+`policy.pth` through torch's `weights_only` reader, which builds tensors and nothing else. What is not said in
+plain text needs the user's word.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gapfloor.errors import PolicyError
+from gapfloor.policies.formats.spec import TRUST_MEANS
+
+#: What reading a member of a damaged or locked zip raises.
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
+
+#: Where the library's own policy classes live, and what the harness calls an agent of each.
+POLICY_CLASSES: Mapping[tuple[str, str], str] = {
+    ("stable_baselines3.common.policies", "ActorCriticPolicy"): "sb3-mlp",
+    ("stable_baselines3.common.policies", "ActorCriticCnnPolicy"): "sb3-cnn",
+    ("stable_baselines3.common.policies", "MultiInputActorCriticPolicy"): "sb3-multi",
+    ("sb3_contrib.common.recurrent.policies", "RecurrentActorCriticPolicy"): "recurrent-mlp",
+    ("sb3_contrib.common.recurrent.policies", "RecurrentActorCriticCnnPolicy"): "recurrent-cnn",
+    ("sb3_contrib.common.recurrent.policies", "RecurrentMultiInputActorCriticPolicy"): "recurrent-multi",
+    ("stable_baselines3.dqn.policies", "DQNPolicy"): "dqn-mlp",
+    ("stable_baselines3.dqn.policies", "CnnPolicy"): "dqn-cnn",
+    ("stable_baselines3.dqn.policies", "MultiInputPolicy"): "dqn-multi",
+}
+
+#: Keyword arguments of a policy that do not change its logits.
+_IGNORED = ("optimizer_class", "optimizer_kwargs", "ortho_init", "log_std_init", "use_sde", "lr_schedule")
+
+#: Keyword arguments that are plain values wherever the library's own classes are used.
+_PLAIN = (
+    "net_arch", "features_extractor_kwargs", "share_features_extractor", "normalize_images", "lstm_hidden_size",
+    "n_lstm_layers", "shared_lstm", "enable_critic_lstm", "lstm_kwargs",
+)  # fmt: skip
+
+_CLASS = re.compile(r"^<class '([\w.]+)\.(\w+)'>$")
+_BOX = re.compile(r"^Box\((.*), \((\d[\d, ]*)\), (\w+)\)$", re.DOTALL)
+_ENTRY = re.compile(r"'([^']+)': ((?:Box|Discrete|MultiDiscrete|MultiBinary)\(.*?\))(?=, '|\}$)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """A zip's JSON and its weights."""
+
+    path: Path
+    data: Mapping[str, Any]
+    weights: Mapping[str, Any]
+
+    @property
+    def policy_class(self) -> tuple[str, str]:
+        """Module and name of the policy's class; an empty name where the text does not tell."""
+        described = self.data.get("policy_class", {})
+        if not isinstance(described, dict):
+            return "", ""
+        found = re.match(r"^<function (\w+)\.__init__ at", str(described.get("__init__", "")))
+        return str(described.get("__module__", "")), found.group(1) if found else ""
+
+    def keywords(self) -> dict[str, Any]:
+        """The policy's keyword arguments, from plain text alone."""
+        keywords: dict[str, Any] = {}
+        for name, value in (self.data.get("policy_kwargs") or {}).items():
+            if name in (":type:", ":serialized:", *_IGNORED):
+                continue
+            if name == "activation_fn":
+                keywords[name] = self._class(name, value, "torch.nn.modules.activation")
+            elif name == "features_extractor_class":
+                keywords[name] = self._class(name, value, "stable_baselines3.common.torch_layers")
+            elif name in _PLAIN and not isinstance(value, str):
+                keywords[name] = value
+            else:
+                raise self.needs_trust(f"was made with {name}={value}, which only its pickle holds")
+        return keywords
+
+    def _class(self, name: str, text: Any, module: str) -> Any:
+        found = _CLASS.match(str(text))
+        if found is None or found.group(1) != module:
+            raise self.needs_trust(f"was made with {name}={text}, which is not one of the library's own")
+        import importlib
+
+        return getattr(importlib.import_module(module), found.group(2))
+
+    def observation_space(self) -> Any:
+        """The observation space, from plain text alone."""
+        from gymnasium import spaces
+
+        described = self.data["observation_space"]
+        if _type_name(described) != "Dict":
+            return self._space(_type_name(described), described)
+        text = str(described.get("spaces", ""))
+        entries = {name: self._space_from_text(each) for name, each in _ENTRY.findall(text)}
+        if not entries or len(entries) != text.count("': "):
+            raise self.needs_trust("describes its dict of observations in words that cannot be read back")
+        return spaces.Dict(entries)
+
+    def n_actions(self) -> int:
+        """The number of discrete actions."""
+        described = self.data["action_space"]
+        if _type_name(described) != "Discrete":
+            raise PolicyError(
+                f"{self.path} acts in a {_type_name(described)} space, not a Discrete one: rules choose among "
+                "discrete actions, so it cannot be evaluated here."
+            )
+        try:
+            return int(described["n"])
+        except (KeyError, TypeError, ValueError):
+            raise self.needs_trust("does not say in plain text how many actions there are") from None
+
+    def _space(self, kind: str, described: Mapping[str, Any]) -> Any:
+        from gymnasium import spaces
+
+        if kind == "Box":
+            shape = described.get("_shape", described.get("shape"))
+            return box(shape, str(described["dtype"]), f"{described['low']}", f"{described['high']}")
+        if kind == "Discrete":
+            return spaces.Discrete(int(described["n"]))
+        if kind == "MultiDiscrete":
+            return spaces.MultiDiscrete(_numbers(str(described["nvec"])))
+        if kind == "MultiBinary":
+            return spaces.MultiBinary([int(n) for n in _numbers(str(described["_shape"]))])
+        raise self.needs_trust(f"reads observations of a {kind} space, which only its pickle describes")
+
+    def _space_from_text(self, text: str) -> Any:
+        from gymnasium import spaces
+
+        boxed = _BOX.match(text)
+        if boxed:
+            bounds, shape, dtype = boxed.groups()
+            # Bounds that are the same everywhere, as an image's, are written as two numbers.
+            low, high = bounds.split(", ") if bounds.count(", ") == 1 else ("", "")
+            return box([int(n) for n in shape.split(",") if n.strip()], dtype, low, high)
+        numbers = [int(n) for n in _numbers(text)]
+        if text.startswith("Discrete"):
+            return spaces.Discrete(numbers[0])
+        if text.startswith("MultiDiscrete"):
+            return spaces.MultiDiscrete(numbers)
+        return spaces.MultiBinary(numbers)
+
+    def needs_trust(self, why: str) -> PolicyError:
+        """The refusal of a file that cannot be rebuilt from what it says in plain text."""
+        return PolicyError(f"{self.path} {why}: {TRUST_MEANS}.")
+
+
+def box(shape: Any, dtype: str, low: str, high: str) -> Any:
+    """A Box that SB3 treats as the saved one: bounds matter only in that they make an image an image."""
+    import numpy as np
+    from gymnasium import spaces
+
+    is_image = (
+        dtype == "uint8" and len(shape) == 3 and set(_numbers(low)) == {0} and set(_numbers(high)) == {255}
+    )
+    if is_image:
+        return spaces.Box(0, 255, tuple(shape), np.uint8)
+    return spaces.Box(-np.inf, np.inf, tuple(shape), np.float32)
+
+
+def read_zip(path: Path, *, with_weights: bool = True) -> SavedModel:
+    """The JSON and the policy's weights of a zip, without unpickling."""
+    import torch
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            data = json.loads(archive.read("data"))
+            content = archive.read("policy.pth")
+        if not isinstance(data, dict) or not {"action_space", "observation_space"} <= set(data):
+            raise ValueError("no description of a model")
+    except (*DAMAGED, KeyError, ValueError):
+        raise PolicyError(
+            f"{path} is not a zip that Stable-Baselines3's model.save() wrote: give such a file."
+        ) from None
+    if not with_weights:
+        return SavedModel(path, data, {})
+    try:
+        weights = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    except Exception as error:
+        raise PolicyError(
+            f"The weights in {path} are more than tensors ({type(error).__name__}): {TRUST_MEANS}."
+        ) from None
+    return SavedModel(path, data, weights)
+
+
+def _type_name(described: Any) -> str:
+    found = _CLASS.match(str(described.get(":type:", ""))) if isinstance(described, dict) else None
+    return found.group(2) if found else type(described).__name__
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(n) for n in re.findall(r"-?\d+\.?\d*(?:e[+-]?\d+)?", text)]

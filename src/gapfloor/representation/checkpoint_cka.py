@@ -1,0 +1,151 @@
+"""One checkpoint's train-versus-test CKA with every control beside it: a row of the paper's table "ckacontrol".
+
+The value alone is no measurement, since its rows are different inputs; it is never given without its null, the 2x2
+control and a second collection geometry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from gapfloor.engines.protocol import EngineSpec
+from gapfloor.json_values import jsonable
+from gapfloor.levels import LevelSet
+from gapfloor.policies.checkpoint import CheckpointPolicy
+from gapfloor.representation.controls import AlignmentControl, align_controls, align_rows
+from gapfloor.representation.features import UNPAIRED, Features
+from gapfloor.representation.linear import participation_ratio
+from gapfloor.representation.null import PermutationNull, permutation_null
+from gapfloor.representation.recording import Geometry, Recording, record_play
+from gapfloor.representation.streams import stream
+from gapfloor.rules.rule import Rule
+
+Tell = Callable[[str], None]
+
+#: As many blocks of slots as the 2x2 control is filled from; more are not played for the few rows then missing.
+MOST_BLOCKS = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collection:
+    """How observations are collected, for every checkpoint alike."""
+
+    geometry: Geometry
+    other_geometry: Geometry | None
+    test: LevelSet
+    rule: Rule
+    draw: int
+    permutations: int
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """What a checkpoint met on its training levels and on the held-out ones, and what its encoder makes of it."""
+
+    train: tuple[Recording, Features]
+    test: tuple[Recording, Features]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithinAgent:
+    """Train-versus-test CKA of one checkpoint with its controls."""
+
+    as_computed: PermutationNull
+    pr_train: float
+    pr_test: float
+    control: AlignmentControl
+    other: PermutationNull | None
+
+    def to_record(self, collection: Collection) -> dict[str, Any]:
+        """The fields that the report reads (`gapfloor.report.cka_input`), and what is behind them."""
+        null, control, other = self.as_computed, self.control, self.other
+        record: dict[str, Any] = {
+            "n": null.n, "permutations": null.permutations, "as_computed": null.observed, "perm_mean": null.mean,
+            "perm_sd": null.sd, "z": jsonable(null.z), "analytic": null.exact_mean, "pr": self.pr_train,
+            "pr_test": self.pr_test, "n_control": control.n, "A": control.test.observed, "B": control.test.mean,
+            "C": control.train.observed, "D": control.train.mean, "A_p": control.test.p_value,
+            "C_p": control.train.p_value, "exchange_p": control.exchange_p,
+            "is_consistent_with_alignment": control.is_consistent_with_alignment,
+        }  # fmt: skip
+        if other is not None and collection.other_geometry is not None:
+            record["other_geometry"] = {
+                "geometry": str(collection.other_geometry), "as_computed": other.observed,
+                "perm_mean": other.mean, "perm_sd": other.sd, "z": jsonable(other.z), "analytic": other.exact_mean,
+            }  # fmt: skip
+            if collection.other_geometry.slots == 16:
+                record["geo16"] = other.observed
+        return record
+
+
+def collect(
+    policy: CheckpointPolicy,
+    spec: EngineSpec,
+    *,
+    train: LevelSet,
+    collection: Collection,
+    geometry: Geometry,
+    tell: Tell,
+) -> Recorded:
+    """Let the checkpoint play both level sets and encode what it met."""
+    sides = []
+    for levels in (train, collection.test):
+        tell(f"{policy.name}: levels {levels}, {geometry}")
+        recording = record_play(
+            policy, spec, levels=levels, geometry=geometry, rule=collection.rule, draw=collection.draw,
+            fingerprint=policy.fingerprint, name=policy.name,
+        )  # fmt: skip
+        sides.append((recording, recording.features(policy, name=policy.name)))
+    return Recorded(*sides)
+
+
+def measure_within(
+    policy: CheckpointPolicy,
+    spec: EngineSpec,
+    recorded: Recorded,
+    *,
+    train: LevelSet,
+    collection: Collection,
+    tell: Tell,
+) -> WithinAgent:
+    """The whole row: as computed, its null, the 2x2 control, and the other geometry."""
+
+    def null(recorded: Recorded, purpose: str) -> PermutationNull:
+        return permutation_null(
+            recorded.train[1],
+            recorded.test[1],
+            rng=stream(purpose, collection.seed, policy.fingerprint),
+            permutations=collection.permutations,
+            control=UNPAIRED,
+        )
+
+    slots, steps = collection.geometry.slots, collection.geometry.steps
+    whole = recorded
+    for blocks in range(2, MOST_BLOCKS + 1):
+        if len(align_rows(whole.train[0], whole.test[0], block=slots)) == collection.geometry.rows // 2:
+            break
+        # Episodes ended and slots fell out of step: the same slots again, and as many more beside them.
+        more = Geometry(slots * blocks, steps)
+        whole = collect(policy, spec, train=train, collection=collection, geometry=more, tell=tell)
+    control = align_controls(
+        whole.train,
+        whole.test,
+        rng=stream("control", collection.seed, policy.fingerprint),
+        permutations=collection.permutations,
+        block=slots,
+    )
+    other = None
+    if collection.other_geometry is not None:
+        again = collect(
+            policy, spec, train=train, collection=collection, geometry=collection.other_geometry, tell=tell
+        )
+        other = null(again, "other geometry")
+    return WithinAgent(
+        as_computed=null(recorded, "as computed"),
+        pr_train=participation_ratio(recorded.train[1]),
+        pr_test=participation_ratio(recorded.test[1]),
+        control=control,
+        other=other,
+    )

@@ -1,0 +1,300 @@
+"""`measure_cka`: checkpoints in, records as the report reads them out, kept below `results/cka` of a store.
+
+One file a checkpoint and one a pair of encoders. A file that was made of the same contents with the same settings is
+not made again. Nothing in it tells time, host or path.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.registry import check_levels, make_spec
+from gapfloor.errors import PolicyError, UsageError
+from gapfloor.levels import LevelSet, check_disjoint
+from gapfloor.levels.draws import check_draw
+from gapfloor.play.cell import canonical_json
+from gapfloor.policies.checkpoint import CheckpointPolicy, load_checkpoint_policy
+from gapfloor.policies.fingerprint import instruction_set
+from gapfloor.policies.load import checkpoint_path
+from gapfloor.records.atomic import write_text_atomically
+from gapfloor.representation.checkpoint_cka import Collection, Recorded, Tell, collect, measure_within
+from gapfloor.representation.null import permutation_null
+from gapfloor.representation.recording import Geometry
+from gapfloor.representation.streams import stream
+from gapfloor.rules.rule import parse_rule
+
+FORMAT = "gapfloor-cka/1"
+
+#: Raised whenever a measurement would come out differently.
+_METHOD = 1
+
+#: The collection of the paper's table, its other geometry ("geo16"), and its held-out levels.
+GEOMETRY = Geometry(64, 16)
+OTHER_GEOMETRY = Geometry(16, 64)
+TEST_LEVELS = LevelSet(1000, 1100)
+
+Pairs = Literal["encoders", "all", "none"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CkaSettings:
+    """Everything about a measurement that is not in the checkpoint."""
+
+    geometry: Geometry = GEOMETRY
+    other_geometry: Geometry | None = OTHER_GEOMETRY
+    """The second collection, with as many rows; None: none."""
+    train: LevelSet | None = None
+    """None: the levels that the checkpoint was trained on."""
+    test: LevelSet = TEST_LEVELS
+    rule: str = "sampled"
+    draw: int = 0
+    permutations: int = 200
+    seed: int = 0
+    """Of shuffles and exchanges."""
+    pairs: Pairs = "encoders"
+    """Which checkpoints of a game, mode and budget are compared on identical observations: those of different
+    encoders with the same seed, all, or none."""
+
+    def __post_init__(self) -> None:
+        parse_rule(self.rule)
+        check_draw(self.draw)
+        if self.permutations < 2:
+            raise UsageError(f"--permutations {self.permutations} gives no null: use at least 2.")
+        if self.other_geometry is not None and self.other_geometry.rows != self.geometry.rows:
+            raise UsageError(
+                f"The geometries {self.geometry} and {self.other_geometry} hold {self.geometry.rows} and "
+                f"{self.other_geometry.rows} rows: CKA depends on the number of rows, so they must agree."
+            )
+
+    def collection(self) -> Collection:
+        """What collecting and comparing need of it."""
+        return Collection(
+            geometry=self.geometry, other_geometry=self.other_geometry, test=self.test, rule=parse_rule(self.rule),
+            draw=self.draw, permutations=self.permutations, seed=self.seed,
+        )  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a file records them; the training levels stand with each checkpoint."""
+        return {
+            "geometry": str(self.geometry),
+            "other_geometry": str(self.other_geometry) if self.other_geometry else None,
+            "test": str(self.test), "rule": self.rule, "draw": self.draw, "permutations": self.permutations,
+            "shuffle_seed": self.seed,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CkaMeasurement:
+    """What was measured, and which of it the store held already."""
+
+    records: tuple[dict[str, Any], ...]
+    """One a checkpoint, with the fields of `gapfloor.report.cka_input`."""
+    cross: tuple[dict[str, Any], ...]
+    """One a pair, level set and player: CKA of two encoders on identical observations."""
+    files: tuple[Path, ...] = ()
+    reused: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """One JSON document."""
+        return {"format": FORMAT, "records": list(self.records), "cross": list(self.cross)}
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    policy: CheckpointPolicy
+    spec: EngineSpec
+    train: LevelSet
+    labels: Mapping[str, Any]
+    """Names of the run, as records carry them."""
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What it is and how far it was trained."""
+        header = self.policy.header
+        return {
+            **self.labels, "steps": header["steps"], "budget_steps": header.get("budget_steps"),
+            "train": str(self.train), "policy": self.policy.fingerprint,
+        }  # fmt: skip
+
+
+@dataclass(eq=False)
+class _Session:
+    """One call: recordings are made when first needed, and used by everyone who needs them."""
+
+    settings: CkaSettings
+    folder: Path | None
+    tell: Tell
+    recorded: dict[str, Recorded] = field(default_factory=dict)
+    files: list[Path] = field(default_factory=list)
+    reused: list[str] = field(default_factory=list)
+
+    def play(self, candidate: _Candidate) -> Recorded:
+        """What this checkpoint met and made of it."""
+        name = candidate.policy.name
+        if name not in self.recorded:
+            self.recorded[name] = collect(
+                candidate.policy, candidate.spec, train=candidate.train, collection=self.settings.collection(),
+                geometry=self.settings.geometry, tell=self.tell,
+            )  # fmt: skip
+        return self.recorded[name]
+
+    def held(self, name: str, key: str) -> dict[str, Any] | None:
+        """The document of this name if it was made of the same contents with the same settings."""
+        if self.folder is None:
+            return None
+        try:
+            document = json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        if not isinstance(document, dict) or document.get("key") != key:
+            return None
+        self.reused.append(name)
+        self.files.append(self.folder / f"{name}.json")
+        return document
+
+    def keep(self, name: str, document: dict[str, Any]) -> dict[str, Any]:
+        """File a document, if there is a store."""
+        if self.folder is not None:
+            path = self.folder / f"{name}.json"
+            write_text_atomically(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
+            self.files.append(path)
+        return document
+
+
+def measure_cka(
+    checkpoints: Sequence[str | Path],
+    settings: CkaSettings | None = None,
+    *,
+    store: str | Path | None = None,
+    device: str = "cpu",
+    tell: Tell = lambda what: None,
+) -> CkaMeasurement:
+    """CKA of each checkpoint with its controls, and of pairs of encoders on identical observations.
+
+    Args:
+        checkpoints: `.safetensors` files or runs' folders.
+        settings: geometry, level sets, rule, draw and shuffles.
+        store: where files are kept, below `results/cka`; None: nowhere.
+        device: where the networks run.
+        tell: called with what is under way.
+    """
+    settings = settings or CkaSettings()
+    candidates = _load(checkpoints, settings, device)
+    pairs = _pairs(candidates, settings.pairs)
+    session = _Session(settings, Path(store) / "results" / "cka" if store is not None else None, tell)
+    records = [_within(session, candidate) for candidate in candidates]
+    cross = [entry for pair in pairs for entry in _cross(session, *pair)]
+    return CkaMeasurement(tuple(records), tuple(cross), tuple(session.files), tuple(session.reused))
+
+
+def _load(checkpoints: Sequence[str | Path], settings: CkaSettings, device: str) -> list[_Candidate]:
+    """Every checkpoint, checked before anything is played."""
+    if not checkpoints:
+        raise UsageError("No checkpoint is named: give .safetensors files or runs' folders.")
+    candidates: list[_Candidate] = []
+    for each in checkpoints:
+        policy = load_checkpoint_policy(checkpoint_path(str(each)), device=device)
+        header = policy.header
+        spec = make_spec(header["game"], mode=header["mode"])
+        train = settings.train or LevelSet.parse(header["levels"])
+        for levels in (train, settings.test):
+            check_levels(spec, levels)
+        check_disjoint(train, settings.test)
+        labels = {
+            "game": header["game"], "mode": header["mode"], "agent": header["encoder"], "seed": header["seed"],
+            "budget": str(header.get("budget", header["steps"])),
+        }  # fmt: skip
+        for other in candidates:
+            if other.policy.fingerprint == policy.fingerprint:
+                raise UsageError(
+                    f"{each} has the same content as a checkpoint named before: name each run once."
+                )
+            if other.policy.name == policy.name:
+                raise PolicyError(
+                    f"Two different checkpoints are both {policy.name}: name one of them, or measure them into two "
+                    "stores."
+                )
+        candidates.append(_Candidate(policy, spec, train, labels))
+    return candidates
+
+
+def _pairs(candidates: list[_Candidate], pairs: Pairs) -> list[tuple[_Candidate, _Candidate]]:
+    def belong(one: _Candidate, other: _Candidate) -> bool:
+        names: tuple[str, ...] = ("game", "mode", "budget")
+        if pairs == "encoders":
+            names = (*names, "seed")
+            if one.labels["agent"] == other.labels["agent"]:
+                return False
+        return all(one.labels[name] == other.labels[name] for name in names)
+
+    if pairs == "none":
+        return []
+    return [pair for pair in itertools.combinations(candidates, 2) if belong(*pair)]
+
+
+def _key(settings: CkaSettings, *candidates: _Candidate) -> str:
+    content = [
+        FORMAT, _METHOD, settings.to_dict(), instruction_set(), candidates[0].spec.version,
+        [candidate.facts for candidate in candidates],
+    ]  # fmt: skip
+    return hashlib.sha256(canonical_json(content).encode()).hexdigest()
+
+
+def _document(settings: CkaSettings, key: str, candidate: _Candidate) -> dict[str, Any]:
+    engine = {"engine": candidate.spec.engine, "version": candidate.spec.version}
+    return {"format": FORMAT, "key": key, "engine": engine, "settings": settings.to_dict()}
+
+
+def _within(session: _Session, candidate: _Candidate) -> dict[str, Any]:
+    key = _key(session.settings, candidate)
+    name = candidate.policy.name
+    document = session.held(name, key)
+    if document is None:
+        collection = session.settings.collection()
+        measured = measure_within(
+            candidate.policy, candidate.spec, session.play(candidate), train=candidate.train,
+            collection=collection, tell=session.tell,
+        )  # fmt: skip
+        record = {**candidate.facts, **measured.to_record(collection)}
+        document = session.keep(name, {**_document(session.settings, key, candidate), "records": [record]})
+    record = document["records"][0]
+    return dict(record)
+
+
+def _cross(session: _Session, one: _Candidate, other: _Candidate) -> list[dict[str, Any]]:
+    key = _key(session.settings, one, other)
+    name = f"cross-{one.policy.name}-{other.policy.name}"
+    document = session.held(name, key)
+    if document is None:
+        entries = []
+        for player in (one, other):
+            recorded = session.play(player)
+            for level_set, (recording, own) in (("train", recorded.train), ("test", recorded.test)):
+                session.tell(f"{name}: {level_set} levels, played by {player.policy.name}")
+                sides = [
+                    own if each is player else recording.features(each.policy, name=each.policy.name)
+                    for each in (one, other)
+                ]
+                null = permutation_null(
+                    *sides, permutations=session.settings.permutations,
+                    rng=stream("cross", session.settings.seed, key, player.policy.fingerprint, level_set),
+                )  # fmt: skip
+                entries.append(
+                    {
+                        "x": dict(one.labels), "y": dict(other.labels), "played_by": player.policy.name,
+                        "level_set": level_set, "n": null.n, "value": null.observed, "perm_mean": null.mean,
+                        "perm_sd": null.sd, "analytic": null.exact_mean,
+                        "in_null_units": null.observed / null.exact_mean,
+                    }
+                )  # fmt: skip
+        # `records` is what the report reads of every file here: a pair adds no row to its table.
+        document = {**_document(session.settings, key, one), "records": [], "cross": entries}
+        session.keep(name, document)
+    return list(document["cross"])

@@ -1,0 +1,29 @@
+"""What analysis and report were made from, as one hash: they are made again when it changes."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from gapfloor.play.cell import canonical_json
+from gapfloor.records.store import Store
+from gapfloor.settings import to_table
+from gapfloor.study.model import Study
+
+
+def inputs_digest(study: Study, home: Path, store: Store, kind: str) -> str:
+    """The hash of the study, the plan and every cell (and, for the report, every other result)."""
+    digest = hashlib.sha256(canonical_json(to_table(study)).encode())
+    if study.plan:
+        for path in sorted(home.glob(f"{study.plan}*")) + sorted(
+            home.glob(f"{Path(study.plan).stem}*.lock*")
+        ):
+            digest.update(path.read_bytes())
+    for cell in store.cells():
+        digest.update(f"{cell.manifest.key} {cell.manifest.episodes_sha256} ".encode())
+        digest.update(canonical_json(cell.manifest.record).encode())
+    if kind == "report":
+        for pattern in ("replays/*", "results/cka/*", "classes/*", "runs/*/log.parquet"):
+            for path in sorted(store.root.glob(pattern)):
+                digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()

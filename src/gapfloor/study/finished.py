@@ -1,0 +1,87 @@
+"""Which tasks of a study are done: read off the store, never remembered."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gapfloor.levels import LevelSet
+from gapfloor.play.cell import Design
+from gapfloor.play.group import is_probed
+from gapfloor.play.references import recorded_name
+from gapfloor.records.store import Store
+from gapfloor.study.digest import inputs_digest
+from gapfloor.study.graph import Task
+from gapfloor.study.model import Study
+
+
+class Survey:
+    """A look at the store at one moment."""
+
+    def __init__(self, study: Study, *, home: Path, root: Path) -> None:
+        self._study, self._home, self._store = study, home, Store(root)
+        self._cells: Counter[tuple[str, ...]] = Counter()
+        settings = study.evaluation
+        protocol = study.protocol(study.games[0])
+        for cell in self._store.cells():
+            labels, content = cell.manifest.labels, cell.manifest.content
+            if not _has_design(content, protocol.design) or labels["draw"] not in protocol.draws:
+                continue
+            if labels["reference"]:
+                self._cells[labels["game"], labels["reference"], labels["level_set"]] += 1
+                continue
+            deterministic = labels["rule"] in ("greedy", "merged")
+            if deterministic or is_probed(cell.manifest.record, settings.probe):
+                run = f"{labels['game']}-{labels['mode']}-{labels['agent']}-{labels['budget']}-s{labels['seed']}"
+                self._cells[run, labels["rule"], labels["level_set"]] += 1
+        self.damaged = [path.stem for path in self._store.damaged]
+
+    def cells_of(self, task: Task) -> int:
+        """How many of a floor's or an evaluation's cells are there."""
+        if task.kind == "floor":
+            name = recorded_name(task.reference)[0]
+            return sum(self._cells[task.game, name, role] for role in ("train", "test"))
+        return self._cells[task.run, task.rule, task.level_set]
+
+    def cells_wanted(self, task: Task) -> int:
+        """How many cells a floor or an evaluation has."""
+        protocol = self._study.protocol(task.game)
+        if task.kind == "floor":
+            return len(protocol.draws) * len(protocol.level_sets) * recorded_name(task.reference)[1]
+        return len(protocol.draws)
+
+    def is_done(self, task: Task) -> bool:
+        """Whether a task's results are in the store."""
+        root = self._store.root
+        if task.kind == "train":
+            return self._is_trained(task)
+        if task.kind in ("floor", "evaluate"):
+            return self.cells_of(task) >= self.cells_wanted(task)
+        if task.kind == "calibrate":
+            from gapfloor.calibration import load_classes
+
+            return load_classes(root, self._study.protocol(task.game).engines[0]) is not None
+        if task.kind == "replay":
+            return any(f'"{task.game}"' in path.read_text() for path in root.glob("replays/*.json"))
+        recorded = root / "results" / ("analysis.inputs" if task.kind == "analyse" else "report.inputs")
+        if not recorded.is_file():
+            return False
+        return recorded.read_text().strip() == inputs_digest(self._study, self._home, self._store, task.kind)
+
+    def _is_trained(self, task: Task) -> bool:
+        path = self._store.root / "runs" / task.run / "checkpoint.safetensors"
+        if not path.is_file():
+            return False
+        group, spec = next(pair for pair in self._study.training_specs() if pair[1].run == task.run)
+        if group.checkpoints:
+            return path.read_bytes() == (self._home / group.checkpoints / spec.run / path.name).read_bytes()
+        from gapfloor.training.checkpoint import read_header
+
+        return int(read_header(path)["iteration"]) >= spec.n_updates
+
+
+def _has_design(content: Mapping[str, Any], design: Design) -> bool:
+    asked = design.content(LevelSet.parse(content["levels"]))
+    return all(content.get(name) == asked.get(name) for name in ("slots", "burn_in", "episodes", "repeats"))

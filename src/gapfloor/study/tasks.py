@@ -1,0 +1,160 @@
+"""What each task of a study does, in whatever process it runs.
+
+Every task is idempotent and writes whole files with bytes that depend on the study alone, so it does not matter
+who runs it, how often it is begun, or what else runs beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from gapfloor.api.evaluate import load_candidates, policy_cells, refuse_conflicts, without_probe
+from gapfloor.api.floor import missing_cells
+from gapfloor.errors import StoreError
+from gapfloor.play.cell import CellSpec
+from gapfloor.play.group import Group, ProbeSettings, play_group
+from gapfloor.play.protocol import Protocol
+from gapfloor.play.references import beside_file, measure_references
+from gapfloor.records.atomic import write_atomically, write_text_atomically
+from gapfloor.records.store import Store
+from gapfloor.rules.rule import parse_rules
+from gapfloor.study.digest import inputs_digest
+from gapfloor.study.graph import Task
+from gapfloor.study.model import Study
+
+Beat = Callable[[], None]
+
+
+def perform(task: Task, study: Study, *, home: Path, root: Path, beat: Beat = lambda: None) -> None:
+    """Do `task` in the store at `root`; `home` is the study file's folder. `beat` is called while it runs."""
+    store = Store(root)
+    if task.kind == "train":
+        _train(task, study, home, store, beat)
+    elif task.kind == "calibrate":
+        from gapfloor.calibration import classes_for
+
+        classes_for(root, study.protocol(task.game).engines[0])
+    elif task.kind == "floor":
+        _floor(task, study, home, store, beat)
+    elif task.kind == "evaluate":
+        _evaluate(task, study, store, beat)
+    elif task.kind == "replay":
+        _replay(task, study, store)
+    elif task.kind == "analyse":
+        _analyse(study, home, store)
+    else:
+        _report(study, home, store)
+
+
+def _train(task: Task, study: Study, home: Path, store: Store, beat: Beat) -> None:
+    group, spec = next(pair for pair in study.training_specs() if pair[1].run == task.run)
+    if group.checkpoints:
+        source = home / group.checkpoints / spec.run
+        if not (source / "checkpoint.safetensors").is_file():
+            raise StoreError(f"The checkpoint of {spec.run} has gone from {group.checkpoints}: restore it.")
+        # The log first: the checkpoint is what says that the run is there.
+        for name in ("log.parquet", "checkpoint.safetensors"):
+            if (source / name).is_file():
+                _copy(source / name, store.root / "runs" / spec.run / name)
+        return
+    from gapfloor.training.trainer import train
+
+    train(spec, store=store.root, threads=1, observe=lambda tick: beat(), with_tensorboard=False)
+
+
+def _copy(source: Path, target: Path) -> None:
+    def write(partial: Path) -> None:
+        shutil.copyfile(source, partial)
+
+    write_atomically(target, write)
+
+
+def _floor(task: Task, study: Study, home: Path, store: Store, beat: Beat) -> None:
+    protocol = study.protocol(task.game)
+
+    def play(groups: Sequence[Group]) -> None:
+        state = missing_cells(store, [cell for group in groups for cell in group.cells])
+        for group in state.narrow(groups):
+            _play(group, store, beat)
+
+    measure_references(
+        [beside_file(task.reference, home, game=task.game)], protocol=protocol, store=store, play=play,
+        batch=study.evaluation.batch,
+    )  # fmt: skip
+
+
+def _evaluate(task: Task, study: Study, store: Store, beat: Beat) -> None:
+    settings = study.evaluation
+    protocol = _only(study.protocol(task.game), task.level_set)
+    engine = protocol.engines[0]
+    candidate = load_candidates(
+        [str(store.root / "runs" / task.run)], engine, None, None, None, settings.batch, "cpu"
+    )[0]
+    partition = None
+    if study.needs_classes:
+        from gapfloor.calibration import load_classes
+
+        partition = load_classes(store.root, engine)
+    wanted = policy_cells(protocol, engine, candidate, parse_rules(task.rule, partition=partition))
+    state = missing_cells(store, wanted)
+    refuse_conflicts(state.stored, wanted)
+    missing = {cell.key for cell in state.missing} | without_probe(state.stored, wanted, settings.probe)
+    probe = None
+    if settings.probe:
+        probe = ProbeSettings(states=settings.probe, classes=partition.labels if partition else ())
+    cells = tuple(cell for cell in wanted if cell.key in missing)
+    _play(Group(engine, cells, candidate.source, probe), store, beat)
+
+
+def _only(protocol: Protocol, level_set: str) -> Protocol:
+    kept = tuple(pair for pair in protocol.level_sets if pair[0] == level_set)
+    return Protocol(protocol.engines, kept, protocol.draws, protocol.design)
+
+
+def _play(group: Group, store: Store, beat: Beat) -> None:
+    if not group.cells:
+        return
+
+    def on_episode(cell: CellSpec, episode_return: float) -> None:
+        beat()
+
+    for _ in play_group(group, iter(group.units()), store=store, on_episode=on_episode):
+        pass
+
+
+def _replay(task: Task, study: Study, store: Store) -> None:
+    from gapfloor.play.replay import replay
+    from gapfloor.play.replay_choice import Wanted, choose_episodes
+
+    wanted = Wanted(
+        games=(task.game,), count=study.replays, level_set="test" if study.test != "none" else "train"
+    )
+    replay(choose_episodes(store, wanted), store=store)
+
+
+def _plan(study: Study, home: Path) -> Path | None:
+    return home / study.plan if study.plan else None
+
+
+def _analyse(study: Study, home: Path, store: Store) -> None:
+    from gapfloor.analysis import analyse
+
+    digest = inputs_digest(study, home, store, "analyse")
+    document = analyse(store.root, plan=_plan(study, home)).to_dict()
+    text = json.dumps(document, sort_keys=True, indent=1, allow_nan=False) + "\n"
+    write_text_atomically(store.root / "results" / "analysis.json", text)
+    write_text_atomically(store.root / "results" / "analysis.inputs", digest + "\n")
+
+
+def _report(study: Study, home: Path, store: Store) -> None:
+    from gapfloor.report import load_report_source, write_report
+
+    digest = inputs_digest(study, home, store, "report")
+    source = load_report_source(store.root, plan=_plan(study, home))
+    # Named after the study, not the folder: the same study gives the same page wherever it lies.
+    write_report(replace(source, name=study.name), store.root / "report", formats=study.formats)
+    write_text_atomically(store.root / "results" / "report.inputs", digest + "\n")

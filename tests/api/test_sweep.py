@@ -1,0 +1,178 @@
+"""A sweep on the real engine: ordinary cells, tempered entropy, and a figure."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import small_policies
+from gapfloor.actions.entropy import entropy
+from gapfloor.api.evaluate import evaluate
+from gapfloor.api.single_schedule import Playing
+from gapfloor.api.sweep import check_temperatures, rule_at, sweep
+from gapfloor.errors import UsageError
+from gapfloor.records.store import Store
+from gapfloor.report.contrast_figures import write_sweep
+from gapfloor.rules.rule import Epsilon, Temperature, softmax
+
+SMALL = {"game": "fruitbot", "draws": [0], "episodes": 8, "slots": 4}
+GRID = (0, 0.25, 1)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return tmp_path_factory.mktemp("sweep")
+
+
+@pytest.fixture(scope="module")
+def result(store):
+    return sweep(
+        small_policies.LinearPolicy(),
+        temperatures=GRID,
+        agent="linear",
+        store=store,
+        playing=Playing(batch=4, workers=1),
+        **SMALL,
+    )
+
+
+def test_every_temperature_is_an_ordinary_cell_that_evaluate_shares(store, result):
+    before = {cell.manifest.key: cell.path.read_bytes() for cell in Store(store).cells()}
+    rules = {cell.manifest.labels["rule"] for cell in Store(store).cells()}
+    assert rules == {"uniform", "greedy", "temperature:0.25", "sampled"}
+    again = evaluate(
+        small_policies.LinearPolicy(), rules="sampled,greedy,temperature:0.25", agent="linear", store=store,
+        workers=1, batch=4, **SMALL,
+    )  # fmt: skip
+    assert {row.key for row in again.cells} == set(before)
+    for row in again.summary:
+        if row.rule == "uniform":
+            assert row.mean == pytest.approx(result.floors[row.level_set].value)
+    for row in again.cells:
+        if not row.reference:
+            temperature = {"greedy": 0, "sampled": 1}.get(row.rule, 0.25)
+            assert result.point(temperature, row.level_set).episode_return.value == pytest.approx(row.mean)
+
+
+def test_only_changed_distributions_record_what_was_drawn_from(store, result):
+    records = {
+        (c.manifest.labels["rule"], c.manifest.labels["level_set"]): c.manifest.record
+        for c in Store(store).cells()
+    }
+    for (rule, level_set), record in records.items():
+        assert ("entropy_played" in record) == (rule == "temperature:0.25")
+        if rule == "temperature:0.25":
+            assert 0 < record["entropy_played"] < record["entropy_raw"] < math.log(15)
+            assert result.point(0.25, level_set).entropy_played == record["entropy_played"]
+    for level_set in ("train", "test"):
+        assert result.point(0, level_set).entropy_played == 0
+        cold, hot = (result.point(value, level_set) for value in (0, 1))
+        assert hot.entropy_played == hot.entropy_raw
+        assert cold.entropy_raw > 0
+    assert "entropy_played" in Store(store).cell_records().column_names
+
+
+def test_differences_are_paired_episode_by_episode(store, result):
+    returns = {
+        cell.manifest.labels["rule"]: Store(store).query(
+            "select episode_return r from episodes where level_set = 'test' and rule = "
+            f"'{cell.manifest.labels['rule']}' order by slot, index"
+        )["r"].to_numpy()
+        for cell in Store(store).cells()
+        if cell.manifest.labels["level_set"] == "test"
+    }  # fmt: skip
+    trend = result.trends[-1]
+    assert (trend.hot, trend.cold, trend.level_set) == ("sampled", "greedy", "test")
+    assert trend.contrast.value == pytest.approx(np.mean(returns["sampled"] - returns["greedy"]))
+    floor = result.point(1, "test").above_floor
+    assert floor.value == pytest.approx(np.mean(returns["sampled"] - returns["uniform"]))
+
+
+def test_the_result_says_that_it_is_one_checkpoint(result):
+    text = " ".join(result.sentences())
+    assert "exact permutation p" in text
+    assert "sampled - greedy" in text
+    assert "one checkpoint" in text
+    assert "Kendall" in repr(result)
+    json.dumps(result.to_dict(), allow_nan=False)
+
+
+def test_the_figure_is_written_in_three_formats_and_the_same_twice(result, tmp_path):
+    first = {path.name: path.read_bytes() for path in write_sweep(result, tmp_path / "a")}
+    second = {path.name: path.read_bytes() for path in write_sweep(result, tmp_path / "b")}
+    assert set(first) == {"sweep.pdf", "sweep.svg", "sweep.png"}
+    assert first == second
+    assert b"entropy played" in first["sweep.svg"]
+
+
+def test_one_level_set_alone_has_no_gap(tmp_path):
+    found = sweep(
+        small_policies.LinearPolicy(),
+        temperatures=(0, 1),
+        test="none",
+        playing=Playing(batch=4, workers=1),
+        **SMALL,
+    )
+    assert found.gaps == {}
+    assert "gap" not in found.table()[0]
+    assert len(write_sweep(found, tmp_path)) == 3
+
+
+@pytest.mark.fast
+def test_the_played_entropy_is_that_of_the_distribution_that_is_drawn_from():
+    logits = np.random.default_rng(0).normal(0, 2, (5, 15))
+    cold, hot = Temperature(0.25), Temperature(4.0)
+    assert np.allclose(cold.changed_distribution(logits), softmax(logits / 0.25))
+    assert (entropy(cold.changed_distribution(logits)) < entropy(softmax(logits))).all()
+    assert (entropy(hot.changed_distribution(logits)) > entropy(softmax(logits))).all()
+    mixed = Epsilon(0.3).changed_distribution(logits)
+    assert np.allclose(mixed.sum(axis=1), 1)
+    assert np.allclose(mixed.max(axis=1), 0.7 + 0.3 / 15)
+    uniforms = np.linspace(0, 0.9999, 20_000)
+    drawn = Epsilon(0.3).choose(np.repeat(logits[:1], 20_000, axis=0), uniforms)
+    assert np.allclose(np.bincount(drawn, minlength=15) / 20_000, mixed[0], atol=1e-3)
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    ("grid", "words"),
+    [
+        ([1], "two or more temperatures"),
+        ([0, -0.5], "-0.5 is out of range"),
+        ([0, float("inf")], "out of range"),
+        ([0, float("nan")], "out of range"),
+        ([0, 0.5, 0.5], "temperature:0.5 is named twice"),
+    ],
+)
+def test_a_grid_that_is_none_is_refused(grid, words):
+    with pytest.raises(UsageError, match=words):
+        check_temperatures(grid)
+
+
+@pytest.mark.fast
+def test_the_grid_goes_from_cold_to_hot_and_may_pass_one():
+    assert check_temperatures([2, 0, 1]) == (0, 1, 2)
+    assert [rule_at(value) for value in (0, 1.0, 2)] == ["greedy", "sampled", "temperature:2"]
+
+
+def test_a_policy_that_takes_one_action_whatever_it_sees_is_told(tmp_path):
+    found = sweep(
+        "small_policies:constant_logits",
+        temperatures=(0, 1),
+        test="none",
+        playing=Playing(batch=4, workers=1),
+        **SMALL,
+    )
+    assert any("greedy took one action in nearly every visited state" in line for line in found.sentences())
+
+
+def test_a_census_plays_every_level_once_at_every_temperature(tmp_path):
+    found = sweep(
+        small_policies.LinearPolicy(), game="fruitbot", temperatures=(0, 0.5, 1), train="0:5", test="1000:1004",
+        design="census", repeats=1, store=tmp_path, playing=Playing(batch=4, workers=1),
+    )  # fmt: skip
+    for point in found.points:
+        n = 5 if point.level_set == "train" else 4
+        assert (point.episode_return.n_levels, point.episode_return.n_episodes) == (n, n)
+    assert found.design.startswith("census")

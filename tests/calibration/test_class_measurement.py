@@ -1,0 +1,87 @@
+"""Classes of games: the paper's numbers, provenance, and play by a policy."""
+
+import pytest
+
+import small_policies
+from gapfloor.calibration import (
+    CalibrationSettings,
+    classes_for,
+    compare_play,
+    load_classes,
+    measure_classes,
+    shipped_classes,
+)
+from gapfloor.engines.procgen import make_spec
+from gapfloor.errors import UsageError
+from gapfloor.levels import LevelSet
+from gapfloor.policies.load import PolicySource
+
+#: Table "tab:merged" of the paper, column k.
+PAPER_K = {
+    "starpilot": 11, "fruitbot": 4, "bigfish": 9, "coinrun": 9, "miner": 5, "dodgeball": 10, "bossfight": 10,
+    "heist": 9,
+}  # fmt: skip
+
+FEW = CalibrationSettings(states=40)
+
+
+@pytest.mark.parametrize(("game", "k"), PAPER_K.items())
+def test_the_paper_s_number_of_classes_is_measured(game, k):
+    measured = measure_classes(make_spec(game))
+    assert measured.k == k
+    assert measured == shipped_classes(game)
+    assert 1 <= measured.mean_state_k <= k
+
+
+def test_fruitbot_s_classes_are_left_stay_right_and_throw():
+    measured = measure_classes(make_spec("fruitbot"), FEW)
+    assert measured.class_names == ("LEFT", "no-op", "RIGHT", "D")
+    assert measured.partition.classes[0] == (0, 1, 2)
+
+
+def test_the_matrix_counts_states_and_agrees_with_the_classes():
+    measured = measure_classes(make_spec("coinrun"), FEW)
+    labels = measured.partition.labels
+    for first, row in enumerate(measured.equal_states):
+        for second, equal in enumerate(row):
+            assert equal == measured.equal_states[second][first]
+            assert (equal == 40) == (labels[first] == labels[second])
+
+
+def test_a_constant_policy_sees_other_states_and_the_comparison_names_the_pairs():
+    source = PolicySource("constant", given=small_policies.constant_logits())
+    compared = compare_play(make_spec("coinrun"), FEW, source=source)
+    assert compared.random.play == "random"
+    assert len(compared.visited.play) == 64
+    assert compared.random.equal_states != compared.visited.equal_states
+    met = compared.random.partition.meet(compared.visited.partition)
+    assert bool(compared.pairs) == (compared.random.partition != compared.visited.partition)
+    for pair in compared.pairs:
+        assert (
+            min(pair.differ_random, pair.differ_visited) == 0 < max(pair.differ_random, pair.differ_visited)
+        )
+        assert met.labels[pair.first] != met.labels[pair.second]
+
+
+def test_a_store_s_classes_are_measured_once_and_then_read(tmp_path, monkeypatch):
+    spec = make_spec("fruitbot")
+    assert load_classes(tmp_path, spec) is None
+    measured = classes_for(tmp_path, spec)
+    assert load_classes(tmp_path, spec) == measured
+    monkeypatch.setattr("gapfloor.calibration.class_measurement.measure_classes", None)
+    assert classes_for(tmp_path, spec) == measured
+
+
+def test_wrong_settings_are_refused_before_the_engine_sees_them():
+    with pytest.raises(UsageError, match="out of range"):
+        measure_classes(make_spec("fruitbot"), CalibrationSettings(seed=-1))
+    with pytest.raises(UsageError, match="one level"):
+        measure_classes(make_spec("maze", mode="exploration"), CalibrationSettings(levels=LevelSet(0, 10)))
+
+
+def test_exploration_mode_is_calibrated_on_its_one_level():
+    only = LevelSet(158988835, 158988836)
+    measured = measure_classes(
+        make_spec("maze", mode="exploration"), CalibrationSettings(states=10, levels=only)
+    )
+    assert 1 <= measured.k <= 15
