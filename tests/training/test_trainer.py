@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from small_run import small_spec, train_small
 from gapfloor.errors import CheckFailedError, StoreError, UsageError
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.atomic import PARTIAL
+from gapfloor.records.run_identity import read_run_identity
 from gapfloor.training import trainer
 from gapfloor.training.checkpoint import read_checkpoint, read_header
 from gapfloor.training.trainer import Tick
@@ -243,3 +245,12 @@ def test_a_damaged_state_is_refused(tmp_path: Path) -> None:
     next((tmp_path / "runs").glob("*/resume/state.safetensors")).write_bytes(b"not a state")
     with pytest.raises(StoreError, match=r"resume state .* cannot be read"):
         train_small(tmp_path)
+
+
+def test_the_log_of_a_blind_run_names_the_blind_agent(tmp_path: Path) -> None:
+    blind = dataclasses.replace(small_spec(updates=1), is_blind=True)
+    train_small(tmp_path, spec=blind)
+    (path,) = tmp_path.glob("runs/*/log.parquet")
+    rows = pq.read_table(path, partitioning=None).to_pylist()
+    assert [(row["agent"], row["run"]) for row in rows] == [("impoola_blind", path.parent.name)]
+    assert read_run_identity(path.parent) == blind.identity

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from gapfloor.errors import MissingExtraError, PolicyError, UsageError
 from gapfloor.machine import one_torch_thread
+from gapfloor.records.run_identity import RunIdentity
 
 if TYPE_CHECKING:
     from gapfloor.training.agent import Agent
@@ -80,8 +81,5 @@ def load_checkpoint_policy(
     checkpoint = read_checkpoint(Path(path), game=game, encoder=encoder)
     agent = load_agent(checkpoint)
     keep_freed_memory()
-    header = checkpoint.header
-    budget = header.get("budget", header["steps"])
-    kind = f"{header['encoder']}{'_blind' if header.get('blind') else ''}"
-    name = f"{header['game']}-{header['mode']}-{kind}-{budget}-s{header['seed']}"
-    return CheckpointPolicy(agent, name=name, header=header, device=device)
+    name = RunIdentity.from_header(checkpoint.header).name
+    return CheckpointPolicy(agent, name=name, header=checkpoint.header, device=device)

@@ -24,6 +24,7 @@ from gapfloor.policies.checkpoint import CheckpointPolicy, load_checkpoint_polic
 from gapfloor.policies.fingerprint import instruction_set
 from gapfloor.policies.load import checkpoint_path
 from gapfloor.records.atomic import write_text_atomically
+from gapfloor.records.run_identity import RunIdentity
 from gapfloor.representation.checkpoint_cka import Collection, Recorded, Tell, collect, measure_within
 from gapfloor.representation.null import permutation_null
 from gapfloor.representation.recording import Geometry
@@ -207,10 +208,8 @@ def _load(checkpoints: Sequence[str | Path], settings: CkaSettings, device: str)
         for levels in (train, settings.test):
             check_levels(spec, levels)
         check_disjoint(train, settings.test)
-        labels = {
-            "game": header["game"], "mode": header["mode"], "agent": header["encoder"], "seed": header["seed"],
-            "budget": str(header.get("budget", header["steps"])),
-        }  # fmt: skip
+        run = RunIdentity.from_header(header).labels
+        labels = {name: run[name] for name in ("game", "mode", "agent", "seed", "budget")}
         for other in candidates:
             if other.policy.fingerprint == policy.fingerprint:
                 raise UsageError(
@@ -230,7 +229,7 @@ def _pairs(candidates: list[_Candidate], pairs: Pairs) -> list[tuple[_Candidate,
         names: tuple[str, ...] = ("game", "mode", "budget")
         if pairs == "encoders":
             names = (*names, "seed")
-            if one.labels["agent"] == other.labels["agent"]:
+            if one.policy.header["encoder"] == other.policy.header["encoder"]:
                 return False
         return all(one.labels[name] == other.labels[name] for name in names)
 

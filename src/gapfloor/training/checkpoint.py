@@ -20,10 +20,10 @@ from safetensors.torch import save
 
 from gapfloor.errors import PolicyError
 from gapfloor.records.atomic import write_bytes_atomically
+from gapfloor.records.run_identity import HEADER_KEY
 from gapfloor.training.agent import Agent, lay_out_channels_last
 
 FORMAT = "gapfloor-checkpoint/1"
-HEADER_KEY = "gapfloor"
 _REQUIRED = (
     "game",
     "mode",

@@ -19,7 +19,8 @@ from safetensors.torch import save
 
 from gapfloor.errors import UsageError
 from gapfloor.records.atomic import write_atomically, write_bytes_atomically
-from gapfloor.training.checkpoint import HEADER_KEY, architecture, hash_contents, read_checkpoint
+from gapfloor.records.run_identity import HEADER_KEY
+from gapfloor.training.checkpoint import architecture, hash_contents, read_checkpoint
 
 
 def export_half(run: Path, out: Path) -> Path:

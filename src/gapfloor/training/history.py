@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gapfloor.errors import MissingExtraError, UsageError
+from gapfloor.records.run_identity import RunIdentity
 from gapfloor.statistics.conventions import NAN
 
 #: The last training episodes whose mean the log calls `in_loop_return` (gapfloor.training.state).
@@ -84,15 +85,13 @@ def read_history(folder: str | Path) -> History:
             f"{path} keeps {len(found)} checkpoint{'s' if len(found) != 1 else ''} that can be measured: train with "
             "gapfloor train --checkpoint-every N to keep some along the way."
         )
-    budget = str(header.get("budget", header["steps"]))
+    run = RunIdentity.from_header(header)
     final = max(found) if done else -1
     kept = tuple(
-        Kept(file, steps, budget if steps == final else f"{budget}@{steps}")
+        Kept(file, steps, run.budget if steps == final else f"{run.budget}@{steps}")
         for steps, (file, _) in sorted(found.items())
     )
-    agent = f"{header['encoder']}_blind" if header.get("blind") else header["encoder"]
-    name = f"{header['game']}-{header['mode']}-{agent}-{budget}-s{header['seed']}"
-    return History(name, header, kept, read_in_loop(path / "log.parquet"), tuple(notes))
+    return History(run.name, header, kept, read_in_loop(path / "log.parquet"), tuple(notes))
 
 
 def read_in_loop(path: Path) -> tuple[InLoop, ...]:

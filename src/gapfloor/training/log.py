@@ -66,10 +66,7 @@ FIELDS = tuple(field.name for field in fields(LogRow))
 
 def write_log(path: Path, rows: Sequence[LogRow], spec: TrainingSpec) -> None:
     """Write the whole log, with the run's identity in every row so that logs of many runs can be queried."""
-    identity = {
-        "run": spec.run, "game": spec.game, "mode": spec.mode, "budget": spec.budget,
-        "agent": spec.encoder, "seed": spec.seed,
-    }  # fmt: skip
+    identity = {"run": spec.run, **spec.identity.labels}
     types = {**{name: pa.int64() if name == "seed" else pa.string() for name in identity}}
     types |= {field.name: pa.int64() if field.type == "int" else pa.float64() for field in fields(LogRow)}
     table = pa.Table.from_pylist(

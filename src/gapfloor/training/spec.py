@@ -10,6 +10,7 @@ from typing import Any
 
 from gapfloor.errors import UsageError, unknown_name
 from gapfloor.levels import LevelSet
+from gapfloor.records.run_identity import RunIdentity, agent_name
 from gapfloor.training.encoders import encoder_names
 from gapfloor.training.hyperparameters import Hyperparameters
 
@@ -55,8 +56,13 @@ class TrainingSpec:
     @property
     def run(self) -> str:
         """The run's name and its folder below `runs/`."""
-        agent = f"{self.encoder}_blind" if self.is_blind else self.encoder
-        return f"{self.game}-{self.mode}-{agent}-{self.budget}-s{self.seed}"
+        return self.identity.name
+
+    @property
+    def identity(self) -> RunIdentity:
+        """Who the run is, as its log and its cells name it."""
+        agent = agent_name(self.encoder, is_blind=self.is_blind)
+        return RunIdentity(game=self.game, mode=self.mode, agent=agent, budget=self.budget, seed=self.seed)
 
     @property
     def n_updates(self) -> int:
