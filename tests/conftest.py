@@ -1,28 +1,41 @@
-"""Small studies as rows of episodes: two agents, two seeds, two games, shared levels."""
+"""Fixtures for every test. The helpers behind them are plain modules next to this file.
+
+`command_line` runs gapfloor, `folders` hashes files, `small_stores` invents episodes and cells, `small_policies`
+plays on the real engine, `gymnasium_envs` has environments, and `paper_shaped` has the paper's numbers.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 import pytest
+
+import small_stores
+from gapfloor.records.store import Store
 
 
 @pytest.fixture
-def episode_rows() -> list[dict]:
-    rng = np.random.default_rng(5)
-    runs = [
-        {"budget": "8M", "agent": agent, "seed": seed, "rule": rule, "low": 2 + (agent == "a")}
-        for agent in ("a", "b")
-        for seed in (1, 2)
-        for rule in ("sampled", "greedy")
-    ]
-    runs.append({"budget": None, "agent": None, "seed": None, "rule": "uniform", "low": 0})
-    rows = []
-    for game in ("coinrun", "heist"):
-        for level_set, first in (("train", 0), ("test", 1000)):
-            for draw in (0, 1):
-                for level in (first + np.random.default_rng([draw, first]).integers(0, 6, 8)).tolist():
-                    for run in runs:
-                        row = {"game": game, "level_set": level_set, "draw": draw, "level_seed": level, **run}
-                        low = row.pop("low")
-                        rows.append({**row, "episode_return": float(rng.integers(low, low + 4))})
-    return rows
+def empty_store(tmp_path: Path) -> Store:
+    """A store with its folders and no cells."""
+    made = Store(tmp_path / "store")
+    made.prepare()
+    return made
+
+
+@pytest.fixture
+def episode_rows() -> list[dict[str, Any]]:
+    """Two agents, two seeds, two games, shared levels; agent `a` is better than agent `b`."""
+    return small_stores.small_rows(small_stores.by_agent)
+
+
+@pytest.fixture
+def rows() -> list[dict[str, Any]]:
+    """The same study with equal agents; greedy is better than sampled."""
+    return small_stores.small_rows()
+
+
+@pytest.fixture
+def as_table() -> Any:
+    return pa.Table.from_pylist

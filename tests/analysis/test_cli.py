@@ -9,16 +9,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from gapfloor.cli.main import main
+from command_line import run
 
 pytestmark = pytest.mark.fast
-
-
-def run(capsys, *arguments):
-    with pytest.raises(SystemExit) as end:
-        main([str(argument) for argument in arguments])
-    out = capsys.readouterr()
-    return end.value.code, out.out, out.err
 
 
 @pytest.fixture

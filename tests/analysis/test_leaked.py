@@ -11,8 +11,9 @@ from gapfloor.analysis.grouping import group
 from gapfloor.analysis.leaked import gap_without, split_by_leak
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
-from gapfloor.levels.overlap import Leakage, LevelOverlap, LevelPair
+from gapfloor.levels.overlap import Leakage
 from gapfloor.plan.model import paper_plan
+from small_stores import leaked_levels
 
 pytestmark = pytest.mark.fast
 
@@ -21,12 +22,7 @@ HELD_OUT = LevelSet(1000, 1003)
 
 
 def leakage(leaked=(1000,), test=HELD_OUT):
-    pairs = tuple(LevelPair(level, 0, True, True) for level in leaked)
-    overlap = LevelOverlap(
-        game="coinrun", mode="easy", engine="procgen", version="0.10.7", train=LevelSet(0, 2), test=test,
-        pairs=pairs, first_screen=1, first_frame=1, distinct_train=2, distinct_test=3, compared="", later="",
-    )  # fmt: skip
-    return Leakage((overlap,))
+    return leaked_levels(leaked, train=LevelSet(0, 2), test=test)
 
 
 def rows(returns, **labels):

@@ -10,6 +10,7 @@ from gapfloor.errors import CheckFailedError
 from gapfloor.plan.lock import lock_plan
 from gapfloor.plan.model import builtin_text
 from gapfloor.records.store import Store
+from small_stores import write_cell
 
 pytestmark = pytest.mark.fast
 
@@ -20,8 +21,8 @@ def write(
     store: Store, *, rule: str, level_set: str, draw: int, seed: int | None, reference: str = ""
 ) -> None:
     labels = {
-        "game": "heist", "mode": "easy", "budget": "" if reference else "8M", "agent": "" if reference else "a",
-        "seed": seed, "reference": reference, "rule": rule, "level_set": level_set, "draw": draw,
+        "game": "heist", "budget": "" if reference else "8M", "agent": "" if reference else "a", "seed": seed,
+        "reference": reference, "rule": rule, "level_set": level_set, "draw": draw,
     }  # fmt: skip
     rng = np.random.default_rng([len(rule), len(level_set), draw, seed or 0])
     first = 0 if level_set == "train" else 1000
@@ -37,14 +38,13 @@ def write(
         "merged_game": 1.6, "mean_ln_k": 2.0, "k": 9, "action_counts": [10] * 15, "disagreement": 0.25,
     }  # fmt: skip
     name = f"{rule}-{level_set}-{draw}-{seed}"
-    content = {"policy": f"p{seed}", "slots": 4, "burn_in": 1, "episodes": N, "levels": level_set}
-    store.write_cell(file_name=name, key=name, content=content, labels=labels, columns=columns, record=record)
+    content = {"policy": f"p{seed}", "slots": 4, "episodes": N, "levels": level_set}
+    write_cell(store, name, key=name, content=content, columns=columns, record=record, **labels)
 
 
 @pytest.fixture
-def store(tmp_path):
-    store = Store(tmp_path / "store")
-    store.prepare()
+def store(empty_store):
+    store = empty_store
     for level_set in ("train", "test"):
         for draw in (0, 1):
             write(store, rule="uniform", level_set=level_set, draw=draw, seed=None, reference="uniform")

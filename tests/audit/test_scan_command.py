@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
 from gitrepos import commit_files, git, write_files
 from smallrepos import frozen, in_loop
 
+from command_line import exit_code
 from gapfloor.audit.ledger.entries import load_ledger
 from gapfloor.audit.ledger.verify import find_clone
 from gapfloor.audit.scan import PROVENANCES, RULES, scan
-from gapfloor.cli.main import main
 
 pytestmark = pytest.mark.fast
 
@@ -21,12 +22,7 @@ IMPLICIT = frozen("action, _ = net.act(obs)")
 EXPLICIT = frozen("action, _ = net.act(obs, deterministic=True)")
 
 
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as stopped:
-        main(["audit", "scan", *arguments])
-    code = stopped.value.code
-    assert isinstance(code, int)
-    return code
+run = partial(exit_code, "audit", "scan")
 
 
 def test_json_has_the_promised_keys_and_values(tmp_path: Path, capsys):

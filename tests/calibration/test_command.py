@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gapfloor.cli.main import main
+import command_line
 
 FEW = ["--states", "12", "--workers", "1"]
 KEPT = Path("gapfloor-store/classes/fruitbot-easy.json")
@@ -18,10 +18,7 @@ def _own_folder(tmp_path, monkeypatch):
 
 
 def run(capsys, *arguments):
-    with pytest.raises(SystemExit) as stopped:
-        main(["calibrate", *arguments])
-    captured = capsys.readouterr()
-    return stopped.value.code, captured.out, captured.err
+    return command_line.run(capsys, "calibrate", *arguments)
 
 
 def test_json_holds_every_game_with_its_classes(capsys):

@@ -1,21 +1,13 @@
 """The command line as a user meets it: output, JSON, and one sentence for each mistake."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
-from gapfloor.cli.main import COMMANDS, main
+from command_line import loaded_modules, run, run_python
+from gapfloor.cli.main import COMMANDS
 
 SMALL = ["--episodes", "8", "--slots", "4", "--draws", "0", "--workers", "1"]
-
-
-def run(capsys, *arguments):
-    with pytest.raises(SystemExit) as stopped:
-        main(list(arguments))
-    captured = capsys.readouterr()
-    return stopped.value.code, captured.out, captured.err
 
 
 @pytest.mark.fast
@@ -27,18 +19,16 @@ def test_help_names_every_command_and_imports_nothing_heavy():
         "heavy = {'torch', 'procgen', 'ray', 'scipy', 'matplotlib'} & set(sys.modules)\n"
         "print('HEAVY', sorted(heavy))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "HEAVY []" in done.stdout
+    done = run_python(code)
+    assert "HEAVY []" in done.out
     for name in COMMANDS:
-        assert f"\n  {name} " in done.stdout
+        assert f"\n  {name} " in done.out
 
 
 @pytest.mark.fast
 def test_importing_the_package_loads_nothing_heavy():
-    heavy = "{'torch', 'procgen', 'ray', 'scipy', 'matplotlib', 'pyarrow'}"
-    code = f"import gapfloor, sys; print({heavy} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
+    heavy = {"torch", "procgen", "ray", "scipy", "matplotlib", "pyarrow"}
+    assert not heavy & loaded_modules("import gapfloor")
 
 
 @pytest.mark.fast

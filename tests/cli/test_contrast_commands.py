@@ -5,17 +5,10 @@ import json
 import pyarrow.csv as pa_csv
 import pytest
 
-from gapfloor.cli.main import main
+from command_line import run
 
 SMALL = ["--episodes", "8", "--slots", "4", "--draws", "0", "--workers", "1"]
 SWEEP = ["sweep", "small_policies:linear", "--game", "fruitbot", "--agent", "linear"]
-
-
-def run(capsys, *arguments):
-    with pytest.raises(SystemExit) as stopped:
-        main(list(arguments))
-    captured = capsys.readouterr()
-    return stopped.value.code, captured.out, captured.err
 
 
 @pytest.mark.fast

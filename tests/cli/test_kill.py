@@ -1,22 +1,18 @@
 """kill -9 at any moment loses at most what is under way; the rest has the bytes of an undisturbed run."""
 
-import hashlib
 import os
 import random
 import signal
 import subprocess
-import sys
 import time
 
+from command_line import GAPFLOOR
+from folders import file_hashes
+
 COMMAND = [
-    sys.executable, "-m", "gapfloor.cli.main", "floor", "starpilot", "bossfight", "--episodes", "32", "--draws", "0,1",
+    *GAPFLOOR, "floor", "starpilot", "bossfight", "--episodes", "32", "--draws", "0,1",
     "--workers", "2", "--store",
 ]  # fmt: skip
-
-
-def hashes(store):
-    files = [path for path in store.rglob("*") if path.is_file()]
-    return {str(path.relative_to(store)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def run(store):
@@ -37,7 +33,7 @@ def test_a_killed_floor_ends_with_the_bytes_of_an_undisturbed_one(tmp_path):
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     run(tmp_path / "killed")
-    assert hashes(tmp_path / "killed") == hashes(tmp_path / "calm")
+    assert file_hashes(tmp_path / "killed") == file_hashes(tmp_path / "calm")
 
 
 def test_workers_do_not_outlive_a_killed_parent(tmp_path):
@@ -73,4 +69,4 @@ def test_two_processes_on_one_store_do_not_harm_each_other(tmp_path):
         for _ in range(2)
     ]
     assert [process.wait() for process in both] == [0, 0]
-    assert hashes(tmp_path / "shared") == hashes(tmp_path / "alone")
+    assert file_hashes(tmp_path / "shared") == file_hashes(tmp_path / "alone")

@@ -5,26 +5,17 @@ import json
 
 import pytest
 
-from gapfloor.cli.main import main
+from command_line import exit_code, run
 
 SETS = ["--train", "0:50", "--test", "1000:1030"]
-
-
-def run(capsys, *arguments):
-    with pytest.raises(SystemExit) as stopped:
-        main(list(arguments))
-    captured = capsys.readouterr()
-    return stopped.value.code, captured.out, captured.err
 
 
 @pytest.fixture(scope="module")
 def checked(tmp_path_factory):
     folder = tmp_path_factory.mktemp("checked")
-    with pytest.raises(SystemExit) as stopped:
-        main(
-            ["levels", "check", "maze", *SETS, "--out", str(folder / "out"), "--store", str(folder / "store")]
-        )
-    assert stopped.value.code == 0
+    assert (
+        exit_code("levels", "check", "maze", *SETS, "--out", folder / "out", "--store", folder / "store") == 0
+    )
     return folder
 
 

@@ -1,21 +1,17 @@
 """`measure_floor` and `evaluate` on the real engine."""
 
-import hashlib
 import json
 
 import numpy as np
 import pytest
 
 import small_policies
+from folders import file_hashes
 from gapfloor import evaluate, measure_floor
 from gapfloor.errors import PolicyError, StoreError, UsageError
 from gapfloor.records.store import Store
 
 SMALL = {"episodes": 16, "slots": 8, "draws": (0,), "train": "0:20", "test": "100:120", "workers": 1}
-
-
-def hashes(store):
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (store / "cells").iterdir()}
 
 
 def test_a_floor_has_one_row_a_level_set_and_prints_itself():
@@ -31,7 +27,7 @@ def test_one_worker_or_two_give_the_same_bytes(tmp_path):
         measure_floor(
             ["starpilot", "bossfight"], store=tmp_path / str(workers), **{**SMALL, "workers": workers}
         )
-    assert hashes(tmp_path / "1") == hashes(tmp_path / "2")
+    assert file_hashes(tmp_path / "1" / "cells") == file_hashes(tmp_path / "2" / "cells")
 
 
 def test_the_same_call_again_plays_nothing(tmp_path):
@@ -52,12 +48,12 @@ def test_the_same_call_again_plays_nothing(tmp_path):
 
 def test_a_damaged_cell_is_named_and_measured_again(tmp_path):
     measure_floor("starpilot", store=tmp_path, **SMALL)
-    before = hashes(tmp_path)
+    before = file_hashes(tmp_path / "cells")
     victim = next((tmp_path / "cells").glob("*test*.parquet"))
     victim.write_bytes(victim.read_bytes()[:-100])
     again = measure_floor("starpilot", store=tmp_path, **SMALL)
     assert again.damaged == (victim.stem,)
-    assert hashes(tmp_path) == before
+    assert file_hashes(tmp_path / "cells") == before
 
 
 def test_evaluation_shows_train_test_gap_and_floor(tmp_path):
@@ -180,7 +176,7 @@ def test_a_device_out_of_memory_falls_back_to_the_cpu_and_is_recorded(tmp_path):
             "small_policies:crowded", game="starpilot", rules="sampled,greedy", device=device, store=tmp_path / device,
             **SMALL,
         )  # fmt: skip
-    assert hashes(tmp_path / "cuda") == hashes(tmp_path / "cpu")
+    assert file_hashes(tmp_path / "cuda" / "cells") == file_hashes(tmp_path / "cpu" / "cells")
     assert set(Store(tmp_path / "cuda").cell_records().column("device").to_pylist()) == {"cpu"}
 
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from play.fake_engine import LengthEngine, length_of
 
 import small_policies
 from gapfloor.actions import Partition
@@ -17,6 +16,7 @@ from gapfloor.play.player import CellPlay, Player
 from gapfloor.policies.protocol import wrap
 from gapfloor.policies.references import Constant, Uniform
 from gapfloor.rules.rule import parse_rule
+from play.fake_engine import LengthEngine, length_of
 
 LEVELS = LevelSet(0, 200)
 FAKE = EngineSpec("fake", "1", "length", "easy")

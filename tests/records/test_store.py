@@ -5,6 +5,7 @@ import os
 import pyarrow.parquet as pq
 import pytest
 
+import small_stores
 from gapfloor.errors import StoreError
 from gapfloor.records import atomic
 from gapfloor.records.schema import CELLS, EPISODES
@@ -12,36 +13,12 @@ from gapfloor.records.store import Store, conflicts
 
 pytestmark = pytest.mark.fast
 
-LABELS = {
-    "game": "coinrun", "mode": "easy", "budget": "8M", "agent": "impala", "seed": 1, "reference": "",
-    "rule": "sampled", "level_set": "train", "draw": 0,
-}  # fmt: skip
-CONTENT = {"policy": "abc", "slots": 16, "burn_in": 1, "episodes": 2, "levels": "0:200", "options": {}}
-COLUMNS = {
-    "slot": [0, 1],
-    "index": [1, 1],
-    "level_seed": [5, 9],
-    "episode_return": [0.0, 10.0],
-    "length": [7, 8],
-}
-
-
-def write(store, name="one", *, key="k1", **changes):
-    store.write_cell(
-        file_name=name,
-        key=key,
-        content={**CONTENT, **changes.pop("content", {})},
-        labels={**LABELS, **changes},
-        columns=COLUMNS,
-        record={"n_steps": 15, "entropy_raw": 2.5, "action_counts": [1, 2]},
-    )
+write = small_stores.write_cell
 
 
 @pytest.fixture
-def store(tmp_path):
-    made = Store(tmp_path / "store")
-    made.prepare()
-    return made
+def store(empty_store):
+    return empty_store
 
 
 def test_what_is_written_is_read_back(store):
@@ -141,14 +118,16 @@ def test_a_floor_under_other_options_of_the_engine_is_left_aside(store):
 
 def test_copies_of_one_checkpoint_are_one_run(store):
     write(store)
-    reason = conflicts(store.cells(), policy="abc", labels={**LABELS, "seed": 2})
+    reason = conflicts(store.cells(), policy="abc", labels={**small_stores.LABELS, "seed": 2})
     assert "copies of one checkpoint are one run" in reason
-    assert conflicts(store.cells(), policy="abc", labels=LABELS) == ""
+    assert conflicts(store.cells(), policy="abc", labels=small_stores.LABELS) == ""
 
 
 def test_one_name_for_two_policies_is_refused(store):
     write(store)
-    assert "already holds another policy" in conflicts(store.cells(), policy="xyz", labels=LABELS)
+    assert "already holds another policy" in conflicts(
+        store.cells(), policy="xyz", labels=small_stores.LABELS
+    )
 
 
 def test_a_file_in_the_stores_place_is_named(tmp_path):

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from tests.report.printed_results import printed_results
 
-from gapfloor.cli.card import command
+from command_line import run
 from gapfloor.errors import UsageError
 from gapfloor.report.card import build_card, card_to_json, card_to_markdown
 from gapfloor.report.card_check import REASONS, check_card
@@ -124,9 +123,11 @@ def test_what_is_no_card_is_refused_in_a_sentence(tmp_path: Path, name: str, tex
 
 
 @pytest.mark.fast
-def test_the_command_exits_1_when_something_is_missing(tmp_path: Path) -> None:
+def test_the_command_exits_1_when_something_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "card.md"
     path.write_text("- **Action rule:** greedy\n", encoding="utf-8")
-    result = CliRunner().invoke(command, ["check", str(path)])
-    assert result.exit_code == 1
-    assert "missing: floor on held-out levels" in result.output
+    done = run(capsys, "card", "check", path)
+    assert done.code == 1
+    assert "missing: floor on held-out levels" in done.out

@@ -10,10 +10,10 @@ from tests import paper_shaped
 from tests.report.fixture_store import write_store
 
 from gapfloor.levels import LevelSet
-from gapfloor.levels.overlap import Leakage, LevelOverlap, LevelPair
 from gapfloor.report.source import ReportSource, load_report_source
 from gapfloor.report.table import to_csv, to_markdown, to_tabular
 from gapfloor.report.write import write_report
+from small_stores import leaked_levels
 
 pytestmark = pytest.mark.fast
 
@@ -26,13 +26,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("leaks") / "store"
     data = paper_shaped.load()
     write_store(root, data.episodes, data.cells, games=["coinrun"])
-    overlap = LevelOverlap(
-        game="coinrun", mode="easy", engine="procgen", version="0.10.7", train=LevelSet(0, 200),
-        test=LevelSet(1000, 1100), pairs=tuple(LevelPair(level, 3, True, True) for level in LEAKED),
-        first_screen=92, first_frame=27, distinct_train=171, distinct_test=93, compared="", later="",
+    leaks = leaked_levels(
+        LEAKED, train=LevelSet(0, 200), test=LevelSet(1000, 1100), first_screen=92, first_frame=27,
+        distinct_train=171, distinct_test=93,
     )  # fmt: skip
     (root / "leakage").mkdir()
-    (root / "leakage" / "coinrun-easy.json").write_text(Leakage((overlap,)).to_json())
+    (root / "leakage" / "coinrun-easy.json").write_text(leaks.to_json())
     return root
 
 

@@ -7,19 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from gapfloor.cli.main import main
+from command_line import run
 from gapfloor.report.cka_input import read_cka
 from gapfloor.representation import CkaSettings, Geometry, linear_cka, measure_cka
 
 #: 64 rows a level set; geo16 is recorded because the other geometry has 16 slots.
 SMALL = ["--geometry", "8x8", "--other-geometry", "16x4", "--permutations", "20"]
-
-
-def run(capsys, *arguments):
-    with pytest.raises(SystemExit) as stopped:
-        main([str(argument) for argument in arguments])
-    captured = capsys.readouterr()
-    return stopped.value.code, captured.out, captured.err
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.power import TTestPower
 
-from gapfloor.cli.main import main
+from command_line import run
 from gapfloor.errors import UsageError
 from gapfloor.statistics.detectable import equivalence_unreachable, minimum_detectable_effect, power_of_t
 from gapfloor.statistics.power import (
@@ -93,13 +93,6 @@ def test_equivalence_is_unreachable_for_the_papers_noisy_floors():
         if equivalence_unreachable(margin=max(0.1 * abs(mean), 0.25), floor_sem=error, floor_n=384)
     }
     assert found == {"fruitbot", "coinrun", "heist"}
-
-
-def run(capsys, *arguments):
-    with pytest.raises(SystemExit) as end:
-        main([str(a) for a in arguments])
-    out = capsys.readouterr()
-    return end.value.code, out.out, out.err
 
 
 NUMBERS = (

@@ -1,6 +1,5 @@
 """A tiny study with the real engine, trainer and report: interrupted or not, the same bytes."""
 
-import hashlib
 import os
 import random
 import signal
@@ -11,6 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+
+from command_line import GAPFLOOR
+from folders import file_hashes
 
 STUDY = """
 name = "tiny"
@@ -38,15 +40,11 @@ rules = ["merged"]
 
 
 def command(study, store, *more):
-    base = [sys.executable, "-m", "gapfloor.cli.main", "study", "run", str(study), "--store", str(store)]
-    return [*base, *more]
+    return [*GAPFLOOR, "study", "run", str(study), "--store", str(store), *more]
 
 
 def hashes(store):
-    files = [
-        path for path in store.rglob("*") if path.is_file() and "log" not in path.relative_to(store).parts[:1]
-    ]
-    return {str(path.relative_to(store)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    return file_hashes(store, without=["log"])
 
 
 @pytest.fixture(scope="module")

@@ -7,15 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from gapfloor.cli.main import main
+from command_line import exit_code
 from gapfloor.records.store import Store
 from gapfloor.training.checkpoint import read_header
 
 
 def run(*arguments: str, command: str = "train") -> int:
-    with pytest.raises(SystemExit) as stopped:
-        main([command, *arguments])
-    return int(stopped.value.code or 0)
+    return exit_code(command, *arguments)
 
 
 def test_train_resumes_or_says_that_it_is_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
+from folders import file_hashes
+
 sys.path.insert(0, str(Path(__file__).parent))
 from small_run import small_spec, train_small
 
@@ -32,16 +34,13 @@ def start(store: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-def files_of(store: Path) -> dict[str, bytes]:
+def files_of(store: Path) -> dict[str, str]:
     """Every file of every run but the empty lock."""
-    runs = store / "runs"
-    return {
-        str(f.relative_to(runs)): f.read_bytes() for f in runs.rglob("*") if f.is_file() and f.name != "lock"
-    }
+    return file_hashes(store / "runs", without=["lock"])
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     store = tmp_path_factory.mktemp("uninterrupted")
     assert start(store, "1").wait() == 0
     files = files_of(store)
@@ -52,7 +51,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 def test_a_run_killed_after_an_update_and_resumed_gives_the_same_bytes(
-    tmp_path: Path, uninterrupted: dict[str, bytes]
+    tmp_path: Path, uninterrupted: dict[str, str]
 ) -> None:
     assert start(tmp_path, "1", "2").wait() == -9
     assert start(tmp_path, "1").wait() == 0
@@ -60,7 +59,7 @@ def test_a_run_killed_after_an_update_and_resumed_gives_the_same_bytes(
 
 
 def test_a_run_killed_in_the_middle_of_an_update_gives_the_same_bytes(
-    tmp_path: Path, uninterrupted: dict[str, bytes]
+    tmp_path: Path, uninterrupted: dict[str, str]
 ) -> None:
     process = start(tmp_path, "2")
     assert process.stdout is not None
@@ -73,7 +72,7 @@ def test_a_run_killed_in_the_middle_of_an_update_gives_the_same_bytes(
     assert files_of(tmp_path) == uninterrupted
 
 
-def test_the_number_of_threads_changes_no_byte(tmp_path: Path, uninterrupted: dict[str, bytes]) -> None:
+def test_the_number_of_threads_changes_no_byte(tmp_path: Path, uninterrupted: dict[str, str]) -> None:
     assert start(tmp_path, "2").wait() == 0
     assert files_of(tmp_path) == uninterrupted
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gapfloor.cli.main import main
+from command_line import exit_code
 
 SMALL = (
     "--train", "0:20", "--test", "100:120", "--draws", "0", "--episodes", "4", "--slots", "2", "--batch", "4",
@@ -16,10 +17,7 @@ SMALL = (
 )  # fmt: skip
 
 
-def run(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as stopped:
-        main(["evaluate", *arguments])
-    return int(stopped.value.code or 0)
+run = partial(exit_code, "evaluate")
 
 
 @pytest.mark.parametrize("name", ["ppo", "recurrent"])

@@ -10,7 +10,6 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.wrappers import FrameStackObservation
-from policies.formats.playing import assert_same_play
 from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecNormalize
 
 from gapfloor.errors import PolicyError
@@ -19,6 +18,7 @@ from gapfloor.policies.formats.normalisation import main as convert
 from gapfloor.policies.formats.normalisation import read_statistics, write_statistics
 from gapfloor.policies.formats.preprocessing import Preparation, PreparedStatefulPolicy
 from gapfloor.policies.load import PolicySource
+from policies.formats.playing import assert_same_play
 
 
 def test_converted_statistics_are_the_pickled_ones(normalised: Any, folder: Path, tmp_path: Path) -> None:

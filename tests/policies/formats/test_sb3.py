@@ -11,13 +11,13 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from policies.formats.playing import assert_same_play
 from stable_baselines3 import PPO, SAC
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 from gapfloor.errors import GapfloorError, PolicyError, UsageError
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.protocol import Policy, StatefulPolicy
+from policies.formats.playing import assert_same_play
 
 
 def load(path: Path, options: str = "", kind: str = "sb3") -> Any:

@@ -1,0 +1,54 @@
+"""Running `gapfloor` inside a test, as a user would type it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from gapfloor.cli.main import main
+
+#: The start of a command line for tests that need a process of their own (to kill it, or to see what it imports).
+GAPFLOOR = [sys.executable, "-m", "gapfloor.cli.main"]
+
+
+class Finished(NamedTuple):
+    """What a command left behind: its exit code and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+def exit_code(*arguments: object) -> int:
+    """Run a command in this process and return its exit code; `capsys` holds what it wrote."""
+    with pytest.raises(SystemExit) as stopped:
+        main([str(argument) for argument in arguments])
+    assert isinstance(stopped.value.code, int)
+    return stopped.value.code
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> Finished:
+    """Run a command in this process."""
+    code = exit_code(*arguments)
+    written = capsys.readouterr()
+    return Finished(code, written.out, written.err)
+
+
+def run_python(code: str, *, folder: Path | None = None) -> Finished:
+    """Run Python code in a new process, e.g. to see which modules it imports."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=folder
+    )
+    return Finished(done.returncode, done.stdout, done.stderr)
+
+
+def loaded_modules(code: str) -> set[str]:
+    """The top-level packages that are imported after `code` has run in a new process."""
+    listing = "\nimport sys; print('LOADED', *sorted({name.split('.')[0] for name in sys.modules}))"
+    done = run_python(code + listing)
+    assert done.code == 0, done.err
+    return set(done.out.rsplit("LOADED", 1)[1].split())
