@@ -1,0 +1,240 @@
+"""The recommended test of a generalization gap: the excess over the floor's gap, for new runs on new levels.
+
+The runs' return on each level is compared with the floor's on the same level, runs and levels are both samples
+(`level_crossing`), the parts of the variance keep their own degrees of freedom (`components`), and Holm's procedure
+runs over the games. Without level seeds, or without levels that the floor and every run have played, a gap is not
+tested.
+
+The floor enters as a control variate with an estimated slope: excess = gap - slope * floor gap. With level sets that
+are samples of one generator every slope is unbiased, and the estimated one has the smallest variance. Where the two
+sets may come from different generators only slope one takes out their whole difference, so that version is kept next
+to it.
+
+References:
+    Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6,
+        65-70.
+    Glasserman, P. (2003). Monte Carlo Methods in Financial Engineering, section 4.1 (control variates). Springer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from gapfloor.errors import UsageError
+from gapfloor.statistics.clustered import level_matrix
+from gapfloor.statistics.components import VariancePart, components_interval, components_p
+from gapfloor.statistics.conventions import ALPHA, GENERATOR, NAN, NO_PAIR, Floats, Ints, Pair
+from gapfloor.statistics.families import holm
+from gapfloor.statistics.level_crossing import LevelTable, crossed_parts, reference_slope
+from gapfloor.statistics.reference_calls import LEAST_RUNS, holm_divisors
+
+#: Episode returns and level seeds of one run, or of the floor.
+Episodes = tuple[Floats, Ints]
+GapWord = Literal["train higher", "test higher", "not distinguishable", "not tested"]
+
+#: With fewer common levels in a set the slope is one instead of estimated: it would cost more than it saves.
+LEVELS_FOR_SLOPE = 20
+
+
+@dataclass(frozen=True)
+class ExcessTest:
+    """A gap and its excess over the floor's gap, on the levels that every run and the floor have played."""
+
+    n: int
+    train: float
+    test: float
+    gap: float
+    """Train minus test on the common levels."""
+    floor_gap: float
+    slope: float
+    excess: float
+    """gap - slope * floor_gap."""
+    se: float
+    parts: tuple[VariancePart, ...]
+    """Of runs, training levels and held-out levels."""
+    p: float
+    plain_excess: float
+    """gap - floor_gap."""
+    plain_parts: tuple[VariancePart, ...]
+    p_plain: float
+    p_runs: float
+    """Student's test of the raw gap over runs, on the levels that were played (n - 1 df)."""
+    n_levels: tuple[int, int]
+    """Common levels: training, held-out."""
+    n_levels_played: tuple[int, int]
+    """Levels that at least one run has played."""
+    not_tested: str
+    """Why nothing was tested; empty where it was."""
+    estimand: str = GENERATOR
+
+
+@dataclass(frozen=True)
+class GapCall:
+    """A gap's recommended call within its family."""
+
+    test: ExcessTest
+    call: GapWord
+    p_holm: float
+    p_plain_holm: float
+    """Holm over the tests with slope one."""
+    p_runs_holm: float
+    """Holm over the tests on the played levels."""
+    divisor: int
+    interval: Pair
+    """Of the excess at 1 - alpha / divisor: it excludes zero exactly when a call is made."""
+    family_size: int
+    alpha: float
+
+    @property
+    def confidence(self) -> float:
+        """Confidence of the interval; NaN where nothing was tested."""
+        return 1 - self.alpha / self.divisor if self.divisor else NAN
+
+    @property
+    def label(self) -> str:
+        """The call in words, with the reason where nothing was tested."""
+        return f"not tested ({self.test.not_tested})" if self.call == "not tested" else self.call
+
+
+def excess_gap(
+    train: Sequence[Episodes],
+    test: Sequence[Episodes],
+    *,
+    train_floor: Episodes | None,
+    test_floor: Episodes | None,
+    least_runs: int = LEAST_RUNS,
+) -> ExcessTest:
+    """The gap's excess over the floor's gap, crossed over runs and levels.
+
+    Args:
+        train: per run its episode returns and level seeds on training levels; empty seeds if they are not known.
+        test: the same runs in the same order on held-out levels.
+        train_floor: the floor on the training levels; None if it was not measured.
+        test_floor: the floor on the held-out levels.
+        least_runs: with fewer runs the gap is not tested.
+    """
+    if len(train) != len(test) or not train:
+        raise UsageError(
+            f"`train` and `test` must hold the same runs, but have {len(train)} and {len(test)}."
+        )
+    played = (_n_played(train), _n_played(test))
+    if train_floor is None or test_floor is None:
+        return _untested(train, test, played, "no floor")
+    if any(levels.size == 0 for _, levels in (*train, *test, train_floor, test_floor)):
+        return _untested(train, test, played, "no level seeds")
+    tables = [_table(train, train_floor), _table(test, test_floor)]
+    if tables[0] is None or tables[1] is None:
+        return _untested(train, test, played, "no common levels")
+    if len(train) < least_runs:
+        return _untested(train, test, played, f"{len(train)} run{'' if len(train) == 1 else 's'}")
+    return _tested(tables[0], tables[1], played)
+
+
+def call_gap_family(tests: Sequence[ExcessTest], *, alpha: float = ALPHA) -> tuple[GapCall, ...]:
+    """The recommended calls of a family of gaps, in the order given; untested gaps do not count in it."""
+    p_values = np.array([one.p for one in tests])
+    adjusted, divisors = holm(p_values), holm_divisors(p_values, alpha=alpha)
+    plain, runs = holm([one.p_plain for one in tests]), holm([one.p_runs for one in tests])
+    size = int(np.count_nonzero(~np.isnan(p_values)))
+    calls = []
+    for i, one in enumerate(tests):
+        divisor = int(divisors[i])
+        call: GapWord = "not tested"
+        interval = NO_PAIR
+        if divisor:
+            interval = components_interval(one.excess, one.parts, alpha=alpha / divisor)
+            call = "not distinguishable"
+            if one.p < alpha / divisor:
+                call = "train higher" if one.excess > 0 else "test higher"
+        calls.append(
+            GapCall(
+                test=one,
+                call=call,
+                p_holm=float(adjusted[i]),
+                p_plain_holm=float(plain[i]),
+                p_runs_holm=float(runs[i]),
+                divisor=divisor,
+                interval=interval,
+                family_size=size,
+                alpha=alpha,
+            )
+        )
+    return tuple(calls)
+
+
+def _table(runs: Sequence[Episodes], floor: Episodes) -> LevelTable | None:
+    """Runs and floor on their common levels, levels weighted by how often the runs have played them."""
+    matrix, weights = level_matrix([*runs, floor]), level_matrix(runs, floor=floor)
+    if matrix is None or weights is None:
+        return None
+    return LevelTable(matrix.values[:-1], matrix.values[-1], weights.weights)
+
+
+def _tested(train: LevelTable, test: LevelTable, played: tuple[int, int]) -> ExcessTest:
+    n_levels = (train.weights.size, test.weights.size)
+    one = np.ones(())
+    slope = reference_slope((train, test)) if min(n_levels) >= LEVELS_FOR_SLOPE else one
+    estimate, parts = _estimate(train, test, slope)
+    plain, plain_parts = _estimate(train, test, one)
+    raw = crossed_parts([(1.0, train.values, train.weights), (-1.0, test.values, test.weights)])
+    n = raw.by_run.shape[-1]
+    own = VariancePart(float(raw.by_run.var(ddof=1) / n), n - 1)
+    gap = float(raw.estimate)
+    return ExcessTest(
+        n=n,
+        train=float(np.mean(train.values @ train.weights)),
+        test=float(np.mean(test.values @ test.weights)),
+        gap=gap,
+        floor_gap=float(train.reference @ train.weights - test.reference @ test.weights),
+        slope=float(slope),
+        excess=estimate,
+        se=float(np.sqrt(sum(part.variance for part in parts))),
+        parts=parts,
+        p=components_p(estimate, parts),
+        plain_excess=plain,
+        plain_parts=plain_parts,
+        p_plain=components_p(plain, plain_parts),
+        p_runs=components_p(gap, (own,)),
+        n_levels=n_levels,
+        n_levels_played=played,
+        not_tested="",
+    )
+
+
+def _estimate(train: LevelTable, test: LevelTable, slope: Floats) -> tuple[float, tuple[VariancePart, ...]]:
+    found = crossed_parts([(1.0, train.minus(slope), train.weights), (-1.0, test.minus(slope), test.weights)])
+    parts = zip(found.variances, found.dfs, strict=True)
+    return float(found.estimate), tuple(VariancePart(float(v), float(df)) for v, df in parts)
+
+
+def _untested(
+    train: Sequence[Episodes], test: Sequence[Episodes], played: tuple[int, int], reason: str
+) -> ExcessTest:
+    means = [float(np.mean([np.mean(returns) for returns, _ in runs])) for runs in (train, test)]
+    return ExcessTest(
+        n=len(train),
+        train=means[0],
+        test=means[1],
+        gap=means[0] - means[1],
+        floor_gap=NAN,
+        slope=NAN,
+        excess=NAN,
+        se=NAN,
+        parts=(),
+        p=NAN,
+        plain_excess=NAN,
+        plain_parts=(),
+        p_plain=NAN,
+        p_runs=NAN,
+        n_levels=(0, 0),
+        n_levels_played=played,
+        not_tested=reason,
+    )
+
+
+def _n_played(runs: Sequence[Episodes]) -> int:
+    return int(np.unique(np.concatenate([levels for _, levels in runs])).size)

@@ -1,0 +1,141 @@
+"""What a group-sequential plan says next: stop, continue, or how many more runs each game needs.
+
+Only the planned looks count. Runs that come between two looks wait for the next one, and runs beyond the last
+planned look are not used, because looking at another number of runs would spend alpha that the plan has not set
+aside.
+
+References:
+    Jennison, C. and Turnbull, B. W. (1989). Interim analyses: the repeated confidence interval approach. Journal of
+        the Royal Statistical Society B 51, 305-361.
+    See also `sequential`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.errors import UsageError
+from gapfloor.statistics.components import components_interval
+from gapfloor.statistics.conventions import ALPHA, NAN, NO_PAIR, PAPER_MARGIN, MarginRule, Pair
+from gapfloor.statistics.families import holm
+from gapfloor.statistics.reference_calls import LEAST_RUNS, ReferenceTest, compare_to_reference
+from gapfloor.statistics.sequential import check_looks, nominal_levels, sequential_divisors, sequential_p
+
+LookAdvice = Literal["stop: called", "stop: all looks used", "continue"]
+
+
+@dataclass(frozen=True)
+class LookDecision:
+    """One game at its last planned look."""
+
+    n: int
+    """Runs there are."""
+    n_used: int
+    """Runs at the last planned look that was reached, or at the look of the call; 0 before the first look."""
+    call: Literal["above", "below", "not distinguishable", "not tested"]
+    advice: LookAdvice
+    more_runs: int
+    """Runs to add before the next look; 0 if the game is finished."""
+    p: float
+    """Holm-adjusted sequential p: the family-wise alpha at which a look so far would have made a call."""
+    divisor: int
+    interval: Pair
+    """Repeated confidence interval at alpha / divisor; it excludes zero exactly when a call is made."""
+    test: ReferenceTest | None
+    """The comparison at `n_used` runs; None before the first look."""
+
+
+@dataclass(frozen=True)
+class NextRuns:
+    """All games of a family, in the order given."""
+
+    decisions: tuple[LookDecision, ...]
+    looks: tuple[int, ...]
+    alpha: float
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether no game needs another run."""
+        return all(decision.more_runs == 0 for decision in self.decisions)
+
+    @property
+    def more_runs(self) -> int:
+        """Runs that all games need together before their next look."""
+        return sum(decision.more_runs for decision in self.decisions)
+
+
+def next_runs(
+    run_values: Sequence[npt.ArrayLike],
+    reference_returns: Sequence[npt.ArrayLike],
+    *,
+    looks: Sequence[int],
+    alpha: float = ALPHA,
+    margin: MarginRule = PAPER_MARGIN,
+) -> NextRuns:
+    """Which games of a family have been called, and how many runs the others need before the next look.
+
+    Args:
+        run_values: per game one value per run, in the order in which the runs were planned.
+        reference_returns: per game the reference's episode returns, the same at every look.
+        looks: the planned numbers of runs, ascending, the first at least 3.
+        alpha: family-wise level over all games and looks.
+        margin: passed on to the comparison; it does not enter the calls.
+    """
+    planned = check_looks(looks)
+    if planned[0] < LEAST_RUNS:
+        raise UsageError(
+            f"The first look needs at least {LEAST_RUNS} runs, but `looks` begins with {planned[0]}."
+        )
+    if len(run_values) != len(reference_returns) or not run_values:
+        raise UsageError(
+            "`run_values` and `reference_returns` need the same games, but have "
+            f"{len(run_values)} and {len(reference_returns)}."
+        )
+    values = [np.asarray(one, dtype=np.float64) for one in run_values]
+    tests = [
+        [compare_to_reference(game[:n], reference, margin=margin) for n in planned if n <= game.size]
+        for game, reference in zip(values, reference_returns, strict=True)
+    ]
+    p = np.full((len(values), len(planned)), NAN)
+    for i, reached in enumerate(tests):
+        p[i, : len(reached)] = [test.p for test in reached]
+    divisors, called = sequential_divisors(p, planned, alpha=alpha)
+    adjusted = holm([sequential_p([test.p for test in reached], planned) for reached in tests])
+    return NextRuns(
+        tuple(
+            _decide(
+                values[i].size, tests[i], planned, float(adjusted[i]), int(divisors[i]), int(called[i]), alpha
+            )
+            for i in range(len(values))
+        ),
+        planned,
+        alpha,
+    )
+
+
+def _decide(
+    n: int,
+    tests: Sequence[ReferenceTest],
+    looks: tuple[int, ...],
+    p: float,
+    divisor: int,
+    called: int,
+    alpha: float,
+) -> LookDecision:
+    if not tests:
+        return LookDecision(n, 0, "not tested", "continue", looks[0] - n, NAN, divisor, NO_PAIR, None)
+    look = called if called >= 0 else len(tests) - 1
+    test = tests[look]
+    level = nominal_levels(looks, alpha=alpha / divisor)[look]
+    interval = components_interval(test.delta, test.parts, alpha=level)
+    if called >= 0:
+        call: Literal["above", "below"] = "above" if test.delta > 0 else "below"
+        return LookDecision(n, looks[look], call, "stop: called", 0, p, divisor, interval, test)
+    advice: LookAdvice = "continue" if len(tests) < len(looks) else "stop: all looks used"
+    more = looks[len(tests)] - n if len(tests) < len(looks) else 0
+    return LookDecision(n, looks[look], "not distinguishable", advice, more, p, divisor, interval, test)

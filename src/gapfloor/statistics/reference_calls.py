@@ -1,0 +1,243 @@
+"""The recommended calls of runs against a reference (usually the random floor).
+
+The run values and the reference's episodes are two independent parts of the error, each with its own degrees of
+freedom (`components`). Holm's procedure runs over the games of a family, and each row has the interval at the level
+at which Holm tested it, so that the interval excludes zero exactly when a call is made.
+
+References:
+    Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6,
+        65-70.
+    Schuirmann, D. J. (1987), for the two one-sided tests; see `components`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.errors import UsageError
+from gapfloor.statistics.components import (
+    VariancePart,
+    components_interval,
+    components_p,
+    components_tost,
+)
+from gapfloor.statistics.conventions import (
+    ALPHA,
+    NAN,
+    NO_PAIR,
+    PAPER_MARGIN,
+    THESE_LEVELS,
+    Floats,
+    Ints,
+    MarginRule,
+    Pair,
+    finite_sample,
+)
+from gapfloor.statistics.families import holm
+from gapfloor.statistics.skewness import Skewness, family_skewness
+
+RecommendedCall = Literal["above", "below", "equivalent", "not distinguishable", "not tested"]
+#: Why a call is unreliable.
+Doubt = Literal["", "skewed run values", "runs do not differ"]
+
+#: With fewer runs a comparison is not tested, unless the plan says otherwise.
+LEAST_RUNS = 3
+
+
+@dataclass(frozen=True)
+class ReferenceTest:
+    """The mean over runs minus the mean of a reference, tested without regard to other games."""
+
+    n: int
+    mean: float
+    reference: float
+    reference_n: int
+    delta: float
+    se: float
+    parts: tuple[VariancePart, ...]
+    """Variance of the mean over runs and of the reference's mean, with their degrees of freedom."""
+    p: float
+    p_tost: float
+    margin: float
+    run_values: tuple[float, ...]
+    """In ascending order; the family's skewness is taken from them."""
+    estimand: str = THESE_LEVELS
+
+
+@dataclass(frozen=True)
+class ReferenceCall:
+    """A comparison's recommended call within its family."""
+
+    test: ReferenceTest
+    call: RecommendedCall
+    p_holm: float
+    p_tost_holm: float
+    """Holm over the family's equivalence tests."""
+    divisor: int
+    """Holm's divisor at which this row was rejected, or at which the procedure stopped; 0 if not tested."""
+    interval: Pair
+    """At 1 - alpha / divisor: it excludes zero exactly when the call is above or below."""
+    equivalent_in_family: bool
+    """Whether the row is also called equivalent when the equivalence tests are Holm-adjusted."""
+    doubt: Doubt
+    """Why an above or below call is unreliable; empty where it is not, and for other calls."""
+    family_size: int
+    alpha: float
+
+    @property
+    def confidence(self) -> float:
+        """Confidence of the interval; NaN where nothing was tested."""
+        return 1 - self.alpha / self.divisor if self.divisor else NAN
+
+    @property
+    def label(self) -> str:
+        """The call in words; a row that was not tested says how many runs it has."""
+        if self.call != "not tested":
+            return self.call
+        return f"not tested ({self.test.n} run{'' if self.test.n == 1 else 's'})"
+
+
+def compare_to_reference(
+    run_values: npt.ArrayLike,
+    reference_returns: npt.ArrayLike,
+    *,
+    margin: MarginRule = PAPER_MARGIN,
+    least_runs: int = LEAST_RUNS,
+) -> ReferenceTest:
+    """The mean over runs minus the mean over the reference's episodes, with Banerjee's p and TOST.
+
+    Args:
+        run_values: one value per run, its mean over all of its episodes.
+        reference_returns: the reference's episode returns on the same levels.
+        margin: the difference that still counts as equivalent.
+        least_runs: with fewer runs the p are NaN ("not tested").
+
+    >>> found = compare_to_reference([5.2, 6.1, 5.9], [0, 0, 2, 4, 0, 1])
+    >>> round(found.delta, 2), round(found.p, 4)
+    (4.57, 0.0061)
+    """
+    if least_runs < 2:
+        raise UsageError(f"`least_runs` must be at least 2, but is {least_runs}.")
+    runs = finite_sample(run_values, "run_values")
+    reference = finite_sample(reference_returns, "reference_returns", minimum=2)
+    delta = float(runs.mean() - reference.mean())
+    width = margin.at(float(reference.mean()))
+    own = VariancePart(_variance_of_mean(runs), runs.size - 1)
+    other = VariancePart(_variance_of_mean(reference), reference.size - 1)
+    parts = (own, other)
+    tested = runs.size >= least_runs
+    return ReferenceTest(
+        n=runs.size,
+        mean=float(runs.mean()),
+        reference=float(reference.mean()),
+        reference_n=reference.size,
+        delta=delta,
+        se=float(np.sqrt(own.variance + other.variance)),
+        parts=parts,
+        p=components_p(delta, parts) if tested else NAN,
+        p_tost=components_tost(delta, parts, margin=width) if tested else NAN,
+        margin=width,
+        run_values=tuple(float(value) for value in runs),
+    )
+
+
+def call_reference_family(
+    tests: Sequence[ReferenceTest], *, alpha: float = ALPHA
+) -> tuple[ReferenceCall, ...]:
+    """The recommended calls of a family, in the order given.
+
+    Holm p < alpha: above or below; else TOST p < alpha (not adjusted): equivalent; else not distinguishable. Rows
+    that were not tested do not count in the family.
+    """
+    p_values = np.array([test.p for test in tests])
+    adjusted, divisors = holm(p_values), holm_divisors(p_values, alpha=alpha)
+    equivalent = holm([test.p_tost for test in tests])
+    size = int(np.count_nonzero(~np.isnan(p_values)))
+    skewness = family_skewness([test.run_values for test in tests if not np.isnan(test.p)])
+    return tuple(
+        _call(test, float(p), float(q), int(divisor), skewness, size=size, alpha=alpha)
+        for test, p, q, divisor in zip(tests, adjusted, equivalent, divisors, strict=True)
+    )
+
+
+def holm_divisors(p_values: npt.ArrayLike, *, alpha: float = ALPHA) -> Ints:
+    """Holm's divisor of each row: p < alpha / divisor exactly for the rejected rows.
+
+    A rejected row has the divisor of its own step; all others have that of the step at which the procedure stopped.
+    NaN rows (not tested) have 0.
+
+    >>> holm_divisors([0.001, 0.2, 0.02, float("nan")]).tolist()
+    [3, 1, 2, 0]
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    divisors = np.zeros(p.shape, dtype=np.int64)
+    known = np.flatnonzero(~np.isnan(p))
+    if not known.size:
+        return divisors
+    order = known[np.argsort(p[known], kind="stable")]
+    steps = np.arange(order.size, 0, -1)
+    rejected = np.logical_and.accumulate(p[order] < alpha / steps)
+    stopped = max(order.size - int(rejected.sum()), 1)
+    divisors[order] = np.where(rejected, steps, stopped)
+    return divisors
+
+
+def count_calls(calls: Sequence[ReferenceCall]) -> dict[RecommendedCall, int]:
+    """How many rows have each call; every call has an entry, and the counts add up to the number of rows."""
+    counts: dict[RecommendedCall, int] = {
+        "above": 0, "below": 0, "equivalent": 0, "not distinguishable": 0, "not tested": 0
+    }  # fmt: skip
+    for one in calls:
+        counts[one.call] += 1
+    return counts
+
+
+def _call(
+    test: ReferenceTest,
+    p_holm: float,
+    p_tost_holm: float,
+    divisor: int,
+    skewness: Skewness,
+    *,
+    size: int,
+    alpha: float,
+) -> ReferenceCall:
+    call: RecommendedCall = "not distinguishable"
+    interval = NO_PAIR
+    if divisor == 0:
+        call = "not tested"
+    else:
+        interval = components_interval(test.delta, test.parts, alpha=alpha / divisor)
+        # Holm's adjusted p and the divisor say the same; the unadjusted p is compared so that rounding cannot part
+        # them.
+        if test.p < alpha / divisor:
+            call = "above" if test.delta > 0 else "below"
+        elif test.p_tost < alpha:
+            call = "equivalent"
+    doubt: Doubt = ""
+    if call in ("above", "below"):
+        if not test.parts[0].variance > 0:
+            doubt = "runs do not differ"
+        elif skewness.doubts(test.delta):
+            doubt = "skewed run values"
+    return ReferenceCall(
+        test=test,
+        call=call,
+        p_holm=p_holm,
+        p_tost_holm=p_tost_holm,
+        divisor=divisor,
+        interval=interval,
+        equivalent_in_family=bool(call == "equivalent" and p_tost_holm < alpha),
+        doubt=doubt,
+        family_size=size,
+        alpha=alpha,
+    )
+
+
+def _variance_of_mean(values: Floats) -> float:
+    return float(values.var(ddof=1) / values.size) if values.size > 1 else NAN
