@@ -1,21 +1,18 @@
-"""Workers: processes that share out the cells of groups and file them in one store.
+"""Workers share out the cells of groups and file them in one store.
 
-Each worker is a process with one thread, because two one-thread processes are faster than one process with
-two threads. Workers take units from a shared counter, so a slow core takes fewer; a cell's bytes do not depend
-on who played it. Workers write to the store themselves: what is finished survives whatever happens next.
+Workers ask for the next unit when they are free, so a slow core takes fewer; a cell's bytes do not depend on who
+played it. Workers write to the store themselves: what is finished survives whatever happens next.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import multiprocessing
-import os
-import queue
-import signal
+import secrets
+import threading
 import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from multiprocessing.connection import Client, Connection, Listener, wait
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -59,13 +56,21 @@ def play_groups(groups: Sequence[Group], *, store: Store, workers: int, progress
         return
     progress.start([cell for group in groups for cell in group.cells])
     n_units = sum(len(group.units()) for group in groups)
-    stays_here = any(group.source is not None and group.source.stays_here for group in groups)
-    if workers <= 1 or n_units == 1 or stays_here:
+    if workers <= 1 or n_units == 1 or not all(_can_travel(group) for group in groups):
         for group in groups:
             for cell in play_group(group, iter(group.units()), store=store, on_episode=progress.episode):
                 progress.cell(cell)
         return
-    _play_in_processes(groups, store=store, workers=min(workers, n_units), progress=progress)
+    _Dispatcher(groups, store=store, workers=min(workers, n_units), progress=progress).run()
+
+
+def _can_travel(group: Group) -> bool:
+    """Whether another process can load the group's policy: a file or name always, an object if it can be pickled."""
+    if group.source is None or group.source.given is None:
+        return True
+    from gapfloor.play.worker_pool import can_travel
+
+    return group.source.device == "cpu" and can_travel(group.source.given)
 
 
 @dataclass(frozen=True)
@@ -74,55 +79,85 @@ class _Failure:
     message: str
 
 
-def _play_in_processes(groups: Sequence[Group], *, store: Store, workers: int, progress: Progress) -> None:
-    # Spawned, not forked: neither torch nor the engine survives a fork.
-    context = multiprocessing.get_context("spawn")
-    taken = context.Array("i", len(groups))
-    inbox: Any = context.Queue()
-    arguments = (os.getpid(), list(groups), store.root, taken, inbox)
-    processes = [
-        context.Process(target=_work, args=(number, *arguments), daemon=True) for number in range(workers)
-    ]
-    with _one_thread_variables():
-        for process in processes:
-            process.start()
-    try:
-        _listen(groups, processes, inbox, progress)
-    finally:
-        for process in processes:
-            if process.is_alive():
-                process.terminate()
-            process.join()
+class _Dispatcher:
+    """Hands units to workers over local connections, and passes on what they report."""
 
+    def __init__(self, groups: Sequence[Group], *, store: Store, workers: int, progress: Progress) -> None:
+        self._groups = list(groups)
+        self._store = store
+        self._workers = workers
+        self._progress = progress
+        self._taken = [0] * len(self._groups)
+        self._cells = {cell.key: cell for group in self._groups for cell in group.cells}
+        self._connections: list[Connection] = []
 
-def _listen(groups: Sequence[Group], processes: Sequence[Any], inbox: Any, progress: Progress) -> None:
-    cells = [cell for group in groups for cell in group.cells]
-    number_of = {cell.key: number for number, cell in enumerate(cells)}
-    done = 0
-    while done < len(processes):
+    def run(self) -> None:
+        """Play everything on the shared pool; whatever goes wrong stops the workers."""
+        from gapfloor.play.worker_pool import shared_pool
+
+        pool = shared_pool(self._workers)
+        key = secrets.token_bytes(16)
+        listener = _listen(key)
         try:
-            message = inbox.get(timeout=1.0)
-        except queue.Empty:
-            _check_alive(processes)
-            continue
-        if message is None:
-            done += 1
+            arguments = (listener.address, key, self._groups, self._store.root)
+            futures = [pool.submit(_work, number, *arguments) for number in range(self._workers)]
+            threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+            self._serve(futures)
+        except BaseException:
+            # Ctrl-C, a failed worker or a failed policy: nobody goes on playing for a caller that has left.
+            pool.shutdown(wait=True, kill_workers=True)
+            raise
+        finally:
+            listener.close()
+            for connection in self._connections:
+                connection.close()
+
+    def _accept(self, listener: Listener) -> None:
+        with contextlib.suppress(OSError, EOFError):
+            for _ in range(self._workers):
+                self._connections.append(listener.accept())
+
+    def _serve(self, futures: Sequence[Any]) -> None:
+        open_connections: list[Connection] = []
+        seen = 0
+        while not all(future.done() for future in futures) or open_connections:
+            open_connections += self._connections[seen:]
+            seen = len(self._connections)
+            for connection in wait(open_connections, timeout=0.05):
+                assert isinstance(connection, Connection)
+                try:
+                    self._answer(connection, connection.recv())
+                except (EOFError, OSError):
+                    open_connections.remove(connection)
+            for future in futures:
+                _check_ended(future)
+
+    def _answer(self, connection: Connection, message: Any) -> None:
+        if isinstance(message, int):
+            connection.send(self._taken[message])
+            self._taken[message] += 1
         elif isinstance(message, _Failure):
             raise _as_error(message)
         elif isinstance(message, str):
-            progress.cell(cells[number_of[message]])
+            self._progress.cell(self._cells[message])
         else:
             for key, episode_return in message:
-                progress.episode(cells[number_of[key]], episode_return)
+                self._progress.episode(self._cells[key], episode_return)
 
 
-def _check_alive(processes: Sequence[Any]) -> None:
-    for process in processes:
-        if process.exitcode not in (None, 0):
-            raise GapfloorError(
-                f"A worker ended without a word (exit code {process.exitcode}): was it killed, or out of memory? "
-                "The same command again goes on from here; --workers 1 needs less memory."
-            )
+def _listen(key: bytes) -> Listener:
+    try:
+        return Listener(None, authkey=key)
+    except OSError:  # the path of a temporary folder can be too long for a socket
+        return Listener(("localhost", 0), authkey=key)
+
+
+def _check_ended(future: Any) -> None:
+    if future.done() and future.exception() is not None:
+        raise GapfloorError(
+            "A worker process exited unexpectedly; it may have been killed or have run out of memory. Run the same "
+            f"command again to resume; --workers 1 needs less memory. ({future.exception()})"
+        )
 
 
 def _as_error(failure: _Failure) -> Exception:
@@ -132,71 +167,43 @@ def _as_error(failure: _Failure) -> Exception:
     return RuntimeError(failure.message)
 
 
-def _work(number: int, parent: int, groups: list[Group], root: Path, taken: Any, inbox: Any) -> None:
-    """The life of one worker."""
-    die_with(parent)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _work(number: int, address: Any, key: bytes, groups: list[Group], root: Path) -> None:
+    """One worker's share of the groups."""
     store = Store(root)
     waiting: list[tuple[str, float]] = []
+    with Client(address, authkey=key) as parent:
 
-    def tell() -> None:
-        if waiting:
-            inbox.put(list(waiting))
-            waiting.clear()
+        def tell() -> None:
+            if waiting:
+                parent.send(list(waiting))
+                waiting.clear()
 
-    def on_episode(cell: CellSpec, episode_return: float) -> None:
-        waiting.append((cell.key, episode_return))
-        if len(waiting) >= 16:
-            tell()
-
-    try:
-        # Starting at different groups keeps workers apart until the end, where they share what is left.
-        for shift in range(len(groups)):
-            position = (number * len(groups) // 2 + shift) % len(groups)
-            group = groups[position]
-            for cell in play_group(
-                group, _shared_units(group, position, taken), store=store, on_episode=on_episode
-            ):
+        def on_episode(cell: CellSpec, episode_return: float) -> None:
+            waiting.append((cell.key, episode_return))
+            if len(waiting) >= 16:
                 tell()
-                inbox.put(cell.key)
-        inbox.put(None)
-    except GapfloorError as error:
-        inbox.put(_Failure(type(error).__name__, str(error)))
-    except BaseException:
-        inbox.put(_Failure("RuntimeError", traceback.format_exc()))
+
+        try:
+            # Starting at different groups keeps workers apart until the end, where they share what is left.
+            for shift in range(len(groups)):
+                position = (number * len(groups) // 2 + shift) % len(groups)
+                group = groups[position]
+                units = _shared_units(group, position, parent)
+                for cell in play_group(group, units, store=store, on_episode=on_episode):
+                    tell()
+                    parent.send(cell.key)
+            tell()
+        except GapfloorError as error:
+            parent.send(_Failure(type(error).__name__, str(error)))
+        except BaseException:
+            parent.send(_Failure("RuntimeError", traceback.format_exc()))
 
 
-def _shared_units(group: Group, position: int, taken: Any) -> Iterator[list[CellSpec]]:
+def _shared_units(group: Group, position: int, parent: Connection) -> Iterator[list[CellSpec]]:
     units = group.units()
     while True:
-        with taken.get_lock():
-            number = taken[position]
-            taken[position] += 1
+        parent.send(position)
+        number = parent.recv()
         if number >= len(units):
             return
         yield units[number]
-
-
-def die_with(parent: int) -> None:
-    """Ask Linux to end this process when its parent is killed, so that `kill -9` leaves nobody behind."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-    if os.getppid() != parent:  # it was killed while this process was still starting
-        os._exit(1)
-
-
-class _one_thread_variables:
-    """Children start with one numeric thread each; this process keeps its own setting."""
-
-    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-
-    def __enter__(self) -> None:
-        self._before = {name: os.environ.get(name) for name in self.names}
-        os.environ.update(dict.fromkeys(self.names, "1"))
-
-    def __exit__(self, *_: object) -> None:
-        for name, value in self._before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

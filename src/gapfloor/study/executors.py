@@ -7,8 +7,6 @@ task's bytes do not depend on where it ran. More than one machine is Ray's busin
 from __future__ import annotations
 
 import concurrent.futures
-import multiprocessing
-import os
 import traceback
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gapfloor.errors import GapfloorError, MissingExtraError, UsageError
+from gapfloor.play.worker_pool import private_pool
 from gapfloor.study.graph import Task
 from gapfloor.study.journal import Journal
 from gapfloor.study.model import Study
@@ -82,20 +81,14 @@ class LocalExecutor:
         self.capacity = workers
         self._assignment = assignment
         self._running: dict[concurrent.futures.Future[tuple[str, str]], Task] = {}
-        self._pool = self._start()
-
-    def _start(self) -> concurrent.futures.ProcessPoolExecutor:
-        return concurrent.futures.ProcessPoolExecutor(
-            self.capacity, mp_context=multiprocessing.get_context("spawn"), initializer=_begin_worker,
-            initargs=(os.getpid(),),
-        )  # fmt: skip
+        self._pool = private_pool(workers)
 
     def submit(self, task: Task) -> None:
         try:
             future = self._pool.submit(carry_out, task, self._assignment)
         except BrokenProcessPool:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            self._pool = self._start()
+            self._pool.shutdown(wait=False, kill_workers=True)
+            self._pool = private_pool(self.capacity)
             future = self._pool.submit(carry_out, task, self._assignment)
         self._running[future] = task
 
@@ -115,18 +108,7 @@ class LocalExecutor:
         return endings
 
     def close(self) -> None:
-        processes = list((self._pool._processes or {}).values())
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        for process in processes:
-            process.kill()
-
-
-def _begin_worker(parent: int) -> None:
-    from gapfloor.play.workers import die_with
-
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ[name] = "1"
-    die_with(parent)
+        self._pool.shutdown(wait=True, kill_workers=True)
 
 
 class RayExecutor:

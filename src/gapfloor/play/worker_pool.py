@@ -1,0 +1,67 @@
+"""A pool of one-thread processes that stays alive between calls and never imports the user's `__main__`.
+
+loky starts the processes and cloudpickle sends the work, so a plain script without a guard, a notebook, a REPL and
+`python -c` can all use several cores, with functions and closures that were defined there. Starting a worker takes
+seconds (the engine reads its assets, torch its libraries), so workers are kept until they have been idle for a while.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import threading
+import time
+from typing import Any
+
+import loky
+from loky.backend.reduction import dumps as cloud_dumps
+
+#: Workers end after this many idle seconds.
+IDLE_SECONDS = 120
+
+#: Two one-thread processes are faster than one process with two threads, and threads change the last bits of logits.
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+
+
+def shared_pool(workers: int) -> Any:
+    """The pool of this process with `workers` workers, started or resized if need be."""
+    return loky.get_reusable_executor(
+        max_workers=workers,
+        timeout=IDLE_SECONDS,
+        initializer=begin_worker,
+        initargs=(os.getpid(),),
+        env=ONE_THREAD,
+    )
+
+
+def private_pool(workers: int) -> Any:
+    """A pool of its own, for a caller that replaces it when a worker dies."""
+    return loky.ProcessPoolExecutor(
+        max_workers=workers, initializer=begin_worker, initargs=(os.getpid(),), env=ONE_THREAD
+    )
+
+
+def begin_worker(parent: int) -> None:
+    """Leave Ctrl-C to the parent, and end when the parent ends, even if it was killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
+
+
+def can_travel(value: Any) -> bool:
+    """Whether an object can be sent to a worker: open files, locks and the like cannot.
+
+    >>> can_travel(lambda observations: observations), can_travel(threading.Lock())
+    (True, False)
+    """
+    with contextlib.suppress(pickle.PicklingError, TypeError, AttributeError, ValueError, RecursionError):
+        cloud_dumps(value)
+        return True
+    return False
