@@ -34,13 +34,14 @@ fast: $(STAMP)
 	$(BIN)/pytest -m fast
 
 lint: $(STAMP)
-	$(BIN)/ruff check src tests benchmarks examples docs_site
-	$(BIN)/ruff format --check src tests benchmarks examples docs_site
+	$(BIN)/ruff check src tests benchmarks examples docs_site tools
+	$(BIN)/ruff format --check src tests benchmarks examples docs_site tools
 	$(BIN)/mypy
+	$(BIN)/python tools/plain_english.py
 
 format: $(STAMP)
-	$(BIN)/ruff check --fix src tests benchmarks examples docs_site
-	$(BIN)/ruff format src tests benchmarks examples docs_site
+	$(BIN)/ruff check --fix src tests benchmarks examples docs_site tools
+	$(BIN)/ruff format src tests benchmarks examples docs_site tools
 
 docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
