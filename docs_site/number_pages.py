@@ -75,8 +75,10 @@ SECTIONS = (
     ),
     Section("cka", "A record of `results/cka/*.json`.", "gapfloor.report.cka_input"),
     Section("train", "A row of a run's `log.parquet`.", "gapfloor.training.log", ("LogRow",)),
-    Section("engines check", "`gapfloor engines check --json`.", "gapfloor.engines.contract"),
-    Section("engines list", "`gapfloor engines list --json`.", "gapfloor.engines.installed"),
+    Section("engines check", "`gapfloor engines check --json`.", "gapfloor.engines.contract_results"),
+    Section(
+        "engines list", "`gapfloor engines list --json`.", "gapfloor.engines.catalogue", ("InstalledEngine",)
+    ),
 )
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
 
 from gapfloor.cli.engines import command
+from gapfloor.engines.catalogue import ENGINES
 from gapfloor.engines.contract import check_contract
-from gapfloor.errors import CheckFailedError, UnknownEnvironmentError
+from gapfloor.errors import CheckFailedError, MissingExtraError, UnknownEnvironmentError
 
 
 def broken(name):
@@ -41,7 +44,7 @@ def test_one_level_for_every_seed_is_found():
 
 
 def test_episodes_that_do_not_end_are_found(monkeypatch):
-    monkeypatch.setattr("gapfloor.engines.contract.MOST_STEPS", 500)
+    monkeypatch.setattr("gapfloor.engines.contract_promises.MOST_STEPS", 500)
     assert broken("endless") == ["episodes end"]
 
 
@@ -88,3 +91,23 @@ def test_engines_are_listed_with_the_names_of_their_games():
     result = CliRunner().invoke(command, ["list"])
     assert "gym:ID or package.module:make" in result.output
     assert "minigrid" in result.output
+
+
+def test_a_game_whose_slots_remember_is_noted_and_still_measured(monkeypatch):
+    monkeypatch.setattr("gapfloor.engines.contract.LEVELS", (0, 1000, 3))
+    contract = check_contract("dodgeball")
+    assert [(clause.name, clause.is_failure) for clause in contract.clauses if clause.mark == "note"] == [
+        ("episodes that follow one another are the same", False)
+    ]
+
+
+def test_every_engine_has_a_prefix_and_an_extra_of_its_own():
+    facts = ENGINES.values()
+    assert len({each.prefix for each in facts}) == len({each.extra for each in facts}) == len(ENGINES)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_missing_engine_is_named_with_the_command_that_installs_it(name):
+    absent = dataclasses.replace(ENGINES[name], package="no-such-package-of-gapfloor")
+    with pytest.raises(MissingExtraError, match=re.escape(f'pip install "gapfloor[{absent.extra}]"')):
+        absent.installed_version()

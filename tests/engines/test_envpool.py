@@ -1,6 +1,7 @@
 """EnvPool's ProcGen, held against ProcGen itself: levels, rewards and ends agree; pixels need not."""
 
 import ctypes
+import dataclasses
 import importlib.metadata
 import sys
 
@@ -11,7 +12,7 @@ import small_policies
 from gapfloor import evaluate, measure_floor
 from gapfloor.cli.main import main
 from gapfloor.engines import envpool as engine_module
-from gapfloor.engines.checks import examine_envpool
+from gapfloor.engines.doctor import examine_envpool
 from gapfloor.engines.envpool import engine_from_spec, engine_version, make_spec
 from gapfloor.engines.procgen import EXPLORATION_LEVELS, GAMES, PAPER_GAMES, ProcgenEngine
 from gapfloor.engines.protocol import EngineSpec
@@ -326,7 +327,8 @@ def test_missing_parts_are_named(monkeypatch):
         patch.setattr(ctypes, "CDLL", absent)
         with pytest.raises(MissingExtraError, match="apt install libqt5gui5"):
             engine_module._system_qt()
-    monkeypatch.setattr(engine_module, "_WHEEL", "no-such-wheel-of-envpool")
+    absent_wheel = dataclasses.replace(engine_module.ENVPOOL, package="no-such-wheel-of-envpool")
+    monkeypatch.setattr(engine_module, "ENVPOOL", absent_wheel)
     with pytest.raises(MissingExtraError, match=r"gapfloor\[envpool\]"):
         engine_version.__wrapped__()
     assert importlib.metadata.version("envpool")
@@ -339,6 +341,8 @@ def test_the_papers_games_can_be_named_together():
 
 def test_doctor_says_that_it_is_there_and_cannot_clone():
     findings = examine_envpool(["dodgeball"])
-    assert [finding.mark for finding in findings] == ["ok", "note", "ok"]
+    assert [finding.mark for finding in findings] == ["ok", "note", "ok", "note"]
     assert engine_version() in findings[0].words
     assert "no calibration" in findings[1].words
+    assert "11 of 12 parts of the engine contract hold" in findings[2].words
+    assert "states can be cloned" in findings[3].words

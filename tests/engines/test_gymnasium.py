@@ -182,7 +182,7 @@ class TestStates:
     )
     def test_a_state_continues_in_another_slot_and_more_than_once(self, name, way):
         engine = engine_of(name, slots=3, slip=0.5) if name == "corridor" else engine_of(name, slots=3)
-        assert engine.way.name == way
+        assert engine.cloning_method.name == way
         engine.begin(0, 9)
         engine.begin(1, 33)
         for action in (2, 1, 2):

@@ -11,7 +11,7 @@ from gapfloor.engines.layout_pictures import draw_pairs, part_that_matters
 from gapfloor.engines.layouts import (
     LATER,
     SCREEN,
-    _Looker,
+    _Fingerprinter,
     check_layouts,
     count_by_definition,
     fixed_sequences,
@@ -91,7 +91,7 @@ def test_plain_colours_lie_between_the_two_ways_of_comparing_drawings(coinrun):
 
 
 def test_a_fingerprint_depends_neither_on_companions_nor_on_what_comes_after_an_end():
-    look = _Looker("maze", "easy")
+    look = _Fingerprinter("maze", "easy")
     long = ((7,) * 60, (1, 5) * 60)
     together = look.fingerprints([3, 8, 1000, 41], SCREEN, long)
     for level in (3, 1000):

@@ -95,7 +95,7 @@ def test_an_encoder_is_one_file_whose_name_is_its_name() -> None:
 def test_a_new_file_is_a_new_encoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "pixels.py").write_text(
         "from torch import nn\n"
-        "class Encoder(nn.Module):\n"
+        "class PixelsEncoder(nn.Module):\n"
         "    features = 3\n"
         "    def __init__(self, *, observation_shape):\n"
         "        super().__init__()\n"

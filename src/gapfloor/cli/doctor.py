@@ -15,7 +15,7 @@ from gapfloor.errors import CheckFailedError
 @json_option
 def command(games: str, as_json: bool) -> None:
     """Check this machine: what is installed, and whether the engine keeps its promises here."""
-    from gapfloor.engines.checks import examine
+    from gapfloor.engines.doctor import examine
 
     findings = examine(games.split(","))
     if as_json:

@@ -53,7 +53,7 @@ def check(game: str, options: tuple[str, ...], as_json: bool) -> None:
 @json_option
 def list_engines(as_json: bool) -> None:
     """List the engines, how their games are named, and whether they are installed here."""
-    from gapfloor.engines.installed import installed_engines
+    from gapfloor.engines.catalogue import installed_engines
 
     engines = installed_engines()
     if as_json:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import importlib.metadata
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -20,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.engines import procgen
+from gapfloor.engines.catalogue import ENVPOOL
 from gapfloor.engines.protocol import EngineSpec, Option, Step
 from gapfloor.errors import MissingExtraError, UsageError
 from gapfloor.levels import LevelSet, draw_levels
@@ -32,7 +32,6 @@ NO_CLONING = "EnvPool cannot save and load states, so there is no calibration wi
 
 check_levels = procgen.check_levels
 
-_WHEEL = "envpool"
 _ONLY = np.zeros(1, dtype=np.int32)
 """The number of the one environment of a pool."""
 
@@ -43,7 +42,7 @@ def make_spec(
     """The checked recipe of a game: games, modes and options are ProcGen's."""
     mode = mode or "easy"
     changed = procgen.checked_options(game, mode=mode, options=options)
-    return EngineSpec("envpool", engine_version(), game, mode, changed)
+    return EngineSpec(ENVPOOL.name, engine_version(), game, mode, changed)
 
 
 def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> EnvpoolEngine:
@@ -51,7 +50,7 @@ def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: in
     if spec.version != engine_version():
         raise UsageError(
             f"This was made with EnvPool {spec.version} and {engine_version()} is installed: install that version, or "
-            "measure anew in another --store."
+            "measure again in another --store."
         )
     return EnvpoolEngine(spec, slots=slots, levels=levels, draw=draw)
 
@@ -62,10 +61,7 @@ def engine_version() -> str:
 
     The name is as in `1.2.5+qt5.15.8`.
     """
-    try:
-        wheel = importlib.metadata.version(_WHEEL)
-    except importlib.metadata.PackageNotFoundError:
-        raise MissingExtraError('EnvPool is not installed: pip install "gapfloor[envpool]".') from None
+    wheel = ENVPOOL.installed_version()
     return f"{wheel}+qt{_system_qt()}" if sys.platform == "linux" else wheel
 
 

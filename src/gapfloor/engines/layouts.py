@@ -66,7 +66,7 @@ Fingerprints = dict[int, str]
 
 
 @dataclass(frozen=True)
-class Definition:
+class LayoutDefinition:
     """One meaning of "the same layout", and how many held-out levels have a twin by it."""
 
     words: str
@@ -85,7 +85,7 @@ def check_layouts(
     spec = make_spec(game, mode=mode)
     _check_sets(game, mode, train, test)
     say = tell or (lambda words: None)
-    look = _Looker(game, mode)
+    look = _Fingerprinter(game, mode)
     levels = [*range(train.start, train.stop), *range(test.start, test.stop)]
     say(f"{game} {mode}: first frames of {len(levels)} levels")
     screens = look.fingerprints(levels, SCREEN, ((),))
@@ -121,10 +121,10 @@ def check_layouts(
 
 def count_by_definition(
     game: str, *, train: LevelSet, test: LevelSet, mode: str = "easy"
-) -> tuple[Definition, ...]:
+) -> tuple[LayoutDefinition, ...]:
     """How many held-out levels have a twin by looser and stricter meanings of "the same layout"."""
     _check_sets(game, mode, train, test)
-    look = _Looker(game, mode)
+    look = _Fingerprinter(game, mode)
     levels = [*range(train.start, train.stop), *range(test.start, test.stop)]
     drawn = {"use_backgrounds": False, "restrict_themes": True}
     wholes = look.fingerprints(levels, WHOLE, ((),))
@@ -143,7 +143,7 @@ def count_by_definition(
         "the same and fixed sequences, as drawn": _joined(wholes, as_drawn),
     }
     return tuple(
-        Definition(words, len(held_out(equal_pairs(marks, train=train, test=test))))
+        LayoutDefinition(words, len(held_out(equal_pairs(marks, train=train, test=test))))
         for words, marks in views.items()
     )
 
@@ -169,7 +169,7 @@ def random_sequences(
     return tuple(sequences)
 
 
-class _Looker:
+class _Fingerprinter:
     """Takes fingerprints of a game's levels."""
 
     def __init__(self, game: str, mode: str) -> None:
@@ -218,7 +218,7 @@ def _play(engine: ProcgenEngine, levels: Sequence[int], sequences: Sequences) ->
     return [one.hexdigest() for one in hashes]
 
 
-def _confirmed(look: _Looker, pairs: Sequence[tuple[int, int]]) -> tuple[LevelPair, ...]:
+def _confirmed(look: _Fingerprinter, pairs: Sequence[tuple[int, int]]) -> tuple[LevelPair, ...]:
     levels = sorted({level for pair in pairs for level in pair})
     moves = look.fingerprints(levels, SCREEN, random_sequences(9, seed=0))
     actions = look.fingerprints(levels, SCREEN, random_sequences(len(ACTION_NAMES), seed=0))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib.metadata
 import io
 from collections.abc import Mapping
 from typing import Any
@@ -16,8 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gapfloor.engines.catalogue import PROCGEN
 from gapfloor.engines.protocol import EngineSpec, Option, Step
-from gapfloor.errors import MissingExtraError, UsageError, unknown_name
+from gapfloor.errors import UsageError, unknown_name
 from gapfloor.levels import LevelSet
 from gapfloor.levels.draws import check_draw
 
@@ -65,7 +65,6 @@ ACTION_NAMES = (
 OBSERVATION_SHAPE = (64, 64, 3)
 
 _STATE_BYTES = 2**20
-_WHEEL = "procgen-mirror"
 
 
 def check_game(game: str) -> None:
@@ -80,7 +79,7 @@ def make_spec(
     """The checked recipe of a ProcGen engine."""
     mode = mode or "easy"
     changed = checked_options(game, mode=mode, options=options)
-    return EngineSpec("procgen", wheel_version(), game, mode, changed)
+    return EngineSpec(PROCGEN.name, wheel_version(), game, mode, changed)
 
 
 def checked_options(
@@ -114,14 +113,7 @@ def check_levels(spec: EngineSpec, levels: LevelSet) -> None:
 @functools.cache
 def wheel_version() -> str:
     """The installed version of the engine's wheel."""
-    try:
-        return importlib.metadata.version(_WHEEL)
-    except importlib.metadata.PackageNotFoundError:
-        raise MissingExtraError(
-            'The ProcGen engine is not installed: pip install "gapfloor[procgen]" '
-            "(wheels exist for Python 3.11 and 3.12 on x86-64 Linux, Windows and macOS); elsewhere install "
-            "gapfloor[envpool] and name games as envpool:coinrun."
-        ) from None
+    return PROCGEN.installed_version()
 
 
 def _load_wheel() -> Any:
@@ -267,8 +259,8 @@ def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: in
     """A running engine of `spec`; refuses a specification made with another version of the wheel."""
     if spec.version != wheel_version():
         raise UsageError(
-            f"This was made with {_WHEEL} {spec.version} and {wheel_version()} is installed: "
-            f"pip install {_WHEEL}=={spec.version}"
+            f"This was made with {PROCGEN.package} {spec.version} and {wheel_version()} is installed: "
+            f"pip install {PROCGEN.package}=={spec.version}"
         )
     return ProcgenEngine(
         spec.game, slots=slots, levels=levels, draw=draw, mode=spec.mode, options=dict(spec.options)

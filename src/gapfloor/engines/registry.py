@@ -1,8 +1,8 @@
 """Which engine plays a game: ProcGen by the game's plain name, other engines by a prefix.
 
-`starpilot` is ProcGen's; `gym:MiniGrid-FourRooms-v0` is a Gymnasium environment whose seed is a level, and so is
-what the user's own `package.module:make` returns; `envpool:starpilot` is ProcGen as EnvPool compiles it. A cell
-records the engine, so episodes of two engines are never taken for each other.
+`starpilot` is a game of ProcGen; `gym:MiniGrid-FourRooms-v0` is a Gymnasium environment whose seed is a level, and so
+is what the user's own `package.module:make` returns; `envpool:starpilot` is ProcGen as EnvPool compiles it. A cell
+records the engine, so episodes of two engines are never mixed.
 """
 
 from __future__ import annotations
@@ -11,22 +11,13 @@ import importlib
 from collections.abc import Mapping
 from typing import Protocol, cast
 
+from gapfloor.engines.catalogue import ENGINES, GYMNASIUM, PROCGEN
 from gapfloor.engines.protocol import Engine, EngineSpec, Option
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 
-#: engine -> its module, which has the functions of `Family`.
-ENGINES: Mapping[str, str] = {
-    "procgen": "gapfloor.engines.procgen",
-    "gymnasium": "gapfloor.engines.gymnasium.engine",
-    "envpool": "gapfloor.engines.envpool",
-}
-
 #: Prefix of a game's name on the command line -> engine.
-PREFIXES: Mapping[str, str] = {"procgen": "procgen", "gym": "gymnasium", "envpool": "envpool"}
-
-#: Engines that cannot save states, as they are called in sentences.
-NO_CLONING: Mapping[str, str] = {"envpool": "EnvPool"}
+PREFIXES: Mapping[str, str] = {facts.prefix: facts.name for facts in ENGINES.values()}
 
 
 class Family(Protocol):
@@ -53,20 +44,19 @@ def split_game(name: str) -> tuple[str, str]:
     """
     prefix, separator, rest = name.partition(":")
     if not separator:
-        return "procgen", name
+        return PROCGEN.name, name
     if prefix in PREFIXES:
         if not rest:
-            raise UsageError(f"'{name}' names an engine and no game: write {prefix}:GAME.")
+            raise UsageError(f"'{name}' names an engine but no game: write {prefix}:GAME.")
         return PREFIXES[prefix], rest
-    return "gymnasium", name
+    return GYMNASIUM.name, name
 
 
 def written_game(spec: EngineSpec) -> str:
     """The opposite of `split_game`: how a specification's game is named on the command line."""
     if split_game(spec.game)[0] == spec.engine:
         return spec.game
-    prefix = {engine: prefix for prefix, engine in PREFIXES.items()}[spec.engine]
-    return f"{prefix}:{spec.game}"
+    return f"{ENGINES[spec.engine].prefix}:{spec.game}"
 
 
 def make_spec(
@@ -88,15 +78,15 @@ def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: in
 
 
 def check_cloning(spec: EngineSpec, *, what: str) -> None:
-    """Refuse, before any work, what clones states where the engine never can."""
-    if spec.engine in NO_CLONING:
+    """Refuse, before any work, something that clones states where the engine can save none."""
+    facts = ENGINES.get(spec.engine)
+    if facts is not None and facts.never_clones:
         raise UsageError(
-            f"{what} clones states, which {NO_CLONING[spec.engine]} cannot do: use ProcGen's own engine for it, as "
-            f"{spec.game}."
+            f"{what} clones states, which {facts.title} cannot do: use ProcGen's own engine, named {spec.game}."
         )
 
 
 def _family(engine: str) -> Family:
     if engine not in ENGINES:
-        raise UsageError(f"There is no engine '{engine}' here: it has {', '.join(ENGINES)}.")
-    return cast(Family, importlib.import_module(ENGINES[engine]))
+        raise UsageError(f"There is no engine '{engine}': gapfloor has {', '.join(ENGINES)}.")
+    return cast(Family, importlib.import_module(ENGINES[engine].module))

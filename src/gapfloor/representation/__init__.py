@@ -5,21 +5,21 @@ from __future__ import annotations
 from gapfloor.lazy import lazy_names
 
 _HOMES = {
-    "AlignmentControl": "controls",
+    "AlignmentControl": "alignment_control",
     "CkaMeasurement": "cka_measurement",
-    "CkaResult": "linear",
+    "CkaResult": "linear_similarity",
     "CkaSettings": "cka_measurement",
     "Features": "features",
     "Geometry": "recording",
-    "PermutationNull": "null",
+    "PermutationNull": "shuffled_null",
     "Recording": "recording",
-    "align_controls": "controls",
+    "align_controls": "alignment_control",
     "encode": "features",
-    "expected_cka": "null",
-    "linear_cka": "linear",
+    "expected_cka": "shuffled_null",
+    "linear_cka": "linear_similarity",
     "measure_cka": "cka_measurement",
-    "participation_ratio": "linear",
-    "permutation_null": "null",
+    "participation_ratio": "linear_similarity",
+    "permutation_null": "shuffled_null",
     "record_play": "recording",
 }
 

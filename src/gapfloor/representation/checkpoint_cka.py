@@ -14,11 +14,11 @@ from gapfloor.engines.protocol import EngineSpec
 from gapfloor.json_values import jsonable
 from gapfloor.levels import LevelSet
 from gapfloor.policies.checkpoint import CheckpointPolicy
-from gapfloor.representation.controls import AlignmentControl, align_controls, align_rows
+from gapfloor.representation.alignment_control import AlignmentControl, align_controls, align_rows
 from gapfloor.representation.features import UNPAIRED, Features
-from gapfloor.representation.linear import participation_ratio
-from gapfloor.representation.null import PermutationNull, permutation_null
+from gapfloor.representation.linear_similarity import participation_ratio
 from gapfloor.representation.recording import Geometry, Recording, record_play
+from gapfloor.representation.shuffled_null import PermutationNull, permutation_null
 from gapfloor.representation.streams import stream
 from gapfloor.rules.rule import Rule
 
@@ -42,7 +42,7 @@ class Collection:
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
+class RecordedPlay:
     """What a checkpoint met on its training levels and on the held-out ones, and what its encoder makes of it."""
 
     train: tuple[Recording, Features]
@@ -88,7 +88,7 @@ def collect(
     collection: Collection,
     geometry: Geometry,
     tell: Tell,
-) -> Recorded:
+) -> RecordedPlay:
     """Let the checkpoint play both level sets and encode what it met."""
     sides = []
     for levels in (train, collection.test):
@@ -98,13 +98,13 @@ def collect(
             fingerprint=policy.fingerprint, name=policy.name,
         )  # fmt: skip
         sides.append((recording, recording.features(policy, name=policy.name)))
-    return Recorded(*sides)
+    return RecordedPlay(*sides)
 
 
 def measure_within(
     policy: CheckpointPolicy,
     spec: EngineSpec,
-    recorded: Recorded,
+    recorded: RecordedPlay,
     *,
     train: LevelSet,
     collection: Collection,
@@ -112,7 +112,7 @@ def measure_within(
 ) -> WithinAgent:
     """The whole row: as computed, its null, the 2x2 control, and the other geometry."""
 
-    def null(recorded: Recorded, purpose: str) -> PermutationNull:
+    def null(recorded: RecordedPlay, purpose: str) -> PermutationNull:
         return permutation_null(
             recorded.train[1],
             recorded.test[1],

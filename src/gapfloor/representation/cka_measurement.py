@@ -25,9 +25,9 @@ from gapfloor.policies.fingerprint import instruction_set
 from gapfloor.policies.load import checkpoint_path
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.records.run_identity import RunIdentity
-from gapfloor.representation.checkpoint_cka import Collection, Recorded, Tell, collect, measure_within
-from gapfloor.representation.null import permutation_null
+from gapfloor.representation.checkpoint_cka import Collection, RecordedPlay, Tell, collect, measure_within
 from gapfloor.representation.recording import Geometry
+from gapfloor.representation.shuffled_null import permutation_null
 from gapfloor.representation.streams import stream
 from gapfloor.rules.rule import parse_rule
 
@@ -132,11 +132,11 @@ class _Session:
     settings: CkaSettings
     folder: Path | None
     tell: Tell
-    recorded: dict[str, Recorded] = field(default_factory=dict)
+    recorded: dict[str, RecordedPlay] = field(default_factory=dict)
     files: list[Path] = field(default_factory=list)
     reused: list[str] = field(default_factory=list)
 
-    def play(self, candidate: _Candidate) -> Recorded:
+    def play(self, candidate: _Candidate) -> RecordedPlay:
         """What this checkpoint met and made of it."""
         name = candidate.policy.name
         if name not in self.recorded:

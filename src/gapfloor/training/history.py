@@ -15,12 +15,12 @@ from gapfloor.errors import MissingExtraError, UsageError
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.statistics.conventions import NAN
 
-#: The last training episodes whose mean the log calls `in_loop_return` (gapfloor.training.state).
+#: The last training episodes whose mean the log calls `in_loop_return` (gapfloor.training.resume_state).
 WINDOW = 100
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptCheckpoint:
     """One checkpoint of a run."""
 
     path: Path
@@ -48,7 +48,7 @@ class History:
 
     name: str
     header: Mapping[str, Any]
-    kept: tuple[Kept, ...]
+    kept: tuple[KeptCheckpoint, ...]
     log: tuple[InLoop, ...]
     notes: tuple[str, ...] = ()
 
@@ -88,7 +88,7 @@ def read_history(folder: str | Path) -> History:
     run = RunIdentity.from_header(header)
     final = max(found) if done else -1
     kept = tuple(
-        Kept(file, steps, run.budget if steps == final else f"{run.budget}@{steps}")
+        KeptCheckpoint(file, steps, run.budget if steps == final else f"{run.budget}@{steps}")
         for steps, (file, _) in sorted(found.items())
     )
     return History(run.name, header, kept, read_in_loop(path / "log.parquet"), tuple(notes))

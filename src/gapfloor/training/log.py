@@ -75,7 +75,7 @@ def write_log(path: Path, rows: Sequence[LogRow], spec: TrainingSpec) -> None:
     write_atomically(path, lambda partial: pq.write_table(table, partial, compression="zstd"))
 
 
-class Journal:
+class TrainingMonitor:
     """What a human watches, kept apart from results: TensorBoard scalars and steps per second with the time."""
 
     def __init__(self, store: Path, run: str, *, from_steps: int, with_tensorboard: bool) -> None:

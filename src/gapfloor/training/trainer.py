@@ -25,10 +25,16 @@ from gapfloor.errors import StoreError, UsageError
 from gapfloor.records.atomic import explain_disk_errors, remove_leftovers
 from gapfloor.training.agent import make_agent
 from gapfloor.training.checkpoint import read_header, write_checkpoint
-from gapfloor.training.log import Journal, LogRow, write_log
+from gapfloor.training.log import LogRow, TrainingMonitor, write_log
 from gapfloor.training.ppo import Position, Rollout, collect_rollout, update
+from gapfloor.training.resume_state import (
+    RECENT_EPISODES,
+    RunProgress,
+    load_progress,
+    read_state_header,
+    save_progress,
+)
 from gapfloor.training.spec import TrainingSpec, describe_difference
-from gapfloor.training.state import RECENT_EPISODES, Progress, load_progress, read_state_header, save_progress
 from gapfloor.training.streams import draw_seed, make_stream
 from gapfloor.training.workers import Workers, start_workers
 
@@ -108,7 +114,7 @@ def _run(
 ) -> TrainingResult:
     hyper, versions = spec.hyperparameters, _versions(device)
     progress = _begin(spec, paths, versions, device)
-    journal = Journal(
+    monitor = TrainingMonitor(
         store, spec.run, from_steps=progress.iteration * hyper.batch, with_tensorboard=with_tensorboard
     )
     rollout = Rollout.allocate(hyper, progress.engine.observation_shape)
@@ -123,19 +129,19 @@ def _run(
             speed = here * hyper.batch / (time.perf_counter() - started)
             before = row.steps - hyper.batch
             episodes = [(before + e.at, e.episode_return, e.length) for e in rollout.episodes]
-            journal.write(row, episodes=episodes, steps_per_second=speed)
+            monitor.write(row, episodes=episodes, steps_per_second=speed)
             if observe is not None:
                 left = (spec.n_updates - progress.iteration) * hyper.batch / speed
                 observe(Tick(row, spec.n_updates, speed, left))
     finally:
-        journal.close()
+        monitor.close()
         progress.engine.close()
     return TrainingResult(
         spec.run, paths.checkpoint, fingerprint, progress.iteration * hyper.batch, progress.iteration - first
     )
 
 
-def _iterate(progress: Progress, rollout: Rollout, spec: TrainingSpec, workers: Workers) -> LogRow:
+def _iterate(progress: RunProgress, rollout: Rollout, spec: TrainingSpec, workers: Workers) -> LogRow:
     """One rollout and one update."""
     hyper = spec.hyperparameters
     collect_rollout(
@@ -163,7 +169,7 @@ def _iterate(progress: Progress, rollout: Rollout, spec: TrainingSpec, workers: 
     return row
 
 
-def _begin(spec: TrainingSpec, paths: _Paths, versions: dict[str, str], device: str) -> Progress:
+def _begin(spec: TrainingSpec, paths: _Paths, versions: dict[str, str], device: str) -> RunProgress:
     """A new run's progress, or that of its resume state."""
     hyper = spec.hyperparameters
     has_state = paths.state.exists()
@@ -200,11 +206,11 @@ def _begin(spec: TrainingSpec, paths: _Paths, versions: dict[str, str], device: 
         return progress
     position = Position.start(engine, rewards=hyper.rewards)
     streams = {purpose: make_stream(spec.seed, purpose) for purpose in ("actions", "minibatches")}
-    return Progress(0, agent, optimiser, engine, position, streams, deque(maxlen=RECENT_EPISODES), [], [])
+    return RunProgress(0, agent, optimiser, engine, position, streams, deque(maxlen=RECENT_EPISODES), [], [])
 
 
 def _publish(
-    spec: TrainingSpec, progress: Progress, paths: _Paths, versions: dict[str, str], checkpoint_every: int
+    spec: TrainingSpec, progress: RunProgress, paths: _Paths, versions: dict[str, str], checkpoint_every: int
 ) -> str:
     """Write log and checkpoint of the current update; the hash of the checkpoint's contents."""
     header = {

@@ -1,8 +1,8 @@
 """Keeping the state of a Gymnasium environment: by copying the object, or by playing again from the seed.
 
-Pickling and loading again is a deep copy too, and on most environments several times faster than `copy.deepcopy`.
-Neither is trusted: an environment that rebuilds itself when it is copied (EzPickle does) loses its state. So each way
-is tried once, and the first that continues as the original does is used.
+Pickling and loading again is also a deep copy, and on most environments several times faster than `copy.deepcopy`.
+Neither is trusted: an environment that rebuilds itself when it is copied (EzPickle does) loses its state. So each
+method is tried once, and the first that continues as the original does is used.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from gapfloor.engines.gymnasium.spaces import Layout, row_bytes
 
 
-class Way(Protocol):
+class CloningMethod(Protocol):
     """One way of keeping a state."""
 
     name: str
@@ -72,31 +72,31 @@ class Replayed:
         return env
 
 
-WAYS: tuple[Way, ...] = (Pickled(), DeepCopied(), Replayed())
+CLONING_METHODS: tuple[CloningMethod, ...] = (Pickled(), DeepCopied(), Replayed())
 
 
-def find_way(
+def find_cloning_method(
     make: Callable[[], Any],
     *,
     layout: Layout,
     n_actions: int,
     first_action: int = 0,
-    ways: Sequence[Way] = WAYS,
-) -> Way | None:
-    """The first way that keeps a state whole, or None where the environment has none."""
-    for way in ways:
-        # Whatever an environment's own code raises while it is copied, this way is not one for it.
+    methods: Sequence[CloningMethod] = CLONING_METHODS,
+) -> CloningMethod | None:
+    """The first method that keeps a state whole, or None where none does."""
+    for method in methods:
+        # Whatever an environment's own code raises while it is copied, this method does not work for it.
         with contextlib.suppress(Exception):
             if all(
-                _continues(way, make, layout, n_actions, first_action, level, steps)
+                _continues(method, make, layout, n_actions, first_action, level, steps)
                 for level, steps in ((0, 3), (1, 14))
             ):
-                return way
+                return method
     return None
 
 
 def _continues(
-    way: Way,
+    method: CloningMethod,
     make: Callable[[], Any],
     layout: Layout,
     n_actions: int,
@@ -117,10 +117,10 @@ def _continues(
         if terminated or truncated:
             env.reset(seed=level)
             played = []
-    kept = way.keep(env, level, played)
-    first = _outcomes(way.bring_back(kept, make()), after, layout)
+    kept = method.keep(env, level, played)
+    first = _outcomes(method.bring_back(kept, make()), after, layout)
     original = _outcomes(env, after, layout)
-    second = _outcomes(way.bring_back(kept, make()), after, layout)
+    second = _outcomes(method.bring_back(kept, make()), after, layout)
     return first == original == second
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.engines.gymnasium.cloning import Way, find_way
+from gapfloor.engines.gymnasium.cloning import CloningMethod, find_cloning_method
 from gapfloor.engines.gymnasium.factory import Description, Recipe, describe, make_env, without_chatter
 from gapfloor.engines.gymnasium.spaces import copy_row, put_row
 from gapfloor.engines.protocol import Engine, EngineSpec, Observations, Option, Step
@@ -127,7 +127,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class State:
-    """A slot's state: the environment as its way keeps it, and what the slot showed."""
+    """A slot's state: the environment as its cloning method keeps it, and what the slot showed."""
 
     level_seed: int
     content: Any
@@ -149,12 +149,12 @@ class GymnasiumEngine(Batch):
 
     @property
     def can_clone(self) -> bool:
-        return self.way is not None
+        return self.cloning_method is not None
 
     @property
-    def way(self) -> Way | None:
+    def cloning_method(self) -> CloningMethod | None:
         """How states are kept, found out when first asked for."""
-        return way_of(self.recipe)
+        return cloning_method_of(self.recipe)
 
     def observe(self) -> Step:
         self._start()
@@ -177,7 +177,7 @@ class GymnasiumEngine(Batch):
         self._start()
         plays = bool(self._plays[slot])
         level, actions = int(self._level[slot]), self._actions[slot]
-        content = self._known_way().keep(self._envs[slot], level, actions) if plays else None
+        content = self._known_cloning_method().keep(self._envs[slot], level, actions) if plays else None
         observation = copy_row(self._rows, slot)
         return State(level, content, observation, tuple(actions), bool(self._firsts[slot]), plays)
 
@@ -185,9 +185,9 @@ class GymnasiumEngine(Batch):
         self._follows_draw = False
         if state.plays:
             env = self._envs[slot]
-            if env is None and self._known_way().name == "replay from the seed":
+            if env is None and self._known_cloning_method().name == "replay from the seed":
                 env = self._make()
-            self._envs[slot] = self._known_way().bring_back(state.content, env)
+            self._envs[slot] = self._known_cloning_method().bring_back(state.content, env)
         put_row(self._rows, slot, state.observation)
         self._plays[slot], self._firsts[slot] = state.plays, state.is_first
         self._level[slot], self._rewards[slot] = state.level_seed, 0
@@ -212,14 +212,14 @@ class GymnasiumEngine(Batch):
                     env.close()
         self._envs = [None] * self.n_slots
 
-    def _known_way(self) -> Way:
-        way = self.way
-        if way is None:
+    def _known_cloning_method(self) -> CloningMethod:
+        method = self.cloning_method
+        if method is None:
             raise UsageError(
                 f"States of {self.recipe.game} cannot be kept, neither by copying nor by replay from the seed: see "
                 "gapfloor engines check. Without that there is no calibration."
             )
-        return way
+        return method
 
     def _start(self) -> None:
         """The first levels of the draw, unless somebody has begun others."""
@@ -263,10 +263,10 @@ class GymnasiumEngine(Batch):
 
 
 @functools.lru_cache(maxsize=64)
-def way_of(recipe: Recipe) -> Way | None:
+def cloning_method_of(recipe: Recipe) -> CloningMethod | None:
     """How states of an environment are kept; tried once a process."""
     found = describe(recipe)
-    return find_way(
+    return find_cloning_method(
         functools.partial(make_env, recipe, render_mode=found.render_mode),
         layout=found.layout,
         n_actions=found.n_actions,

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gapfloor.engines.catalogue import GYMNASIUM
 from gapfloor.engines.gymnasium.spaces import Layout, layout_of
 from gapfloor.engines.protocol import Option
 from gapfloor.errors import (
@@ -101,10 +102,7 @@ class Description:
 
 def gymnasium_version() -> str:
     """The installed version of Gymnasium."""
-    try:
-        return importlib.metadata.version("gymnasium")
-    except importlib.metadata.PackageNotFoundError:
-        raise MissingExtraError('Gymnasium is not installed: pip install "gapfloor[gymnasium]"') from None
+    return GYMNASIUM.installed_version()
 
 
 def make_env(recipe: Recipe, *, n_envs: int | None = None, render_mode: str | None = None) -> Any:

@@ -28,7 +28,7 @@ FUSED = 32
 POOLED = 4
 
 
-class Encoder(nn.Module):
+class FpnEncoder(nn.Module):
     """Backbone, laterals, top-down sums, smoothing, pooling to 4x4, linear, ReLU."""
 
     features = FEATURES

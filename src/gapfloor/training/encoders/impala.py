@@ -12,7 +12,7 @@ from torch import nn
 from gapfloor.training.encoders._backbone import FEATURES, WIDTHS, Backbone, map_sizes
 
 
-class Encoder(nn.Module):
+class ImpalaEncoder(nn.Module):
     """Backbone, flatten, ReLU, linear, ReLU."""
 
     features = FEATURES

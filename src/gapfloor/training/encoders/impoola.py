@@ -12,7 +12,7 @@ from torch import nn
 from gapfloor.training.encoders._backbone import FEATURES, WIDTHS, Backbone
 
 
-class Encoder(nn.Module):
+class ImpoolaEncoder(nn.Module):
     """Backbone, ReLU, mean over the map, linear, ReLU."""
 
     features = FEATURES

@@ -7,7 +7,7 @@ from scipy.stats import ortho_group
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.representation import Features, Geometry, Recording, align_controls, linear_cka
-from gapfloor.representation.controls import align_rows, exchange_slots
+from gapfloor.representation.alignment_control import align_rows, exchange_slots
 
 pytestmark = pytest.mark.fast
 

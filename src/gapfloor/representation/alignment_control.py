@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from gapfloor.errors import UsageError
 from gapfloor.representation.features import Features
-from gapfloor.representation.linear import Floats, centre
-from gapfloor.representation.null import PermutationNull, shuffle_rows
+from gapfloor.representation.linear_similarity import Floats, centre
 from gapfloor.representation.recording import Recording
+from gapfloor.representation.shuffled_null import PermutationNull, shuffle_rows
 
 #: With fewer aligned rows the block says nothing.
 LEAST_ALIGNED = 16

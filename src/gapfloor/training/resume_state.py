@@ -36,7 +36,7 @@ RECENT_EPISODES = 100
 
 
 @dataclass
-class Progress:
+class RunProgress:
     """The moving parts of a run between two updates."""
 
     iteration: int
@@ -51,7 +51,7 @@ class Progress:
 
 
 def save_progress(
-    path: Path, progress: Progress, *, spec: Mapping[str, Any], versions: Mapping[str, str]
+    path: Path, progress: RunProgress, *, spec: Mapping[str, Any], versions: Mapping[str, str]
 ) -> None:
     """Write the state to `path`, whole or not at all."""
     position = progress.position
@@ -98,7 +98,7 @@ def read_state_header(path: Path) -> dict[str, Any]:
     return _read(path)[0]
 
 
-def load_progress(path: Path, *, agent: Agent, optimiser: torch.optim.Adam, engine: Engine) -> Progress:
+def load_progress(path: Path, *, agent: Agent, optimiser: torch.optim.Adam, engine: Engine) -> RunProgress:
     """Put a saved state into a new agent, optimiser and engine of the same specification."""
     header, tensors = _read(path)
     agent.load_state_dict({n.removeprefix("agent."): t for n, t in tensors.items() if n.startswith("agent.")})
@@ -122,7 +122,7 @@ def load_progress(path: Path, *, agent: Agent, optimiser: torch.optim.Adam, engi
         scale,
     )
     recent = deque(((float(r), int(n)) for r, n in tensors["recent"].tolist()), maxlen=RECENT_EPISODES)
-    return Progress(
+    return RunProgress(
         iteration=header["iteration"],
         agent=agent,
         optimiser=optimiser,

@@ -15,7 +15,7 @@ import numpy as np
 
 from gapfloor.errors import UsageError
 from gapfloor.representation.features import check_pairing
-from gapfloor.representation.linear import Centred, centre, compare
+from gapfloor.representation.linear_similarity import Centred, centre, compare
 
 #: Shuffles that are multiplied at once: wide enough for the matrix product, small enough for the cache.
 _TOGETHER = 8

@@ -1,0 +1,262 @@
+"""The parts of the engine contract that are tried by play; `gapfloor.engines.contract` puts them together.
+
+Each function returns one clause. A part that held on the levels tried here is not proven; one that broke is broken.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import multiprocessing
+import queue
+from typing import Any
+
+import numpy as np
+
+from gapfloor.engines.contract_results import Clause
+from gapfloor.engines.global_random_state import read_random_states, restore_random_states, seed_everything
+from gapfloor.engines.gymnasium.spaces import row_bytes
+from gapfloor.engines.protocol import Engine, EngineSpec
+from gapfloor.engines.registry import engine_from_spec
+from gapfloor.levels import LevelSet, draw_levels
+
+#: Steps after which a check has seen enough of an episode.
+STEPS = 60
+
+#: Steps within which some episode of random play should have ended.
+MOST_STEPS = 20_000
+
+#: Episodes and steps of play in which one episode follows another.
+CONSECUTIVE_EPISODES, CONSECUTIVE_STEPS = 12, 3000
+
+#: Level sets for engines whose levels do not matter or are drawn.
+ANY_LEVELS = LevelSet(0, 200)
+OTHER_LEVELS = LevelSet(500, 700)
+
+#: Games of ProcGen in which an episode depends on what its slot played before.
+REMEMBERING_GAMES = ("dodgeball",)
+
+#: Level -> hashes of its first observation and of its first steps.
+Plays = dict[int, tuple[str, str]]
+
+
+def plays_after_others(spec: EngineSpec, levels: tuple[int, ...]) -> Plays:
+    """The plays of levels in a slot that has already played others, next to slots that play too."""
+    used = engine_from_spec(spec, slots=3, levels=OTHER_LEVELS, draw=3)
+    rng = np.random.default_rng(1)
+    for _ in range(STEPS):
+        used.step(rng.integers(0, used.n_actions, 3))
+    plays = plays_of(used, levels, slot=1)
+    used.close()
+    return plays
+
+
+def follows_draw(spec: EngineSpec) -> Clause:
+    """Whether the engine plays the levels that `draw_levels` names."""
+    name = "a draw's levels are known before play"
+    engine = engine_from_spec(spec, slots=4, levels=ANY_LEVELS, draw=5)
+    expected = draw_levels(ANY_LEVELS, draw=5, slots=4, episodes=1)[:, 0]
+    engine.observe()
+    found = engine.level_seeds.tolist()
+    engine.close()
+    if found != expected.tolist():
+        words = f"draw 5 should start on the levels {expected.tolist()} and started on {found}"
+        return Clause(name, "BROKEN", words)
+    return Clause(name, "holds", "the first level of each slot is the one computed beforehand")
+
+
+def plays_on(spec: EngineSpec) -> Clause:
+    """Whether episodes played one after the other equal those that are begun on their levels.
+
+    Not needed: the harness begins every episode on its level.
+    """
+    name = "episodes that follow one another are the same"
+    following = engine_from_spec(spec, slots=4, levels=ANY_LEVELS, draw=2)
+    begun = engine_from_spec(spec, slots=4, levels=ANY_LEVELS, draw=0)
+    following.observe()
+    for slot, level in enumerate(following.level_seeds.tolist()):
+        begun.begin(slot, level)
+    ended = 0
+    is_same = True
+    for actions in np.random.default_rng(0).integers(0, following.n_actions, (CONSECUTIVE_STEPS, 4)):
+        rows, rewards, firsts = following.step(actions)
+        _, other_rewards, other_firsts = begun.step(actions)
+        is_same = bool((rewards == other_rewards).all() and (firsts == other_firsts).all())
+        for slot in np.flatnonzero(firsts):
+            begun.begin(int(slot), int(following.level_seeds[slot]))
+        seen = begun.observe()[0]
+        is_same = is_same and all(row_bytes(rows, slot) == row_bytes(seen, slot) for slot in range(4))
+        ended += int(firsts.sum())
+        if not is_same or ended >= CONSECUTIVE_EPISODES:
+            break
+    following.close()
+    begun.close()
+    if is_same:
+        return Clause(name, "holds", f"{ended} episodes equal those begun on their levels", is_needed=False)
+    words = (
+        "what a slot played before changes what it shows; the harness begins every episode on its level, from which "
+        "it is exact"
+    )
+    is_known = spec.game in REMEMBERING_GAMES
+    return Clause(name, "note" if is_known else "BROKEN", words, is_needed=False)
+
+
+def same_level(known: Plays, again: Plays) -> Clause:
+    """Same seed, same level: two engines show the same first observation."""
+    name = "the same seed is the same level"
+    for level, play in known.items():
+        if play[0] != again[level][0]:
+            return Clause(name, "BROKEN", f"two resets with seed {level} showed two first observations")
+    return Clause(name, "holds", f"first observations of {len(known)} seeds agree in two environments")
+
+
+def other_levels(known: Plays) -> Clause:
+    """Other seeds, other levels, at the start or in what follows."""
+    starts, episodes = (len({play[part] for play in known.values()}) for part in (0, 1))
+    name, n = "another seed is another level", len(known)
+    if episodes == 1:
+        words = f"{n} seeds gave one and the same episode: there are no other levels to generalize to"
+        return Clause(name, "BROKEN", words)
+    if starts == 1:
+        words = f"{n} seeds start alike and give {episodes} different episodes: a seed decides what happens, not where"
+        return Clause(name, "note", words)
+    words = f"{n} seeds gave {starts} different starts and {episodes} different episodes"
+    return Clause(name, "holds" if starts == n else "note", words)
+
+
+def survives_history(known: Plays, again: Plays) -> Clause:
+    """An episode is a function of seed and actions, whatever its slot and the slots beside it played before."""
+    name = "an episode is a function of its level and actions"
+    for level, play in known.items():
+        if play != again[level]:
+            words = f"level {level} with the same actions went another way after the slot had played others"
+            return Clause(name, "BROKEN", words)
+    return Clause(name, "holds", f"{len(known)} levels, also after the slot had played others")
+
+
+def fresh_process(spec: EngineSpec, known: Plays) -> Clause:
+    """The same episodes in a new process, which has another order of sets and other global random states."""
+    name = "the same episodes in a fresh process"
+    context = multiprocessing.get_context("spawn")
+    inbox = context.Queue()
+    process = context.Process(target=_send_plays, args=(spec, tuple(known), inbox), daemon=True)
+    process.start()
+    there: Any = None
+    while there is None and (process.is_alive() or not inbox.empty()):
+        with contextlib.suppress(queue.Empty):
+            there = inbox.get(timeout=0.5)
+    process.join()
+    if there is None:
+        return Clause(name, "BROKEN", f"the process ended with exit code {process.exitcode}")
+    if isinstance(there, str):
+        return Clause(name, "BROKEN", f"a new process cannot play it: {there}")
+    for level, play in known.items():
+        if play != there[level]:
+            return Clause(name, "BROKEN", f"level {level} with the same actions is another episode there")
+    return Clause(name, "holds", f"{len(known)} levels")
+
+
+def _send_plays(spec: EngineSpec, levels: tuple[int, ...], inbox: Any) -> None:
+    try:
+        inbox.put(plays_of(engine_from_spec(spec, slots=1, levels=ANY_LEVELS), levels))
+    except Exception as error:  # the parent says it in words
+        inbox.put(f"{type(error).__name__}: {error}")
+
+
+def global_state(engine: Engine, levels: tuple[int, ...]) -> Clause:
+    """Whether randomness comes from outside the environment: Python's, numpy's or torch's global state."""
+    name = "no global random state"
+    kept = read_random_states()
+    try:
+        found = []
+        for seed in (1, 2):
+            seed_everything(seed)
+            before = read_random_states()
+            found.append(plays_of(engine, levels))
+            touched = [key for key, value in read_random_states().items() if value != before[key]]
+    finally:
+        restore_random_states(kept)
+    if found[0] != found[1] and not touched:
+        words = "cannot be told: episodes do not repeat, and yet no global state of Python, numpy or torch is touched"
+        return Clause(name, "note", words, is_needed=False)
+    if found[0] != found[1]:
+        return Clause(name, "BROKEN", f"episodes follow the global random state of {', '.join(touched)}")
+    if touched:
+        words = f"draws from the global state of {', '.join(touched)}, without effect on what was seen"
+        return Clause(name, "note", words, is_needed=False)
+    return Clause(name, "holds", "neither Python's, numpy's nor torch's is touched or matters")
+
+
+def episodes_end(spec: EngineSpec) -> Clause:
+    """Random play ends; else a cell would never be whole."""
+    name = "episodes end"
+    engine = engine_from_spec(spec, slots=4, levels=ANY_LEVELS)
+    rng = np.random.default_rng(0)
+    engine.observe()
+    lengths = np.zeros(4, dtype=np.int64)
+    ended: list[int] = []
+    while len(ended) < 8 and lengths.sum() + sum(ended) < MOST_STEPS:
+        _, _, firsts = engine.step(rng.integers(0, engine.n_actions, 4))
+        lengths += 1
+        ended += lengths[firsts].tolist()
+        lengths[firsts] = 0
+    engine.close()
+    if not ended:
+        words = f"none ended within {MOST_STEPS:,} steps of random play: give --option max_episode_steps=N"
+        return Clause(name, "BROKEN", words)
+    return Clause(name, "holds", f"{len(ended)} of random play, {min(ended)} to {max(ended)} steps")
+
+
+def cloning(spec: EngineSpec, levels: tuple[int, ...]) -> Clause:
+    """A state that was kept continues as the original, in another slot and more than once."""
+    name = "states can be cloned"
+    engine = engine_from_spec(spec, slots=3, levels=ANY_LEVELS)
+    method = getattr(getattr(engine, "cloning_method", None), "name", "the engine itself")
+    if not engine.can_clone:
+        words = "neither by copying nor by replay from the seed: no calibration, no merged rule, no merged entropy"
+        return Clause(name, "note", words, is_needed=False)
+    rng = np.random.default_rng(2)
+    for level in levels:
+        engine.begin(0, level)
+        for _ in range(int(rng.integers(1, 12))):
+            if engine.step(rng.integers(0, engine.n_actions, 3))[2][0]:
+                engine.begin(0, level)
+        state = engine.save(0)
+        for slot in (1, 2):
+            engine.load(slot, state)
+        for _ in range(STEPS):
+            action = int(rng.integers(0, engine.n_actions))
+            rows, rewards, firsts = engine.step(np.full(3, action))
+            if (
+                len({(row_bytes(rows, slot), float(rewards[slot]), bool(firsts[slot])) for slot in range(3)})
+                > 1
+            ):
+                return Clause(
+                    name, "BROKEN", f"by {method}, a clone on level {level} went another way", is_needed=False
+                )
+            if firsts[0]:
+                break
+    return Clause(name, "holds", f"by {method}", is_needed=False)
+
+
+def first_observation(engine: Engine, level: int, *, slot: int = 0) -> bytes:
+    """What a level shows first."""
+    engine.begin(slot, level)
+    return row_bytes(engine.observe()[0], slot)
+
+
+def plays_of(engine: Engine, levels: tuple[int, ...], *, slot: int = 0) -> Plays:
+    """Two hashes a level: of its first observation, and of its first steps under actions the same for every level."""
+    plays = {}
+    for level in levels:
+        start = first_observation(engine, level, slot=slot)
+        digest = hashlib.sha256(start)
+        for action in np.random.default_rng(0).integers(0, engine.n_actions, STEPS).tolist():
+            rows, rewards, firsts = engine.step(np.full(engine.n_slots, action))
+            digest.update(
+                row_bytes(rows, slot) + np.float64(rewards[slot]).tobytes() + bytes([bool(firsts[slot])])
+            )
+            if firsts[slot]:
+                break
+        plays[level] = (hashlib.sha256(start).hexdigest(), digest.hexdigest())
+    return plays

@@ -1,0 +1,45 @@
+"""What the contract check reports: one clause for each part of the engine contract."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One part of the contract and whether it holds."""
+
+    name: str
+    mark: Literal["holds", "note", "BROKEN"]
+    words: str
+    is_needed: bool = True
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the environment cannot be measured because of it."""
+        return self.is_needed and self.mark == "BROKEN"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The clause as JSON values."""
+        return {**asdict(self), "is_failure": self.is_failure}
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What was found about one environment."""
+
+    game: str
+    version: str
+    """The engine and its version; empty where the environment could not be made."""
+    clauses: tuple[Clause, ...]
+
+    @property
+    def failures(self) -> tuple[Clause, ...]:
+        """Needed parts that do not hold."""
+        return tuple(clause for clause in self.clauses if clause.is_failure)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The findings as JSON values."""
+        clauses = [clause.to_dict() for clause in self.clauses]
+        return {"game": self.game, "version": self.version, "holds": not self.failures, "clauses": clauses}

@@ -1,0 +1,105 @@
+"""What `gapfloor doctor` examines: the platform, installed packages, and whether the engines keep their contract."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from gapfloor.engines import envpool
+from gapfloor.engines.catalogue import ENVPOOL, PROCGEN, EngineFacts, installed_engines, package_version
+from gapfloor.engines.contract import check_contract
+from gapfloor.engines.procgen import GAMES, check_game
+from gapfloor.errors import MissingExtraError
+from gapfloor.machine import available_cores
+
+#: Optional packages other than engines: package, extra, what it is for.
+OPTIONAL_PACKAGES = (
+    ("torch", "train", "training and checkpoints"),
+    ("safetensors", "train", "checkpoints"),
+    ("tensorboard", "train", "TensorBoard logs"),
+    ("ray", "ray", "studies on a cluster"),
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the doctor's report."""
+
+    mark: Literal["ok", "note", "missing", "FAILED"]
+    subject: str
+    words: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The finding as JSON values."""
+        return asdict(self)
+
+
+def examine(games: Sequence[str]) -> list[Finding]:
+    """The whole report: this machine, then the games in each of the two engines that play ProcGen."""
+    named = list(GAMES) if list(games) == ["all"] else list(games)
+    for game in named:
+        check_game(game)
+    return [_platform(), *_packages(), *_engines(), *examine_engine(PROCGEN, named), *examine_envpool(named)]
+
+
+def examine_envpool(games: Sequence[str]) -> list[Finding]:
+    """Whether the games keep the contract in EnvPool too, and what EnvPool cannot do."""
+    findings = examine_engine(ENVPOOL, games)
+    if findings and findings[0].mark == "missing":
+        return findings
+    words = f"{envpool.NO_CLONING}; its cells are never compared with ProcGen's"
+    return [
+        Finding("ok", ENVPOOL.name, f"{envpool.engine_version()} (ProcGen's games, named envpool:GAME)"),
+        Finding("note", ENVPOOL.name, words),
+        *findings,
+    ]
+
+
+def examine_engine(engine: EngineFacts, games: Sequence[str]) -> list[Finding]:
+    """Whether games keep the engine contract: what is broken or worth a note, and one line for what holds."""
+    findings: list[Finding] = []
+    for game in games:
+        name = game if engine is PROCGEN else f"{engine.prefix}:{game}"
+        try:
+            contract = check_contract(name)
+        except MissingExtraError as error:
+            return [Finding("missing", engine.name, str(error))]
+        held = sum(clause.mark == "holds" for clause in contract.clauses)
+        words = f"{held} of {len(contract.clauses)} parts of the engine contract hold"
+        findings.append(Finding("ok", name, f"{words} (gapfloor engines check {name} lists them)"))
+        for clause in contract.clauses:
+            if clause.mark != "holds":
+                mark: Literal["FAILED", "note"] = "FAILED" if clause.mark == "BROKEN" else "note"
+                findings.append(Finding(mark, name, f"{clause.name}: {clause.words}"))
+    return findings
+
+
+def _platform() -> Finding:
+    words = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {available_cores()} cores"
+    return Finding("ok", "platform", words)
+
+
+def _packages() -> list[Finding]:
+    findings = []
+    for package, extra, purpose in OPTIONAL_PACKAGES:
+        version = package_version(package)
+        if version is None:
+            words = f'not installed; needed for {purpose}: pip install "gapfloor[{extra}]"'
+            findings.append(Finding("missing", package, words))
+        else:
+            findings.append(Finding("ok", package, f"{version} ({purpose})"))
+    return findings
+
+
+def _engines() -> list[Finding]:
+    """Every engine, whether it is installed, and how its games are named."""
+    return [
+        Finding(
+            "missing" if engine.version is None else "ok",
+            f"engine {engine.name}",
+            f"{engine.words}; its games are written {engine.games}",
+        )
+        for engine in installed_engines()
+    ]
