@@ -1,0 +1,111 @@
+"""Which folder may import which: the dependency arrows of the design point one way."""
+
+import pytest
+
+from command_line import loaded_modules
+from source_tree import folder_of, imports_of, modules
+
+pytestmark = pytest.mark.fast
+
+#: Single modules below the package that any folder may use.
+SHARED = {
+    "errors", "identity", "json_values", "lazy", "machine", "settings", "text_tables", "users_code", "__version__",
+}  # fmt: skip
+_PLAYING = {"levels", "actions", "rules", "engines", "policies", "records"}
+#: folder -> the folders that it may import.
+ALLOWED: dict[str, set[str]] = {
+    "levels": set(),
+    "actions": set(),
+    "statistics": set(),
+    "records": set(),
+    "rules": {"actions"},
+    "engines": {"levels"},
+    "training": {"levels", "engines", "records", "statistics"},
+    "policies": {"actions", "engines", "records", "rules", "training"},
+    "plan": {"records"},
+    "calibration": _PLAYING,
+    "play": _PLAYING,
+    "analysis": {"levels", "records", "plan", "statistics"},
+    "representation": _PLAYING | {"play"},
+    "audit": {"engines"},
+    "report": {"levels", "actions", "engines", "records", "plan", "statistics", "analysis", "audit"},
+    "api": _PLAYING | {"play", "calibration", "training", "plan", "statistics", "analysis", "report"},
+    "study": _PLAYING | {"play", "calibration", "training", "plan", "analysis", "report", "api"},
+    "integrations": _PLAYING | {"play", "api"},
+}
+#: What is not yet as the table says. This list only gets shorter.
+KNOWN_EXCEPTIONS = {
+    ("play", "calibration"),
+    ("calibration", "play"),
+    ("play", "statistics"),
+    ("report", "api"),
+}
+
+
+def _edges() -> dict[tuple[str, str], list[str]]:
+    """Folder pairs with the modules that import across them; `cli` may import everything."""
+    edges: dict[tuple[str, str], list[str]] = {}
+    for name, path in modules().items():
+        folder = folder_of(name)
+        for imported in imports_of(path):
+            target = folder_of(imported)
+            if target not in {folder, "", *SHARED} and folder not in {"", "cli"}:
+                edges.setdefault((folder, target), []).append(name)
+    return edges
+
+
+def test_every_folder_has_its_line_in_the_table() -> None:
+    folders = {folder_of(name) for name, path in modules().items() if path.name == "__init__.py"}
+    assert folders - {"", "cli"} <= set(ALLOWED)
+    singles = {folder_of(name) for name, path in modules().items() if path.parent.name == "gapfloor"}
+    assert singles - {""} <= SHARED
+
+
+def test_imports_follow_the_table() -> None:
+    wrong = {
+        edge: names
+        for edge, names in _edges().items()
+        if edge[1] not in ALLOWED.get(edge[0], set()) and edge not in KNOWN_EXCEPTIONS
+    }
+    assert wrong == {}
+
+
+def test_shared_modules_import_no_folder() -> None:
+    wrong = {
+        name: sorted(folder_of(imported) for imported in imports_of(path))
+        for name, path in modules().items()
+        if folder_of(name) in SHARED
+        and {folder_of(imported) for imported in imports_of(path)} - SHARED - {""}
+    }
+    assert wrong == {}
+
+
+def test_the_table_has_no_cycle() -> None:
+    left = {folder: set(allowed) for folder, allowed in ALLOWED.items()}
+    while left:
+        free = {folder for folder, allowed in left.items() if not allowed & set(left)}
+        assert free, f"these folders may import each other in a circle: {sorted(left)}"
+        left = {folder: allowed for folder, allowed in left.items() if folder not in free}
+
+
+def test_only_the_edge_imports_report_and_nothing_imports_the_command_line() -> None:
+    edges = _edges()
+    assert {folder for folder, target in edges if target == "cli"} == set()
+    assert {folder for folder, target in edges if target == "report"} <= {"api", "study"}
+
+
+HEAVY = {
+    "torch", "procgen", "gym3", "gymnasium", "envpool", "ray", "scipy", "statsmodels", "matplotlib", "pandas",
+    "pyarrow", "duckdb", "onnxruntime", "stable_baselines3",
+}  # fmt: skip
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    loaded = loaded_modules("import gapfloor")
+    assert "gapfloor" in loaded
+    assert loaded & HEAVY == set()
+
+
+def test_the_help_of_the_command_line_imports_nothing_heavy() -> None:
+    code = "from gapfloor.cli.main import main\ntry: main(['--help'])\nexcept SystemExit: pass"
+    assert loaded_modules(code) & HEAVY == set()
