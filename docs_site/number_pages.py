@@ -58,6 +58,28 @@ SECTIONS = (
         "`gapfloor analyse --json`; `--out` writes the same rows as one CSV a table.",
         "gapfloor.analysis.results",
     ),
+    *(
+        Section(f"analyse: {title}", words, f"gapfloor.{module}", names)
+        for title, words, module, names in (
+            ("every row", "What every row has.", "analysis.row", ()),
+            ("floors", "`floors`, `floor_comparisons`, `call_counts`.", "analysis.floor_results", ()),
+            ("gaps", "`gaps`.", "analysis.gap_results", ()),
+            ("differences", "`pairs`, `encoders`, `agents`.", "analysis.difference_results", ()),
+            ("the entropy screen", "`screen`, `disagreements`.", "analysis.screen_results", ()),
+            ("scores", "`normalised`, `profiles`.", "analysis.score_results", ()),
+            ("a floor comparison", "Part of each floor comparison.", "statistics.floor", ()),
+            ("a call", "Part of each floor comparison.", "statistics.families", ("FamilyCall",)),
+            ("a gap", "Part of each gap and of its runs.", "statistics.gaps", ()),
+            ("a difference", "Part of each pair and each agent difference.", "statistics.paired", ()),
+            ("one draw", "Part of each draw of an agent difference.", "statistics.welch", ("WelchTest",)),
+            ("tiers", "The points of `sweep`.", "statistics.screen", ()),
+            ("scores of a suite", "Part of each profile.", "statistics.aggregate", ()),
+            ("sign flip", "`robust.sign_flip`.", "statistics.signflip", ()),
+            ("runs and levels", "`robust.crossed`.", "statistics.clustered", ("CrossedEstimate",)),
+            ("excess and strata", "`robust.excess` and `robust.stratified`.", "statistics.excess", ()),
+            ("random effects", "`robust.random_effects`.", "statistics.random_effects", ()),
+        )
+    ),
     Section("levels gap", "`gapfloor levels gap --json`.", "gapfloor.analysis.leaked", ("LeakedGap",)),
     Section("levels check", "`gapfloor levels check --json` and `leakage.json`.", "gapfloor.levels.overlap"),
     Section(

@@ -63,9 +63,9 @@ def test_levels_written_as_numbers_are_the_plans_level_sets(rows, as_table):
 def test_without_level_seeds_only_the_generator_is_left_out(rows, as_table):
     bare = [{k: v for k, v in row.items() if k != "level_seed"} for row in rows]
     with_levels, without = analyse(as_table(rows)), analyse(as_table(bare))
-    assert without.floor_comparisons[0].p == with_levels.floor_comparisons[0].p
-    assert without.to_dict()["floor_comparisons"][0]["beside"]["crossed_se"] is None
-    assert with_levels.floor_comparisons[0].beside.crossed_se > 0
+    assert without.floor_comparisons[0].test.p == with_levels.floor_comparisons[0].test.p
+    assert without.to_dict()["floor_comparisons"][0]["robust"]["crossed"]["se"] is None
+    assert with_levels.floor_comparisons[0].robust.crossed.se > 0
 
 
 def test_equal_rows_without_slot_and_index_are_two_episodes(rows, as_table):
@@ -159,8 +159,8 @@ def test_one_run_is_described_and_named(rows, as_table):
     lone = [row for row in rows if row["rule"] == "uniform" or (row["agent"], row["seed"]) == ("a", 1)]
     results = analyse(as_table(lone))
     assert ("too few", "heist, 8M, sampled, test") in kinds(results)
-    assert {row.call for row in results.floor_comparisons} == {"not distinguishable"}
-    assert {row.family_size for row in results.floor_comparisons} == {0}
+    assert {row.decision.call for row in results.floor_comparisons} == {"not distinguishable"}
+    assert {row.decision.family_size for row in results.floor_comparisons} == {0}
 
 
 def test_runs_without_a_seed_are_one_run_and_that_is_said(rows, as_table):

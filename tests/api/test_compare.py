@@ -52,7 +52,7 @@ def test_it_says_of_two_encoders_exactly_what_analyse_says(episodes, comparison)
 @pytest.mark.fast
 def test_the_paper_rows_by_level_estimate_the_same_difference(comparison):
     for row in comparison.rows:
-        assert row.by_level.estimate == pytest.approx(row.over_runs.difference, abs=1e-9)
+        assert row.by_level.estimate == pytest.approx(row.over_runs.test.difference, abs=1e-9)
         assert row.by_level.n_levels == {"train": 175, "test": 99, "gap": 274}.get(row.over_runs.quantity)
         # New levels can only add to what new runs leave open.
         assert row.by_level.se >= math.hypot(row.over_runs.sem_a, row.over_runs.sem_b) - 1e-9
@@ -67,10 +67,10 @@ def test_holm_runs_over_the_games_of_a_rule_quantity_and_budget(comparison):
     ]
     assert [row.over_runs.game for row in family] == ["fruitbot", "heist"]
     assert [row.family_size for row in family] == [2, 2]
-    assert [row.p_holm for row in family] == list(holm([row.over_runs.p for row in family]))
+    assert [row.p_holm for row in family] == list(holm([row.over_runs.test.p for row in family]))
     assert [row.by_level_p_holm for row in family] == list(holm([row.by_level.p for row in family]))
     for row in family:
-        higher = "a higher" if row.over_runs.difference > 0 else "b higher"
+        higher = "a higher" if row.over_runs.test.difference > 0 else "b higher"
         assert row.verdict == (higher if row.p_holm < 0.05 else "not distinguishable")
 
 
@@ -90,7 +90,7 @@ def test_the_other_order_is_the_other_sign(episodes, comparison):
     for row in turned.rows:
         over = row.over_runs
         straight = comparison.row("heist", over.rule, over.quantity, budget=over.budget)
-        assert over.difference == pytest.approx(-straight.over_runs.difference)
+        assert over.test.difference == pytest.approx(-straight.over_runs.test.difference)
         assert row.by_level.p == pytest.approx(straight.by_level.p)
 
 
@@ -101,7 +101,7 @@ def test_one_agent_of_two_budgets_is_compared_under_two_names(episodes):
     )
     assert (found.agent_a, found.agent_b) == ("FPN 8M", "FPN 25M")
     assert {row.over_runs.budget for row in found.rows} == {"8M v. 25M"}
-    assert found.row("heist", "greedy", "train").over_runs.n_b == 6
+    assert found.row("heist", "greedy", "train").over_runs.test.n_b == 6
 
 
 @pytest.mark.fast
@@ -109,7 +109,7 @@ def test_an_episode_file_without_levels_is_compared_over_runs_only(episode_rows)
     rows = [{name: value for name, value in row.items() if name != "level_seed"} for row in episode_rows]
     found = compare(pa.Table.from_pylist(rows), agents=("a", "b"))
     assert all(row.by_level is None and math.isnan(row.levels_p_holm) for row in found.rows)
-    assert all(math.isfinite(row.over_runs.p) for row in found.rows)
+    assert all(math.isfinite(row.over_runs.test.p) for row in found.rows)
     assert any("levels" in note for note in found.notes)
 
 
@@ -130,8 +130,8 @@ def test_a_run_that_was_measured_on_one_half_only_has_no_gap(episode_rows):
     ]
     found = compare(pa.Table.from_pylist(rows), agents=("a", "b"))
     for row in found.rows:
-        assert row.by_level.estimate == pytest.approx(row.over_runs.difference)
-        assert (row.by_level.n_a, row.by_level.n_b) == (row.over_runs.n_a, row.over_runs.n_b)
+        assert row.by_level.estimate == pytest.approx(row.over_runs.test.difference)
+        assert (row.by_level.n_a, row.by_level.n_b) == (row.over_runs.test.n_a, row.over_runs.test.n_b)
     assert found.row("heist", "greedy", "gap").by_level.n_a == 1
 
 
@@ -166,10 +166,10 @@ def test_two_policies_are_played_on_one_schedule_and_claim_these_runs_only(tmp_p
     }  # fmt: skip
     found = compare("small_policies:linear", "small_policies:other_linear", **arguments)
     for row in found.rows:
-        assert math.isnan(row.over_runs.p)
+        assert math.isnan(row.over_runs.test.p)
         assert row.verdict == "too few runs"
         assert math.isfinite(row.floor)
-        assert row.by_level.estimate == pytest.approx(row.over_runs.difference)
+        assert row.by_level.estimate == pytest.approx(row.over_runs.test.difference)
     assert any("these runs only" in line for line in found.sentences())
     # The store that was filled is itself a source, and says the same.
     again = compare(tmp_path, agents=("first", "second"))
@@ -208,7 +208,7 @@ def test_policies_are_compared_with_recorded_ones_of_another_loader(tmp_path):
         **arguments,
     )
     row = found.row("fruitbot", "greedy", "test")
-    assert (row.over_runs.n_a, row.over_runs.n_b) == (1, 1)
+    assert (row.over_runs.test.n_a, row.over_runs.test.n_b) == (1, 1)
     assert np.isfinite(row.by_level.estimate)
 
 

@@ -14,25 +14,23 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gapfloor.analysis.results import (
-    AddendumUsed,
+from gapfloor.analysis.difference_results import (
     AgentDifferenceResult,
     AgentResult,
-    AnalysisResults,
-    CallCount,
-    DisagreementResult,
     DrawDifference,
-    FloorComparisonResult,
-    FloorResult,
-    GapResult,
-    NormalisedResult,
     PairResult,
-    PlanUsed,
-    ScreenResult,
-    ScreenSummary,
-    SourceSummary,
-    SweepPoint,
 )
+from gapfloor.analysis.floor_results import CallCount, FloorComparisonResult, FloorResult
+from gapfloor.analysis.gap_results import GapResult
+from gapfloor.analysis.results import AddendumUsed, AnalysisResults, PlanUsed, SourceSummary
+from gapfloor.analysis.score_results import NormalisedResult
+from gapfloor.analysis.screen_results import DisagreementResult, ScreenResult, ScreenSummary
+from gapfloor.statistics.families import FamilyCall
+from gapfloor.statistics.floor import FloorComparison
+from gapfloor.statistics.gaps import Gap
+from gapfloor.statistics.paired import AgentDifference, PairedDifference
+from gapfloor.statistics.screen import Tiers
+from gapfloor.statistics.welch import WelchTest
 
 PAPER: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "data" / "paper_tables.json").read_text(encoding="utf-8")
@@ -126,13 +124,22 @@ def _comparison(game: str, budget: str, n: int, rule: str, levels: str, **more: 
     fields: dict[str, Any] = {
         "floor": floor["mean"], "floor_sem": floor["sem"], "floor_n": 384, "ci": (_NAN, _NAN), "t": _NAN,
         "df": _NAN, "p": _NAN, "p_holm": _NAN, "p_tost": _NAN, "margin": 0.25, "runs_above": 0, "z": _NAN,
-        "success": _NAN, "floor_success": _NAN, "family": f"floor: {rule}, {levels}, {budget}",
         "family_size": 8 if budget == "8M" else 3,
     }  # fmt: skip
     fields |= more
     fields.setdefault("delta", fields["mean"] - floor["mean"])
-    fields.setdefault("ratio", fields["mean"] / floor["mean"])
-    return FloorComparisonResult(**_row(game, budget, n), rule=rule, level_set=levels, **fields)
+    test, decision = _only(FloorComparison, fields | {"n": n}), _only(FamilyCall, fields)
+    return FloorComparisonResult(
+        **_row(game, budget, n), rule=rule, level_set=levels, test=test, decision=decision,
+        ratio=fields["mean"] / floor["mean"], success=_NAN, floor_success=_NAN,
+        family=f"floor: {rule}, {levels}, {budget}",
+    )  # fmt: skip
+
+
+def _only(cls: type, fields: dict[str, Any]) -> Any:
+    """An instance of a dataclass made of those `fields` that it has."""
+    names = {field.name for field in dataclasses.fields(cls)}
+    return cls(**{name: value for name, value in fields.items() if name in names})
 
 
 #: Values of number_keys that are recomputed from printed means, not printed in a table.
@@ -195,11 +202,14 @@ def _gaps() -> list[GapResult]:
             made.append(
                 GapResult(
                     **_row(game, budget, row["n"]), rule=rule,
-                    train=returns["train"]["mean"], train_sem=returns["train"]["sem"],
-                    test=returns["test"]["mean"], test_sem=returns["test"]["sem"],
-                    gap=gap["est"], sem=two[0]["gap"]["sem"] if two else _NAN, ci=(gap["lo"], gap["hi"]),
-                    p_fisher=_p(row[rule].get("fisher_p", _NAN)), p_holm=_p(row[rule].get("holm_p", _NAN)),
-                    stouffer_z=row[rule].get("stouffer_z", _NAN), p_stouffer=_NAN, floor_gap=_NAN, runs=(),
+                    gap=Gap(
+                        n=row["n"], train=returns["train"]["mean"], train_sem=returns["train"]["sem"],
+                        test=returns["test"]["mean"], test_sem=returns["test"]["sem"], mean=gap["est"],
+                        sem=two[0]["gap"]["sem"] if two else _NAN, ci=(gap["lo"], gap["hi"]),
+                        p_fisher=_p(row[rule].get("fisher_p", _NAN)),
+                        stouffer_z=row[rule].get("stouffer_z", _NAN), p_stouffer=_NAN, runs=(),
+                    ),
+                    p_holm=_p(row[rule].get("holm_p", _NAN)), floor_gap=_NAN, runs=(),
                     family=f"gap: {rule}, {budget}", family_size=8 if budget == "8M" else 3,
                 )
             )  # fmt: skip
@@ -209,9 +219,10 @@ def _gaps() -> list[GapResult]:
 def _pair(game: str, budget: str, n: int, a: str, b: str, quantity: Any, **more: Any) -> PairResult:
     fields: dict[str, Any] = {
         "mean_a": _NAN, "mean_b": _NAN, "sem": _NAN, "ci": (_NAN, _NAN), "t": _NAN, "df": _NAN, "p": _NAN,
-        "runs_a_higher": 0, "runs_b_higher": 0, "runs_equal": 0,
+        "runs_a_higher": 0, "runs_b_higher": 0, "runs_equal": 0, "n": n, "t_interval": (_NAN, _NAN),
     }  # fmt: skip
-    return PairResult(**_row(game, budget, n), rule_a=a, rule_b=b, quantity=quantity, **(fields | more))
+    test = PairedDifference(**(fields | more))
+    return PairResult(**_row(game, budget, n), rule_a=a, rule_b=b, quantity=quantity, test=test)
 
 
 def _pairs() -> list[PairResult]:
@@ -253,10 +264,15 @@ def _differences() -> list[AgentDifferenceResult]:
     ]  # fmt: skip
     return [
         AgentDifferenceResult(
-            **_row(game, "25M", 12), rule=rule, quantity=quantity, agent_a="IMPALA", agent_b="FPN", n_a=6, n_b=6,
-            mean_a=_NAN, mean_b=_NAN, sem_a=_NAN, sem_b=_NAN, difference=difference, ci=(_NAN, _NAN), t=_NAN,
-            df=_NAN, p=p, p_draw_min=0.02, p_draw_max=0.31,
-            draws=(DrawDifference(draw="0", difference=difference, t=_NAN, df=_NAN, p=0.02),),
+            **_row(game, "25M", 12), rule=rule, quantity=quantity, agent_a="IMPALA", agent_b="FPN",
+            test=AgentDifference(
+                n_a=6, n_b=6, mean_a=_NAN, mean_b=_NAN, sem_a=_NAN, sem_b=_NAN, difference=difference,
+                ci=(_NAN, _NAN), t=_NAN, df=_NAN, p=p, t_interval=(_NAN, _NAN),
+            ),
+            p_draw_min=0.02, p_draw_max=0.31,
+            draws=(
+                DrawDifference(draw="0", test=WelchTest(difference=difference, se=_NAN, t=_NAN, df=_NAN, p=0.02)),
+            ),
             share_from_training=share,
         )
         for game, rule, quantity, difference, p, share in wanted
@@ -300,7 +316,7 @@ def _screens() -> list[ScreenResult]:
                 merged_game_scaled=_NAN, merged_tier_state=tiers.get("merged_tier_state"),
                 merged_tier_game=tiers.get("merged_tier_game"),
                 sweep=tuple(
-                    SweepPoint(cut=float(cut), raw=letters[swept["raw"][cut]],
+                    Tiers(cut=float(cut), raw=letters[swept["raw"][cut]],
                                merged_state=letters[swept["merged_state"][cut]], merged_game=None)
                     for cut in swept["raw"]
                 ),
@@ -336,13 +352,13 @@ def _call_counts(comparisons: list[FloorComparisonResult]) -> list[CallCount]:
             here = [
                 row for row in comparisons if (row.budget, row.rule, row.level_set) == (budget, rule, "test")
             ]
-            calls = [row.call for row in here]
+            calls = [row.decision.call for row in here]
             made.append(
                 CallCount(
                     budget=budget, rule=rule, level_set="test", games=len(here), above=calls.count("above"),
                     below=calls.count("below"), equivalent=calls.count("equivalent"),
                     not_distinguishable=calls.count("not distinguishable"),
-                    z_not_above=sum(not row.z > 2 for row in here),
+                    z_not_above=sum(not row.test.z > 2 for row in here),
                 )
             )  # fmt: skip
     return made

@@ -201,7 +201,12 @@ def test_stricter_references_get_a_table_of_their_own() -> None:
     full = printed_results()
     assert build_tables(Findings(full)).get("references") is None
     strict = tuple(
-        dataclasses.replace(row, reference="constant:7", floor=4.0, call="not distinguishable")
+        dataclasses.replace(
+            row,
+            reference="constant:7",
+            test=dataclasses.replace(row.test, floor=4.0),
+            decision=dataclasses.replace(row.decision, call="not distinguishable"),
+        )
         for row in full.floor_comparisons
         if (row.game, row.budget) == ("heist", "8M")
     )

@@ -156,14 +156,14 @@ class TestExcessAndStrata:
         quiet = np.r_[np.zeros(383), 1e-9]
         found = floor_excess_gap(gaps, quiet, quiet)
         theirs = stats.ttest_1samp(gaps, 0)
-        assert (found.excess, found.p) == pytest.approx((gaps.mean(), theirs.pvalue), rel=1e-6)
+        assert (found.estimate, found.p) == pytest.approx((gaps.mean(), theirs.pvalue), rel=1e-6)
 
     def test_excess_error_adds_the_floors_own(self):
         gaps = rng(2).normal(1, 1, 6)
         found = floor_excess_gap(gaps, self.floor, self.floor[:100])
         parts = [stats.sem(x) ** 2 for x in (gaps, self.floor, self.floor[:100])]
         assert found.se == pytest.approx(np.sqrt(sum(parts)))
-        assert found.excess == pytest.approx(gaps.mean() - found.floor_gap)
+        assert found.estimate == pytest.approx(gaps.mean() - found.floor_gap)
         df = sum(parts) ** 2 / (parts[0] ** 2 / 5 + parts[1] ** 2 / 383 + parts[2] ** 2 / 99)
         assert found.df == pytest.approx(df)
 
@@ -235,7 +235,7 @@ class TestAggregate:
         games = [np.zeros(2), np.ones(20)]
         found = performance_profile(games, taus=(-1.0, 0.5, 2.0), rng=rng(), n_resamples=200)
         assert found.profile == (1.0, 0.5, 0.0)
-        assert found.low <= found.profile <= found.high
+        assert found.profile_low <= found.profile <= found.profile_high
 
     def test_iqm_interval_is_seeded(self):
         values = rng(3).normal(size=13)

@@ -11,13 +11,7 @@ from gapfloor.analysis.episodes import FLOOR_RULE, Inputs, Source, read_inputs
 from gapfloor.analysis.floors import call_counts, comparison_rows, floor_rows
 from gapfloor.analysis.gap_rows import gap_rows
 from gapfloor.analysis.grouping import Study, group
-from gapfloor.analysis.results import (
-    AddendumUsed,
-    AnalysisResults,
-    PlanUsed,
-    Problem,
-    SourceSummary,
-)
+from gapfloor.analysis.results import AddendumUsed, AnalysisResults, PlanUsed, Problem, SourceSummary
 from gapfloor.analysis.row_context import Context
 from gapfloor.analysis.score_rows import normalised_rows, profile_rows
 from gapfloor.analysis.screen_rows import (

@@ -8,24 +8,23 @@ from itertools import combinations
 
 import numpy as np
 
-from gapfloor.analysis.gap_rows import halves
-from gapfloor.analysis.grouping import RunName, Sample
-from gapfloor.analysis.results import (
+from gapfloor.analysis.difference_results import (
     AgentDifferenceResult,
     AgentResult,
     DrawDifference,
-    PairBeside,
     PairResult,
-    Quantity,
-    Tier,
+    RobustPairEstimates,
 )
+from gapfloor.analysis.gap_rows import halves
+from gapfloor.analysis.grouping import RunName, Sample
+from gapfloor.analysis.row import Quantity
 from gapfloor.analysis.row_context import Context
 from gapfloor.plan.model import split_difference
-from gapfloor.statistics.conventions import NAN, Floats, sem
+from gapfloor.statistics.conventions import NAN, Floats, Tier, sem
 from gapfloor.statistics.families import holm
-from gapfloor.statistics.paired import agent_difference, paired_difference
+from gapfloor.statistics.paired import agent_difference, paired_difference, share_from_training
 from gapfloor.statistics.signflip import sign_flip_test
-from gapfloor.statistics.welch import welch
+from gapfloor.statistics.welch import welch_test
 
 QUANTITIES: tuple[Quantity, ...] = ("train", "test", "gap")
 Place = tuple[str, str, str]
@@ -70,7 +69,7 @@ def pair_rows(context: Context) -> tuple[PairResult, ...]:
                 row = _pair(context, place, rules, quantity)
                 if row is not None:
                     rows.append(row)
-    return _holm_beside(rows)
+    return _with_holm(rows)
 
 
 def _pair(context: Context, place: Place, rules: tuple[str, str], quantity: Quantity) -> PairResult | None:
@@ -88,38 +87,25 @@ def _pair(context: Context, place: Place, rules: tuple[str, str], quantity: Quan
     a, b = np.array([first[run] for run in shared]), np.array([second[run] for run in shared])
     rng = context.rng(row["seed"])
     found = paired_difference(a, b, rng=rng, **context.resampling)
-    flip = sign_flip_test(a - b, rng=rng)
     return PairResult(
         **row,
         rule_a=rules[0],
         rule_b=rules[1],
         quantity=quantity,
-        mean_a=found.mean_a,
-        mean_b=found.mean_b,
-        difference=found.difference,
-        sem=found.sem,
-        ci=found.ci,
-        t=found.t,
-        df=found.df,
-        p=found.p,
-        runs_a_higher=found.runs_a_higher,
-        runs_b_higher=found.runs_b_higher,
-        runs_equal=found.runs_equal,
-        beside=PairBeside(
-            t_interval=found.t_interval, p_sign_flip=flip.p, p_sign_flip_smallest=flip.smallest
-        ),
+        test=found,
+        robust=RobustPairEstimates(sign_flip=sign_flip_test(a - b, rng=rng)),
     )
 
 
-def _holm_beside(rows: Sequence[PairResult]) -> tuple[PairResult, ...]:
+def _with_holm(rows: Sequence[PairResult]) -> tuple[PairResult, ...]:
     families: dict[tuple[str, ...], list[int]] = {}
     for i, row in enumerate(rows):
         families.setdefault((row.mode, row.budget, row.rule_a, row.rule_b, row.quantity), []).append(i)
     corrected = list(rows)
     for members in families.values():
-        for i, p in zip(members, holm([rows[i].p for i in members]), strict=True):
+        for i, p in zip(members, holm([rows[i].test.p for i in members]), strict=True):
             corrected[i] = dataclasses.replace(
-                rows[i], beside=dataclasses.replace(rows[i].beside, p_holm=float(p))
+                rows[i], robust=dataclasses.replace(rows[i].robust, p_holm=float(p))
             )
     return tuple(corrected)
 
@@ -159,29 +145,18 @@ def _agents(
     draws = []
     if context.plan.agents.one_draw_at_a_time:
         draws = _by_draw(context, place, rule, quantity, agents)
-    p_draws = [draw.p for draw in draws if not np.isnan(draw.p)]
+    p_draws = [draw.test.p for draw in draws if not np.isnan(draw.test.p)]
     return AgentDifferenceResult(
         **row,
         rule=rule,
         quantity=quantity,
         agent_a=agents[0],
         agent_b=agents[1],
-        n_a=found.n_a,
-        n_b=found.n_b,
-        mean_a=found.mean_a,
-        mean_b=found.mean_b,
-        sem_a=found.sem_a,
-        sem_b=found.sem_b,
-        difference=found.difference,
-        ci=found.ci,
-        t=found.t,
-        df=found.df,
-        p=found.p,
+        test=found,
         p_draw_min=min(p_draws, default=NAN),
         p_draw_max=max(p_draws, default=NAN),
         draws=tuple(draws),
         share_from_training=NAN,
-        t_interval=found.t_interval,
     )
 
 
@@ -192,23 +167,14 @@ def _by_draw(
     for draw in context.study.draws:
         a, b = _split(run_values(context, place, rule, quantity, draw=draw), agents)
         if a.size and b.size:
-            test = welch(_mean(a), _variance(a), a.size, _mean(b), _variance(b), b.size)
-            draws.append(
-                DrawDifference(
-                    draw=draw,
-                    difference=float(test.difference),
-                    t=float(test.t),
-                    df=float(test.df),
-                    p=float(test.p),
-                )
-            )
+            draws.append(DrawDifference(draw=draw, test=welch_test(np.sort(a), np.sort(b))))
     return draws
 
 
 def _with_share(gap: AgentDifferenceResult, train: AgentDifferenceResult | None) -> AgentDifferenceResult:
-    if train is None or not gap.difference:
+    if train is None:
         return gap
-    return dataclasses.replace(gap, share_from_training=train.difference / gap.difference)
+    return dataclasses.replace(gap, share_from_training=share_from_training(train.test, gap.test))
 
 
 def agent_rows(context: Context, tier_of: Callable[[Place, str], Tier | None]) -> tuple[AgentResult, ...]:
@@ -255,10 +221,6 @@ def agent_rows(context: Context, tier_of: Callable[[Place, str], Tier | None]) -
 
 def _mean(values: Floats) -> float:
     return float(np.sort(values).mean()) if values.size else NAN
-
-
-def _variance(values: Floats) -> float:
-    return float(np.sort(values).var(ddof=1)) if values.size > 1 else NAN
 
 
 def _sem(values: Floats) -> float:

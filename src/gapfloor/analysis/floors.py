@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from gapfloor.analysis.episodes import FLOOR_RULE
+from gapfloor.analysis.floor_results import CallCount, FloorComparisonResult, FloorResult
 from gapfloor.analysis.grouping import RunName, Sample
-from gapfloor.analysis.results import CallCount, FloorComparisonResult, FloorResult
-from gapfloor.analysis.robust_rows import complete_family, floor_beside
+from gapfloor.analysis.robust_rows import complete_family, robust_floor_estimates
 from gapfloor.analysis.row_context import Context, family_name
 from gapfloor.statistics.clustered import clustered_sem
 from gapfloor.statistics.conventions import NAN, finite_sample, sem
-from gapfloor.statistics.families import call_family
+from gapfloor.statistics.families import FamilyCall, call_family
 from gapfloor.statistics.floor import compare_to_floor
 
 
@@ -107,30 +107,17 @@ def _compare(
         level_set=level_set,
         agent=agent,
         reference=reference,
-        mean=found.mean,
-        sem=found.sem,
-        floor=found.floor,
-        floor_sem=found.floor_sem,
-        floor_n=found.floor_n,
-        delta=found.delta,
-        ci=found.ci,
-        t=found.t,
-        df=found.df,
-        p=found.p,
-        p_holm=NAN,
-        z=found.z,
-        p_tost=found.p_tost,
-        margin=found.margin,
-        runs_above=found.runs_above,
+        test=found,
+        decision=FamilyCall(p_holm=NAN, call="not distinguishable", family_size=0),
         ratio=found.mean / found.floor if found.floor > 0 else NAN,
         success=success_rate(runs.values()),
         floor_success=success_rate([floor]),
-        call="not distinguishable",
         family=family,
-        family_size=0,
     )
     if agent is None and reference == FLOOR_RULE:
-        result = dataclasses.replace(result, beside=floor_beside(context, found, runs, floor, rng=rng))
+        result = dataclasses.replace(
+            result, robust=robust_floor_estimates(context, found, runs, floor, rng=rng)
+        )
     return result
 
 
@@ -147,11 +134,9 @@ def _call_families(
         families.setdefault((row.family, row.mode), []).append(i)
     called = list(rows)
     for members in families.values():
-        calls = call_family([rows[i] for i in members], alpha=context.plan.floor.alpha)
-        for i, call in zip(members, calls, strict=True):
-            called[i] = dataclasses.replace(
-                rows[i], p_holm=call.p_holm, call=call.call, family_size=call.family_size
-            )
+        decisions = call_family([rows[i].test for i in members], alpha=context.plan.floor.alpha)
+        for i, decision in zip(members, decisions, strict=True):
+            called[i] = dataclasses.replace(rows[i], decision=decision)
         for i, row in zip(members, complete_family(context, [called[i] for i in members]), strict=True):
             called[i] = row
     return tuple(called)
@@ -168,11 +153,11 @@ def call_counts(rows: Iterable[FloorComparisonResult]) -> tuple[CallCount, ...]:
             rule=rule,
             level_set=level_set,
             games=len(members),
-            above=sum(row.call == "above" for row in members),
-            below=sum(row.call == "below" for row in members),
-            equivalent=sum(row.call == "equivalent" for row in members),
-            not_distinguishable=sum(row.call == "not distinguishable" for row in members),
-            z_not_above=sum(not row.z > 2 for row in members),
+            above=sum(row.decision.call == "above" for row in members),
+            below=sum(row.decision.call == "below" for row in members),
+            equivalent=sum(row.decision.call == "equivalent" for row in members),
+            not_distinguishable=sum(row.decision.call == "not distinguishable" for row in members),
+            z_not_above=sum(not row.test.z > 2 for row in members),
         )
         for (budget, rule, level_set), members in groups.items()
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from gapfloor.analysis.gap_results import GapResult, RunGap
 from gapfloor.analysis.grouping import RunName, Sample
-from gapfloor.analysis.results import GapResult, RunGap
-from gapfloor.analysis.robust_rows import complete_gap_family, gap_beside
+from gapfloor.analysis.robust_rows import complete_gap_family, robust_gap_estimates
 from gapfloor.analysis.row_context import Context, family_name
 from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.families import holm
@@ -56,28 +56,19 @@ def _gap(
     naming = context.naming(game=game, budget=budget, rules=(rule,), level_sets=("train", "test"))
     values = {"rule": rule, "budget": budget}
     runs = tuple(
-        RunGap(agent=name.agent, seed=name.seed, **dataclasses.asdict(tested))
+        RunGap(agent=name.agent, seed=name.seed, test=tested)
         for name, tested in zip(both, found.runs, strict=True)
     )
     return GapResult(
         **row,
         rule=rule,
-        train=found.train,
-        train_sem=found.train_sem,
-        test=found.test,
-        test_sem=found.test_sem,
-        gap=found.gap,
-        sem=found.sem,
-        ci=found.ci,
-        p_fisher=found.p_fisher,
+        gap=found,
         p_holm=NAN,
-        stouffer_z=found.stouffer_z,
-        p_stouffer=found.p_stouffer,
         floor_gap=floor_gap,
         runs=runs,
         family=family_name("gap", naming, *(values[name] for name in context.plan.gaps.family)),
         family_size=0,
-        beside=gap_beside(context, found, list(both.values()), floors, rng=rng),
+        robust=robust_gap_estimates(context, found, list(both.values()), floors, rng=rng),
     )
 
 
@@ -87,7 +78,7 @@ def _correct(context: Context, rows: Sequence[GapResult]) -> tuple[GapResult, ..
         families.setdefault((row.family, row.mode), []).append(i)
     corrected = list(rows)
     for members in families.values():
-        adjusted = holm([rows[i].p_fisher for i in members])
+        adjusted = holm([rows[i].gap.p_fisher for i in members])
         for i, p in zip(members, adjusted, strict=True):
             corrected[i] = complete_gap_family(
                 context, dataclasses.replace(rows[i], p_holm=float(p), family_size=len(members))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from gapfloor.analysis.apply import analyse
 from gapfloor.analysis.episodes import Source, read_inputs
+from gapfloor.analysis.floor_results import FloorComparisonResult
 from gapfloor.analysis.grouping import group
-from gapfloor.analysis.results import FloorComparisonResult
 from gapfloor.errors import UsageError
 from gapfloor.plan.lock import load_plan
 from gapfloor.plan.model import Plan, paper_plan
@@ -39,9 +39,10 @@ def read_pilot(
     study = group(inputs, plan)
     found = []
     for row in analyse(inputs, plan).floor_comparisons:
-        if (row.rule, row.level_set) != (rule, level_set) or math.isnan(row.sem):
+        if (row.rule, row.level_set) != (rule, level_set) or math.isnan(row.test.sem):
             continue
-        effect = Effect(row.delta, row.sem * math.sqrt(row.n), row.floor_sem * math.sqrt(row.floor_n))
+        test = row.test
+        effect = Effect(test.delta, test.sem * math.sqrt(test.n), test.floor_sem * math.sqrt(test.floor_n))
         runs = study.runs(row.game, row.mode, row.budget, rule, level_set)
         floor = study.floor(row.game, row.mode, row.budget, level_set)
         assert floor is not None
@@ -52,7 +53,7 @@ def read_pilot(
             crossed = crossed_mean(matrix)
             n_levels = crossed.n_levels
             generator = Effect(
-                row.delta,
+                test.delta,
                 run_sd=_sd(crossed.v_run - crossed.v_residual, row.n),
                 floor_sd=NAN,
                 level_sd=_sd(crossed.v_level - crossed.v_residual, n_levels),

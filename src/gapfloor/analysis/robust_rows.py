@@ -1,4 +1,4 @@
-"""The estimators that stand beside the paper's columns, filled in for floor comparisons and gaps."""
+"""The robust estimators of floor comparisons and gaps, which are reported next to the paper's columns."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gapfloor.analysis.floor_results import FloorComparisonResult, RobustFloorEstimates
+from gapfloor.analysis.gap_results import GapResult, RobustGapEstimates
 from gapfloor.analysis.grouping import RunName, Sample
-from gapfloor.analysis.results import FloorBeside, FloorComparisonResult, GapBeside, GapResult
 from gapfloor.analysis.row_context import Context
 from gapfloor.statistics.aggregate import probability_of_improvement, summarise_iqm
 from gapfloor.statistics.clustered import (
@@ -19,202 +20,153 @@ from gapfloor.statistics.clustered import (
     level_variance_share,
     pigeonhole_se,
 )
-from gapfloor.statistics.conventions import NAN, NO_PAIR
+from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.detectable import equivalence_unreachable, minimum_detectable_effect
 from gapfloor.statistics.excess import compare_to_floor_stratified, floor_excess_gap
-from gapfloor.statistics.families import holm, make_call
+from gapfloor.statistics.families import call_family
 from gapfloor.statistics.floor import FloorComparison
 from gapfloor.statistics.gaps import Gap
 from gapfloor.statistics.random_effects import random_effects_mean
 from gapfloor.statistics.signflip import sign_flip_test
-from gapfloor.statistics.welch import t_interval, two_sided_p
 
-#: The pigeonhole bootstrap checks a standard error; so many resamples know it to 2%.
+#: The pigeonhole bootstrap checks a standard error; this many resamples give it to 2%.
 _PIGEONHOLES = 1000
 
 
-def floor_beside(
+def robust_floor_estimates(
     context: Context,
     found: FloorComparison,
     runs: dict[RunName, Sample],
     floor: Sample,
     *,
     rng: np.random.Generator,
-) -> FloorBeside:
-    """Everything beside a floor comparison but what its family decides."""
-    samples = sorted(runs.items())
-    values = np.array([sample.mean for _, sample in samples])
-    tested = found.n > 1
-    confidence = context.plan.intervals.confidence
+) -> RobustFloorEstimates:
+    """Every robust estimate of a floor comparison except those that depend on its family."""
+    named = sorted(runs.items())
+    samples = [sample for _, sample in named]
+    values = np.array([sample.mean for sample in samples])
+    by_agent: dict[str, list[float]] = {}
+    for name, sample in named:
+        by_agent.setdefault(name.agent, []).append(sample.mean)
+    # The order of these draws from `rng` is part of the results.
     flip = sign_flip_test(values - floor.mean, rng=rng)
     iqm = summarise_iqm(values, rng=rng, **context.resampling)
-    better = probability_of_improvement(
-        [sample.returns for _, sample in samples], floor.returns, rng=rng, **context.resampling
+    improvement = probability_of_improvement(
+        [sample.returns for sample in samples], floor.returns, rng=rng, **context.resampling
     )
-    beside = FloorBeside(
-        t_interval=t_interval(found.delta, found.se, found.df, confidence=confidence) if tested else NO_PAIR,
-        p_sign_flip=flip.p,
-        p_sign_flip_smallest=flip.smallest,
+    estimates = RobustFloorEstimates(
+        sign_flip=flip,
         floor_sem_clustered=clustered_sem(floor.returns, floor.levels) if floor.levels.size else NAN,
+        stratified=compare_to_floor_stratified(list(by_agent.values()), floor.units, margin=context.margin),
         equivalence_unreachable=equivalence_unreachable(
             margin=found.margin,
             floor_sem=found.floor_sem,
             floor_n=found.floor_n,
             alpha=context.plan.floor.alpha,
         ),
-        iqm=iqm.value,
-        iqm_ci=iqm.ci,
-        p_improvement=better.value,
-        p_improvement_ci=better.ci,
+        iqm=iqm,
+        improvement=improvement,
     )
-    beside = _stratified(context, beside, samples, floor)
-    return _floor_generator(context, beside, [s for _, s in samples], floor, rng=rng)
+    return _with_levels_of_floor(context, estimates, samples, floor, rng=rng)
 
 
-def _stratified(
-    context: Context, beside: FloorBeside, samples: Sequence[tuple[RunName, Sample]], floor: Sample
-) -> FloorBeside:
-    by_agent: dict[str, list[float]] = {}
-    for name, sample in samples:
-        by_agent.setdefault(name.agent, []).append(sample.mean)
-    found = compare_to_floor_stratified(list(by_agent.values()), floor.units, margin=context.margin)
-    return dataclasses.replace(
-        beside, stratified_se=found.se, stratified_p=found.p, stratified_p_tost=found.p_tost
-    )
-
-
-def _floor_generator(
+def _with_levels_of_floor(
     context: Context,
-    beside: FloorBeside,
+    estimates: RobustFloorEstimates,
     samples: Sequence[Sample],
     floor: Sample,
     *,
     rng: np.random.Generator,
-) -> FloorBeside:
+) -> RobustFloorEstimates:
+    """Add what is estimated for the generator of levels, where enough levels were played by all runs and the floor."""
     pairs = [(sample.returns, sample.levels) for sample in samples]
     against = (floor.returns, floor.levels)
     played = level_matrix(pairs, floor=against)
     equal = level_matrix(pairs, floor=against, equal_weights=True)
     if played is None or equal is None:
-        return beside
+        return estimates
     confidence = context.plan.intervals.confidence
-    crossed = crossed_mean(played, confidence=confidence)
-    paired = crossed_mean(equal, confidence=confidence)
+    pigeonhole = NAN
+    if len(samples) > 1:
+        pigeonhole = pigeonhole_se([played], [1.0], n_resamples=_PIGEONHOLES, rng=rng)
     return dataclasses.replace(
-        beside,
-        crossed_se=crossed.se,
-        crossed_df=crossed.df,
-        crossed_p=crossed.p,
-        crossed_interval=crossed.interval,
+        estimates,
+        crossed=crossed_mean(played, confidence=confidence),
+        level_paired=crossed_mean(equal, confidence=confidence),
         level_variance_share=level_variance_share(pairs),
-        pigeonhole_se=pigeonhole_se([played], [1.0], n_resamples=_PIGEONHOLES, rng=rng)
-        if len(samples) > 1
-        else NAN,
-        level_paired_delta=paired.estimate,
-        level_paired_se=paired.se,
-        level_paired_p=paired.p,
+        pigeonhole_se=pigeonhole,
     )
 
 
 def complete_family(
     context: Context, rows: Sequence[FloorComparisonResult]
 ) -> tuple[FloorComparisonResult, ...]:
-    """What depends on the family: the stratified call and the smallest effect that Holm lets through."""
-    adjusted = holm([row.beside.stratified_p for row in rows])
+    """Add what depends on the family: the stratified call and the smallest effect that Holm lets through."""
+    alpha = context.plan.floor.alpha
+    decisions = call_family([row.robust.stratified for row in rows], alpha=alpha)
     completed = []
-    for row, p in zip(rows, adjusted, strict=True):
-        beside = row.beside
-        call = None
-        if not np.isnan(beside.stratified_p):
-            call = make_call(row.delta, float(p), beside.stratified_p_tost, alpha=context.plan.floor.alpha)
-        smallest = minimum_detectable_effect(
-            se=float(np.hypot(row.sem, row.floor_sem)),
-            df=row.df,
-            alpha=context.plan.floor.alpha,
-            family_size=row.family_size,
+    for row, decision in zip(rows, decisions, strict=True):
+        robust = dataclasses.replace(
+            row.robust,
+            stratified_decision=None if np.isnan(row.robust.stratified.p) else decision,
+            minimum_detectable=minimum_detectable_effect(
+                se=row.test.se, df=row.test.df, alpha=alpha, family_size=row.decision.family_size
+            ),
         )
-        beside = dataclasses.replace(
-            beside, stratified_p_holm=float(p), stratified_call=call, minimum_detectable=smallest
-        )
-        completed.append(dataclasses.replace(row, beside=beside))
+        completed.append(dataclasses.replace(row, robust=robust))
     return tuple(completed)
 
 
-def gap_beside(
+def robust_gap_estimates(
     context: Context,
     found: Gap,
     both: Sequence[tuple[Sample, Sample]],
     floors: tuple[Sample | None, Sample | None],
     *,
     rng: np.random.Generator,
-) -> GapBeside:
-    """Everything beside a gap but what its family decides."""
+) -> RobustGapEstimates:
+    """Every robust estimate of a gap except those that depend on its family."""
     confidence = context.plan.intervals.confidence
     gaps = np.array([run.gap for run in found.runs])
-    flip = sign_flip_test(gaps, rng=rng)
     variances = [
         sum(half.level_units.var(ddof=1) / half.level_units.size for half in (train, test))
         for train, test in both
     ]
-    effects = random_effects_mean(gaps, variances, confidence=confidence)
-    beside = GapBeside(
-        p_sign_flip=flip.p,
-        p_sign_flip_smallest=flip.smallest,
-        random_effects_mean=effects.mean,
-        random_effects_interval=effects.interval,
-        random_effects_tau=effects.tau,
-        prediction_interval=effects.prediction,
+    estimates = RobustGapEstimates(
+        sign_flip=sign_flip_test(gaps, rng=rng),
+        random_effects=random_effects_mean(gaps, variances, confidence=confidence),
     )
-    if found.n > 1:
-        t = found.gap / found.sem if found.sem > 0 else NAN
-        beside = dataclasses.replace(
-            beside,
-            t_interval=t_interval(found.gap, found.sem, found.n - 1, confidence=confidence),
-            p_t=float(two_sided_p(t, found.n - 1)),
-        )
     train_floor, test_floor = floors
     if train_floor is not None and test_floor is not None:
         excess = floor_excess_gap(gaps, train_floor.units, test_floor.units, confidence=confidence)
-        beside = dataclasses.replace(
-            beside,
-            floor_gap=excess.floor_gap,
-            floor_gap_se=excess.floor_gap_se,
-            excess=excess.excess,
-            excess_se=excess.se,
-            excess_df=excess.df,
-            excess_p=excess.p,
-            excess_interval=excess.interval,
-        )
-    return _gap_generator(context, beside, both, rng=rng)
+        estimates = dataclasses.replace(estimates, excess=excess)
+    return _with_levels_of_gap(context, estimates, both, rng=rng)
 
 
-def _gap_generator(
+def _with_levels_of_gap(
     context: Context,
-    beside: GapBeside,
+    estimates: RobustGapEstimates,
     both: Sequence[tuple[Sample, Sample]],
     *,
     rng: np.random.Generator,
-) -> GapBeside:
+) -> RobustGapEstimates:
+    """Add what is estimated for the generator of levels, where all runs share at least two levels."""
     trains = [(train.returns, train.levels) for train, _ in both]
     tests = [(test.returns, test.levels) for _, test in both]
     train, test = level_matrix(trains), level_matrix(tests)
     if train is None or test is None or len(both) < 2:
-        return beside
-    crossed = crossed_gap(train, test, confidence=context.plan.intervals.confidence)
+        return estimates
     return dataclasses.replace(
-        beside,
-        crossed_se=crossed.se,
-        crossed_df=crossed.df,
-        crossed_p=crossed.p,
-        crossed_interval=crossed.interval,
+        estimates,
+        crossed=crossed_gap(train, test, confidence=context.plan.intervals.confidence),
         level_variance_share=level_variance_share([*trains, *tests]),
         pigeonhole_se=pigeonhole_se([train, test], [1.0, -1.0], n_resamples=_PIGEONHOLES, rng=rng),
     )
 
 
 def complete_gap_family(context: Context, row: GapResult) -> GapResult:
-    """The smallest gap over runs that the family's hardest Holm step would let through."""
+    """Add the smallest gap over runs that the family's hardest Holm step would let through."""
     smallest = minimum_detectable_effect(
-        se=row.sem, df=row.n - 1, alpha=context.plan.floor.alpha, family_size=row.family_size
+        se=row.gap.sem, df=row.n - 1, alpha=context.plan.floor.alpha, family_size=row.family_size
     )
-    return dataclasses.replace(row, beside=dataclasses.replace(row.beside, minimum_detectable=smallest))
+    return dataclasses.replace(row, robust=dataclasses.replace(row.robust, minimum_detectable=smallest))

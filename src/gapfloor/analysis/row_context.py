@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gapfloor.analysis.grouping import Study
-from gapfloor.analysis.results import Status
+from gapfloor.analysis.row import Status
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Addendum, Plan
 from gapfloor.statistics.conventions import THESE_LEVELS, MarginRule

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gapfloor.analysis.episodes import FLOOR_RULE
-from gapfloor.analysis.results import NormalisedResult, ProfileResult
 from gapfloor.analysis.row_context import Context
+from gapfloor.analysis.score_results import NormalisedResult, ProfileResult
 from gapfloor.statistics.aggregate import improvement_over, performance_profile
 from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.normalised import has_scale, normalised_score, score_range
@@ -128,11 +128,6 @@ def _profile(
         **row,
         rule=rule,
         level_set=level_set,
-        iqm=found.iqm,
-        iqm_ci=found.iqm_ci,
-        taus=found.taus,
-        profile=found.profile,
-        profile_low=found.low,
-        profile_high=found.high,
+        profile=found,
         p_improvement=float(np.mean(better)) if better else NAN,
     )

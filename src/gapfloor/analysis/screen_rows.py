@@ -14,18 +14,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from gapfloor.analysis.floor_results import FloorComparisonResult
+from gapfloor.analysis.gap_results import GapResult
 from gapfloor.analysis.grouping import RunName
-from gapfloor.analysis.results import (
-    DisagreementResult,
-    FloorComparisonResult,
-    GapResult,
-    ScreenResult,
-    ScreenSummary,
-    SweepPoint,
-    Tier,
-)
 from gapfloor.analysis.row_context import Context
-from gapfloor.statistics.conventions import NAN
+from gapfloor.analysis.screen_results import DisagreementResult, ScreenResult, ScreenSummary
+from gapfloor.statistics.conventions import NAN, Tier
 from gapfloor.statistics.screen import entropy_share, scaled_entropy, sweep_tiers, tier
 
 Place = tuple[str, str, str]
@@ -123,8 +117,8 @@ def screen_rows(
     agent: str | None = None,
 ) -> tuple[ScreenResult, ...]:
     """The screen of every game and budget that has entropies, all agents pooled or one alone."""
-    calls = {(r.game, r.mode, r.budget, r.rule, r.level_set): r.call for r in comparisons}
-    gap_of = {(r.game, r.mode, r.budget, r.rule): r.gap for r in gaps}
+    calls = {(r.game, r.mode, r.budget, r.rule, r.level_set): r.decision.call for r in comparisons}
+    gap_of = {(r.game, r.mode, r.budget, r.rule): r.gap.mean for r in gaps}
     rule, rows = context.plan.screen.rule, []
     second = next((r for r in context.plan.scope.rules if r != context.plan.scope.primary_rule), "")
     for place in context.study.places():
@@ -163,7 +157,6 @@ def _entropies(
     state_scaled = scaled_entropy(state, maximum=mean("mean_ln_k"), to_maximum=maximum)
     per_game = mean("merged_game")
     game_scaled = scaled_entropy(per_game, maximum=math.log(k) if k else NAN, to_maximum=maximum)
-    points = sweep_tiers(entropy, state_scaled, game_scaled, cuts=screen.sweep, high=screen.cuts[1])
     return {
         "entropy": entropy,
         "maximum": maximum,
@@ -181,10 +174,7 @@ def _entropies(
         "merged_game_scaled": game_scaled,
         "merged_tier_state": None if math.isnan(state_scaled) else tier(state_scaled, cuts=screen.cuts),
         "merged_tier_game": None if math.isnan(game_scaled) else tier(game_scaled, cuts=screen.cuts),
-        "sweep": tuple(
-            SweepPoint(cut=p.cut, raw=p.raw, merged_state=p.merged_state, merged_game=p.merged_game)
-            for p in points
-        ),
+        "sweep": sweep_tiers(entropy, state_scaled, game_scaled, cuts=screen.sweep, high=screen.cuts[1]),
     }
 
 

@@ -18,9 +18,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from gapfloor.analysis.difference_results import AgentDifferenceResult
 from gapfloor.analysis.difference_rows import agent_difference_rows
 from gapfloor.analysis.grouping import Condition, RunName, Sample, Study
-from gapfloor.analysis.results import AgentDifferenceResult
 from gapfloor.analysis.row_context import Context
 from gapfloor.api.comparison_inputs import Asked, Place, Side, read_studies, take_side
 from gapfloor.api.single_schedule import Playing
@@ -103,9 +103,9 @@ class Comparison:
             rows.append(
                 [
                     over.game, over.budget, over.rule, over.quantity,
-                    f"{with_error(over.mean_a, over.sem_a)} ({over.n_a})",
-                    f"{with_error(over.mean_b, over.sem_b)} ({over.n_b})",
-                    signed(over.difference), p_text(over.p), p_text(row.p_holm),
+                    f"{with_error(over.test.mean_a, over.test.sem_a)} ({over.test.n_a})",
+                    f"{with_error(over.test.mean_b, over.test.sem_b)} ({over.test.n_b})",
+                    signed(over.test.difference), p_text(over.test.p), p_text(row.p_holm),
                     number(crossed.se) if crossed else "-", p_text(crossed.p if crossed else NAN),
                     p_text(row.by_level_p_holm), p_text(crossed.p_levels if crossed else NAN),
                     p_text(row.levels_p_holm), number(row.floor), self._words(row.verdict),
@@ -130,7 +130,7 @@ class Comparison:
             rows.append(
                 [
                     over.game, over.budget, over.rule, over.quantity, signed(row.assumed_difference),
-                    number(row.minimum_detectable), _needed(row.runs_needed, over.n_a, over.n_b),
+                    number(row.minimum_detectable), _needed(row.runs_needed, over.test.n_a, over.test.n_b),
                     _needed(row.levels_needed, n_levels),
                 ]
             )  # fmt: skip
@@ -145,7 +145,7 @@ class Comparison:
             f"Needed numbers are for {POWER:.0%} power at Holm's hardest step and assume that the true difference is "
             "the one shown: where the observed one is noise they are noise too; name one that matters with --detect.",
         ]
-        if any(min(row.over_runs.n_a, row.over_runs.n_b) < 2 for row in self.rows):
+        if any(min(row.over_runs.test.n_a, row.over_runs.test.n_b) < 2 for row in self.rows):
             lines.append(
                 "An agent with one run has no run-to-run variance: those rows speak of these runs only, and their p is "
                 "under 'these runs'."
@@ -349,9 +349,9 @@ def _row(
     if all(found is not None for found in floors):
         means = [found.mean for found in floors if found is not None]
         floor = means[0] - means[1] if len(means) == 2 else means[0]
-    assumed = over.difference if detect is None else math.copysign(detect, over.difference)
-    sds = [over.sem_a * math.sqrt(over.n_a), over.sem_b * math.sqrt(over.n_b)]
-    se = math.hypot(over.sem_a, over.sem_b)
+    assumed = over.test.difference if detect is None else math.copysign(detect, over.test.difference)
+    sds = [over.test.sem_a * math.sqrt(over.test.n_a), over.test.sem_b * math.sqrt(over.test.n_b)]
+    se = math.hypot(over.test.sem_a, over.test.sem_b)
     return ComparisonRow(
         over_runs=over,
         p_holm=NAN,
@@ -361,7 +361,9 @@ def _row(
         levels_p_holm=NAN,
         floor=floor,
         verdict="too few runs",
-        minimum_detectable=minimum_detectable_effect(se=se, df=over.df, alpha=alpha, family_size=family_size)
+        minimum_detectable=minimum_detectable_effect(
+            se=se, df=over.test.df, alpha=alpha, family_size=family_size
+        )
         if math.isfinite(se)
         else NAN,
         assumed_difference=assumed,
@@ -387,7 +389,7 @@ def _correct(rows: Sequence[ComparisonRow], alpha: float) -> tuple[ComparisonRow
         families.setdefault(_family(row.over_runs), []).append(i)
     corrected = list(rows)
     for members in families.values():
-        over_runs = holm([rows[i].over_runs.p for i in members])
+        over_runs = holm([rows[i].over_runs.test.p for i in members])
         crossed = holm([found.p if (found := rows[i].by_level) else NAN for i in members])
         levels = holm([found.p_levels if (found := rows[i].by_level) else NAN for i in members])
         for i, p, q, r in zip(members, over_runs, crossed, levels, strict=True):
@@ -396,7 +398,7 @@ def _correct(rows: Sequence[ComparisonRow], alpha: float) -> tuple[ComparisonRow
                 p_holm=float(p),
                 by_level_p_holm=float(q),
                 levels_p_holm=float(r),
-                verdict=_verdict(float(p), rows[i].over_runs.difference, alpha),
+                verdict=_verdict(float(p), rows[i].over_runs.test.difference, alpha),
             )
     return tuple(corrected)
 

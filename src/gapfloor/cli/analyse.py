@@ -12,7 +12,8 @@ import click
 from gapfloor.errors import UsageError
 
 if TYPE_CHECKING:
-    from gapfloor.analysis.results import AnalysisResults, FloorComparisonResult
+    from gapfloor.analysis.floor_results import FloorComparisonResult
+    from gapfloor.analysis.results import AnalysisResults
 
 _SHOWN = 20
 
@@ -98,11 +99,11 @@ def _print(results: AnalysisResults) -> None:
                     row.rule,
                     row.level_set,
                     str(row.n),
-                    f"{_number(row.mean)} ± {_number(row.sem)}",
-                    f"{_number(row.floor)} ± {_number(row.floor_sem)}",
-                    f"{row.delta:+.2f} [{_number(row.ci[0])}, {_number(row.ci[1])}]",
-                    _p(row.p_holm),
-                    f"{row.runs_above}/{row.n}",
+                    f"{_number(row.test.mean)} ± {_number(row.test.sem)}",
+                    f"{_number(row.test.floor)} ± {_number(row.test.floor_sem)}",
+                    f"{row.test.delta:+.2f} [{_number(row.test.ci[0])}, {_number(row.test.ci[1])}]",
+                    _p(row.decision.p_holm),
+                    f"{row.test.runs_above}/{row.n}",
                     _call(row),
                 )
                 for row in results.floor_comparisons
@@ -118,11 +119,11 @@ def _print(results: AnalysisResults) -> None:
                     row.budget,
                     row.rule,
                     str(row.n),
-                    f"{row.gap:+.2f} [{_number(row.ci[0])}, {_number(row.ci[1])}]",
-                    f"[{_number(row.beside.t_interval[0])}, {_number(row.beside.t_interval[1])}]",
-                    _p(row.p_fisher),
+                    f"{row.gap.mean:+.2f} [{_number(row.gap.ci[0])}, {_number(row.gap.ci[1])}]",
+                    f"[{_number(row.gap.t_interval[0])}, {_number(row.gap.t_interval[1])}]",
+                    _p(row.gap.p_fisher),
                     _p(row.p_holm),
-                    f"{row.stouffer_z:.2f}",
+                    f"{row.gap.stouffer_z:.2f}",
                 )
                 for row in results.gaps
             ],
@@ -130,9 +131,9 @@ def _print(results: AnalysisResults) -> None:
 
 
 def _call(row: FloorComparisonResult) -> str:
-    if row.call == "not distinguishable" and row.beside.equivalence_unreachable:
-        return f"{row.call} (equivalence unreachable)"
-    return row.call
+    if row.decision.call == "not distinguishable" and row.robust.equivalence_unreachable:
+        return f"{row.decision.call} (equivalence unreachable)"
+    return row.decision.call
 
 
 def _number(value: float) -> str:

@@ -101,9 +101,11 @@ def _from_pilot(
     found = read_pilot(pilot, plan, rule=rule, level_set=level_set)
     rows = []
     for comparison in found:
-        size = family or comparison.row.family_size
+        size = family or comparison.row.decision.family_size
         row = comparison.row
-        answer = _answer(comparison.effect, row.n, row.floor_n, size, wanted, alpha, margin=row.margin)
+        answer = _answer(
+            comparison.effect, row.n, row.test.floor_n, size, wanted, alpha, margin=row.test.margin
+        )
         answer |= {"game": row.game, "budget": row.budget, "rule": row.rule, "level_set": row.level_set}
         if comparison.generator is not None:
             answer["n_levels"] = comparison.n_levels

@@ -192,24 +192,24 @@ def _rule(findings: Findings, env: Env, budget: str, rule: str) -> dict[str, Any
         "status": first.status,
         **{
             level_set: {
-                "mean": row.mean,
-                "sem": row.sem,
-                "delta": row.delta,
-                "low": row.ci[0],
-                "high": row.ci[1],
-                "p_holm": row.p_holm,
-                "p_tost": row.p_tost,
-                "call": row.call,
+                "mean": row.test.mean,
+                "sem": row.test.sem,
+                "delta": row.test.delta,
+                "low": row.test.ci[0],
+                "high": row.test.ci[1],
+                "p_holm": row.decision.p_holm,
+                "p_tost": row.test.p_tost,
+                "call": row.decision.call,
             }
             if row
             else None
             for level_set, row in rows.items()
         },
         "gap": {
-            "mean": gap.gap,
-            "sem": gap.sem,
-            "low": gap.ci[0],
-            "high": gap.ci[1],
+            "mean": gap.gap.mean,
+            "sem": gap.gap.sem,
+            "low": gap.gap.ci[0],
+            "high": gap.gap.ci[1],
             "p_holm": gap.p_holm,
             "floor_gap": gap.floor_gap,
         }

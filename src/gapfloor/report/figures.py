@@ -137,8 +137,9 @@ def draw_returns(findings: Findings, budget: str) -> Any:
                 if row is None:
                     continue
                 axes.errorbar(
-                    [at + shift], [row.mean], yerr=[row.sem] if is_number(row.sem) else None, fmt=_marker(rule),
-                    color=_colour(rule), mfc=_colour(rule) if level_set == TEST else "white", ms=4.5, lw=1.2,
+                    [at + shift], [row.test.mean], yerr=[row.test.sem] if is_number(row.test.sem) else None,
+                    fmt=_marker(rule), color=_colour(rule), mfc=_colour(rule) if level_set == TEST else "white", ms=4.5,
+                    lw=1.2,
                 )  # fmt: skip
         axes.set_xticks(range(len(names)), names)
         axes.set_xlim(-0.5, len(names) - 0.5)
@@ -167,10 +168,10 @@ def draw_gaps(findings: Findings, budget: str) -> Any:
             gap = findings.gap(env, budget, rule)
             if gap is None:
                 continue
-            if is_number(gap.ci[0]):
-                axes.plot(gap.ci, [y + shift] * 2, color=_colour(rule), lw=1.4)
+            if is_number(gap.gap.ci[0]):
+                axes.plot(gap.gap.ci, [y + shift] * 2, color=_colour(rule), lw=1.4)
             axes.plot(
-                [gap.gap],
+                [gap.gap.mean],
                 [y + shift],
                 _marker(rule),
                 color=_colour(rule),

@@ -11,23 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from gapfloor.analysis.results import (
-    AgentDifferenceResult,
-    AgentResult,
-    AnalysisResults,
-    CallCount,
-    DisagreementResult,
-    FloorComparisonResult,
-    FloorResult,
-    GapResult,
-    NormalisedResult,
-    PairResult,
-    ProfileResult,
-    Quantity,
-    Row,
-    ScreenResult,
-    ScreenSummary,
-)
+from gapfloor.analysis.difference_results import AgentDifferenceResult, AgentResult, PairResult
+from gapfloor.analysis.floor_results import CallCount, FloorComparisonResult, FloorResult
+from gapfloor.analysis.gap_results import GapResult
+from gapfloor.analysis.results import AnalysisResults
+from gapfloor.analysis.row import Quantity, Row
+from gapfloor.analysis.score_results import NormalisedResult, ProfileResult
+from gapfloor.analysis.screen_results import DisagreementResult, ScreenResult, ScreenSummary
 from gapfloor.engines.procgen import PAPER_GAMES
 
 AnyRow = TypeVar("AnyRow", bound=Row)
@@ -262,7 +252,7 @@ class Findings:
         candidates = []
         for env in self.all_envs:
             rows = [self.comparison(env, budget, self.primary, TEST) for budget in self.budgets_of(env)]
-            scores = [row.z for row in rows if row is not None and row.z == row.z]
+            scores = [row.test.z for row in rows if row is not None and row.test.z == row.test.z]
             if scores and self.gap(env, self.budgets_of(env)[0], self.primary) is not None:
                 candidates.append((-len(rows), min(scores), self.all_envs.index(env)))
         return self.all_envs[min(candidates)[2]] if candidates else None

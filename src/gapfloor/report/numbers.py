@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gapfloor.analysis.results import Quantity
+from gapfloor.analysis.row import Quantity
 from gapfloor.json_values import jsonable
 from gapfloor.report.cka_input import CkaRecord
 from gapfloor.report.escape import key_part
@@ -111,10 +111,10 @@ def _returns(findings: Findings) -> Iterator[Number]:
             row = findings.comparison(env, budget, rule, level_set)
             mean, sem, n, status = math.nan, math.nan, 0, ""
             if row:
-                mean, sem, n, status = row.mean, row.sem, row.n, row.status
+                mean, sem, n, status = row.test.mean, row.test.sem, row.n, row.status
             elif gap := findings.gap(env, budget, rule):
-                mean = gap.train if level_set == TRAIN else gap.test
-                sem = gap.train_sem if level_set == TRAIN else gap.test_sem
+                mean = gap.gap.train if level_set == TRAIN else gap.gap.test
+                sem = gap.gap.train_sem if level_set == TRAIN else gap.gap.test_sem
                 n, status = gap.n, gap.status
             key = _key(findings, env, budget, rule, level_set)
             yield Number(key, fixed(mean), n, status)
@@ -148,17 +148,17 @@ def _deltas(findings: Findings) -> Iterator[Number]:
             name = _key(findings, env, budget, rule, level_set)
             key = f"d.{name}"
             cells = {
-                key: fixed(row.delta, sign=True),
-                f"{key}.u": fixed(row.delta),
-                f"{key}.lo": fixed(row.ci[0]),
-                f"{key}.hi": fixed(row.ci[1]),
-                f"{key}.p": p_value(row.p),
-                f"{key}.ph": p_value(row.p_holm),
-                f"{key}.ptost": p_value(row.p_tost),
-                f"{key}.z": fixed(row.z, 1),
+                key: fixed(row.test.delta, sign=True),
+                f"{key}.u": fixed(row.test.delta),
+                f"{key}.lo": fixed(row.test.ci[0]),
+                f"{key}.hi": fixed(row.test.ci[1]),
+                f"{key}.p": p_value(row.test.p),
+                f"{key}.ph": p_value(row.decision.p_holm),
+                f"{key}.ptost": p_value(row.test.p_tost),
+                f"{key}.z": fixed(row.test.z, 1),
                 f"{key}.n": integer(row.n),
-                f"{key}.k": integer(row.runs_above),
-                f"{key}.label": call_words(row.call),
+                f"{key}.k": integer(row.test.runs_above),
+                f"{key}.label": call_words(row.decision.call),
                 f"ratio.{name}": fixed(row.ratio, 1),
             }
             for made, cell in cells.items():
@@ -172,13 +172,13 @@ def _gaps(findings: Findings) -> Iterator[Number]:
             continue
         key = "gap." + _key(findings, env, budget, rule)
         cells = {
-            key: fixed(row.gap, sign=True),
-            f"{key}.u": fixed(row.gap),
-            f"{key}.lo": fixed(row.ci[0]),
-            f"{key}.hi": fixed(row.ci[1]),
-            f"{key}.p": p_value(row.p_fisher),
+            key: fixed(row.gap.mean, sign=True),
+            f"{key}.u": fixed(row.gap.mean),
+            f"{key}.lo": fixed(row.gap.ci[0]),
+            f"{key}.hi": fixed(row.gap.ci[1]),
+            f"{key}.p": p_value(row.gap.p_fisher),
             f"{key}.ph": p_value(row.p_holm),
-            f"{key}.z": fixed(row.stouffer_z),
+            f"{key}.z": fixed(row.gap.stouffer_z),
             f"{key}.n": integer(row.n),
         }
         for made, cell in cells.items():
@@ -196,14 +196,14 @@ def _pairs(findings: Findings) -> Iterator[Number]:
                 stem = _join(_game(findings, env), budget)
                 key = f"gd.{stem}" if quantity == "gap" else f"rd.{stem}.{quantity}"
                 cells = {
-                    key: fixed(row.difference, sign=True),
-                    f"{key}.u": fixed(row.difference),
-                    f"{key}.lo": fixed(row.ci[0]),
-                    f"{key}.hi": fixed(row.ci[1]),
-                    f"{key}.p": p_value(row.p),
+                    key: fixed(row.test.difference, sign=True),
+                    f"{key}.u": fixed(row.test.difference),
+                    f"{key}.lo": fixed(row.test.ci[0]),
+                    f"{key}.hi": fixed(row.test.ci[1]),
+                    f"{key}.p": p_value(row.test.p),
                     f"{key}.n": integer(row.n),
-                    f"{key}.ks": integer(row.runs_a_higher),
-                    f"{key}.kg": integer(row.runs_b_higher),
+                    f"{key}.ks": integer(row.test.runs_a_higher),
+                    f"{key}.kg": integer(row.test.runs_b_higher),
                 }
                 for made, cell in cells.items():
                     yield Number(made, cell, row.n, row.status)
@@ -233,11 +233,11 @@ def _differences(findings: Findings) -> Iterator[Number]:
                 # The first pair has the plain key; with three agents or more the others name theirs.
                 for name in (f"{stem}.{quantity}", f"{stem}.{quantity}.{pair}")[at > 0 :]:
                     cells = {
-                        f"encd.{name}": fixed(row.difference, sign=True),
-                        f"encd.{name}.u": fixed(row.difference),
-                        f"encd.{name}.lo": fixed(row.ci[0]),
-                        f"encd.{name}.hi": fixed(row.ci[1]),
-                        f"encd.{name}.p": p_value(row.p),
+                        f"encd.{name}": fixed(row.test.difference, sign=True),
+                        f"encd.{name}.u": fixed(row.test.difference),
+                        f"encd.{name}.lo": fixed(row.test.ci[0]),
+                        f"encd.{name}.hi": fixed(row.test.ci[1]),
+                        f"encd.{name}.p": p_value(row.test.p),
                         f"encpd.{name}.pmin": p_value(row.p_draw_min),
                         f"encpd.{name}.pmax": p_value(row.p_draw_max),
                     }
@@ -314,14 +314,16 @@ def _merged(findings: Findings) -> Iterator[Number]:
                 pair = findings.pair(env, budget, MERGED, "greedy", quantity)
                 for stem in stems:
                     if delta:
-                        yield Number(f"{stem}.d", fixed(delta.delta, sign=True), delta.n, delta.status)
-                        yield Number(f"{stem}.ph", p_value(delta.p_holm), delta.n, delta.status)
-                        yield Number(f"{stem}.label", call_words(delta.call), delta.n, delta.status)
+                        yield Number(f"{stem}.d", fixed(delta.test.delta, sign=True), delta.n, delta.status)
+                        yield Number(f"{stem}.ph", p_value(delta.decision.p_holm), delta.n, delta.status)
+                        yield Number(f"{stem}.label", call_words(delta.decision.call), delta.n, delta.status)
                     if share:
                         yield Number(f"{stem}.dis", percent_number(share.share), share.n, share.status)
                     if pair:
-                        yield Number(f"{stem}.mg", fixed(pair.difference, sign=True), pair.n, pair.status)
-                        yield Number(f"{stem}.mg.p", p_value(pair.p), pair.n, pair.status)
+                        yield Number(
+                            f"{stem}.mg", fixed(pair.test.difference, sign=True), pair.n, pair.status
+                        )
+                        yield Number(f"{stem}.mg.p", p_value(pair.test.p), pair.n, pair.status)
 
 
 def _scores(findings: Findings) -> Iterator[Number]:

@@ -13,7 +13,7 @@ import jinja2
 from markupsafe import Markup
 
 import gapfloor
-from gapfloor.analysis.results import Row
+from gapfloor.analysis.row import Row
 from gapfloor.engines.procgen import ACTION_NAMES
 from gapfloor.report.card import card_to_markdown
 from gapfloor.report.findings import MERGED, Findings

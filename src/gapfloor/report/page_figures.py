@@ -31,7 +31,7 @@ def return_panels(findings: Findings, budget: str) -> list[Panel]:
             for level_set in (TRAIN, TEST)
             if (floor := findings.floor(env, level_set, budget=budget))
         }
-        values = [row.mean + sign * _or_zero(row.sem) for row in rows.values() for sign in (-1, 1)]
+        values = [row.test.mean + sign * _or_zero(row.test.sem) for row in rows.values() for sign in (-1, 1)]
         values += [floor.mean for floor in floors.values()]
         width, height = 260.0, 190.0
         y = Axis(*padded(values), height - 26, 10)
@@ -54,17 +54,21 @@ def return_panels(findings: Findings, budget: str) -> list[Panel]:
                 if row is None:
                     continue
                 x = centre + shift * slot
-                if is_number(row.sem):
+                if is_number(row.test.sem):
                     parts.append(
                         line(
-                            x, y.at(row.mean - row.sem), x, y.at(row.mean + row.sem), f"bar {css_name(rule)}"
+                            x,
+                            y.at(row.test.mean - row.test.sem),
+                            x,
+                            y.at(row.test.mean + row.test.sem),
+                            f"bar {css_name(rule)}",
                         )
                     )
                 tip = (
-                    f"{rule}, {level_set}: {mean_sem(row.mean, row.sem).plain} over {row.n} runs; "
-                    f"Δ {estimate(row.delta, row.ci).plain}; {row.call}"
+                    f"{rule}, {level_set}: {mean_sem(row.test.mean, row.test.sem).plain} over {row.n} runs; "
+                    f"Δ {estimate(row.test.delta, row.test.ci).plain}; {row.decision.call}"
                 )
-                parts.append(mark(rule, x, y.at(row.mean), filled=level_set == TEST, tip=tip))
+                parts.append(mark(rule, x, y.at(row.test.mean), filled=level_set == TEST, tip=tip))
         title = findings.name(env)
         panels.append(Panel(title, drawing(width, height, parts, f"{title}: return against floor")))
     return panels
@@ -76,13 +80,15 @@ def verdict_strip(findings: Findings, env: Env, budget: str) -> str:
     rows = [row for rule in rules if (row := findings.comparison(env, budget, rule, TEST))]
     if not rows:
         return ""
-    values = [row.floor + end for row in rows for end in (*row.ci, row.delta) if is_number(end)]
+    values = [
+        row.test.floor + end for row in rows for end in (*row.test.ci, row.test.delta) if is_number(end)
+    ]
     width = 320.0
     height = 16.0 * len(rows) + 34
-    x = Axis(*padded([*values, rows[0].floor]), 8, width - 8)
-    floor_at = x.at(rows[0].floor)
-    error = 1.96 * _or_zero(rows[0].floor_sem)
-    band = (x.at(rows[0].floor - error), x.at(rows[0].floor + error))
+    x = Axis(*padded([*values, rows[0].test.floor]), 8, width - 8)
+    floor_at = x.at(rows[0].test.floor)
+    error = 1.96 * _or_zero(rows[0].test.floor_sem)
+    band = (x.at(rows[0].test.floor - error), x.at(rows[0].test.floor + error))
     anchor = "start" if floor_at < width / 2 else "end"
     parts = [
         line(8, height - 18, width - 8, height - 18, "axis"),
@@ -94,19 +100,19 @@ def verdict_strip(findings: Findings, env: Env, budget: str) -> str:
     parts += [text(x.at(tick), height - 5, number_text(tick)) for tick in x.ticks(5)]
     for at, row in enumerate(rows):
         y = 22 + 16 * at
-        if is_number(row.ci[0]):
+        if is_number(row.test.ci[0]):
             parts.append(
                 line(
-                    x.at(row.floor + row.ci[0]),
+                    x.at(row.test.floor + row.test.ci[0]),
                     y,
-                    x.at(row.floor + row.ci[1]),
+                    x.at(row.test.floor + row.test.ci[1]),
                     y,
                     f"bar {css_name(row.rule)}",
                 )
             )
-        delta = estimate(row.delta, row.ci).plain
-        tip = f"{row.rule}, held-out: {mean_sem(row.mean, row.sem).plain}; Δ {delta}; {row.call}"
-        parts.append(mark(row.rule, x.at(row.mean), y, filled=True, tip=tip, size=4.5))
+        delta = estimate(row.test.delta, row.test.ci).plain
+        tip = f"{row.rule}, held-out: {mean_sem(row.test.mean, row.test.sem).plain}; Δ {delta}; {row.decision.call}"
+        parts.append(mark(row.rule, x.at(row.test.mean), y, filled=True, tip=tip, size=4.5))
     return drawing(width, height, parts, f"{findings.name(env)}: held-out return against the floor")
 
 
@@ -120,7 +126,7 @@ def gap_forest(findings: Findings, budget: str) -> str:
                 lines.append((env, gap))
     if not lines:
         return ""
-    values = [value for _, gap in lines for value in (gap.gap, *gap.ci, gap.floor_gap)]
+    values = [value for _, gap in lines for value in (gap.gap.mean, *gap.gap.ci, gap.floor_gap)]
     games = list(dict.fromkeys(env for env, _ in lines))
     left, step = _margin(findings.name(env) for env in games), 17.0
     width = 464.0 + left
@@ -137,16 +143,18 @@ def gap_forest(findings: Findings, budget: str) -> str:
             text(left, y + step * (len(members) - 1) / 2 + 4, findings.name(game), anchor="end", kind="name")
         )
         for gap in members:
-            if is_number(gap.ci[0]):
-                parts.append(line(x.at(gap.ci[0]), y, x.at(gap.ci[1]), y, f"bar {css_name(gap.rule)}"))
+            if is_number(gap.gap.ci[0]):
+                parts.append(
+                    line(x.at(gap.gap.ci[0]), y, x.at(gap.gap.ci[1]), y, f"bar {css_name(gap.rule)}")
+                )
             floor_words = (
                 f"; floor's own gap {fixed(gap.floor_gap, sign=True).plain}"
                 if is_number(gap.floor_gap)
                 else ""
             )
-            size = estimate(gap.gap, gap.ci).plain
+            size = estimate(gap.gap.mean, gap.gap.ci).plain
             tip = f"{findings.name(game)}, {gap.rule}: gap {size} over {gap.n} runs{floor_words}"
-            parts.append(mark(gap.rule, x.at(gap.gap), y, filled=True, tip=tip))
+            parts.append(mark(gap.rule, x.at(gap.gap.mean), y, filled=True, tip=tip))
             y += step
         if is_number(members[0].floor_gap):
             at = x.at(members[0].floor_gap)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from gapfloor.analysis.results import FloorComparisonResult, GapResult
+from gapfloor.analysis.floor_results import FloorComparisonResult
+from gapfloor.analysis.gap_results import GapResult
 from gapfloor.report.findings import MERGED, TEST, TRAIN, Env, Findings, agent_name
 from gapfloor.report.formats import Cell, count_word, estimate, fixed, is_number, p_value
 
@@ -121,14 +122,14 @@ def _verdict(findings: Findings, env: Env, budget: str) -> Verdict:
     second = findings.comparison(env, budget, findings.secondary, TEST) if findings.secondary else None
     tone, supports, does_not = _reading(findings, test, train, gap)
     unbeaten = _unbeaten(findings, env, budget)
-    if test.call == "above" and unbeaten:
+    if test.decision.call == "above" and unbeaten:
         tone, supports, does_not = "open", "that the runs score more than uniform-random play.", unbeaten
     return Verdict(
         env=env,
         name=name,
         budget=budget,
         tone=tone,
-        badge=_BADGES[test.call],
+        badge=_BADGES[test.decision.call],
         sentence=_sentence(findings, test, second),
         supports=supports,
         does_not=does_not,
@@ -146,10 +147,11 @@ def _unbeaten(findings: Findings, env: Env, budget: str) -> str:
         and (row.rule, row.level_set) == (findings.primary, TEST)
         and row.agent is None
         and row.reference != "upper"
-        and row.call != "above"
+        and row.decision.call != "above"
     ]
     listed = "; ".join(
-        f"{row.reference} scores {_plain(fixed(row.floor))}, and the runs are {_AGAINST_REFERENCE[row.call]}"
+        f"{row.reference} scores {_plain(fixed(row.test.floor))}, "
+        f"and the runs are {_AGAINST_REFERENCE[row.decision.call]}"
         for row in rows
     )
     return f"that they look at the level: of the references that see nothing, {listed}." if rows else ""
@@ -158,15 +160,15 @@ def _unbeaten(findings: Findings, env: Env, budget: str) -> str:
 def _sentence(findings: Findings, test: FloorComparisonResult, second: FloorComparisonResult | None) -> str:
     runs = f"{count_word(test.n).plain} run{'s' if test.n != 1 else ''}"
     text = (
-        f"With {findings.primary} actions the {runs} score {_plain(fixed(test.mean))} on held-out levels "
-        f"against a random floor of {_plain(fixed(test.floor))}: {_AGAINST_CHANCE[test.call]}"
+        f"With {findings.primary} actions the {runs} score {_plain(fixed(test.test.mean))} on held-out levels "
+        f"against a random floor of {_plain(fixed(test.test.floor))}: {_AGAINST_CHANCE[test.decision.call]}"
     )
     if second is None:
         return text + "."
-    text += f"; with {second.rule} actions the same weights score {_plain(fixed(second.mean))}, "
-    if second.call == test.call:
-        return text + f"also {_AGAINST_CHANCE[second.call]}."
-    return text + f"{_AGAINST_CHANCE[second.call]}."
+    text += f"; with {second.rule} actions the same weights score {_plain(fixed(second.test.mean))}, "
+    if second.decision.call == test.decision.call:
+        return text + f"also {_AGAINST_CHANCE[second.decision.call]}."
+    return text + f"{_AGAINST_CHANCE[second.decision.call]}."
 
 
 def _reading(
@@ -178,33 +180,33 @@ def _reading(
     if gap is None:
         return (
             "open",
-            f"that the held-out return is {_AGAINST_CHANCE[test.call]}.",
+            f"that the held-out return is {_AGAINST_CHANCE[test.decision.call]}.",
             "any statement about a gap: training levels were not played under this rule.",
         )
-    size = _plain(estimate(gap.gap, gap.ci))
-    low, high = gap.ci
+    size = _plain(estimate(gap.gap.mean, gap.gap.ci))
+    low, high = gap.gap.ci
     is_open = not (is_number(low) and is_number(high)) or low <= 0 <= high
-    if test.call == "above":
+    if test.decision.call == "above":
         return _reading_above(train, gap, size, is_open=is_open)
-    if test.call == "below":
+    if test.decision.call == "below":
         return (
             "unsupported",
             f"that held-out play is worse than random; the gap of {size} is measured from there.",
             "any statement about generalization: the gap ends in a number below chance.",
         )
-    held_out = _AGAINST_CHANCE[test.call]
-    if train is not None and train.call == "above":
+    held_out = _AGAINST_CHANCE[test.decision.call]
+    if train is not None and train.decision.call == "above":
         return (
             "unsupported",
             f"that something was learnt about the training levels: the gap of {size} starts above chance.",
             f"that any of it transfers: held-out return is {held_out}.",
         )
-    training = _AGAINST_CHANCE[train.call] if train else "not compared with a floor"
+    training = _AGAINST_CHANCE[train.decision.call] if train else "not compared with a floor"
     both = f"training return is {training}, and so is held-out return"
-    if train is None or train.call != test.call:
+    if train is None or train.decision.call != test.decision.call:
         both = f"training return is {training} and held-out return {held_out}"
     return (
-        "unsupported" if test.call == "equivalent" else "open",
+        "unsupported" if test.decision.call == "equivalent" else "open",
         f"no more than that the level sets differ by {size} under this rule."
         if not is_open
         else f"nothing yet: the gap of {size} is not told apart from zero.",
@@ -222,13 +224,13 @@ def _reading_above(
             "from zero.",
             "that the gap is zero: one inside the interval stays possible at this number of runs.",
         )
-    if gap.gap < 0:
+    if gap.gap.mean < 0:
         return (
             "supported",
             f"that the policy transfers; held-out levels gave more than training levels ({size}).",
             "that it generalizes better than it trains: the held-out levels may simply be easier.",
         )
-    if train is None or train.call == "above":
+    if train is None or train.decision.call == "above":
         supports = (
             f"reading the gap of {size} as what new levels cost: it lies between two returns above chance."
         )
@@ -249,30 +251,36 @@ def _remarks(
         remarks.append(
             "With so few runs this is about these checkpoints, not about the agent: train more seeds."
         )
-    if test.call == "not distinguishable":
-        if test.beside.equivalence_unreachable:
+    if test.decision.call == "not distinguishable":
+        if test.robust.equivalence_unreachable:
             remarks.append(
                 "Equivalence could not have been shown: the floor's own error exceeds the margin. Measure "
                 "more floor episodes."
             )
-        if is_number(test.beside.minimum_detectable):
+        if is_number(test.robust.minimum_detectable):
             remarks.append(
-                f"Differences from the floor smaller than {_plain(fixed(test.beside.minimum_detectable))} are "
+                f"Differences from the floor smaller than {_plain(fixed(test.robust.minimum_detectable))} are "
                 "missed more than one time in five at this number of runs."
             )
-    strata = test.beside.stratified_call
-    if strata is not None and strata != test.call:
-        remarks.append(f"With agents as strata instead of one pool the call would be: {_BADGES[strata]}.")
+    strata = test.robust.stratified_decision
+    if strata is not None and strata.call != test.decision.call:
+        remarks.append(
+            f"With agents as strata instead of one pool the call would be: {_BADGES[strata.call]}."
+        )
     remarks += _agents_that_differ(findings, env, budget, test)
     if gap is not None:
         floor_gap = gap.floor_gap
-        if is_number(floor_gap) and is_number(gap.gap) and abs(floor_gap) >= _FLOOR_PART * abs(gap.gap):
+        if (
+            is_number(floor_gap)
+            and is_number(gap.gap.mean)
+            and abs(floor_gap) >= _FLOOR_PART * abs(gap.gap.mean)
+        ):
             more = "more" if floor_gap > 0 else "less"
             remarks.append(
                 f"Random play itself scores {_plain(fixed(abs(floor_gap)))} {more} on the training levels than on "
                 "the held-out ones: that part of the difference belongs to the levels, not to the policy."
             )
-        crossed = gap.beside.crossed_p
+        crossed = gap.robust.crossed.p
         if is_number(crossed) and is_number(gap.p_holm) and (gap.p_holm < findings.plan.alpha <= crossed):
             remarks.append(
                 "For levels that the generator has yet to make, the gap is not established: runs × levels "
@@ -281,10 +289,11 @@ def _remarks(
     merged = findings.comparison(env, budget, MERGED, TEST)
     if merged is not None:
         remarks.append(
-            f"Merging equal actions before argmax gives {_plain(fixed(merged.mean))}: {_AGAINST_CHANCE[merged.call]}."
+            f"Merging equal actions before argmax gives {_plain(fixed(merged.test.mean))}: "
+            f"{_AGAINST_CHANCE[merged.decision.call]}."
         )
     screen = findings.screen(env, budget)
-    if screen is not None and screen.tier != "low" and test.call == "above":
+    if screen is not None and screen.tier != "low" and test.decision.call == "above":
         remarks.append(
             f"Raw entropy is {screen.tier} ({_plain(fixed(screen.entropy, 2))} nats) and flags this policy, yet "
             "it is above the floor."
@@ -297,7 +306,7 @@ def _agents_that_differ(findings: Findings, env: Env, budget: str, test: FloorCo
     for agent in findings.agents(env, budget):
         row = findings.agent_comparison(env, budget, findings.primary, TEST, agent)
         if row is not None:
-            calls[agent] = row.call
+            calls[agent] = row.decision.call
     if len(set(calls.values())) < 2:
         return []
     listed = ", ".join(f"{agent_name(agent)} {_BADGES[call]}" for agent, call in calls.items())

@@ -12,6 +12,7 @@ from gapfloor.statistics.bootstrap import percentile_interval
 from gapfloor.statistics.conventions import (
     CONFIDENCE,
     N_RESAMPLES,
+    NAN,
     NO_PAIR,
     THESE_LEVELS,
     Floats,
@@ -21,24 +22,32 @@ from gapfloor.statistics.conventions import (
 
 
 @dataclass(frozen=True)
-class Summary:
+class RunSummary:
     """A number with its percentile interval over runs."""
 
-    value: float
-    ci: Pair
+    value: float = NAN
+    """The summary of all runs."""
+    ci: Pair = NO_PAIR
+    """Percentile bootstrap interval over runs."""
     estimand: str = THESE_LEVELS
 
 
 @dataclass(frozen=True)
-class Profile:
+class PerformanceProfile:
     """IQM and performance profile of a suite; intervals resample runs within games."""
 
     iqm: float
+    """Interquartile mean of the run scores of all games: the mean of the middle half."""
     iqm_ci: Pair
+    """Its percentile bootstrap interval."""
     taus: tuple[float, ...]
+    """The scores at which the profile is read."""
     profile: tuple[float, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
+    """Fraction of runs with a score above each tau, games weighted equally."""
+    profile_low: tuple[float, ...]
+    """Lower end of the profile's interval at each tau."""
+    profile_high: tuple[float, ...]
+    """Upper end of the profile's interval at each tau."""
     estimand: str = THESE_LEVELS
 
 
@@ -59,14 +68,14 @@ def summarise_iqm(
     rng: np.random.Generator,
     confidence: float = CONFIDENCE,
     n_resamples: int = N_RESAMPLES,
-) -> Summary:
+) -> RunSummary:
     """IQM of run values with a percentile interval over runs."""
     runs = finite_sample(values, "values")
     if runs.size < 2:
-        return Summary(float(runs.mean()), NO_PAIR)
+        return RunSummary(float(runs.mean()))
     picked = runs[rng.integers(0, runs.size, size=(n_resamples, runs.size), dtype=np.int32)]
     ci = percentile_interval(interquartile_mean(picked, axis=1), confidence=confidence)
-    return Summary(float(interquartile_mean(runs)), ci)
+    return RunSummary(float(interquartile_mean(runs)), ci)
 
 
 def improvement_over(returns: npt.ArrayLike, floor_returns: npt.ArrayLike) -> float:
@@ -85,14 +94,14 @@ def probability_of_improvement(
     rng: np.random.Generator,
     confidence: float = CONFIDENCE,
     n_resamples: int = N_RESAMPLES,
-) -> Summary:
+) -> RunSummary:
     """Mean over runs of the probability of improvement, with a percentile interval over runs."""
     floor = finite_sample(floor_returns, "floor_returns")
     runs = np.sort([improvement_over(returns, floor) for returns in returns_by_run])
     if runs.size < 2:
-        return Summary(float(runs.mean()), NO_PAIR)
+        return RunSummary(float(runs.mean()))
     picked = runs[rng.integers(0, runs.size, size=(n_resamples, runs.size), dtype=np.int32)]
-    return Summary(float(runs.mean()), percentile_interval(picked.mean(axis=1), confidence=confidence))
+    return RunSummary(float(runs.mean()), percentile_interval(picked.mean(axis=1), confidence=confidence))
 
 
 def performance_profile(
@@ -102,7 +111,7 @@ def performance_profile(
     rng: np.random.Generator,
     confidence: float = CONFIDENCE,
     n_resamples: int = N_RESAMPLES,
-) -> Profile:
+) -> PerformanceProfile:
     """The fraction of runs above each tau, games weighted equally, and the IQM over all runs.
 
     With the same number of runs in every game both are rliable's; its IQM pools runs in the same way.
@@ -121,11 +130,11 @@ def performance_profile(
     low, high = np.quantile(drawn, (tail, 1 - tail), axis=0)
     profile = np.mean([(game[:, None] > points).mean(axis=0) for game in games], axis=0)
     iqm = interquartile_mean(np.concatenate(resampled, axis=1), axis=1)
-    return Profile(
+    return PerformanceProfile(
         iqm=float(interquartile_mean(np.concatenate(games))),
         iqm_ci=percentile_interval(iqm, confidence=confidence),
         taus=tuple(float(tau) for tau in points),
         profile=tuple(float(x) for x in profile),
-        low=tuple(float(x) for x in low),
-        high=tuple(float(x) for x in high),
+        profile_low=tuple(float(x) for x in low),
+        profile_high=tuple(float(x) for x in high),
     )

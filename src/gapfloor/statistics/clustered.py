@@ -22,16 +22,25 @@ from gapfloor.statistics.welch import t_interval, two_sided_p
 class CrossedEstimate:
     """A mean over runs and levels with its standard error for new runs on new levels."""
 
-    estimate: float
-    se: float
-    df: float
-    p: float
-    interval: Pair
-    v_run: float
-    v_level: float
-    v_residual: float
-    n_runs: int
-    n_levels: int
+    estimate: float = NAN
+    """The mean over runs and levels."""
+    se: float = NAN
+    """Standard error: the root of v_run + v_level - v_residual."""
+    df: float = NAN
+    """Its degrees of freedom (Satterthwaite)."""
+    p: float = NAN
+    """Two-sided p of an estimate of zero: would new runs on new levels show it?"""
+    interval: Pair = NO_PAIR
+    """Student's interval with `se` and `df`."""
+    v_run: float = NAN
+    """Variance of the mean that comes from runs (with the residual)."""
+    v_level: float = NAN
+    """Variance of the mean that comes from levels (with the residual)."""
+    v_residual: float = NAN
+    """The residual's part of the variance, which both of the others contain."""
+    n_runs: int = 0
+    n_levels: int = 0
+    """Number of levels that every run has played."""
     estimand: str = GENERATOR
 
 
@@ -144,7 +153,7 @@ def _crossed(
     estimate = float(np.mean(by_run))
     n_levels = sum(m.weights.size for m in matrices)
     if n_runs < 2:
-        return CrossedEstimate(estimate, NAN, NAN, NAN, NO_PAIR, NAN, NAN, NAN, n_runs, n_levels)
+        return CrossedEstimate(estimate, n_runs=n_runs, n_levels=n_levels)
     v_run = float(np.var(by_run, ddof=1) / n_runs)
     parts = [_level_parts(m) for m in matrices]
     v_level, v_residual = sum(p[0] for p in parts), sum(p[1] for p in parts)

@@ -31,13 +31,20 @@ from gapfloor.statistics.welch import equivalence_p, t_interval, two_sided_p
 class Excess:
     """gap - floor gap."""
 
-    excess: float
-    se: float
-    df: float
-    p: float
-    interval: Pair
-    floor_gap: float
-    floor_gap_se: float
+    estimate: float = NAN
+    """The mean gap over runs minus the floor's own gap."""
+    se: float = NAN
+    """Standard error: over runs, and over the floor's episodes."""
+    df: float = NAN
+    """Its degrees of freedom (Satterthwaite)."""
+    p: float = NAN
+    """Two-sided p of an excess of zero."""
+    interval: Pair = NO_PAIR
+    """Student's interval."""
+    floor_gap: float = NAN
+    """The floor's own train - test difference on the same draws."""
+    floor_gap_se: float = NAN
+    """Per-episode standard error of `floor_gap`."""
     estimand: str = THESE_LEVELS
 
 
@@ -57,7 +64,7 @@ def floor_excess_gap(
     parts = [x.var(ddof=1) / x.size for x in (train, test)]
     floor_se = float(np.sqrt(sum(parts)))
     if runs.size < 2:
-        return Excess(excess, NAN, NAN, NAN, NO_PAIR, floor_gap, floor_se)
+        return Excess(excess, floor_gap=floor_gap, floor_gap_se=floor_se)
     parts.append(runs.var(ddof=1) / runs.size)
     df = _satterthwaite(parts, [train.size - 1, test.size - 1, runs.size - 1])
     se = float(np.sqrt(sum(parts)))
@@ -69,11 +76,16 @@ def floor_excess_gap(
 class StratifiedComparison:
     """Delta to the floor with agents as strata; `p`, `p_tost` and `delta` serve `call_family`."""
 
-    delta: float
-    se: float
-    df: float
-    p: float
-    p_tost: float
+    delta: float = NAN
+    """Pooled mean over runs minus the floor's mean."""
+    se: float = NAN
+    """Its standard error, with run variance taken within agents."""
+    df: float = NAN
+    """Its degrees of freedom (Satterthwaite)."""
+    p: float = NAN
+    """Two-sided p, before any correction."""
+    p_tost: float = NAN
+    """p of the equivalence test at the margin."""
     estimand: str = THESE_LEVELS
 
 
@@ -91,7 +103,7 @@ def compare_to_floor_stratified(
     n = sum(agent.size for agent in agents)
     delta = float(sum(agent.sum() for agent in agents) / n - floor.mean())
     if any(agent.size < 2 for agent in agents):
-        return StratifiedComparison(delta, NAN, NAN, NAN, NAN)
+        return StratifiedComparison(delta)
     parts = [(agent.size / n) ** 2 * agent.var(ddof=1) / agent.size for agent in agents]
     parts.append(floor.var(ddof=1) / floor.size)
     df = _satterthwaite(parts, [*(agent.size - 1 for agent in agents), floor.size - 1])

@@ -28,8 +28,11 @@ class FamilyCall:
     """A comparison's place in its family."""
 
     p_holm: float
+    """p after Holm's correction over the family."""
     call: Call
+    """above, below, equivalent or not distinguishable."""
     family_size: int
+    """Number of tests in the family."""
 
 
 def holm(p_values: npt.ArrayLike) -> Floats:

@@ -20,7 +20,7 @@ from gapfloor.statistics.conventions import (
     finite_sample,
     sem,
 )
-from gapfloor.statistics.welch import equivalence_p, welch
+from gapfloor.statistics.welch import equivalence_p, t_interval, welch
 
 
 @dataclass(frozen=True)
@@ -28,22 +28,41 @@ class FloorComparison:
     """The mean over runs minus the floor's mean over episodes, tested and bounded."""
 
     n: int
+    """Number of runs."""
     mean: float
+    """Mean over runs."""
     sem: float
+    """Standard error of `mean` over runs: sd(ddof=1)/sqrt(n)."""
     floor: float
+    """Mean return of the floor's episodes."""
     floor_sem: float
+    """Standard error of `floor` over its episodes."""
     floor_n: int
+    """Number of the floor's episodes."""
     delta: float
+    """mean - floor."""
     ci: Pair
+    """Percentile bootstrap interval of delta; runs and floor episodes are both resampled."""
     t: float
+    """Welch's t statistic."""
     df: float
+    """Its degrees of freedom (Satterthwaite)."""
     p: float
+    """Two-sided p of Welch's test, before any correction."""
     z: float
+    """The same statistic read as a normal score (the paper's descriptive z)."""
     p_tost: float
+    """p of the equivalence test (two one-sided tests) at the margin; not corrected for the family."""
     margin: float
+    """How far from the floor still counts as equivalent."""
     runs_above: int
+    """Number of runs whose value is above the floor's mean (k of k/n)."""
+    t_interval: Pair = NO_PAIR
+    """Student's interval of delta with the test's standard error and df."""
     confidence: float = CONFIDENCE
+    """Confidence of both intervals."""
     n_resamples: int = N_RESAMPLES
+    """Number of bootstrap resamples behind `ci`."""
     estimand: str = THESE_LEVELS
 
     @property
@@ -83,10 +102,16 @@ def compare_to_floor(
     variance = float(runs.var(ddof=1)) if runs.size > 1 else NAN
     test = welch(runs.mean(), variance, runs.size, floor.mean(), floor.var(ddof=1), floor.size)
     width = margin.at(float(floor.mean()))
-    ci = NO_PAIR
+    ci, student = NO_PAIR, NO_PAIR
     if runs.size > 1:
         resamples = resampled_differences(runs, floor, n_resamples=n_resamples, rng=rng)
         ci = percentile_interval(resamples, confidence=confidence)
+        student = t_interval(
+            float(test.difference),
+            float(np.hypot(sem(runs), sem(floor))),
+            float(test.df),
+            confidence=confidence,
+        )
     return FloorComparison(
         n=runs.size,
         mean=float(runs.mean()),
@@ -103,6 +128,7 @@ def compare_to_floor(
         p_tost=float(equivalence_p(test.difference, test.se, test.df, margin=width)),
         margin=width,
         runs_above=int(np.count_nonzero(runs > floor.mean())),
+        t_interval=student,
         confidence=confidence,
         n_resamples=n_resamples,
     )

@@ -27,7 +27,7 @@ from gapfloor.statistics.conventions import (
     sem,
 )
 from gapfloor.statistics.families import holm
-from gapfloor.statistics.welch import welch
+from gapfloor.statistics.welch import t_interval, two_sided_p, welch
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,19 @@ class RunTest:
     """One run's gap with Welch's test on its episode returns."""
 
     train: float
+    """Mean return on training levels."""
     test: float
+    """Mean return on held-out levels."""
     gap: float
+    """train - test."""
     t: float
+    """Welch's t statistic."""
     df: float
+    """Its degrees of freedom (Satterthwaite)."""
     p: float
+    """Two-sided p."""
     p_one_sided: float
+    """One-sided p of train > test, which Stouffer's method takes."""
 
 
 @dataclass(frozen=True)
@@ -48,19 +55,37 @@ class Gap:
     """Mean over runs of train - test. `runs` keeps the order given."""
 
     n: int
+    """Number of runs."""
     train: float
+    """Mean over runs of the return on training levels."""
     train_sem: float
+    """Standard error of `train` over runs."""
     test: float
+    """Mean over runs of the return on held-out levels."""
     test_sem: float
-    gap: float
+    """Standard error of `test` over runs."""
+    mean: float
+    """Mean over runs of train - test."""
     sem: float
+    """Standard error of `mean` over runs."""
     ci: Pair
+    """Percentile bootstrap interval over runs, not stratified by agent."""
     p_fisher: float
+    """Fisher's combination of the runs' own Welch tests: small when some run differs."""
     stouffer_z: float
+    """Stouffer's combination of the runs' one-sided tests; above zero: train is higher."""
     p_stouffer: float
+    """One-sided p of `stouffer_z`."""
     runs: tuple[RunTest, ...]
+    """The test of each run."""
+    p_t: float = NAN
+    """Two-sided p of a one-sample t-test over runs. Estimand: these levels, new runs."""
+    t_interval: Pair = NO_PAIR
+    """Student's interval over runs."""
     confidence: float = CONFIDENCE
+    """Confidence of both intervals."""
     n_resamples: int = N_RESAMPLES
+    """Number of bootstrap resamples behind `ci`."""
     estimand: str = THESE_LEVELS
 
 
@@ -85,11 +110,14 @@ def gap(
     trains = np.array([runs[i].train for i in order])
     tests = np.array([runs[i].test for i in order])
     gaps = np.sort(trains - tests)
-    ci = NO_PAIR
+    ci, student, p_t = NO_PAIR, NO_PAIR, NAN
+    mean, error = float(gaps.mean()), sem(gaps)
     if gaps.size > 1:
         ci = percentile_interval(
             resampled_means(gaps, n_resamples=n_resamples, rng=rng), confidence=confidence
         )
+        student = t_interval(mean, error, gaps.size - 1, confidence=confidence)
+        p_t = float(two_sided_p(mean / error, gaps.size - 1)) if error > 0 else NAN
     p = np.sort([run.p for run in runs])
     z = combine_stouffer(np.sort([_signed_z(run) for run in runs]))
     return Gap(
@@ -98,13 +126,15 @@ def gap(
         train_sem=sem(trains),
         test=float(tests.mean()),
         test_sem=sem(tests),
-        gap=float(gaps.mean()),
-        sem=sem(gaps),
+        mean=mean,
+        sem=error,
         ci=ci,
         p_fisher=combine_fisher(p),
         stouffer_z=z,
         p_stouffer=float(special.ndtr(-z)),
         runs=runs,
+        p_t=p_t,
+        t_interval=student,
         confidence=confidence,
         n_resamples=n_resamples,
     )

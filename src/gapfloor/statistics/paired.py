@@ -31,18 +31,31 @@ class PairedDifference:
     """Mean over runs of a - b."""
 
     n: int
+    """Number of runs."""
     mean_a: float
+    """Mean of a over runs."""
     mean_b: float
+    """Mean of b over runs."""
     difference: float
+    """Mean over runs of a - b."""
     sem: float
+    """Standard error of `difference` over runs."""
     ci: Pair
+    """Percentile bootstrap interval over runs."""
     t: float
+    """The paired t statistic."""
     df: float
+    """Its degrees of freedom, n - 1."""
     p: float
+    """Two-sided p of the paired t-test."""
     t_interval: Pair
+    """Student's interval."""
     runs_a_higher: int
+    """Number of runs in which a is higher."""
     runs_b_higher: int
+    """Number of runs in which b is higher."""
     runs_equal: int
+    """Number of runs in which both are equal."""
     estimand: str = THESE_LEVELS
 
 
@@ -99,17 +112,29 @@ class AgentDifference:
     """Mean over the runs of agent a minus that of agent b."""
 
     n_a: int
+    """Number of runs of agent a."""
     n_b: int
+    """Number of runs of agent b."""
     mean_a: float
+    """Mean over the runs of agent a."""
     mean_b: float
+    """Mean over the runs of agent b."""
     sem_a: float
+    """Standard error of `mean_a` over runs."""
     sem_b: float
+    """Standard error of `mean_b` over runs."""
     difference: float
+    """mean_a - mean_b."""
     ci: Pair
+    """Percentile bootstrap interval; the runs of both agents are resampled."""
     t: float
+    """Welch's t statistic."""
     df: float
+    """Its degrees of freedom (Satterthwaite)."""
     p: float
+    """Two-sided p of Welch's test."""
     t_interval: Pair
+    """Student's interval with the test's standard error and df."""
     estimand: str = THESE_LEVELS
 
 

@@ -21,12 +21,18 @@ from gapfloor.statistics.welch import t_interval
 class RandomEffects:
     """Mean of the runs' true gaps, their spread, and the prediction interval of a new run's gap."""
 
-    n: int
-    mean: float
-    se: float
-    interval: Pair
-    tau: float
-    prediction: Pair
+    n: int = 0
+    """Number of runs."""
+    mean: float = NAN
+    """Mean gap, with the variance between runs estimated."""
+    se: float = NAN
+    """Its standard error (Hartung and Knapp)."""
+    interval: Pair = NO_PAIR
+    """Student's interval of `mean`."""
+    tau: float = NAN
+    """Between-run standard deviation of the true gaps."""
+    prediction: Pair = NO_PAIR
+    """Interval in which the gap of a new run is expected."""
     estimand: str = THESE_LEVELS
 
 
@@ -44,7 +50,7 @@ def random_effects_mean(
     values, known = values[order], known[order]
     n = values.size
     if n < 2 or not known.max() > 0:
-        return RandomEffects(n, float(values.mean()), NAN, NO_PAIR, NAN, NO_PAIR)
+        return RandomEffects(n, float(values.mean()))
     from statsmodels.stats.meta_analysis import combine_effects
 
     # A run whose episodes are all equal has no variance of its own; a weight must stay finite.

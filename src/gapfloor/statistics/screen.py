@@ -22,9 +22,13 @@ class Tiers:
     """The three tiers at one pair of cuts; None where a merged entropy is not known."""
 
     cut: float
+    """The cut between low and intermediate, in nats."""
     raw: Tier
+    """Tier of the raw entropy."""
     merged_state: Tier | None
+    """Tier of the entropy merged by state."""
     merged_game: Tier | None
+    """Tier of the entropy merged by game."""
 
 
 def tier(entropy: float, *, cuts: tuple[float, float] = CUTS) -> Tier:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.statistics.conventions import THESE_LEVELS, Floats, finite_sample
+from gapfloor.statistics.conventions import NAN, THESE_LEVELS, Floats, finite_sample
 
 #: Beyond this many runs the flips are drawn instead of enumerated.
 MAX_EXACT = 20
@@ -22,11 +22,14 @@ _DRAWN = 100_000
 class SignFlip:
     """Two-sided p of the sign-flip test."""
 
-    n: int
-    p: float
-    smallest: float
+    n: int = 0
+    """Number of runs."""
+    p: float = NAN
+    """Two-sided p; no shape is assumed but symmetry."""
+    smallest: float = NAN
     """The smallest p that this n allows (or that the number of drawn flips allows)."""
-    is_exact: bool
+    is_exact: bool = False
+    """Whether all flips were counted; otherwise they were drawn at random."""
     estimand: str = THESE_LEVELS
 
 

@@ -51,6 +51,34 @@ def welch(
     return Welch(difference, se, t, df, two_sided_p(t, df))
 
 
+@dataclass(frozen=True)
+class WelchTest:
+    """Welch's test of two samples."""
+
+    difference: float
+    """Mean of the first minus mean of the second."""
+    se: float
+    """Standard error of `difference`."""
+    t: float
+    """Welch's t statistic."""
+    df: float
+    """Its degrees of freedom (Satterthwaite)."""
+    p: float
+    """Two-sided p."""
+
+
+def welch_test(a: Floats, b: Floats) -> WelchTest:
+    """Welch's test of the means of `a` and `b` (sorted by the caller); NaN where a sample has one value.
+
+    >>> round(welch_test(np.array([1.0, 2.0, 3.0]), np.array([4.0, 6.0])).t, 3)
+    -2.598
+    """
+    means = [float(x.mean()) for x in (a, b)]
+    variances = [float(x.var(ddof=1)) if x.size > 1 else np.nan for x in (a, b)]
+    test = welch(means[0], variances[0], a.size, means[1], variances[1], b.size)
+    return WelchTest(float(test.difference), float(test.se), float(test.t), float(test.df), float(test.p))
+
+
 def two_sided_p(t: npt.ArrayLike, df: npt.ArrayLike) -> Floats:
     """P(|T| >= |t|), from the tail itself so that tiny values keep their digits."""
     return np.asarray(2 * special.stdtr(df, -np.abs(np.asarray(t, dtype=np.float64))))

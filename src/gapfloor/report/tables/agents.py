@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gapfloor.analysis.results import AgentResult, Row
+from gapfloor.analysis.difference_results import AgentResult
+from gapfloor.analysis.row import Row
 from gapfloor.report.findings import Findings, agent_name, rule_title
 from gapfloor.report.formats import Cell, mean_sem, missing_cell, text_cell, tier_cell
 from gapfloor.report.table import Column, Group, Missing, Rule, Table, Text

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gapfloor.analysis.results import Row, ScreenResult
+from gapfloor.analysis.row import Row
+from gapfloor.analysis.screen_results import ScreenResult
 from gapfloor.report.findings import Env, Findings
 from gapfloor.report.formats import (
     Cell,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gapfloor.analysis.results import FloorComparisonResult, Row
+from gapfloor.analysis.floor_results import FloorComparisonResult
+from gapfloor.analysis.row import Row
 from gapfloor.report.findings import MERGED, TEST, TRAIN, Env, Findings, rule_title
 from gapfloor.report.formats import (
     Cell,
@@ -56,7 +57,7 @@ def unmask(findings: Findings, budget: str) -> Table | Missing:
         second = None
     rows = []
     for env, row in zip(played, firsts, strict=True):
-        cells = [text_cell(findings.name(env)), mean_sem(row.floor, row.floor_sem)]
+        cells = [text_cell(findings.name(env)), mean_sem(row.test.floor, row.test.floor_sem)]
         cells += _rule_cells(row, over, with_delta=True)
         if second:
             other = seconds[env]
@@ -120,9 +121,9 @@ def floor(findings: Findings) -> Table | Missing:
                     (
                         shown,
                         text_cell(level_set),
-                        mean_sem(reference.floor, reference.floor_sem),
-                        *(mean_sem(row.mean, row.sem) if row else missing_cell(2) for row in here),
-                        *(call_cell(row.call if row else None) for row in here),
+                        mean_sem(reference.test.floor, reference.test.floor_sem),
+                        *(mean_sem(row.test.mean, row.test.sem) if row else missing_cell(2) for row in here),
+                        *(call_cell(row.decision.call if row else None) for row in here),
                     )
                 )
         if block and rows:
@@ -174,10 +175,10 @@ def merged_argmax(findings: Findings, budget: str) -> Table | Missing:
         rows.append(
             (
                 text_cell(findings.name(env)),
-                fixed(merged.floor),
-                *(mean_sem(row.mean, row.sem) if row else missing_cell(2) for row in found),
-                call_cell(merged.call),
-                fixed(pair.difference, sign=True) if pair else missing_cell(),
+                fixed(merged.test.floor),
+                *(mean_sem(row.test.mean, row.test.sem) if row else missing_cell(2) for row in found),
+                call_cell(merged.decision.call),
+                fixed(pair.test.difference, sign=True) if pair else missing_cell(),
                 percent(disagreement.share) if disagreement else missing_cell(),
             )
         )
@@ -224,13 +225,15 @@ def _rule_columns(rule: str, over: str, *, with_delta: bool) -> list[Column]:
 
 
 def _rule_cells(row: FloorComparisonResult, over: str, *, with_delta: bool) -> list[Cell]:
-    cells = [mean_sem(row.mean, row.sem)]
+    cells = [mean_sem(row.test.mean, row.test.sem)]
     if with_delta:
-        cells.append(estimate(row.delta, row.ci))
-    k = integer(row.runs_above)
+        cells.append(estimate(row.test.delta, row.test.ci))
+    k = integer(row.test.runs_above)
     if over == "n":
-        k = Cell(f"{row.runs_above}/{row.n}", f"{row.runs_above}/{row.n}", (row.runs_above, row.n))
-    return [*cells, call_cell(row.call), fixed(row.z, 1, sign=True), k]
+        k = Cell(
+            f"{row.test.runs_above}/{row.n}", f"{row.test.runs_above}/{row.n}", (row.test.runs_above, row.n)
+        )
+    return [*cells, call_cell(row.decision.call), fixed(row.test.z, 1, sign=True), k]
 
 
 def _found(row: FloorComparisonResult | None) -> FloorComparisonResult:

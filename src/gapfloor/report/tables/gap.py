@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gapfloor.analysis.results import GapResult, Row
+from gapfloor.analysis.gap_results import GapResult
+from gapfloor.analysis.row import Row
 from gapfloor.report.findings import TEST, TRAIN, Env, Findings, rule_title
 from gapfloor.report.formats import (
     Cell,
@@ -37,13 +38,13 @@ def pooled(findings: Findings) -> Table | Missing:
                 text_cell(findings.name(env)),
                 text_cell(budget),
                 integer(first.n),
-                estimate(first.gap, first.ci),
-                p_value(first.p_fisher),
+                estimate(first.gap.mean, first.gap.ci),
+                p_value(first.gap.p_fisher),
                 p_value(first.p_holm),
-                fixed(first.stouffer_z),
+                fixed(first.gap.stouffer_z),
             ]
             if second:
-                cells.append(estimate(other.gap, other.ci) if other else missing_cell(3))
+                cells.append(estimate(other.gap.mean, other.gap.ci) if other else missing_cell(3))
             rows.append(tuple(cells))
     if not rows:
         return Missing("pooled", title, "no game with a gap at more than one budget")
@@ -91,10 +92,10 @@ def gap_at(findings: Findings, budget: str) -> Table | Missing:
         cells = [
             text_cell(findings.name(env)),
             integer(first.n),
-            estimate(first.gap, first.ci),
-            p_value(first.p_fisher),
+            estimate(first.gap.mean, first.gap.ci),
+            p_value(first.gap.p_fisher),
             p_value(first.p_holm),
-            fixed(first.stouffer_z),
+            fixed(first.gap.stouffer_z),
         ]
         every.append(first)
         if second:
@@ -159,9 +160,9 @@ def gap2x2(findings: Findings, env: Env, *, name: str) -> Table | Missing:
                 (
                     Cell(label, tex, (budget, row.n)),
                     text_cell(row.rule),
-                    mean_sem(row.train, row.train_sem),
-                    mean_sem(row.test, row.test_sem),
-                    mean_sem(row.gap, row.sem),
+                    mean_sem(row.gap.train, row.gap.train_sem),
+                    mean_sem(row.gap.test, row.gap.test_sem),
+                    mean_sem(row.gap.mean, row.gap.sem),
                 )
             )
         rows += _floor_row(findings, env, budget)
@@ -213,6 +214,6 @@ def _gap_column(rule: str) -> Column:
 
 
 def _second_cells(row: GapResult | None) -> list[Cell]:
-    if row is None or not is_number(row.gap):
+    if row is None or not is_number(row.gap.mean):
         return [missing_cell(3), missing_cell(), missing_cell()]
-    return [estimate(row.gap, row.ci), p_value(row.p_fisher), p_value(row.p_holm)]
+    return [estimate(row.gap.mean, row.gap.ci), p_value(row.gap.p_fisher), p_value(row.p_holm)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gapfloor.analysis.results import FloorComparisonResult
+from gapfloor.analysis.floor_results import FloorComparisonResult
 from gapfloor.report.findings import TEST, Env, Findings
 from gapfloor.report.formats import Cell, call_cell, empty_cell, estimate, mean_sem, p_value, text_cell
 from gapfloor.report.table import Column, Table, Text
@@ -27,11 +27,11 @@ def references(findings: Findings) -> Table | None:
                 text_cell(row.budget),
                 text_cell(row.rule),
                 text_cell(row.reference),
-                mean_sem(row.floor, row.floor_sem),
-                mean_sem(row.mean, row.sem),
-                estimate(row.delta, row.ci),
-                p_value(row.p_holm),
-                call_cell(row.call),
+                mean_sem(row.test.floor, row.test.floor_sem),
+                mean_sem(row.test.mean, row.test.sem),
+                estimate(row.test.delta, row.test.ci),
+                p_value(row.decision.p_holm),
+                call_cell(row.decision.call),
             )
         )
     rows += [_published_maximum(findings, row) for row in _one_a_rule(every)]
@@ -80,8 +80,8 @@ def _published_maximum(findings: Findings, row: FloorComparisonResult) -> tuple[
         text_cell(row.rule),
         text_cell("R_max", tex=r"$R_{\max}$"),
         mean_sem(maximum, NAN),
-        mean_sem(row.mean, row.sem),
-        estimate(row.mean - maximum, NO_PAIR),
+        mean_sem(row.test.mean, row.test.sem),
+        estimate(row.test.mean - maximum, NO_PAIR),
         empty_cell(),
         empty_cell(),
     )

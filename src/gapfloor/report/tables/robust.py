@@ -6,9 +6,12 @@ A table whose every entry is empty is not made.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
-from gapfloor.analysis.results import FloorComparisonResult, GapResult, Row
+from gapfloor.analysis.floor_results import FloorComparisonResult
+from gapfloor.analysis.gap_results import GapResult
+from gapfloor.analysis.row import Row
 from gapfloor.report.findings import FLOOR, MERGED, TEST, TRAIN, Env, Findings, agent_name
 from gapfloor.report.formats import (
     Cell,
@@ -33,20 +36,20 @@ def beside_unmask(findings: Findings, budget: str) -> Table | None:
     every: list[Row] = []
     for env in findings.envs(budget):
         for row in _comparisons(findings, env, budget, (TEST,)):
-            beside = row.beside
+            robust, strata = row.robust, row.robust.stratified_decision
             every.append(row)
             rows.append(
                 (
                     text_cell(findings.name(env)),
                     text_cell(row.rule),
-                    estimate(row.delta, beside.t_interval),
-                    p_value(beside.p_sign_flip),
-                    p_value(beside.p_sign_flip_smallest),
-                    p_value(beside.stratified_p_holm),
-                    call_cell(beside.stratified_call),
-                    fixed(beside.floor_sem_clustered),
-                    fixed(beside.minimum_detectable),
-                    text_cell("no" if beside.equivalence_unreachable else "yes"),
+                    estimate(row.test.delta, row.test.t_interval),
+                    p_value(robust.sign_flip.p),
+                    p_value(robust.sign_flip.smallest),
+                    p_value(strata.p_holm if strata else math.nan),
+                    call_cell(strata.call if strata else None),
+                    fixed(robust.floor_sem_clustered),
+                    fixed(robust.minimum_detectable),
+                    text_cell("no" if robust.equivalence_unreachable else "yes"),
                 )
             )
     columns = (
@@ -86,7 +89,7 @@ def beside_floor(findings: Findings) -> Table | None:
     for budget in findings.budgets:
         for env in findings.envs(budget):
             for row in _comparisons(findings, env, budget, (TRAIN, TEST)):
-                beside = row.beside
+                robust = row.robust
                 every.append(row)
                 label = f"{findings.name(env)} ({budget})" if budget else findings.name(env)
                 rows.append(
@@ -94,13 +97,13 @@ def beside_floor(findings: Findings) -> Table | None:
                         text_cell(label),
                         text_cell(row.level_set),
                         text_cell(row.rule),
-                        interval(beside.crossed_interval),
-                        p_value(beside.crossed_p),
-                        percent(beside.level_variance_share),
-                        fixed(beside.level_paired_delta, sign=True),
-                        p_value(beside.level_paired_p),
-                        estimate(beside.iqm, beside.iqm_ci, sign=False),
-                        estimate(beside.p_improvement, beside.p_improvement_ci, sign=False),
+                        interval(robust.crossed.interval),
+                        p_value(robust.crossed.p),
+                        percent(robust.level_variance_share),
+                        fixed(robust.level_paired.estimate, sign=True),
+                        p_value(robust.level_paired.p),
+                        estimate(robust.iqm.value, robust.iqm.ci, sign=False),
+                        estimate(robust.improvement.value, robust.improvement.ci, sign=False),
                     )
                 )
     columns = (
@@ -194,12 +197,12 @@ def beside_merged_argmax(findings: Findings, budget: str) -> Table | None:
         rows.append(
             (
                 text_cell(findings.name(env)),
-                estimate(pair.difference, pair.ci),
-                interval(pair.beside.t_interval),
-                p_value(pair.p),
-                p_value(pair.beside.p_holm),
-                p_value(pair.beside.p_sign_flip),
-                p_value(pair.beside.p_sign_flip_smallest),
+                estimate(pair.test.difference, pair.test.ci),
+                interval(pair.test.t_interval),
+                p_value(pair.test.p),
+                p_value(pair.robust.p_holm),
+                p_value(pair.robust.sign_flip.p),
+                p_value(pair.robust.sign_flip.smallest),
             )
         )
     columns = (
@@ -244,9 +247,9 @@ def beside_agents(findings: Findings, budget: str, *, name: str) -> Table | None
                             text_cell(row.rule),
                             text_cell(row.quantity),
                             text_cell(pair),
-                            estimate(row.difference, row.ci),
-                            interval(row.t_interval),
-                            p_value(row.p),
+                            estimate(row.test.difference, row.test.ci),
+                            interval(row.test.t_interval),
+                            p_value(row.test.p),
                             p_value(row.p_draw_min),
                             p_value(row.p_draw_max),
                         )
@@ -290,7 +293,7 @@ def beside_cobbe(findings: Findings) -> Table | None:
                 text_cell(profile.budget),
                 text_cell("floor" if profile.rule == FLOOR else profile.rule),
                 text_cell(profile.level_set),
-                estimate(profile.iqm, profile.iqm_ci, sign=False),
+                estimate(profile.profile.iqm, profile.profile.iqm_ci, sign=False),
                 fixed(profile.p_improvement),
             )
         )
@@ -337,17 +340,17 @@ def _gap_columns() -> tuple[Column, ...]:
 
 
 def _gap_cells(row: GapResult) -> tuple[Cell, ...]:
-    beside = row.beside
+    gap, robust = row.gap, row.robust
     return (
-        estimate(row.gap, beside.t_interval),
-        p_value(beside.p_t),
-        p_value(beside.p_sign_flip),
-        interval(beside.crossed_interval),
-        p_value(beside.crossed_p),
-        fixed(beside.floor_gap, sign=True),
-        estimate(beside.excess, beside.excess_interval),
-        p_value(beside.excess_p),
-        interval(beside.prediction_interval),
+        estimate(gap.mean, gap.t_interval),
+        p_value(gap.p_t),
+        p_value(robust.sign_flip.p),
+        interval(robust.crossed.interval),
+        p_value(robust.crossed.p),
+        fixed(robust.excess.floor_gap, sign=True),
+        estimate(robust.excess.estimate, robust.excess.interval),
+        p_value(robust.excess.p),
+        interval(robust.random_effects.prediction),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gapfloor.analysis.results import NormalisedResult
+from gapfloor.analysis.score_results import NormalisedResult
 from gapfloor.audit.ledger.entries import LedgerEntry, count_ledger, load_ledger
 from gapfloor.report.cka_input import CkaRecord, seed_mean
 from gapfloor.report.escape import escape_tex

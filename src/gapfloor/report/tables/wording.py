@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gapfloor.analysis.results import Row
+from gapfloor.analysis.row import Row
 from gapfloor.report.escape import escape_tex
 from gapfloor.report.findings import TEST, TRAIN, Env, Findings
 from gapfloor.report.formats import count_word

@@ -1,0 +1,104 @@
+"""Rows about the floor: the floors themselves, runs compared with them, and how many games got which call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gapfloor.analysis.row import Row
+from gapfloor.json_values import inlined
+from gapfloor.statistics.aggregate import RunSummary
+from gapfloor.statistics.clustered import CrossedEstimate
+from gapfloor.statistics.conventions import NAN
+from gapfloor.statistics.excess import StratifiedComparison
+from gapfloor.statistics.families import FamilyCall
+from gapfloor.statistics.floor import FloorComparison
+from gapfloor.statistics.signflip import SignFlip
+
+
+@dataclass(frozen=True, kw_only=True)
+class FloorResult(Row):
+    """A reference policy's return on one level set; `n` counts its episodes."""
+
+    reference: str
+    """"uniform" is the floor; constant actions, blind and random-weight policies are stricter."""
+    level_set: str
+    mean: float
+    sem: float
+    """Per episode: sd(ddof=1)/sqrt(n), as in the paper."""
+    n_draws: int
+    n_levels: int
+    """Number of distinct levels played; 0 where level seeds are unknown."""
+    sem_clustered: float
+    """Robust: standard error with episodes clustered by level (estimand: the generator)."""
+    success: float
+    """Share of episodes with a positive return where returns take only two values (0 and one more); else NaN."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RobustFloorEstimates:
+    """Estimators of a floor comparison that stay valid where the paper's do not; NaN where they cannot be had."""
+
+    sign_flip: SignFlip = field(default_factory=SignFlip)
+    """Exact sign-flip test of (run value - floor mean); it ignores the error of the floor itself."""
+    floor_sem_clustered: float = NAN
+    """Standard error of the floor with episodes clustered by level."""
+    crossed: CrossedEstimate = field(default_factory=CrossedEstimate)
+    """Delta over runs x levels, each level weighted by how often it was played. Estimand: the generator."""
+    level_paired: CrossedEstimate = field(default_factory=CrossedEstimate)
+    """Delta with each level's floor subtracted from the same level's return, levels weighted equally."""
+    level_variance_share: float = NAN
+    """Between-level variance over total episode variance of the policy (0 = levels do not matter)."""
+    pigeonhole_se: float = NAN
+    """Check of `crossed.se`: runs and levels resampled independently."""
+    stratified: StratifiedComparison = field(default_factory=StratifiedComparison)
+    """The comparison with run variance taken within agents."""
+    stratified_decision: FamilyCall | None = None
+    """The call if agents are strata instead of one pool; None where it cannot be tested."""
+    minimum_detectable: float = NAN
+    """Smallest |delta| found with 80% power at the family's hardest Holm step (alpha / m)."""
+    equivalence_unreachable: bool = False
+    """True when the floor's SEM alone rules out equivalence at this margin, however many runs there are."""
+    iqm: RunSummary = field(default_factory=RunSummary)
+    """Interquartile mean of the run values."""
+    improvement: RunSummary = field(default_factory=RunSummary)
+    """P(a policy's episode beats a floor's) + half of ties, mean over runs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FloorComparisonResult(Row):
+    """Runs compared with a reference on one level set under one rule; `n` counts runs."""
+
+    rule: str
+    level_set: str
+    agent: str | None = None
+    """None: all agents pooled (the paper's rows). A name: that agent alone (the paper's per-encoder z)."""
+    reference: str = "uniform"
+    test: FloorComparison = field(metadata=inlined())
+    """The comparison: means, delta, its interval and its tests."""
+    decision: FamilyCall = field(metadata=inlined())
+    """Holm's correction within the family, and the call."""
+    ratio: float
+    """mean / floor; NaN where the floor is not positive."""
+    success: float
+    """Share of policy episodes with a positive return where returns take only two values (heist, coinrun)."""
+    floor_success: float
+    family: str
+    """For example "floor: sampled, test, 8M"; an addendum's family starts with the addendum's name."""
+    robust: RobustFloorEstimates = field(default_factory=RobustFloorEstimates)
+    """Estimators that stay valid where those of the row itself do not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallCount:
+    """How many games of a family got which call (the paper's count.* numbers)."""
+
+    budget: str
+    rule: str
+    level_set: str
+    games: int
+    above: int
+    below: int
+    equivalent: int
+    not_distinguishable: int
+    z_not_above: int
+    """Games whose z is not > 2: at or below the floor by the normal-approximation rule."""

@@ -1,0 +1,62 @@
+"""Rows about the gap between training and held-out levels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gapfloor.analysis.row import Row
+from gapfloor.json_values import inlined
+from gapfloor.statistics.clustered import CrossedEstimate
+from gapfloor.statistics.conventions import NAN
+from gapfloor.statistics.excess import Excess
+from gapfloor.statistics.gaps import Gap, RunTest
+from gapfloor.statistics.random_effects import RandomEffects
+from gapfloor.statistics.signflip import SignFlip
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunGap:
+    """One run's gap and its own Welch test on episode returns."""
+
+    agent: str
+    seed: str
+    test: RunTest = field(metadata=inlined())
+
+
+@dataclass(frozen=True, kw_only=True)
+class RobustGapEstimates:
+    """Estimators of a gap that stay valid where the paper's do not; NaN where the data do not allow one."""
+
+    sign_flip: SignFlip = field(default_factory=SignFlip)
+    """Exact sign-flip test of the runs' gaps. Estimand: these levels, new runs."""
+    crossed: CrossedEstimate = field(default_factory=CrossedEstimate)
+    """The gap over runs x levels of both level sets. Estimand: the generator."""
+    level_variance_share: float = NAN
+    """Between-level variance over total episode variance (0 = levels do not matter)."""
+    pigeonhole_se: float = NAN
+    """Check of `crossed.se`: runs and levels resampled independently."""
+    excess: Excess = field(default_factory=Excess)
+    """The gap minus the floor's own: what is left when the level sets' own difference is removed."""
+    random_effects: RandomEffects = field(default_factory=RandomEffects)
+    """Mean and spread of the runs' true gaps, and where the gap of a new run is expected."""
+    minimum_detectable: float = NAN
+    """Smallest gap found with 80% power at the family's hardest Holm step (alpha / m)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GapResult(Row):
+    """Train - test over runs under one rule; `n` counts runs that have both halves."""
+
+    rule: str
+    agent: str | None = None
+    gap: Gap = field(metadata=inlined(mean="gap"))
+    """The gap over runs: means, interval and tests. In JSON its mean is called `gap`."""
+    p_holm: float
+    """Holm over the games' Fisher p within rule and budget."""
+    floor_gap: float
+    """Floor train - floor test (the paper's tab:gap2x2); NaN without a floor."""
+    runs: tuple[RunGap, ...]
+    family: str
+    family_size: int
+    robust: RobustGapEstimates = field(default_factory=RobustGapEstimates)
+    """Estimators that stay valid where those of the row itself do not."""

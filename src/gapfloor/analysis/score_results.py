@@ -1,0 +1,37 @@
+"""Rows of normalised scores and of the suite's robust summaries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gapfloor.analysis.row import Row
+from gapfloor.json_values import inlined
+from gapfloor.statistics.aggregate import PerformanceProfile
+
+
+@dataclass(frozen=True, kw_only=True)
+class NormalisedResult(Row):
+    """(R - R_min)/(R_max - R_min) of a pooled mean; game "mean" is the unweighted suite mean."""
+
+    rule: str
+    """A rule, or "uniform" for the floor."""
+    level_set: str
+    score: float
+    r_min: float
+    """NaN for the suite mean."""
+    r_max: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileResult(Row):
+    """Beside the suite mean: IQM and performance profile of normalised run scores over all games.
+
+    Intervals resample runs within games (stratified percentile bootstrap). `game` is "mean".
+    """
+
+    rule: str
+    level_set: str
+    profile: PerformanceProfile = field(metadata=inlined())
+    """Interquartile mean over all games, and the fraction of runs above each tau."""
+    p_improvement: float
+    """Mean over games of P(policy episode > floor episode) + half of ties."""
