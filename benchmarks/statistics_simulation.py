@@ -294,7 +294,7 @@ def aggregate(replicates: int, rng: np.random.Generator) -> Iterator[Rate]:
         better.append(low <= 0.5 <= high)
         games = [rng.standard_normal(12) for _ in range(8)]
         band = performance_profile(games, taus=(0.0,), rng=rng, n_resamples=500)
-        profile.append(band.low[0] <= 0.5 <= band.high[0])
+        profile.append(band.profile_low[0] <= 0.5 <= band.profile_high[0])
     yield _rate("IQM interval covers, 12 runs", iqm, (0.88, 0.95))
     yield _rate("improvement interval covers, 12 runs", better, (0.86, 0.95))
     yield _rate("profile band covers, 8 games x 12 runs", profile, (0.90, 0.97))

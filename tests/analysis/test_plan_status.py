@@ -115,5 +115,5 @@ def test_the_plans_alpha_margin_and_resamples_are_used(rows, as_table, plan_file
     )
     plan_file.write_text(text)
     results = analyse(as_table(rows), plan_file)
-    assert {row.margin for row in results.floor_comparisons} == {50.0}
+    assert {row.test.margin for row in results.floor_comparisons} == {50.0}
     assert "above" not in {row.decision.call for row in results.floor_comparisons}
