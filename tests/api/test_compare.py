@@ -55,7 +55,7 @@ def test_the_paper_rows_by_level_estimate_the_same_difference(comparison):
         assert row.by_level.estimate == pytest.approx(row.over_runs.test.difference, abs=1e-9)
         assert row.by_level.n_levels == {"train": 175, "test": 99, "gap": 274}.get(row.over_runs.quantity)
         # New levels can only add to what new runs leave open.
-        assert row.by_level.se >= math.hypot(row.over_runs.sem_a, row.over_runs.sem_b) - 1e-9
+        assert row.by_level.se >= math.hypot(row.over_runs.test.sem_a, row.over_runs.test.sem_b) - 1e-9
 
 
 @pytest.mark.fast
