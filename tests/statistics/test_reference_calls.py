@@ -156,20 +156,29 @@ def test_skewness_is_scipys_and_the_table_is_what_its_call_gives():
     assert null_variance(6) == pytest.approx(normal.var(), rel=0.03)
 
 
+EVEN = np.arange(12.0)
+
+
 def test_right_skewed_families_doubt_below_and_not_above():
     rng = np.random.default_rng(0)
     skewed = family_skewness([rng.lognormal(size=12) for _ in range(8)])
-    symmetric = family_skewness([np.arange(12.0)] * 8)
-    assert skewed.doubts(-1.0)
-    assert not skewed.doubts(1.0)
-    assert not symmetric.doubts(-1.0)
-    assert not symmetric.doubts(1.0)
-    assert family_skewness([-rng.lognormal(size=12) for _ in range(8)]).doubts(1.0)
+    symmetric = family_skewness([EVEN] * 8)
+    assert skewed.doubts(-1.0, EVEN)
+    assert not skewed.doubts(1.0, EVEN)
+    assert not symmetric.doubts(-1.0, EVEN)
+    assert not symmetric.doubts(1.0, EVEN)
+    assert family_skewness([-rng.lognormal(size=12) for _ in range(8)]).doubts(1.0, EVEN)
+
+
+def test_one_skewed_game_in_a_symmetric_family_is_in_doubt_alone():
+    symmetric = family_skewness([EVEN] * 7 + [EVEN**4])
+    assert symmetric.doubts(-1.0, EVEN**4)
+    assert not symmetric.doubts(-1.0, EVEN)
 
 
 def test_a_family_that_says_nothing_about_its_shape_doubts_below():
-    assert family_skewness([[1.0, 2.0]]).doubts(-1.0)
-    assert not family_skewness([[1.0, 2.0]]).doubts(1.0)
+    assert family_skewness([[1.0, 2.0]]).doubts(-1.0, [1.0, 2.0])
+    assert not family_skewness([[1.0, 2.0]]).doubts(1.0, [1.0, 2.0])
 
 
 def test_most_false_below_calls_of_skewed_runs_are_in_doubt():

@@ -223,7 +223,7 @@ def _call(
     if call in ("above", "below"):
         if not test.parts[0].variance > 0:
             doubt = "runs do not differ"
-        elif skewness.doubts(test.delta):
+        elif skewness.doubts(test.delta, test.run_values):
             doubt = "skewed run values"
     return ReferenceCall(
         test=test,

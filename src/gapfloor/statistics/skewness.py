@@ -3,8 +3,8 @@
 With right-skewed run values a sample that misses the long tail has a small mean and a small standard deviation at
 once, so the t-test calls it "below" too often. This is the usual shape: returns have a lower bound, and a few runs
 learn. A sample of six runs says little about its own shape, so the skewness is averaged over the games of a family.
-A "below" call is reliable only where this average is clearly smaller than that of exponential run values. An "above"
-call is unreliable only where left skew is established.
+A "below" call is reliable only where this average is clearly smaller than that of exponential run values and the
+game's own runs are not skewed either. An "above" call is unreliable only where left skew is established.
 
 References:
     Joanes, D. N. and Gill, C. A. (1998). Comparing measures of sample skewness and kurtosis. The Statistician 47,
@@ -56,9 +56,17 @@ class Skewness:
         """Whether left skew is established against normal run values."""
         return bool(self.value < float(special.ndtri(self.alpha)) * self.se)
 
-    def doubts(self, delta: float) -> bool:
-        """Whether a call in the direction of `delta` is unreliable."""
-        return self.shows_left_skew if delta > 0 else not self.rules_out_right_skew
+    def doubts(self, delta: float, run_values: npt.ArrayLike) -> bool:
+        """Whether a call of a game with these run values in the direction of `delta` is unreliable.
+
+        A "below" call is also in doubt where the game's own runs are right-skewed by more than one standard error: a
+        single skewed game hardly moves the family's average.
+        """
+        if delta > 0:
+            return self.shows_left_skew
+        values = np.sort(np.asarray(run_values, dtype=np.float64))
+        own = float(sample_skewness(values)) if values.size > 2 else NAN
+        return not (self.rules_out_right_skew and own <= math.sqrt(null_variance(values.size)))
 
 
 def family_skewness(values_by_game: Sequence[npt.ArrayLike], *, alpha: float = ALPHA) -> Skewness:
