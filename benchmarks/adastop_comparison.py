@@ -89,7 +89,7 @@ def main() -> None:
         f"AdaStop {version('adastop')}, {arguments.replicates} games per row (gapfloor and 15 runs: 20,000)\n"
     )
     print(
-        "| run values | alpha | effect | calls: looks | AdaStop | 15 runs | runs: looks | AdaStop | seconds: AdaStop |"
+        "| run values | alpha | effect | calls: looks | AdaStop | 15 runs | runs: looks | AdaStop | CPU s: AdaStop |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
     for alpha in (0.05, 0.05 / 8):

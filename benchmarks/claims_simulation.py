@@ -23,6 +23,7 @@ from scipy import special, stats
 from claims_worlds import (
     N_EPISODES,
     N_GAMES,
+    RATIOS,
     RUNS,
     SHAPES,
     Array,
@@ -154,6 +155,7 @@ def calls(replicates: int, rng: np.random.Generator) -> Iterator[Measured]:
         for n in RUNS:
             data = null_families(world, n, CHEAP * replicates, rng)
             yield from _call_rows(world, n, data, rng)
+    yield from _strata(CHEAP * replicates, rng)
     yield from _call_power(replicates, rng)
     yield from _one_skewed_game(replicates, rng)
 
@@ -186,6 +188,50 @@ def _call_rows(world: World, n: int, data: Calls, rng: np.random.Generator) -> I
     covers = delta**2 <= squared_reach(variances, dfs, ALPHA)
     target = (">= .92" if skewed else ">= .94") if n == 6 else ""
     yield row("95% interval of one game covers: recommended", covers, target)
+
+
+def _strata(families: int, rng: np.random.Generator) -> Iterator[Measured]:
+    """Two agents whose means differ by four standard deviations, with the floor in the middle; n / 2 runs each."""
+    for ratio in RATIOS:
+        for n in (6, 12):
+            half, size = n // 2, (families, N_GAMES)
+            factors = agent_factors(2, ratio)
+            agents = [
+                factor * rng.standard_normal((*size, half)) + shift
+                for factor, shift in zip(factors, (2, -2), strict=True)
+            ]
+            floor = 0.1 * rng.standard_normal(size)
+            delta = sum(agent.mean(axis=-1) for agent in agents) / 2 - floor
+            parts = [agent.var(axis=-1, ddof=1) / half / 4 for agent in agents]
+            variances = np.stack([*parts, np.full(size, 0.1**2)], axis=-1)
+            dfs = np.array([half - 1.0, half - 1.0, N_EPISODES - 1.0])
+            total = variances.sum(axis=-1)
+            df = total**2 / np.sum(variances**2 / dfs, axis=-1)
+            before = holm_rejects(two_sided_p(delta / np.sqrt(total), df))
+            found = step_down(
+                lambda level, d=delta, v=variances, f=dfs: d**2 > squared_reach(v, f, level), delta.shape
+            )
+            name, world = "any false call with agents as strata", "normal"
+            detail = f"sd 1:{ratio:g}"
+            yield Measured(
+                "calls",
+                f"{name}: before (Satterthwaite)",
+                world,
+                detail,
+                n,
+                float(before.any(axis=1).mean()),
+                "",
+            )
+            yield Measured(
+                "calls",
+                f"{name}: recommended",
+                world,
+                detail,
+                n,
+                float(found.any(axis=1).mean()),
+                "<= .05",
+                families,
+            )
 
 
 def _call_power(replicates: int, rng: np.random.Generator) -> Iterator[Measured]:

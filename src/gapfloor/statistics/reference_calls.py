@@ -13,7 +13,7 @@ References:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -60,12 +60,12 @@ class ReferenceTest:
     delta: float
     se: float
     parts: tuple[VariancePart, ...]
-    """Variance of the mean over runs and of the reference's mean, with their degrees of freedom."""
+    """Variances of the mean over runs (one part per stratum) and, last, of the reference's mean."""
     p: float
     p_tost: float
     margin: float
     run_values: tuple[float, ...]
-    """In ascending order; the family's skewness is taken from them."""
+    """In ascending order (with strata: around their agent's mean); the family's skewness is taken from them."""
     estimand: str = THESE_LEVELS
 
 
@@ -146,6 +146,41 @@ def compare_to_reference(
     )
 
 
+def compare_strata_to_reference(
+    values_by_agent: Sequence[npt.ArrayLike],
+    reference_returns: npt.ArrayLike,
+    *,
+    margin: MarginRule = PAPER_MARGIN,
+    least_runs: int = LEAST_RUNS,
+) -> ReferenceTest:
+    """The same comparison with agents as strata: the run-to-run variance is taken within agents.
+
+    Agents that differ are then not noise. Each agent's variance keeps its own degrees of freedom, so that agents with
+    unequal variances keep the level. Not tested if an agent has fewer than `least_runs` runs.
+    """
+    if not values_by_agent:
+        raise UsageError("`values_by_agent` must hold at least one agent.")
+    agents = [finite_sample(values, "values_by_agent") for values in values_by_agent]
+    pooled = np.sort(np.concatenate(agents))
+    found = compare_to_reference(pooled, reference_returns, margin=margin, least_runs=least_runs)
+    own = [
+        VariancePart((agent.size / pooled.size) ** 2 * _variance_of_mean(agent), agent.size - 1)
+        for agent in agents
+    ]
+    parts = (*own, found.parts[-1])
+    tested = min(agent.size for agent in agents) >= least_runs
+    # The shape is that of the runs around their agents' means.
+    centred = np.sort(np.concatenate([agent - agent.mean() for agent in agents])) + pooled.mean()
+    return replace(
+        found,
+        se=float(np.sqrt(sum(part.variance for part in parts))),
+        parts=parts,
+        p=components_p(found.delta, parts) if tested else NAN,
+        p_tost=components_tost(found.delta, parts, margin=found.margin) if tested else NAN,
+        run_values=tuple(float(value) for value in centred),
+    )
+
+
 def call_reference_family(
     tests: Sequence[ReferenceTest], *, alpha: float = ALPHA
 ) -> tuple[ReferenceCall, ...]:
@@ -221,7 +256,7 @@ def _call(
             call = "equivalent"
     doubt: Doubt = ""
     if call in ("above", "below"):
-        if not test.parts[0].variance > 0:
+        if not any(part.variance > 0 for part in test.parts[:-1]):
             doubt = "runs do not differ"
         elif skewness.doubts(test.delta, test.run_values):
             doubt = "skewed run values"
