@@ -76,7 +76,7 @@ def main() -> None:
         seconds = time.perf_counter() - start
         if isinstance(document, str):
             crashes += 1
-            answers: dict[str, Any] = {field: None for field in FIELDS}
+            answers: dict[str, Any] = dict.fromkeys(FIELDS)
             note = f"crash: {document}"
         else:
             answers = document["verdict"]

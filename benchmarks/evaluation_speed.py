@@ -23,17 +23,18 @@ import torch
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecEnv
 
-from gapfloor.api.evaluate import INFERENCE_BATCH
 from gapfloor.engines.procgen import ProcgenEngine, make_spec
 from gapfloor.levels import LevelSet
+from gapfloor.machine import available_cores, one_torch_thread
 from gapfloor.play.actor import PolicyActor
 from gapfloor.play.cell import CellSpec, Design, Inference, Run
-from gapfloor.play.group import Group, one_thread
+from gapfloor.play.group import CellGroup
 from gapfloor.play.player import CellPlay, Player
-from gapfloor.play.workers import Silence, default_workers, play_groups
+from gapfloor.play.protocol import INFERENCE_BATCH
+from gapfloor.play.workers import Workers
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store
-from gapfloor.rules.rule import parse_rule, softmax
+from gapfloor.rules import parse_rule, softmax
 
 LEVELS = LevelSet(1000, 1100)
 CLOCK = time.process_time
@@ -161,8 +162,7 @@ def ours_best(game: str, rule: str, episodes: int, draws: int, checkpoint: str) 
         store = Store(folder)
         store.prepare()
         start = time.perf_counter()
-        group = Group(make_spec(game), cells, source)
-        play_groups([group], store=store, workers=default_workers(), progress=Silence())
+        Workers().play([CellGroup(make_spec(game), cells, source)], store=store)
         return episodes / (time.perf_counter() - start)
 
 
@@ -186,11 +186,11 @@ def main() -> None:
     ratios = []
     for number in range(arguments.rounds):
         if arguments.best:
-            torch.set_num_threads(default_workers())
+            torch.set_num_threads(available_cores())
             sb3, wasted = theirs(game, rule, episodes, arguments.checkpoint)
             mine, mine_wasted = ours_best(game, rule, episodes, 6, arguments.checkpoint), float("nan")
         else:
-            with one_thread():
+            with one_torch_thread():
                 sb3, wasted = theirs(game, rule, episodes, arguments.checkpoint)
                 mine, mine_wasted = ours(game, rule, episodes, 3, arguments.checkpoint)
         ratios.append(mine / sb3)

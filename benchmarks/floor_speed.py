@@ -23,12 +23,12 @@ import numpy as np
 from gapfloor.api.floor import measure_floor
 from gapfloor.engines.procgen import ProcgenEngine, make_spec
 from gapfloor.levels import LevelSet
+from gapfloor.machine import available_cores
 from gapfloor.play.actor import ReferenceActor
 from gapfloor.play.cell import CellSpec, Run
 from gapfloor.play.group import REFERENCE_SLOTS
 from gapfloor.play.player import CellPlay, Player
 from gapfloor.play.protocol import expand_games
-from gapfloor.play.workers import default_workers
 from gapfloor.policies.references import Uniform
 from gapfloor.records.store import Store
 
@@ -95,7 +95,7 @@ def envpool(
 
 def best_layouts(game: str, python: str) -> float:
     """How many times faster than EnvPool, each side with all cores and by wall time, ours with its start-up."""
-    cores = default_workers()
+    cores = available_cores()
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         measure_floor(game, store=folder, workers=cores)

@@ -19,15 +19,16 @@ from typing import Any
 
 from gapfloor.engines.procgen import ProcgenEngine, make_spec
 from gapfloor.levels import LevelSet
+from gapfloor.machine import one_torch_thread
 from gapfloor.play.actor import PolicyActor
 from gapfloor.play.cell import CellSpec, Inference, Run
-from gapfloor.play.group import file_cell, one_thread
+from gapfloor.play.group import file_cell
 from gapfloor.play.plain_loop import play_plainly
 from gapfloor.play.player import CellPlay, Player
 from gapfloor.play.protocol import INFERENCE_BATCH
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store
-from gapfloor.rules.rule import Greedy
+from gapfloor.rules import Greedy
 
 LEVELS = LevelSet(1000, 1100)
 
@@ -55,7 +56,7 @@ def plainly(game: str, policy: Any, cells: list[CellSpec]) -> Iterator[CellPlay]
 
 def measure(policy: Any, plays: Callable[[], Iterator[CellPlay]]) -> tuple[float, str]:
     """CPU seconds, and the hash of everything filed."""
-    with tempfile.TemporaryDirectory() as folder, one_thread():
+    with tempfile.TemporaryDirectory() as folder, one_torch_thread():
         store = Store(folder)
         store.prepare()
         start = time.process_time()

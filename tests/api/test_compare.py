@@ -12,7 +12,6 @@ import small_policies
 from gapfloor.analysis import analyse
 from gapfloor.analysis.episodes import read_inputs
 from gapfloor.api.compare import compare
-from gapfloor.api.single_schedule import Playing
 from gapfloor.errors import UsageError
 from gapfloor.json_values import jsonable
 from gapfloor.statistics.families import holm
@@ -162,7 +161,7 @@ def test_two_studies_whose_agents_are_not_named_are_asked_for(episode_rows):
 def test_two_policies_are_played_on_one_schedule_and_claim_these_runs_only(tmp_path):
     arguments = {
         "agents": ("first", "second"), "games": ["fruitbot"], "rules": ["sampled"], "draws": [0], "episodes": 8,
-        "slots": 4, "store": tmp_path, "playing": Playing(batch=4, workers=1),
+        "slots": 4, "store": tmp_path, "batch": 4, "workers": 1,
     }  # fmt: skip
     found = compare("small_policies:linear", "small_policies:other_linear", **arguments)
     for row in found.rows:
@@ -182,7 +181,8 @@ def test_policies_are_compared_with_recorded_ones_of_another_loader(tmp_path):
         "draws": [0],
         "episodes": 8,
         "slots": 4,
-        "playing": Playing(batch=4, workers=1),
+        "batch": 4,
+        "workers": 1,
         "games": ["fruitbot"],
     }
     pair = [small_policies.LinearPolicy(), small_policies.LinearPolicy(seed=3)]
@@ -224,7 +224,7 @@ def test_copies_and_unnamed_doubles_are_refused(tmp_path):
 def test_games_of_other_engines_are_compared_by_their_full_names(tmp_path):
     arguments = {
         "agents": ("a", "b"), "games": ["gym:CartPole-v1"], "rules": ["greedy"], "draws": [0], "episodes": 4,
-        "slots": 4, "playing": Playing(batch=4, workers=1),
+        "slots": 4, "batch": 4, "workers": 1,
     }  # fmt: skip
     found = compare(lambda o: o[:, :2], lambda o: -o[:, :2], store=tmp_path, **arguments)
     assert {row.over_runs.game for row in found.rows} == {"CartPole-v1"}
@@ -235,7 +235,7 @@ def test_games_of_other_engines_are_compared_by_their_full_names(tmp_path):
 def test_episodes_of_two_engines_or_options_are_not_compared(tmp_path):
     arguments = {
         "games": ["gym:CartPole-v1"], "rules": ["greedy"], "draws": [0], "episodes": 4, "slots": 4,
-        "playing": Playing(batch=4, workers=1),
+        "batch": 4, "workers": 1,
     }  # fmt: skip
     compare(lambda o: o[:, :2], lambda o: -o[:, :2], agents=("a", "b"), store=tmp_path / "one", **arguments)
     longer = {**arguments, "options": {"max_episode_steps": 100}}

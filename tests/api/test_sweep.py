@@ -9,12 +9,11 @@ import pytest
 import small_policies
 from gapfloor.actions.entropy import entropy
 from gapfloor.api.evaluate import evaluate
-from gapfloor.api.single_schedule import Playing
 from gapfloor.api.sweep import check_temperatures, rule_at, sweep
 from gapfloor.errors import UsageError
 from gapfloor.records.store import Store
 from gapfloor.report.contrast_figures import write_sweep
-from gapfloor.rules.rule import Epsilon, Temperature, softmax
+from gapfloor.rules import Epsilon, Temperature, softmax
 
 SMALL = {"game": "fruitbot", "draws": [0], "episodes": 8, "slots": 4}
 GRID = (0, 0.25, 1)
@@ -32,7 +31,8 @@ def result(store):
         temperatures=GRID,
         agent="linear",
         store=store,
-        playing=Playing(batch=4, workers=1),
+        batch=4,
+        workers=1,
         **SMALL,
     )
 
@@ -111,7 +111,8 @@ def test_one_level_set_alone_has_no_gap(tmp_path):
         small_policies.LinearPolicy(),
         temperatures=(0, 1),
         test="none",
-        playing=Playing(batch=4, workers=1),
+        batch=4,
+        workers=1,
         **SMALL,
     )
     assert found.gaps == {}
@@ -161,7 +162,8 @@ def test_a_policy_that_takes_one_action_whatever_it_sees_is_told(tmp_path):
         "small_policies:constant_logits",
         temperatures=(0, 1),
         test="none",
-        playing=Playing(batch=4, workers=1),
+        batch=4,
+        workers=1,
         **SMALL,
     )
     assert any("greedy took one action in nearly every visited state" in line for line in found.sentences())
@@ -170,7 +172,7 @@ def test_a_policy_that_takes_one_action_whatever_it_sees_is_told(tmp_path):
 def test_a_census_plays_every_level_once_at_every_temperature(tmp_path):
     found = sweep(
         small_policies.LinearPolicy(), game="fruitbot", temperatures=(0, 0.5, 1), train="0:5", test="1000:1004",
-        design="census", repeats=1, store=tmp_path, playing=Playing(batch=4, workers=1),
+        design="census", repeats=1, store=tmp_path, batch=4, workers=1,
     )  # fmt: skip
     for point in found.points:
         n = 5 if point.level_set == "train" else 4

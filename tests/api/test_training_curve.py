@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gapfloor.api.single_schedule import Playing
 from gapfloor.api.training_curve import over_training
 from gapfloor.errors import UsageError
 from gapfloor.records.store import Store
@@ -39,7 +38,7 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def result(run, store):
-    return over_training(run, store=store, playing=Playing(batch=4, workers=1), **SMALL)
+    return over_training(run, store=store, batch=4, workers=1, **SMALL)
 
 
 def test_kept_checkpoints_and_the_last_are_measured_under_labels_of_their_own(run, store, result):
@@ -83,7 +82,7 @@ def test_the_in_loop_mean_stands_beside_the_sampled_checkpoint_on_training_level
 
 def test_the_same_call_again_plays_nothing(run, store, result):
     before = {path: path.stat().st_mtime_ns for path in Store(store).cells_folder.iterdir()}
-    again = over_training([run], store=store, playing=Playing(batch=4, workers=1), **SMALL)
+    again = over_training([run], store=store, batch=4, workers=1, **SMALL)
     assert {path: path.stat().st_mtime_ns for path in Store(store).cells_folder.iterdir()} == before
     assert again.to_dict() == result.to_dict()
 

@@ -8,14 +8,13 @@ import pytest
 import small_policies
 from gapfloor.actions import Partition, entropy, merged_entropy
 from gapfloor.calibration.class_files import shipped_classes
-from gapfloor.calibration.probe import ProbeObserver, position_hash
+from gapfloor.calibration.probe import ProbeObserver, ProbeSettings, position_hash
 from gapfloor.engines.procgen import ProcgenEngine, make_spec
 from gapfloor.levels import LevelSet
 from gapfloor.play.actor import PolicyActor
 from gapfloor.play.cell import CellSpec, Design, Run
-from gapfloor.play.group import ProbeSettings
 from gapfloor.play.player import CellPlay, Player
-from gapfloor.rules.rule import parse_rule
+from gapfloor.rules import parse_rule
 
 LEVELS = LevelSet(0, 200)
 

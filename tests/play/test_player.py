@@ -15,7 +15,7 @@ from gapfloor.play.plain_loop import play_plainly
 from gapfloor.play.player import CellPlay, Player
 from gapfloor.policies.protocol import wrap
 from gapfloor.policies.references import Constant, Uniform
-from gapfloor.rules.rule import parse_rule
+from gapfloor.rules import parse_rule
 from play.fake_engine import LengthEngine, length_of
 
 LEVELS = LevelSet(0, 200)
@@ -116,7 +116,7 @@ def test_the_player_gives_the_bytes_of_the_plain_loop_for_every_rule(game, rule,
     cells = [
         CellSpec(spec, Run(agent="a", seed=1), "hash", rule, "train", SMALL, draw, DESIGN) for draw in (0, 1)
     ]
-    chosen = parse_rule(rule, partition=PARTITION)
+    chosen = parse_rule(rule).bind(PARTITION)
     plays = [CellPlay(cell, chosen, chosen.is_deterministic) for cell in cells]
 
     def actor():

@@ -6,7 +6,7 @@ import pytest
 import small_policies
 from gapfloor import evaluate
 from gapfloor.errors import CheckFailedError, UsageError
-from gapfloor.play.replay import Recorded, replay
+from gapfloor.play.replay import RecordedEpisode, replay
 from gapfloor.play.replay_choice import Wanted, choose_episodes
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store
@@ -48,7 +48,7 @@ def test_the_same_replay_gives_the_same_bytes(store, policy):
 
 def test_a_return_that_is_not_the_recorded_one_is_refused(store):
     floor = next(cell for cell in store.cells() if cell.is_reference)
-    wrong = Recorded(floor, slot=0, index=1, level_seed=3, episode_return=99.0, length=5)
+    wrong = RecordedEpisode(floor, slot=0, index=1, level_seed=3, episode_return=99.0, length=5)
     with pytest.raises(CheckFailedError, match="the replay is not the episode"):
         replay([wrong], store=store)
     assert [path.suffix for path in (store.root / "replays").iterdir()] == [".failed"]

@@ -9,7 +9,7 @@ import small_stores
 from gapfloor.errors import StoreError
 from gapfloor.records import atomic
 from gapfloor.records.schema import CELLS, EPISODES
-from gapfloor.records.store import Store, conflicts
+from gapfloor.records.store import Store
 
 pytestmark = pytest.mark.fast
 
@@ -114,20 +114,6 @@ def test_a_floor_under_other_options_of_the_engine_is_left_aside(store):
     write(store, "run", key="k4", seed=2, content={"options": {"use_backgrounds": False}})
     with pytest.raises(StoreError, match=r'2 designs .*options \{"use_backgrounds": false\}'):
         store.episodes()
-
-
-def test_copies_of_one_checkpoint_are_one_run(store):
-    write(store)
-    reason = conflicts(store.cells(), policy="abc", labels={**small_stores.LABELS, "seed": 2})
-    assert "copies of one checkpoint are one run" in reason
-    assert conflicts(store.cells(), policy="abc", labels=small_stores.LABELS) == ""
-
-
-def test_one_name_for_two_policies_is_refused(store):
-    write(store)
-    assert "already holds another policy" in conflicts(
-        store.cells(), policy="xyz", labels=small_stores.LABELS
-    )
 
 
 def test_a_file_in_the_stores_place_is_named(tmp_path):

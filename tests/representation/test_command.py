@@ -53,7 +53,7 @@ def test_the_cross_value_is_that_of_both_encoders_on_one_recording(store, runs):
     from gapfloor.levels import LevelSet
     from gapfloor.policies.load import PolicySource
     from gapfloor.representation import record_play
-    from gapfloor.rules.rule import Sampled
+    from gapfloor.rules import Sampled
 
     one, other = (PolicySource(str(run)).load() for run in runs)
     recording = record_play(

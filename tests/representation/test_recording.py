@@ -10,7 +10,7 @@ from gapfloor.levels import LevelSet, draw_levels
 from gapfloor.policies.load import PolicySource
 from gapfloor.representation import Geometry, linear_cka, record_play
 from gapfloor.representation.features import hash_rows
-from gapfloor.rules.rule import Sampled
+from gapfloor.rules import Sampled
 
 TRAIN = LevelSet(0, 200)
 

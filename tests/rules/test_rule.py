@@ -3,7 +3,7 @@ import pytest
 
 from gapfloor.actions import Partition
 from gapfloor.errors import UsageError
-from gapfloor.rules.rule import (
+from gapfloor.rules import (
     Epsilon,
     Greedy,
     Merged,
@@ -12,6 +12,8 @@ from gapfloor.rules.rule import (
     draw_from,
     parse_rule,
     parse_rules,
+    rule_forms,
+    rule_kind,
     softmax,
 )
 
@@ -92,12 +94,23 @@ def test_a_rule_prints_as_it_is_written(text):
         ("epsilon:1.5", "out of range"),
         ("temperature:-1", "out of range"),
         ("temperature:inf", "out of range"),
-        ("merged", "run gapfloor calibrate"),
     ],
 )
 def test_what_is_no_rule_is_refused_in_words(text, words):
     with pytest.raises(UsageError, match=words):
         parse_rule(text)
+
+
+def test_merged_without_the_games_classes_says_how_to_measure_them():
+    with pytest.raises(UsageError, match="run gapfloor calibrate"):
+        parse_rule("merged").bind(None)
+
+
+def test_every_rule_of_the_package_is_found_and_says_whether_it_draws():
+    draws = {form: not rule_kind(form).is_deterministic for form in rule_forms()}
+    assert draws == {
+        "sampled": True, "greedy": False, "merged": False, "epsilon:E": True, "temperature:T": True,
+    }  # fmt: skip
 
 
 def test_a_rule_named_twice_is_refused():

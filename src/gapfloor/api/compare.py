@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -23,10 +22,16 @@ from gapfloor.analysis.difference_rows import agent_difference_rows
 from gapfloor.analysis.grouping import Condition, RunName, Sample, Study
 from gapfloor.analysis.row_context import Context
 from gapfloor.api.comparison_inputs import Asked, Place, Side, read_studies, take_side
-from gapfloor.api.single_schedule import Playing
+from gapfloor.api.policy_campaign import play_policies
 from gapfloor.errors import UsageError
 from gapfloor.json_values import jsonable
-from gapfloor.plan.model import content_hash, paper_plan
+from gapfloor.plan.model import Plan, content_hash, paper_plan
+from gapfloor.play.campaign import Campaign
+from gapfloor.play.candidate import Entrant
+from gapfloor.play.protocol import INFERENCE_BATCH, make_protocol
+from gapfloor.play.workers import Progress
+from gapfloor.records.temporary_store import open_store
+from gapfloor.rules import parse_rules
 from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.crossed import (
     CrossedDifference,
@@ -170,7 +175,10 @@ def compare(
     games: Sequence[str] = (),
     rules: Sequence[str] = (),
     detect: float | None = None,
-    playing: Playing | None = None,
+    batch: int = INFERENCE_BATCH,
+    device: str = "cpu",
+    workers: int | None = None,
+    progress: Progress | None = None,
     store: str | Path | None = None,
     **protocol: Any,
 ) -> Comparison:
@@ -178,40 +186,54 @@ def compare(
 
     Args:
         a: a store, an episode file, runs' folders or checkpoints (a pattern or a list), or `package.module:factory`.
-        b: likewise; None: both agents are in `a`, and `agents` names them.
+        b: the same for the other agent; None: both agents are in `a`, and `agents` names them.
         agents: names of the two: which to take of recorded episodes, or what to call policies.
-        budgets: one budget for both, or one an agent. Empty: every budget that both have.
+        budgets: one budget for both, or one per agent. Empty: every budget that both have.
         games: empty for all.
         rules: empty for all that were recorded; policies are then played under sampled and greedy.
-        detect: the difference for which needed runs and levels are told; None: the observed ones.
-        playing: batch, device, processes.
+        detect: the difference for which needed runs and levels are computed; None: the observed ones.
+        batch: inference batch size.
+        device: where networks run.
+        workers: number of processes.
+        progress: what hears of episodes and cells.
         store: where policies' cells are kept; None: they are forgotten.
         protocol: the settings that `evaluate` takes.
     """
     if b is None and agents is None:
-        raise UsageError("One source holds both agents: name them, as --agents impala,fpn.")
+        raise UsageError("One source holds both agents: name them, e.g. --agents impala,fpn.")
     if agents is not None and b is None and agents[0] == agents[1]:
         raise UsageError(f"The agent {agents[0]} is named twice: name two agents.")
     asked = Asked(agents, tuple(budgets), tuple(games), tuple(rules))
     if len(asked.budgets) > 2:
-        raise UsageError("--budgets takes one budget, or one an agent.")
+        raise UsageError("--budgets takes one budget, or one per agent.")
     sources = [a] if b is None else [a, b]
-    if store is None:
-        with tempfile.TemporaryDirectory() as folder:
-            return _compare(sources, asked, detect, folder, playing, protocol)
-    return _compare(sources, asked, detect, store, playing, protocol)
+    plan = paper_plan()
+    with open_store(store) as opened:
+
+        def play(entrants: Mapping[str, Sequence[Entrant]], rule_names: Sequence[str]) -> Campaign:
+            return play_policies(
+                entrants,
+                rules=parse_rules(rule_names),
+                protocol=make_protocol(list(entrants), **protocol),
+                store=opened,
+                batch=batch,
+                device=device,
+                workers=workers,
+                progress=progress,
+            )
+
+        studies, notes = read_studies(sources, asked, plan=plan, play=play)
+    return _compare(sources, studies, asked, detect, plan, notes)
 
 
 def _compare(
     sources: Sequence[Any],
+    studies: Sequence[Study],
     asked: Asked,
     detect: float | None,
-    store: str | Path,
-    playing: Playing | None,
-    protocol: dict[str, Any],
+    plan: Plan,
+    notes: list[str],
 ) -> Comparison:
-    plan = paper_plan()
-    studies, notes = read_studies(sources, asked, plan=plan, store=store, playing=playing, protocol=protocol)
     both = list(zip([*studies, studies[-1]], [*sources, sources[-1]], strict=True))[:2]
     sides = [take_side(study, asked, i, source=_short(source)) for i, (study, source) in enumerate(both)]
     joined = join_sides(sides[0], sides[1])

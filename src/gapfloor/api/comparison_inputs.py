@@ -7,7 +7,7 @@ A source is a store's folder, a .csv or .parquet file of episodes, a pattern of 
 from __future__ import annotations
 
 import glob
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,14 +16,17 @@ import pyarrow as pa
 
 from gapfloor.analysis.episodes import Inputs, read_inputs
 from gapfloor.analysis.grouping import Condition, RunName, Sample, Study, group
-from gapfloor.api.single_schedule import Measured, Member, Playing, measure
 from gapfloor.engines.registry import split_game
 from gapfloor.errors import MissingExtraError, UsageError, unknown_name
 from gapfloor.plan.model import Plan
+from gapfloor.play.campaign import Campaign, GameCells
+from gapfloor.play.candidate import Entrant
 from gapfloor.records.store import Store, read_episodes
 
 #: Game, mode and budget.
 Place = tuple[str, str, str]
+#: Plays the policies of each game under the named rules.
+PlayPolicies = Callable[[Mapping[str, Sequence[Entrant]], Sequence[str]], Campaign]
 #: Game and mode -> the engines (name, version, options) that its episodes were played in.
 Engines = dict[tuple[str, str], set[str]]
 
@@ -69,14 +72,12 @@ def read_studies(
     asked: Asked,
     *,
     plan: Plan,
-    store: str | Path,
-    playing: Playing | None,
-    protocol: Mapping[str, Any],
+    play: PlayPolicies,
 ) -> tuple[list[Study], list[str]]:
     """A study for each source; policies of all sources are played together, on one schedule."""
     studies: dict[int, Study] = {}
     engines: dict[int, Engines] = {}
-    members: dict[str, list[Member]] = {}
+    members: dict[str, list[Entrant]] = {}
     owners: dict[str, list[int]] = {}
     for number, source in enumerate(sources):
         if is_recorded(source):
@@ -89,14 +90,15 @@ def read_studies(
             owners.setdefault(game, []).append(number)
     notes: list[str] = []
     if members:
-        rules = ",".join(asked.rules or ("sampled", "greedy"))
-        found, notes = measure(members, rules=rules, store=store, playing=playing, protocol=protocol)
+        campaign = play(members, asked.rules or ("sampled", "greedy"))
+        notes = campaign.notes
+        found = dict(zip(members, campaign.games, strict=True))
         for number in set(range(len(sources))) - set(studies):
-            studies[number] = _study(found, owners, number, plan)
+            studies[number] = _study(campaign.store, found, owners, number, plan)
             engines[number] = {
                 (each.engine.game, each.engine.mode): {_engine_words(cell.content())}
                 for game, each in found.items()
-                for cell in each.floors[:1]
+                for cell in each.floor[:1]
                 if number in owners[game]
             }
     _refuse_other_engines([engines[number] for number in range(len(sources))])
@@ -134,10 +136,10 @@ def _refuse_other_engines(sides: Sequence[Engines]) -> None:
 
 def find_policies(
     source: Any, asked: Asked, *, agent: str | None, budget: str | None
-) -> list[tuple[str, Member]]:
+) -> list[tuple[str, Entrant]]:
     """The policies of a source with the game each plays: its checkpoint's own, or the one asked for."""
     named = list(source) if isinstance(source, list | tuple) else [source]
-    found: list[tuple[str, Member]] = []
+    found: list[tuple[str, Entrant]] = []
     for text in named:
         for policy in _expand(text):
             game = _trained_on(policy)
@@ -145,13 +147,13 @@ def find_policies(
                 if len(asked.games) != 1:
                     raise UsageError(f"{policy} does not say which game it plays: name it with --game.")
                 # A factory has no seed of its own: its place among the side's policies tells it from the others.
-                found.append((asked.games[0], Member(policy, agent, budget, len(found) + 1)))
+                found.append((asked.games[0], Entrant(policy, agent, budget, len(found) + 1)))
             elif not asked.games:
-                found.append((game, Member(policy, agent, budget)))
+                found.append((game, Entrant(policy, agent, budget)))
             else:
                 # A checkpoint says which game it was trained on; which engine plays that now is asked for.
                 named_games = [name for name in asked.games if split_game(name)[1] == game]
-                found += [(name, Member(policy, agent, budget)) for name in named_games]
+                found += [(name, Entrant(policy, agent, budget)) for name in named_games]
     if not found:
         wanted = f" that plays {', '.join(asked.games)}" if asked.games else ""
         raise UsageError(f"'{source}' names no policy{wanted}: give runs' folders, checkpoints or a factory.")
@@ -195,18 +197,18 @@ def _is_asked(condition: Condition, asked: Asked, side: int) -> bool:
 
 
 def _study(
-    found: Mapping[str, Measured], owners: Mapping[str, Sequence[int]], number: int, plan: Plan
+    store: Store, found: Mapping[str, GameCells], owners: Mapping[str, Sequence[int]], number: int, plan: Plan
 ) -> Study:
     tables = []
-    for game, measured in found.items():
+    for game, played in found.items():
         mine = [
             cell
-            for owner, cells in zip(owners[game], measured.cells, strict=True)
-            for cell in cells
+            for owner, group in zip(owners[game], played.runs, strict=True)
+            for cell in group.cells
             if owner == number
         ]
-        for cell in [*measured.floors, *mine]:
-            tables.append(read_episodes(measured.store.cells_folder / f"{cell.file_name}.parquet"))
+        for cell in [*played.floor, *mine]:
+            tables.append(read_episodes(store.cells_folder / f"{cell.file_name}.parquet"))
     return group(read_inputs(pa.concat_tables(tables)), plan)
 
 

@@ -1,26 +1,20 @@
-"""The floor: what a reference that knows nothing returns on given level draws.
-
-`measure_floor` always measures; what the store already holds under the same specification is read, not
-played again.
-"""
+"""The floor: what a policy that knows nothing returns on given level draws."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from gapfloor.engines.protocol import EngineSpec, Option
-from gapfloor.machine import available_cores
+from gapfloor.play.campaign import Request, plan_campaign
 from gapfloor.play.cell import CellSpec
-from gapfloor.play.group import Group
-from gapfloor.play.protocol import INFERENCE_BATCH, Protocol, make_protocol
-from gapfloor.play.references import check_playable, check_references, measure_references
+from gapfloor.play.protocol import Protocol, make_protocol
+from gapfloor.play.references import check_references
 from gapfloor.play.results import FloorMeasurement, FloorRow
 from gapfloor.play.summary import read_cells, summarise_reference
-from gapfloor.play.workers import Progress, Silence, play_groups
-from gapfloor.records.store import Store, StoredCell
+from gapfloor.play.workers import Progress, Silence, Workers
+from gapfloor.records.store import Store
+from gapfloor.records.temporary_store import open_store
 
 
 def measure_floor(
@@ -43,8 +37,8 @@ def measure_floor(
 ) -> FloorMeasurement:
     """The return of reference policies, for each game and level set, with its standard error.
 
-    `reference` is one name or several (`gapfloor.play.references` lists them). Without `store` the episodes
-    are forgotten once they are summarised.
+    `reference` is one name or several (`gapfloor.play.references` lists them). What the store already holds under the
+    same specification is read, not played again. Without `store` the episodes are forgotten.
     """
     named = [games] if isinstance(games, str) else list(games)
     protocol = make_protocol(
@@ -53,40 +47,18 @@ def measure_floor(
     )  # fmt: skip
     chosen = [reference] if isinstance(reference, str) else list(reference)
     check_references(chosen)
-    if store is None:
-        with tempfile.TemporaryDirectory() as folder:
-            return _measure(protocol, chosen, Store(folder), workers, progress)
-    return _measure(protocol, chosen, Store(store), workers, progress)
-
-
-def _measure(
-    protocol: Protocol,
-    references: Sequence[str],
-    store: Store,
-    workers: int | None,
-    progress: Progress | None,
-) -> FloorMeasurement:
-    check_playable(references, protocol)
-    store.prepare()
-    damaged: dict[str, None] = {}
-
-    def play(groups: Sequence[Group]) -> None:
-        state = missing_cells(store, [cell for group in groups for cell in group.cells])
-        damaged.update(dict.fromkeys(state.damaged))
-        play_groups(
-            state.narrow(groups),
-            store=store,
-            workers=workers or available_cores(),
-            progress=progress or Silence(),
-        )
-
-    wanted = measure_references(references, protocol=protocol, store=store, play=play, batch=INFERENCE_BATCH)
-    rows = reference_rows(protocol, wanted, store)
-    return FloorMeasurement(tuple(rows), design=str(protocol.design), damaged=tuple(damaged))
+    requests = [
+        Request(engine=engine, protocol=protocol, references=tuple(chosen)) for engine in protocol.engines
+    ]
+    with open_store(store) as opened:
+        campaign = plan_campaign(requests, opened)
+        campaign.play(Workers(workers, progress or Silence()))
+        rows = reference_rows(protocol, campaign.reference_cells, opened)
+        return FloorMeasurement(tuple(rows), design=str(protocol.design), damaged=campaign.damaged)
 
 
 def reference_rows(protocol: Protocol, cells: Sequence[CellSpec], store: Store) -> list[FloorRow]:
-    """One row a game, reference and level set."""
+    """One row per game, reference and level set."""
     found = read_cells(store, cells)
     groups: dict[tuple[EngineSpec, str, str], list[CellSpec]] = {}
     for cell in cells:
@@ -112,26 +84,3 @@ def reference_rows(protocol: Protocol, cells: Sequence[CellSpec], store: Store) 
             )
         )
     return rows
-
-
-class MissingCells:
-    """What must still be played, and what was found damaged."""
-
-    def __init__(self, missing: list[CellSpec], damaged: tuple[str, ...], stored: list[StoredCell]) -> None:
-        self.missing = missing
-        self.damaged = damaged
-        self.stored = stored
-
-    def narrow(self, groups: Sequence[Group]) -> list[Group]:
-        """The groups with only those cells that must still be played."""
-        missing = {cell.key for cell in self.missing}
-        return [replace(g, cells=tuple(c for c in g.cells if c.key in missing)) for g in groups]
-
-
-def missing_cells(store: Store, wanted: Sequence[CellSpec]) -> MissingCells:
-    """The wanted cells that the store does not hold whole."""
-    stored = store.cells()
-    # By file, not by key: an agent's cell and that of the same agent as a reference share their content.
-    have = {cell.path.stem for cell in stored}
-    damaged = tuple(path.stem for path in store.damaged)
-    return MissingCells([cell for cell in wanted if cell.file_name not in have], damaged, stored)

@@ -7,16 +7,23 @@ sharpness of what is drawn from changes (softmax(logits / T): T = 1 is the rule 
 from __future__ import annotations
 
 import dataclasses
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gapfloor.api.single_schedule import Measured, Member, Playing, Sample, measure
+from gapfloor.api.policy_campaign import play_policies
 from gapfloor.errors import UsageError
 from gapfloor.json_values import jsonable
+from gapfloor.play.campaign import Campaign
+from gapfloor.play.candidate import Entrant
 from gapfloor.play.cell import Run
+from gapfloor.play.protocol import INFERENCE_BATCH, make_protocol
+from gapfloor.play.samples import read_sample
+from gapfloor.play.workers import Progress
+from gapfloor.records.episode_sample import EpisodeSample
+from gapfloor.records.temporary_store import open_store
+from gapfloor.rules import parse_rules
 from gapfloor.statistics.conventions import CONFIDENCE
 from gapfloor.statistics.level_means import (
     LevelContrast,
@@ -169,22 +176,33 @@ def sweep(
     agent: str | None = None,
     budget: str | None = None,
     seed: int | None = None,
-    playing: Playing | None = None,
+    batch: int = INFERENCE_BATCH,
+    device: str = "cpu",
+    workers: int | None = None,
+    progress: Progress | None = None,
     store: str | Path | None = None,
     **protocol: Any,
 ) -> Sweep:
-    """One policy at each of `temperatures` on the same levels, beside the floor.
+    """One policy at each of `temperatures` on the same levels, compared with the floor.
 
     Every point is an ordinary cell: 0 is filed as `greedy`, 1 as `sampled`. Without `store` the episodes are forgotten
     once they are summarised. `protocol` holds the settings that `evaluate` takes: `train`, `test`, `draws`,
     `episodes`, `mode`, ...
     """
     grid = check_temperatures(temperatures)
-    member = Member(policy, agent, budget, seed)
-    if store is None:
-        with tempfile.TemporaryDirectory() as folder:
-            return _sweep(member, game, grid, folder, playing, protocol)
-    return _sweep(member, game, grid, store, playing, protocol)
+    agreed = make_protocol([game], **protocol)
+    with open_store(store) as opened:
+        campaign = play_policies(
+            {game: [Entrant(policy, agent, budget, seed)]},
+            rules=parse_rules([rule_at(value) for value in grid]),
+            protocol=agreed,
+            store=opened,
+            batch=batch,
+            device=device,
+            workers=workers,
+            progress=progress,
+        )
+        return _summarise(campaign, grid)
 
 
 def check_temperatures(temperatures: Sequence[float]) -> tuple[float, ...]:
@@ -213,45 +231,39 @@ def rule_at(temperature: float) -> str:
     return {0.0: "greedy", 1.0: "sampled"}.get(float(temperature), f"temperature:{temperature:g}")
 
 
-def _sweep(
-    member: Member,
-    game: str,
-    grid: tuple[float, ...],
-    store: str | Path,
-    playing: Playing | None,
-    protocol: dict[str, Any],
-) -> Sweep:
-    rules = ",".join(rule_at(value) for value in grid)
-    found, notes = measure({game: [member]}, rules=rules, store=store, playing=playing, protocol=protocol)
-    measured = found[game]
-    level_sets = list(dict.fromkeys(cell.level_set for cell in measured.floors))
+def _summarise(campaign: Campaign, grid: tuple[float, ...]) -> Sweep:
+    (game,) = campaign.games
+    level_sets = [name for name, _ in campaign.protocol.level_sets]
     points: list[SweepPoint] = []
     floors, trends = {}, []
     for level_set in level_sets:
-        floor = measured.floor(level_set)
+        floor = read_sample(campaign.store, game.floor, level_set=level_set)
+        samples = {
+            value: read_sample(campaign.store, game.runs[0].cells, level_set=level_set, rule=rule_at(value))
+            for value in grid
+        }
         floors[str(level_set)] = mean_by_level(floor.returns, floor.levels)
-        mine, trend = _level_set(measured, grid, str(level_set), floor)
+        mine, trend = _level_set(samples, grid, str(level_set), floor)
         points += mine
         trends.append(trend)
-    cell = measured.cells[0][0]
+    cell = game.runs[0].cells[0]
     return Sweep(
-        game=measured.engine.game,
-        mode=measured.engine.mode,
+        game=game.engine.game,
+        mode=game.engine.mode,
         run=cell.run,
         design=str(cell.design),
-        draws=tuple(dict.fromkeys(each.draw for each in measured.floors)),
+        draws=campaign.protocol.draws,
         points=tuple(points),
         floors=floors,
         gaps=_gaps(points, grid) if len(level_sets) == 2 else {},
         trends=tuple(trends),
-        notes=tuple(notes),
+        notes=tuple(campaign.notes),
     )
 
 
 def _level_set(
-    measured: Measured, grid: tuple[float, ...], level_set: str, floor: Sample
+    samples: Mapping[float, EpisodeSample], grid: tuple[float, ...], level_set: str, floor: EpisodeSample
 ) -> tuple[list[SweepPoint], SweepTrend]:
-    samples = {value: measured.sample(0, rule_at(value), level_set) for value in grid}
     hot = 1.0 if 1.0 in grid else grid[-1]
     cold = grid[0] if grid[0] != hot else grid[-1]
     points = [

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from gapfloor.api.single_schedule import Measured, Member, Playing, Sample, measure
+from gapfloor.api.policy_campaign import play_policies
 from gapfloor.errors import UsageError
 from gapfloor.json_values import jsonable
 from gapfloor.levels import LevelSet
+from gapfloor.play.campaign import GameCells
+from gapfloor.play.candidate import Entrant
+from gapfloor.play.protocol import INFERENCE_BATCH, make_protocol
+from gapfloor.play.samples import read_sample
+from gapfloor.play.workers import Progress
+from gapfloor.records.episode_sample import EpisodeSample
+from gapfloor.records.store import Store
+from gapfloor.records.temporary_store import open_store
+from gapfloor.rules import parse_rules
 from gapfloor.statistics.conventions import CONFIDENCE
 from gapfloor.statistics.level_means import (
     LevelContrast,
@@ -163,7 +171,10 @@ def over_training(
     *,
     rules: str = "sampled,greedy",
     game: str | None = None,
-    playing: Playing | None = None,
+    batch: int = INFERENCE_BATCH,
+    device: str = "cpu",
+    workers: int | None = None,
+    progress: Progress | None = None,
     store: str | Path | None = None,
     **protocol: Any,
 ) -> OverTraining:
@@ -182,10 +193,31 @@ def over_training(
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"The run {name} is named twice: name each once.")
-    if store is None:
-        with tempfile.TemporaryDirectory() as folder:
-            return _measure(histories, rules, folder, playing, protocol)
-    return _measure(histories, rules, store, playing, protocol)
+    entrants: dict[str, list[Entrant]] = {}
+    for history in histories:
+        entrants.setdefault(str(history.header["game"]), []).extend(
+            Entrant(kept.path, budget=kept.label) for kept in history.kept
+        )
+    with open_store(store) as opened:
+        campaign = play_policies(
+            entrants,
+            rules=parse_rules(rules),
+            protocol=make_protocol(list(entrants), **protocol),
+            store=opened,
+            batch=batch,
+            device=device,
+            workers=workers,
+            progress=progress,
+        )
+        games = dict(zip(entrants, campaign.games, strict=True))
+        first = dict.fromkeys(games, 0)
+        courses = []
+        for history in histories:
+            game = str(history.header["game"])
+            courses.append(_course(history, opened, games[game], first[game]))
+            first[game] += len(history.kept)
+    notes = [*campaign.notes, *(note for history in histories for note in history.notes)]
+    return OverTraining(tuple(courses), str(campaign.protocol.design), tuple(notes))
 
 
 def _check(history: History, game: str | None, protocol: Mapping[str, Any]) -> None:
@@ -211,38 +243,17 @@ def _check(history: History, game: str | None, protocol: Mapping[str, Any]) -> N
         )
 
 
-def _measure(
-    histories: Sequence[History],
-    rules: str,
-    store: str | Path,
-    playing: Playing | None,
-    protocol: dict[str, Any],
-) -> OverTraining:
-    members: dict[str, list[Member]] = {}
-    for history in histories:
-        members.setdefault(str(history.header["game"]), []).extend(
-            Member(kept.path, budget=kept.label) for kept in history.kept
-        )
-    found, notes = measure(members, rules=rules, store=store, playing=playing, protocol=protocol)
-    first = dict.fromkeys(found, 0)
-    courses = []
-    for history in histories:
-        game = str(history.header["game"])
-        courses.append(_course(history, found[game], first[game]))
-        first[game] += len(history.kept)
-    design = str(next(iter(found.values())).floors[0].design)
-    notes += [note for history in histories for note in history.notes]
-    return OverTraining(tuple(courses), design, tuple(notes))
-
-
-def _course(history: History, measured: Measured, first: int) -> RunCourse:
-    rules = tuple(dict.fromkeys(cell.rule for cell in measured.cells[first]))
-    floors = {level_set: measured.floor(level_set) for level_set in ("train", "test")}
+def _course(history: History, store: Store, game: GameCells, first: int) -> RunCourse:
+    rules = tuple(dict.fromkeys(cell.rule for cell in game.runs[first].cells))
+    floors = {name: read_sample(store, game.floor, level_set=name) for name in ("train", "test")}
     points, in_loop = [], []
-    held_out: dict[tuple[str, int], Sample] = {}
+    held_out: dict[tuple[str, int], EpisodeSample] = {}
     for at, kept in enumerate(history.kept):
         for rule in rules:
-            train, test = (measured.sample(first + at, rule, name) for name in ("train", "test"))
+            train, test = (
+                read_sample(store, game.runs[first + at].cells, level_set=name, rule=rule)
+                for name in ("train", "test")
+            )
             points.append(_point(kept.steps, rule, train, test, floors["test"]))
             held_out[rule, kept.steps] = test
             logged = history.in_loop(kept.steps) if rule == "sampled" else None
@@ -252,8 +263,8 @@ def _course(history: History, measured: Measured, first: int) -> RunCourse:
                 )
     return RunCourse(
         name=history.name,
-        game=measured.engine.game,
-        mode=measured.engine.mode,
+        game=game.engine.game,
+        mode=game.engine.mode,
         rules=rules,
         points=tuple(points),
         in_loop=tuple(in_loop),
@@ -263,7 +274,9 @@ def _course(history: History, measured: Measured, first: int) -> RunCourse:
     )
 
 
-def _point(steps: int, rule: str, train: Sample, test: Sample, floor: Sample) -> CheckpointPoint:
+def _point(
+    steps: int, rule: str, train: EpisodeSample, test: EpisodeSample, floor: EpisodeSample
+) -> CheckpointPoint:
     halves = (mean_by_level(train.returns, train.levels), mean_by_level(test.returns, test.levels))
     return CheckpointPoint(
         steps=steps,
@@ -277,7 +290,7 @@ def _point(steps: int, rule: str, train: Sample, test: Sample, floor: Sample) ->
     )
 
 
-def _beside(fixed: Sample, in_loop: float, n_window: int, n_updates: int, steps: int) -> InLoopPoint:
+def _beside(fixed: EpisodeSample, in_loop: float, n_window: int, n_updates: int, steps: int) -> InLoopPoint:
     spread = float(np.std(fixed.returns, ddof=1)) if fixed.returns.size > 1 else math.nan
     sem = spread / math.sqrt(fixed.returns.size)
     mean = float(np.mean(fixed.returns))
@@ -286,7 +299,7 @@ def _beside(fixed: Sample, in_loop: float, n_window: int, n_updates: int, steps:
 
 
 def _choose(
-    rule: str, points: Sequence[CheckpointPoint], held_out: Mapping[tuple[str, int], Sample]
+    rule: str, points: Sequence[CheckpointPoint], held_out: Mapping[tuple[str, int], EpisodeSample]
 ) -> Choice:
     mine = [point for point in points if point.rule == rule]
     best = max(mine, key=lambda point: (point.train.value, -point.steps))

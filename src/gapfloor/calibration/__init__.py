@@ -8,6 +8,7 @@ _HOMES = {
     "ActionClasses": "classes",
     "CalibrationSettings": "classes",
     "ProbeObserver": "probe",
+    "ProbeSettings": "probe",
     "classes_for": "class_measurement",
     "compare_play": "agreement",
     "load_classes": "class_files",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from gapfloor.actions.entropy import entropy, merged_entropy
 from gapfloor.actions.partition import Partition
 from gapfloor.calibration.cloning import state_partitions
 from gapfloor.engines.protocol import Engine, EngineSpec, State
-from gapfloor.play.group import ProbeSettings
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -56,6 +55,22 @@ class ProbedState:
     def __lt__(self, other: ProbedState) -> bool:
         # heapq keeps the smallest on top; the top must be the one to give up, so the order is turned round.
         return (self.hash, self.position) > (other.hash, other.position)
+
+
+@dataclass(frozen=True)
+class ProbeSettings:
+    """How many visited states of a sampled cell are cloned; see `gapfloor.play.observers.CellProbe`."""
+
+    states: int = 1024
+    horizon: int = 5
+    classes: tuple[int, ...] = ()
+    """The game's own classes, for merged entropy per game; empty if they are not known."""
+
+    def with_classes(self, classes: tuple[int, ...]) -> ProbeSettings:
+        return replace(self, classes=classes)
+
+    def observer(self, engine: EngineSpec) -> ProbeObserver:
+        return ProbeObserver(engine, self)
 
 
 class ProbeObserver:

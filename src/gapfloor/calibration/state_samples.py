@@ -17,7 +17,7 @@ from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.policies.protocol import LogitsReader, Policy, StatefulPolicy
-from gapfloor.rules.rule import draw_from, softmax
+from gapfloor.rules import draw_from, softmax
 
 #: Slots that play side by side; each runs through its own draw of levels.
 SLOTS = 16

@@ -52,9 +52,6 @@ def command(
     detect: float | None,
     options: tuple[str, ...],
     draws: str,
-    device: str,
-    batch: int,
-    workers: int | None,
     store: str,
     out: str | None,
     as_json: bool,
@@ -72,7 +69,6 @@ def command(
       gapfloor compare runs/heist-easy-impala-25M-s1 mypackage.agents:load --game heist --agents impala,mine
     """
     from gapfloor.api.compare import compare
-    from gapfloor.api.single_schedule import Playing
     from gapfloor.records.atomic import write_text_atomically
 
     with LiveProgress(quiet=as_json) as progress:
@@ -87,7 +83,7 @@ def command(
             options=parse_engine_options(options),
             draws=parse_integers(draws, what="draws"),
             store=store,
-            playing=Playing(batch, device, workers, progress),
+            progress=progress,
             **settings,
         )
     document = result.to_dict()

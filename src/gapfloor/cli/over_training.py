@@ -41,9 +41,6 @@ def command(
     runs: tuple[str, ...],
     options: tuple[str, ...],
     draws: str,
-    device: str,
-    batch: int,
-    workers: int | None,
     store: str,
     out: str | None,
     as_json: bool,
@@ -59,7 +56,6 @@ def command(
       gapfloor train starpilot --encoder impala --seed 1 --steps 100000 --checkpoint-every 4
       gapfloor over-training gapfloor-store/runs/starpilot-easy-impala-100k-s1 --draws 0 --episodes 64
     """
-    from gapfloor.api.single_schedule import Playing
     from gapfloor.api.training_curve import over_training
     from gapfloor.records.atomic import write_text_atomically
     from gapfloor.report.contrast_figures import write_over_training
@@ -70,7 +66,7 @@ def command(
             options=parse_engine_options(options),
             draws=parse_integers(draws, what="draws"),
             store=store,
-            playing=Playing(batch, device, workers, progress),
+            progress=progress,
             **settings,
         )
     folder = Path(out) if out else Path(store) / "results" / "over-training"

@@ -44,9 +44,6 @@ def command(
     temperatures: str,
     options: tuple[str, ...],
     draws: str,
-    device: str,
-    batch: int,
-    workers: int | None,
     store: str,
     out: str | None,
     as_json: bool,
@@ -62,7 +59,6 @@ def command(
       gapfloor sweep gapfloor-store/runs/starpilot-easy-impala-8M-s1 --game starpilot
       gapfloor sweep mypackage.agents:load --game heist --temperatures 0,0.5,1 --draws 0 --episodes 64
     """
-    from gapfloor.api.single_schedule import Playing
     from gapfloor.api.sweep import sweep
     from gapfloor.records.atomic import write_text_atomically
     from gapfloor.report.contrast_figures import write_sweep
@@ -74,7 +70,7 @@ def command(
             options=parse_engine_options(options),
             draws=parse_integers(draws, what="draws"),
             store=store,
-            playing=Playing(batch, device, workers, progress),
+            progress=progress,
             **settings,
         )
     name = "-".join(part for part in (result.game, result.mode, result.run.name) if part)

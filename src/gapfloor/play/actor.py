@@ -16,7 +16,7 @@ from gapfloor.actions.entropy import entropy
 from gapfloor.engines.protocol import Observations
 from gapfloor.policies.protocol import LogitsReader, Policy, StatefulPolicy
 from gapfloor.policies.references import Reference
-from gapfloor.rules.rule import Merged, Rule, softmax
+from gapfloor.rules import Rule, softmax
 
 Actions = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -115,8 +115,7 @@ class PolicyActor:
                 continue
             mine = np.array([other == rule for other in rules])
             actions[mine] = rule.choose(logits[mine], uniforms[mine])
-            if isinstance(rule, Merged):
-                self._note_disagreement(logits, actions, mine, rule)
+            self._note_disagreements(rule.disagreements(logits[mine], actions[mine]), mine)
             changed = rule.changed_distribution(logits[mine])
             if changed is not None:
                 if self.played_entropies is None:
@@ -124,14 +123,14 @@ class PolicyActor:
                 self.played_entropies[mine] = entropy(changed)
         return actions
 
-    def _note_disagreement(
-        self, logits: npt.NDArray[Any], actions: Actions, mine: npt.NDArray[np.bool_], rule: Merged
+    def _note_disagreements(
+        self, disagreements: npt.NDArray[np.bool_] | None, mine: npt.NDArray[np.bool_]
     ) -> None:
+        if disagreements is None:
+            return
         if self.disagreements is None:
-            self.disagreements = np.zeros(len(actions), dtype=bool)
-        labels = np.asarray(rule.partition.labels)
-        plain = np.argmax(logits[mine], axis=1)
-        self.disagreements[mine] = labels[actions[mine]] != labels[plain]
+            self.disagreements = np.zeros(len(mine), dtype=bool)
+        self.disagreements[mine] = disagreements
 
 
 def _without_idle_rows(observations: Observations, rules: Sequence[Rule | None]) -> Observations:

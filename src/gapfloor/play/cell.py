@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from gapfloor.engines.protocol import EngineSpec
 from gapfloor.levels import LevelSet, Schedule, census_schedule, drawn_schedule
+from gapfloor.records.run_identity import RunIdentity
 
 #: Raised whenever the harness would play or count an episode differently.
 PROTOCOL_VERSION = 1
@@ -36,10 +37,9 @@ class Run:
     @property
     def name(self) -> str:
         """A short name for messages."""
-        if self.reference:
-            return self.reference if self.seed is None else f"{self.reference}-s{self.seed}"
-        parts = [self.agent, self.budget, "" if self.seed is None else f"s{self.seed}"]
-        return "-".join(part for part in parts if part)
+        return RunIdentity(
+            agent=self.reference or self.agent, budget=self.budget, seed=self.seed
+        ).name_in_game
 
 
 @dataclass(frozen=True)
@@ -152,20 +152,20 @@ class CellSpec:
         return f"{readable[:120]}-{self.key[:16]}"
 
     @property
-    def measurement(self) -> tuple[Any, ...]:
-        """What the cell is a measurement of: two cells with the same one and other keys are in conflict."""
-        return (
-            self.engine.engine,
-            self.engine.game,
-            self.engine.mode,
-            self.engine.options,
-            self.run,
-            self.rule,
-            self.level_set,
-            self.levels,
-            self.draw,
-            self.design,
-        )
+    def labels(self) -> dict[str, Any]:
+        """The label columns of the cell's rows."""
+        return {
+            "game": self.engine.game,
+            "mode": self.engine.mode,
+            "budget": self.run.budget,
+            "agent": self.run.agent,
+            "seed": self.run.seed,
+            "reference": self.run.reference,
+            # A reference is one thing: where it has a network, how that acts is in the cell's content.
+            "rule": self.run.reference or self.rule,
+            "level_set": self.level_set,
+            "draw": self.draw,
+        }
 
     def schedule(self) -> Schedule:
         """The counted episodes of this cell."""

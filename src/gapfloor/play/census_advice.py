@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gapfloor.play.protocol import Protocol
-from gapfloor.rules.rule import Rule
+from gapfloor.rules import Rule
 
 
 def census_notes(protocol: Protocol, rules: Sequence[Rule]) -> list[str]:

@@ -1,72 +1,57 @@
 """A group of cells that one policy (or reference) plays in one engine, and how a process plays it.
 
-Groups are what workers share out: the cells of a group go through one queue, so that the tail of one cell is
-filled with the head of the next.
+Workers share out groups: the cells of a group go through one queue, so that the end of one cell is filled up with the
+beginning of the next.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from gapfloor.actions.partition import Partition
-from gapfloor.engines.procgen import EXPLORATION_LEVELS
 from gapfloor.engines.protocol import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import PolicyError
-from gapfloor.levels import LevelSet
 from gapfloor.machine import one_torch_thread
 from gapfloor.play.actor import Actor, PolicyActor, ReferenceActor
+from gapfloor.play.candidate import fingerprint_of
 from gapfloor.play.cell import CellSpec
-from gapfloor.play.observers import CellObserver
-from gapfloor.play.outcome import Outcome, cell_record
+from gapfloor.play.observers import CellObserver, CellProbe
+from gapfloor.play.outcome import EpisodeOutcome, cell_record
 from gapfloor.play.plain_loop import play_plainly
 from gapfloor.play.player import CellPlay, Job, Player
-from gapfloor.policies.fingerprint import fingerprint
 from gapfloor.policies.load import PolicySource
-from gapfloor.policies.protocol import LogitsReader
 from gapfloor.policies.references import parse_reference
 from gapfloor.records.store import Store
-from gapfloor.rules.rule import parse_rule
+from gapfloor.rules import parse_rule, rule_kind
 
 #: Slots of an engine that plays a reference; more slots, fewer Python steps, a longer tail.
 REFERENCE_SLOTS = 32
-
-#: Where the observations come from that identify a policy which brings no hash.
-FINGERPRINT_LEVELS = LevelSet(0, 200)
 
 EpisodeListener = Callable[[CellSpec, float], None]
 
 
 @dataclass(frozen=True)
-class ProbeSettings:
-    """How many visited states of a sampled cell are cloned to find the actions that are the same there."""
-
-    states: int = 1024
-    horizon: int = 5
-    classes: tuple[int, ...] = ()
-    """The game's own partition, for merged entropy per game; empty if it is not known."""
-
-
-@dataclass(frozen=True)
-class Group:
+class CellGroup:
     """Cells of one policy or reference on one engine."""
 
     engine: EngineSpec
     cells: tuple[CellSpec, ...]
     source: PolicySource | None = None
-    """Where the policy comes from; None for a reference."""
-    probe: ProbeSettings | None = None
+    """Where the policy comes from; None for a reference that needs no network."""
+    probe: CellProbe | None = None
+    """What observes the cells of rules that draw."""
 
     def units(self) -> list[list[CellSpec]]:
         """What a worker takes at a time: one cell, or all draws of a deterministic rule on a level set.
 
-        Draws repeat levels, and a deterministic episode of the same level need not be played twice: one
-        worker must hold them all to know.
+        Draws repeat levels, and a deterministic episode of the same level need not be played twice: one worker must
+        hold them all to know.
         """
         together: dict[Any, list[CellSpec]] = {}
         for cell in self.cells:
@@ -77,7 +62,7 @@ class Group:
     def _is_deterministic(self, cell: CellSpec) -> bool:
         if self.source is None:
             return parse_reference(cell.rule).is_deterministic
-        return cell.rule in ("greedy", "merged")
+        return rule_kind(cell.rule).is_deterministic
 
     def plays(self, units: Iterator[list[CellSpec]]) -> Iterator[CellPlay]:
         """The cells of the units, ready to be played."""
@@ -86,21 +71,18 @@ class Group:
                 deterministic = self._is_deterministic(cell)
                 rule = None
                 if self.source is not None:
-                    partition = Partition(cell.classes) if cell.classes else None
-                    rule = parse_rule(cell.rule, partition=partition)
+                    rule = parse_rule(cell.rule).bind(Partition(cell.classes) if cell.classes else None)
                 observer = None if deterministic else self._observer()
                 yield CellPlay(cell, rule, deterministic, observer)
 
     def _observer(self) -> CellObserver | None:
         if self.probe is None or self.source is None:
             return None
-        from gapfloor.calibration.probe import ProbeObserver
-
-        return ProbeObserver(self.engine, self.probe)
+        return self.probe.observer(self.engine)
 
 
 def play_group(
-    group: Group, units: Iterator[list[CellSpec]], *, store: Store, on_episode: EpisodeListener
+    group: CellGroup, units: Iterator[list[CellSpec]], *, store: Store, on_episode: EpisodeListener
 ) -> Iterator[CellSpec]:
     """Play units of a group and file each cell as it becomes whole.
 
@@ -135,7 +117,7 @@ def play_group(
         units = itertools.chain([list(under_way.values())], units)
 
 
-def _load(group: Group) -> Any:
+def _load(group: CellGroup) -> Any:
     """The group's policy, which must be the one that its cells were specified with.
 
     A checkpoint that is still being trained changes under its name: cells must not be filed under another's hash.
@@ -150,74 +132,58 @@ def _load(group: Group) -> Any:
         if found != cell.policy:
             raise PolicyError(
                 f"{group.source.name} has changed since this evaluation began: is it still being trained? Nothing more "
-                "was recorded; evaluate a copy, or wait until it is done."
+                "was recorded; evaluate a copy, or wait until training is done."
             )
     return policy
 
 
-def levels_to_try(engine: EngineSpec) -> LevelSet:
-    """Levels that every game of the engine's mode has."""
-    if engine.engine in ("procgen", "envpool") and engine.mode == "exploration":
-        only = EXPLORATION_LEVELS[engine.game]
-        return LevelSet(only, only + 1)
-    return FINGERPRINT_LEVELS
-
-
-def fingerprint_of(policy: Any, *, name: str, engine: EngineSpec, batch: int) -> str:
-    """The content hash of a policy, on observations of this engine where it brings none of its own."""
-    small = engine_from_spec(engine, slots=batch, levels=levels_to_try(engine), draw=0)
-    try:
-        return fingerprint(policy, name=name, engine=small)
-    finally:
-        small.close()
-
-
-def try_policy(policy: Any, *, name: str, engine: EngineSpec, batch: int) -> None:
-    """Ask a policy for one batch of logits, so that one that cannot read this engine is refused before any play."""
-    small = engine_from_spec(engine, slots=batch, levels=levels_to_try(engine), draw=0)
-    try:
-        observations, _, first = small.observe()
-        LogitsReader(policy, name=name, n_slots=batch, n_actions=small.n_actions).read(observations, first)
-    finally:
-        small.close()
-
-
-def is_probed(record: Mapping[str, Any], states: int) -> bool:
-    """Whether a cell was probed with as many states as asked for, or with all it has."""
-    return bool(record.get("probe_states", 0) >= min(states, record["n_steps"]))
-
-
 def _play(
-    group: Group, policy: Any, plays: Iterator[CellPlay], on_episode: EpisodeListener
+    group: CellGroup, policy: Any, plays: Iterator[CellPlay], on_episode: EpisodeListener
 ) -> Iterator[CellPlay]:
     """The cells as they become whole: through the queue, or one after the other where levels cannot be chosen."""
+    batch = REFERENCE_SLOTS if policy is None else group.cells[0].inference.batch
+    # A policy's engine never changes its size, so the one that is asked here is also the one that plays.
+    opened = [_open(group, 1 if policy is None else batch)]
+    can_begin = opened[0].can_begin
+    actor = _actor(group, policy, opened[0])
 
     def make_engine(slots: int) -> Engine:
-        return engine_from_spec(group.engine, slots=slots, levels=group.cells[0].levels)
+        if opened and opened[0].n_slots == slots:
+            return opened.pop()
+        return _open(group, slots)
 
-    small = make_engine(1)
-    can_begin = small.can_begin
-    actor = _actor(group, policy, small)
-    small.close()
-    batch = REFERENCE_SLOTS if policy is None else group.cells[0].inference.batch
-
-    def report(job: Job, outcome: Outcome) -> None:
+    def report(job: Job, outcome: EpisodeOutcome) -> None:
         on_episode(job.play.spec, outcome.episode_return)
 
-    if can_begin:
-        yield from Player(make_engine=make_engine, actor=actor, n_slots=batch, on_episode=report).play(plays)
-        return
-    for play in plays:
-        spec = play.spec
-        engine = engine_from_spec(group.engine, slots=spec.design.slots, levels=spec.levels, draw=spec.draw)
-        for position, outcome in enumerate(play_plainly(play, engine=engine, actor=actor, batch=batch)):
-            play.put(position, outcome)
-            on_episode(spec, outcome.episode_return)
-        engine.close()
-        yield play
+    try:
+        if can_begin:
+            player = Player(make_engine=make_engine, actor=actor, n_slots=batch, on_episode=report)
+            yield from player.play(plays)
+        else:
+            for play in plays:
+                _play_in_order(group, play, actor, batch, on_episode)
+                yield play
+    finally:
+        for engine in opened:
+            engine.close()
 
 
-def _actor(group: Group, policy: Any, engine: Engine) -> Actor:
+def _open(group: CellGroup, slots: int) -> Engine:
+    return engine_from_spec(group.engine, slots=slots, levels=group.cells[0].levels)
+
+
+def _play_in_order(
+    group: CellGroup, play: CellPlay, actor: Actor, batch: int, on_episode: EpisodeListener
+) -> None:
+    spec = play.spec
+    engine = engine_from_spec(group.engine, slots=spec.design.slots, levels=spec.levels, draw=spec.draw)
+    for position, outcome in enumerate(play_plainly(play, engine=engine, actor=actor, batch=batch)):
+        play.put(position, outcome)
+        on_episode(spec, outcome.episode_return)
+    engine.close()
+
+
+def _actor(group: CellGroup, policy: Any, engine: Engine) -> Actor:
     if policy is None:
         reference = parse_reference(group.cells[0].rule)
         reference.check(engine.n_actions)
@@ -239,29 +205,13 @@ def file_cell(store: Store, play: CellPlay, policy: Any) -> None:
         file_name=play.spec.file_name,
         key=play.spec.key,
         content=play.spec.content(),
-        labels=cell_labels(play.spec),
+        labels=play.spec.labels,
         columns=_columns(play, outcomes),
         record=record,
     )
 
 
-def cell_labels(spec: CellSpec) -> dict[str, Any]:
-    """The label columns of a cell's rows."""
-    return {
-        "game": spec.engine.game,
-        "mode": spec.engine.mode,
-        "budget": spec.run.budget,
-        "agent": spec.run.agent,
-        "seed": spec.run.seed,
-        "reference": spec.run.reference,
-        # A reference is one thing: where it has a network, how that acts is in the cell's content.
-        "rule": spec.run.reference or spec.rule,
-        "level_set": spec.level_set,
-        "draw": spec.draw,
-    }
-
-
-def _columns(play: CellPlay, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def _columns(play: CellPlay, outcomes: Sequence[EpisodeOutcome]) -> dict[str, Any]:
     return {
         "slot": play.schedule.slot,
         "index": play.schedule.index,

@@ -1,8 +1,9 @@
 """What an observer of a cell is: something that sees visited states while the cell is played.
 
-The player asks an observer which of the current states it wants and hands those over with the running
-engine, so that their whole engine states can be kept. Which states are wanted must depend on (slot, index,
-step) alone, never on the order of play. `gapfloor.calibration` has the observer that measures merged entropy.
+The player asks an observer which of the current states it wants and passes those on with the running engine, so that
+their whole engine states can be kept. Which states are wanted must depend on (slot, index, step) alone, never on the
+order of play. `gapfloor.calibration.probe` has the observer that measures merged entropy; whoever asks for it passes it
+in, so that playing does not depend on calibration.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.engines.protocol import Engine
+from gapfloor.engines.protocol import Engine, EngineSpec
 
 
 class CellObserver(Protocol):
@@ -39,4 +40,21 @@ class CellObserver(Protocol):
 
     def finish(self) -> dict[str, Any]:
         """Fields for the cell record, after the last episode."""
+        ...
+
+
+class CellProbe(Protocol):
+    """Makes the observer of each cell; workers receive it, so it must survive pickling."""
+
+    @property
+    def states(self) -> int:
+        """How many states of a cell are observed."""
+        ...
+
+    def with_classes(self, classes: tuple[int, ...]) -> CellProbe:
+        """The same probe for a game whose actions have these classes, as labels."""
+        ...
+
+    def observer(self, engine: EngineSpec) -> CellObserver:
+        """The observer of one cell."""
         ...

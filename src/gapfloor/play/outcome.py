@@ -7,7 +7,7 @@ schedule: a cell's numbers do not depend on which worker played what, or when.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,13 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.levels import Schedule
+from gapfloor.rules import Rule
 
-#: Length of the short window at the start of a cell whose entropy the paper sets beside the whole.
+#: Length of the short window at the start of a cell whose entropy the paper compares with that of the whole cell.
 FIRST_STATES = 1024
 
 
 @dataclass(frozen=True)
-class Outcome:
+class EpisodeOutcome:
     """One counted episode."""
 
     episode_return: float
@@ -35,7 +36,7 @@ class Outcome:
     """Sum over steps of the entropy of what was drawn from, for rules that change the distribution."""
 
 
-def cell_record(schedule: Schedule, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def cell_record(schedule: Schedule, outcomes: Sequence[EpisodeOutcome]) -> dict[str, Any]:
     """The cell record of contract 6, without what observers and the device add."""
     n_steps = sum(outcome.length for outcome in outcomes)
     counts = np.sum([outcome.action_counts for outcome in outcomes], axis=0)
@@ -62,6 +63,18 @@ def cell_record(schedule: Schedule, outcomes: Sequence[Outcome]) -> dict[str, An
         # Only here: sampling plays the raw distribution and greedy none, so their records need no such field.
         record["entropy_played"] = math.fsum(played) / n_steps
     return record
+
+
+def is_probed(record: Mapping[str, Any], states: int) -> bool:
+    """Whether a cell was probed with as many states as asked for, or with all it has."""
+    return bool(record.get("probe_states", 0) >= min(states, record["n_steps"]))
+
+
+def is_complete(record: Mapping[str, Any], rule: type[Rule], *, probe_states: int = 0) -> bool:
+    """Whether a stored record says all that is asked for now; if not, the same episodes are played again."""
+    if rule.changes_distribution and "entropy_played" not in record:
+        return False
+    return rule.is_deterministic or is_probed(record, probe_states)
 
 
 def _first_states_mean(schedule: Schedule, entropies: Sequence[npt.NDArray[np.float64]]) -> float:

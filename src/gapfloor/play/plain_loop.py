@@ -14,13 +14,15 @@ import numpy as np
 from gapfloor.engines.protocol import Engine
 from gapfloor.errors import StoreError
 from gapfloor.play.actor import Actor
-from gapfloor.play.outcome import Outcome
+from gapfloor.play.outcome import EpisodeOutcome
 from gapfloor.play.player import CellPlay
 from gapfloor.play.streams import episode_stream
-from gapfloor.rules.rule import Rule
+from gapfloor.rules import Rule
 
 
-def play_plainly(play: CellPlay, *, engine: Engine, actor: Actor, batch: int | None = None) -> list[Outcome]:
+def play_plainly(
+    play: CellPlay, *, engine: Engine, actor: Actor, batch: int | None = None
+) -> list[EpisodeOutcome]:
     """Play one cell on `engine`, which must be fresh, made with the cell's level set and draw.
 
     `batch` pads the observations to a fixed inference shape, as the player's slots do.
@@ -31,7 +33,7 @@ def play_plainly(play: CellPlay, *, engine: Engine, actor: Actor, batch: int | N
     actor.resize(batch)
     quota = design.burn_in + design.episodes // n
     expected = {(e.slot, e.index): (p, e.level_seed) for p, e in enumerate(play.schedule)}
-    outcomes: dict[int, Outcome] = {}
+    outcomes: dict[int, EpisodeOutcome] = {}
     index = np.zeros(n, dtype=np.int64)
     streams = [episode_stream(play.stream_name, slot=slot, index=0) for slot in range(n)]
     fresh: Callable[[], list[list[float]]] = lambda: [[] for _ in range(n)]  # noqa: E731
@@ -64,7 +66,7 @@ def play_plainly(play: CellPlay, *, engine: Engine, actor: Actor, batch: int | N
                 position, level = counted
                 if levels[slot] != level:
                     raise StoreError(f"Slot {slot} played level {levels[slot]} where {level} was scheduled.")
-                outcomes[position] = Outcome(
+                outcomes[position] = EpisodeOutcome(
                     episode_return=float(np.add.accumulate(np.array(rewards_of[slot]))[-1]),
                     length=len(rewards_of[slot]),
                     action_counts=np.bincount(actions_of[slot], minlength=engine.n_actions).astype(np.int64),

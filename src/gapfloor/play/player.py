@@ -21,9 +21,9 @@ from gapfloor.levels import Schedule
 from gapfloor.play.actor import Actor
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.observers import CellObserver
-from gapfloor.play.outcome import Outcome
+from gapfloor.play.outcome import EpisodeOutcome
 from gapfloor.play.streams import CHUNK, cell_stream_name, episode_stream
-from gapfloor.rules.rule import Epsilon, Rule, Temperature
+from gapfloor.rules import Rule
 
 
 @dataclass
@@ -37,7 +37,7 @@ class CellPlay:
     observer: CellObserver | None = None
     schedule: Schedule = field(init=False)
     stream_name: str = field(init=False)
-    _outcomes: dict[int, Outcome] = field(init=False, default_factory=dict)
+    _outcomes: dict[int, EpisodeOutcome] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.schedule = self.spec.schedule()
@@ -48,11 +48,11 @@ class CellPlay:
         """Whether every episode has been played."""
         return len(self._outcomes) == len(self.schedule)
 
-    def put(self, position: int, outcome: Outcome) -> None:
+    def put(self, position: int, outcome: EpisodeOutcome) -> None:
         """File the outcome of one scheduled episode."""
         self._outcomes[position] = outcome
 
-    def finished(self) -> list[Outcome]:
+    def finished(self) -> list[EpisodeOutcome]:
         """The outcomes in the order of the schedule."""
         return [self._outcomes[position] for position in range(len(self.schedule))]
 
@@ -82,7 +82,7 @@ class Player:
         make_engine: Callable[[int], Engine],
         actor: Actor,
         n_slots: int,
-        on_episode: Callable[[Job, Outcome], None] | None = None,
+        on_episode: Callable[[Job, EpisodeOutcome], None] | None = None,
     ) -> None:
         self._make_engine = make_engine
         self._actor = actor
@@ -104,7 +104,7 @@ class Player:
         yield from self._completed()
 
     def _completed(self) -> Iterator[CellPlay]:
-        """Tell of the episodes that have been settled, and hand over the cells that became whole by them."""
+        """Report the settled episodes, and yield the cells that they completed."""
         for job, outcome in self._queue.drain_settled():
             self._on_episode(job, outcome)
         yield from self._queue.drain_completed()
@@ -215,7 +215,7 @@ class Player:
             )
 
     def _renew(self, rows: npt.NDArray[np.int64]) -> None:
-        """Take the next numbers of long episodes' streams, and put their entropies by."""
+        """Take the next numbers of long episodes' streams, and store their entropies."""
         for row in rows:
             stream = self._streams[row]
             if stream is not None and self._jobs[row] is not None:
@@ -227,14 +227,16 @@ class Player:
         entropies = None
         if self._actor.entropies is not None:
             entropies = np.concatenate([*self._entropies[row], self._entropy_chunk[row, : length % CHUNK]])
-        merges = self._actor.disagreements is not None and job.play.spec.rule == "merged"
-        outcome = Outcome(
+        rule = job.play.rule
+        merges = self._actor.disagreements is not None and rule is not None and rule.needs_classes
+        changes = rule is not None and rule.changes_distribution
+        outcome = EpisodeOutcome(
             episode_return=float(self._returns[row]),
             length=length,
             action_counts=self._counts[row].copy(),
             entropies=entropies,
             disagreements=int(self._disagreements[row]) if merges else None,
-            played_entropy=float(self._played[row]) if _changes_distribution(job.play.rule) else None,
+            played_entropy=float(self._played[row]) if changes else None,
         )
         self._queue.settle(job, outcome)
         yield from self._completed()
@@ -264,20 +266,16 @@ class Player:
         old.close()
 
 
-def _changes_distribution(rule: Rule | None) -> bool:
-    return isinstance(rule, Epsilon | Temperature)
-
-
 class _JobQueue:
     """The episodes still to play, in the order of the cells, with repeats of deterministic ones set aside."""
 
     def __init__(self, cells: Iterable[CellPlay]) -> None:
         self._cells = iter(cells)
         self._waiting: deque[Job] = deque()
-        self._known: dict[tuple[str, int], Outcome] = {}
+        self._known: dict[tuple[str, int], EpisodeOutcome] = {}
         self._followers: dict[tuple[str, int], list[Job]] = {}
         self._open: dict[int, CellPlay] = {}
-        self._settled: list[tuple[Job, Outcome]] = []
+        self._settled: list[tuple[Job, EpisodeOutcome]] = []
         self._completed: list[CellPlay] = []
 
     def take(self, count: int) -> list[Job]:
@@ -310,7 +308,7 @@ class _JobQueue:
                 self._waiting.append(job)
         return True
 
-    def settle(self, job: Job, outcome: Outcome) -> None:
+    def settle(self, job: Job, outcome: EpisodeOutcome) -> None:
         """File an outcome with its episode and with every episode that is the same one."""
         same = [job]
         if job.play.is_deterministic and job.play.observer is None:
@@ -319,13 +317,13 @@ class _JobQueue:
         for each in same:
             self._put(each, outcome)
 
-    def _put(self, job: Job, outcome: Outcome) -> None:
+    def _put(self, job: Job, outcome: EpisodeOutcome) -> None:
         self._settled.append((job, outcome))
         job.play.put(job.position, outcome)
         if job.play.is_done:
             self._completed.append(self._open.pop(id(job.play)))
 
-    def drain_settled(self) -> list[tuple[Job, Outcome]]:
+    def drain_settled(self) -> list[tuple[Job, EpisodeOutcome]]:
         """Episodes that have been filed since the last call, played or copied."""
         settled, self._settled = self._settled, []
         return settled

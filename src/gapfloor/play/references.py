@@ -1,14 +1,15 @@
-"""References stricter than the floor: by name, as the cells that measure them.
+"""The references by name, as the cells that measure them.
 
-Uniform play remains THE floor. `best-constant` is the action that returns most on the training levels, reported on
-both sets; `random-weights:ENCODER:COUNT` are networks that were never trained, under argmax; `blind:RUN` is an agent
-that was trained on black images, sampled as it was trained; `upper:POLICY` is a policy to look up to. Those that need
-no network (`constant:A`, `sticky:P`) are in `gapfloor.policies.references`.
+Uniform play is the floor; the others are stricter. `best-constant` is the action with the highest return on the
+training levels, reported on both sets. `random-weights:ENCODER:COUNT` are networks that were never trained, under
+argmax. `blind:RUN` is an agent that was trained on black images, sampled as in training. `upper:POLICY` is a policy
+that serves as an upper mark. Those that need no network (`uniform`, `constant:A`, `sticky:P`) are in
+`gapfloor.policies.references`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,18 +17,17 @@ from typing import Any
 import numpy as np
 
 from gapfloor.engines.protocol import EngineSpec
-from gapfloor.engines.registry import engine_from_spec
-from gapfloor.errors import PolicyError, StoreError, UsageError, unknown_name
-from gapfloor.play.cell import CellSpec, Inference, Run
-from gapfloor.play.group import Group, cell_labels, fingerprint_of, levels_to_try
+from gapfloor.errors import PolicyError, UsageError, unknown_name
+from gapfloor.play.candidate import check_game, fingerprint_of, inference_of, n_actions_of, policy_header
+from gapfloor.play.cell import CellSpec, Run
+from gapfloor.play.group import CellGroup
 from gapfloor.play.protocol import Protocol
-from gapfloor.play.summary import read_cells, summarise
-from gapfloor.policies.fingerprint import describe_backend, instruction_set
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.random_weights import PREFIX as RANDOM_WEIGHTS
-from gapfloor.policies.references import Constant, Reference, parse_reference
-from gapfloor.records.store import DESIGN_PARTS, Store
+from gapfloor.policies.references import Constant, Reference, Uniform, parse_reference
+from gapfloor.records.store import Store, read_returns
 
+UNIFORM = str(Uniform())
 BEST_CONSTANT = "best-constant"
 BLIND = "blind"
 UPPER = "upper"
@@ -44,9 +44,6 @@ REFERENCE_FORMS = (
 #: How many untrained networks are played unless a number is given.
 DEFAULT_NETWORKS = 5
 
-#: Plays the groups' cells that the store does not hold yet.
-Play = Callable[[Sequence[Group]], None]
-
 
 @dataclass(frozen=True)
 class _Network:
@@ -59,7 +56,7 @@ class _Network:
 
 
 def check_references(names: Sequence[str]) -> None:
-    """Refuse a name that is no reference, or is there twice, before anything is played."""
+    """Refuse a name that is not a reference, or that is given twice, before anything is played."""
     for name in names:
         if list(names).count(name) > 1:
             raise UsageError(f"The reference '{name}' is named twice: name each reference once.")
@@ -67,23 +64,8 @@ def check_references(names: Sequence[str]) -> None:
             _parse_plain(name)
 
 
-def check_playable(names: Sequence[str], protocol: Protocol, *, device: str = "cpu") -> None:
-    """Refuse an action that a game does not have and a policy that does not load, before a store is touched."""
-    for engine in protocol.engines:
-        for name in names:
-            if name == BEST_CONSTANT:
-                _training_constants(protocol, engine)
-                continue
-            networks = _networks(name)
-            if networks:
-                for network in networks:
-                    _load(network, engine, device)
-            elif name != "uniform":
-                _parse_plain(name).check(_n_actions(engine))
-
-
 def recorded_name(name: str) -> tuple[str, int]:
-    """The name that records carry, and how many networks stand behind it.
+    """The name that records carry, and the number of networks behind it.
 
     >>> recorded_name("random-weights:impala:5"), recorded_name("blind:runs/mine")
     (('random-weights:impala', 5), ('blind', 1))
@@ -94,7 +76,7 @@ def recorded_name(name: str) -> tuple[str, int]:
     return (networks[0].name, len(networks)) if networks else (str(_parse_plain(name)), 1)
 
 
-def beside_file(name: str, home: Path, *, game: str) -> str:
+def relative_to_file(name: str, home: Path, *, game: str) -> str:
     """A reference of a study file, with its run's path taken from the file's own folder and `{game}` filled in."""
     kind, _, argument = name.replace("{game}", game).partition(":")
     if kind in (BLIND, UPPER) and (home / argument).exists():
@@ -102,76 +84,50 @@ def beside_file(name: str, home: Path, *, game: str) -> str:
     return name.replace("{game}", game)
 
 
-def measure_references(
-    names: Sequence[str],
-    *,
-    protocol: Protocol,
-    store: Store,
-    play: Play,
-    batch: int,
-    device: str = "cpu",
-) -> list[CellSpec]:
-    """Measure the named references on every game and level set of `protocol`; returns the cells to be reported."""
-    engines = protocol.engines
-    groups = [
-        g for engine in engines for name in names for g in _groups(name, protocol, engine, batch, device)
+def reference_groups(
+    names: Sequence[str], *, protocol: Protocol, engine: EngineSpec, batch: int, device: str
+) -> list[CellGroup]:
+    """The cells of the named references, one group per policy.
+
+    `best-constant` is left out, because it must be chosen by playing (`trial_constants`, `best_constant`). An action
+    that the game does not have and a policy that does not load are refused here, before a store is touched.
+    """
+    groups: list[CellGroup] = []
+    for name in (name for name in names if name != BEST_CONSTANT):
+        networks = _networks(name)
+        for network in networks:
+            groups.append(_network_group(network, protocol, engine, batch, device))
+        if not networks:
+            reference = _parse_plain(name)
+            if reference != Uniform():
+                reference.check(n_actions_of(engine))
+            groups.append(CellGroup(engine, tuple(plain_cells(protocol, engine, reference))))
+    return groups
+
+
+def trial_constants(protocol: Protocol, engine: EngineSpec) -> list[CellGroup]:
+    """Every constant action on the training levels: what the best one is chosen from."""
+    training = tuple(pair for pair in protocol.level_sets if pair[0] == "train")
+    if not training:
+        raise UsageError("best-constant is chosen on training levels: name some, e.g. --train 0:200.")
+    narrowed = replace(protocol, level_sets=training)
+    return [
+        CellGroup(engine, tuple(plain_cells(narrowed, engine, Constant(action))))
+        for action in range(n_actions_of(engine))
     ]
-    reported = [cell for group in groups for cell in group.cells]
-    refuse_other_content(store, reported)
-    constants: dict[EngineSpec, list[CellSpec]] = {}
-    if BEST_CONSTANT in names:
-        constants = {engine: _training_constants(protocol, engine) for engine in engines}
-        for engine, cells in constants.items():
-            by_action = {cell.rule: tuple(c for c in cells if c.rule == cell.rule) for cell in cells}
-            groups += [Group(engine, mine) for mine in by_action.values()]
-    # All games in one call: workers start once.
-    play(groups)
-    best = [
-        Group(engine, tuple(_best_constant(cells, protocol, engine, store)))
-        for engine, cells in constants.items()
+
+
+def best_constant(trials: Sequence[CellGroup], protocol: Protocol, store: Store) -> CellGroup:
+    """The action with the highest training return (ties to the lowest number), on every level set."""
+    means = [
+        np.concatenate([read_returns(store, cell.file_name) for cell in trial.cells]).mean()
+        for trial in trials
     ]
-    refuse_other_content(store, [cell for group in best for cell in group.cells])
-    play(best)
-    return reported + [cell for group in best for cell in group.cells]
-
-
-def refuse_other_content(store: Store, cells: Sequence[CellSpec]) -> None:
-    """Refuse one name for two contents (`upper:A` and `upper:B`, now or earlier): the analysis would mix them."""
-    mine: dict[tuple[Any, ...], CellSpec] = {}
-    for cell in cells:
-        place = _filed(cell_labels(cell), cell.content())
-        other = mine.setdefault(place, cell)
-        if other.key != cell.key:
-            raise UsageError(
-                f"Two different policies would both be filed as the reference {cell.run.name} of {cell.engine.game}: "
-                "name one, or measure the other in another --store."
-            )
-    for stored in store.cells():
-        found = mine.get(_filed(stored.manifest.labels, stored.manifest.content))
-        if found is not None and found.key != stored.manifest.key:
-            theirs, content = stored.manifest.content, found.content()
-            changed = [
-                f"{k}: {theirs.get(k)} there, {v} here" for k, v in content.items() if theirs.get(k) != v
-            ]
-            raise StoreError(
-                f"The store {store.root} holds another {found.run.name} of {found.engine.game} "
-                f"({'; '.join(changed)}): use another --store."
-            )
-
-
-def _filed(labels: Mapping[str, Any], content: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Where the analysis puts a cell: its labels, in its own design, engine and options."""
-    design = tuple(str(content.get(part)) for part in DESIGN_PARTS)
-    return (*(labels[name] for name in sorted(labels)), *design)
-
-
-def _groups(name: str, protocol: Protocol, engine: EngineSpec, batch: int, device: str) -> list[Group]:
-    if name == BEST_CONSTANT:
-        return []
-    networks = _networks(name)
-    if not networks:
-        return [Group(engine, tuple(plain_cells(protocol, engine, _parse_plain(name))))]
-    return [_network_group(network, protocol, engine, batch, device) for network in networks]
+    chosen = trials[int(np.argmax(means))]
+    reference = parse_reference(chosen.cells[0].rule)
+    return CellGroup(
+        chosen.engine, tuple(plain_cells(protocol, chosen.engine, reference, label=BEST_CONSTANT))
+    )
 
 
 def plain_cells(
@@ -201,14 +157,14 @@ def _parse_plain(name: str) -> Reference:
 
 
 def _networks(name: str) -> list[_Network]:
-    """The policies behind a reference's name; none where it needs none."""
+    """The policies behind a reference's name; an empty list where it needs no policy."""
     kind, _, argument = name.partition(":")
     if kind == RANDOM_WEIGHTS:
         encoder, _, count = argument.partition(":")
         number = int(count) if count.isdecimal() else DEFAULT_NETWORKS if not count else 0
         if number < 1:
             raise UsageError(
-                f"The reference '{name}' needs a number of networks, as {RANDOM_WEIGHTS}:impala:5."
+                f"The reference '{name}' needs a number of networks, e.g. {RANDOM_WEIGHTS}:impala:5."
             )
         encoder = encoder or "impala"
         return [
@@ -222,33 +178,33 @@ def _networks(name: str) -> list[_Network]:
         ]
     if kind in (BLIND, UPPER):
         if not argument:
-            raise UsageError(f"The reference '{name}' needs a policy after the colon, as {kind}:RUN.")
+            raise UsageError(f"The reference '{name}' needs a policy after the colon, e.g. {kind}:RUN.")
         return [_Network(kind, PolicySource(argument), "sampled", None)]
     return []
 
 
 def _network_group(
     network: _Network, protocol: Protocol, engine: EngineSpec, batch: int, device: str
-) -> Group:
+) -> CellGroup:
     source, policy, header = _load(network, engine, device)
-    backend, _ = describe_backend(policy)
+    content = fingerprint_of(policy, name=source.name, engine=engine, batch=batch)
     seed = network.seed if network.seed is not None else header.get("seed")
     cells = [
         CellSpec(
             engine=engine,
             run=Run(reference=network.name, seed=seed),
-            policy=fingerprint_of(policy, name=source.name, engine=engine, batch=batch),
+            policy=content,
             rule=network.rule,
             level_set=role,
             levels=levels,
             draw=draw,
             design=protocol.design,
-            inference=Inference(batch, backend, instruction_set()),
+            inference=inference_of(policy, batch),
         )
         for role, levels in protocol.level_sets
         for draw in protocol.draws
     ]
-    return Group(engine, tuple(cells), source)
+    return CellGroup(engine, tuple(cells), source)
 
 
 def _load(network: _Network, engine: EngineSpec, device: str) -> tuple[PolicySource, Any, Mapping[str, Any]]:
@@ -259,41 +215,11 @@ def _load(network: _Network, engine: EngineSpec, device: str) -> tuple[PolicySou
             f"{network.name} reads ProcGen's images, not {engine.game}'s observations: leave it out."
         )
     policy = source.load()
-    header = getattr(policy, "header", None) or {}
+    header = policy_header(policy)
     if network.name == BLIND and not header.get("blind"):
         raise PolicyError(f"{source.name} sees its observations: train one with gapfloor train --blind.")
-    if header.get("game", engine.game) != engine.game:
-        raise PolicyError(f"{source.name} was trained on {header['game']}, not on {engine.game}.")
+    check_game(source.name, header, engine)
     return source, policy, header
-
-
-def _n_actions(engine: EngineSpec) -> int:
-    small = engine_from_spec(engine, slots=1, levels=levels_to_try(engine))
-    try:
-        return small.n_actions
-    finally:
-        small.close()
-
-
-def _training_constants(protocol: Protocol, engine: EngineSpec) -> list[CellSpec]:
-    """Every constant action on the training levels: what the best one is chosen from."""
-    training = tuple(pair for pair in protocol.level_sets if pair[0] == "train")
-    if not training:
-        raise UsageError("best-constant is chosen on training levels: name them, as --train 0:200.")
-    actions = range(_n_actions(engine))
-    narrowed = replace(protocol, level_sets=training)
-    return [cell for action in actions for cell in plain_cells(narrowed, engine, Constant(action))]
-
-
-def _best_constant(
-    constants: Sequence[CellSpec], protocol: Protocol, engine: EngineSpec, store: Store
-) -> list[CellSpec]:
-    """The action with the highest training return (ties to the lowest number), on every level set."""
-    returns = read_cells(store, constants)
-    names = list(dict.fromkeys(cell.rule for cell in constants))
-    means = [summarise([returns[c.key] for c in constants if c.rule == name])[0] for name in names]
-    chosen = parse_reference(names[int(np.argmax(means))])
-    return plain_cells(protocol, engine, chosen, label=BEST_CONSTANT)
 
 
 def best_constant_notes(cells: Sequence[CellSpec]) -> list[str]:

@@ -23,14 +23,14 @@ from gapfloor.errors import CheckFailedError, StoreError, UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.machine import one_torch_thread
 from gapfloor.play.actor import Actor, PolicyActor, ReferenceActor
+from gapfloor.play.candidate import fingerprint_of
 from gapfloor.play.cell import CellSpec, Inference, Run, design_from
-from gapfloor.play.group import fingerprint_of
 from gapfloor.play.streams import cell_stream_name, episode_stream
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import parse_reference
 from gapfloor.records.atomic import write_bytes_atomically, write_text_atomically
 from gapfloor.records.store import Store, StoredCell, read_episodes
-from gapfloor.rules.rule import Rule, parse_rule
+from gapfloor.rules import Rule, parse_rule
 
 Frames = npt.NDArray[np.uint8]
 
@@ -39,7 +39,7 @@ MOST_FRAMES = 240
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedEpisode:
     """One episode of a stored cell."""
 
     cell: StoredCell
@@ -55,11 +55,11 @@ class Recorded:
         return f"{self.cell.manifest.key[:16]}-{self.slot}-{self.index}"
 
 
-def recorded_episodes(cell: StoredCell) -> list[Recorded]:
+def recorded_episodes(cell: StoredCell) -> list[RecordedEpisode]:
     """The episodes of a stored cell."""
     rows = read_episodes(cell.path).to_pylist()
     names = ("slot", "index", "level_seed", "episode_return", "length")
-    return [Recorded(cell, *(row[name] for name in names)) for row in rows]
+    return [RecordedEpisode(cell, *(row[name] for name in names)) for row in rows]
 
 
 def spec_of(cell: StoredCell) -> CellSpec:
@@ -91,12 +91,14 @@ def spec_of(cell: StoredCell) -> CellSpec:
     return spec
 
 
-def replay(episodes: Sequence[Recorded], *, store: Store, sources: Sequence[PolicySource] = ()) -> list[Path]:
+def replay(
+    episodes: Sequence[RecordedEpisode], *, store: Store, sources: Sequence[PolicySource] = ()
+) -> list[Path]:
     """Play `episodes` again and keep their frames in the store; returns the files written.
 
     Policies are found among `sources` and the store's own runs by their content hash.
     """
-    by_cell: dict[str, list[Recorded]] = {}
+    by_cell: dict[str, list[RecordedEpisode]] = {}
     for episode in episodes:
         by_cell.setdefault(episode.cell.manifest.key, []).append(episode)
     written = []
@@ -126,11 +128,8 @@ def find_policy(spec: CellSpec, *, store: Store, sources: Sequence[PolicySource]
     own = sorted((store.root / "runs").glob("*/checkpoint.safetensors"))
     for source in [*sources, *(PolicySource(str(path)) for path in own)]:
         policy = source.load()
-        found = getattr(policy, "fingerprint", None)
-        if found is None:
-            # It brings no hash of its own: it is known by what it does, as when it was evaluated.
-            batch = spec.inference.batch
-            found = fingerprint_of(policy, name=source.name, engine=spec.engine, batch=batch)
+        batch = spec.inference.batch
+        found = fingerprint_of(policy, name=source.name, engine=spec.engine, batch=batch)
         if found == spec.policy:
             return policy
     raise UsageError(
@@ -138,7 +137,7 @@ def find_policy(spec: CellSpec, *, store: Store, sources: Sequence[PolicySource]
     )
 
 
-def _play(spec: CellSpec, policy: Any, episodes: Sequence[Recorded]) -> list[Frames]:
+def _play(spec: CellSpec, policy: Any, episodes: Sequence[RecordedEpisode]) -> list[Frames]:
     batch = spec.inference.batch or len(episodes)
     recordings: list[Frames] = []
     for start in range(0, len(episodes), batch):
@@ -146,7 +145,7 @@ def _play(spec: CellSpec, policy: Any, episodes: Sequence[Recorded]) -> list[Fra
     return recordings
 
 
-def _play_batch(spec: CellSpec, policy: Any, episodes: Sequence[Recorded], batch: int) -> list[Frames]:
+def _play_batch(spec: CellSpec, policy: Any, episodes: Sequence[RecordedEpisode], batch: int) -> list[Frames]:
     engine = engine_from_spec(spec.engine, slots=batch, levels=spec.levels)
     actor, rule = _actor(spec, policy, engine.n_actions, engine.noop)
     actor.resize(batch)
@@ -191,13 +190,11 @@ def _actor(spec: CellSpec, policy: Any, n_actions: int, noop: int) -> tuple[Acto
         return ReferenceActor(parse_reference(spec.rule), n_actions=n_actions), None
     from gapfloor.actions.partition import Partition
 
-    partition = Partition(spec.classes) if spec.classes else None
-    return PolicyActor(policy, name=spec.run.name, n_actions=n_actions, noop=noop), parse_rule(
-        spec.rule, partition=partition
-    )
+    rule = parse_rule(spec.rule).bind(Partition(spec.classes) if spec.classes else None)
+    return PolicyActor(policy, name=spec.run.name, n_actions=n_actions, noop=noop), rule
 
 
-def _check(spec: CellSpec, episode: Recorded, again: float, length: int) -> None:
+def _check(spec: CellSpec, episode: RecordedEpisode, again: float, length: int) -> None:
     if (again, length) != (episode.episode_return, episode.length):
         raise CheckFailedError(
             f"Level {episode.level_seed} of {spec.file_name} returned {again:g} in {length} steps, and "
@@ -212,7 +209,7 @@ def _thin(frames: Frames) -> Frames:
     return kept
 
 
-def _keep(store: Store, spec: CellSpec, episode: Recorded, frames: Frames) -> Path:
+def _keep(store: Store, spec: CellSpec, episode: RecordedEpisode, frames: Frames) -> Path:
     buffer = io.BytesIO()
     np.savez_compressed(buffer, frames=frames)
     path = store.root / "replays" / f"{episode.file_name}.npz"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gapfloor.errors import UsageError
-from gapfloor.play.replay import Recorded, recorded_episodes
+from gapfloor.play.replay import RecordedEpisode, recorded_episodes
 from gapfloor.records.store import Store, StoredCell
 
 
@@ -28,17 +28,17 @@ class Wanted:
     count: int = 2
 
 
-def choose_episodes(store: Store, wanted: Wanted) -> list[Recorded]:
+def choose_episodes(store: Store, wanted: Wanted) -> list[RecordedEpisode]:
     """Episodes of one run a game, of its floor beside it, at the same places of the first draw."""
     cells = [cell for cell in store.cells() if cell.manifest.labels["level_set"] == wanted.level_set]
     games = wanted.games or tuple(dict.fromkeys(cell.manifest.labels["game"] for cell in cells))
-    chosen: list[Recorded] = []
+    chosen: list[RecordedEpisode] = []
     for game in games:
         chosen += _of_game([cell for cell in cells if cell.manifest.labels["game"] == game], game, wanted)
     return chosen
 
 
-def _of_game(cells: Sequence[StoredCell], game: str, wanted: Wanted) -> list[Recorded]:
+def _of_game(cells: Sequence[StoredCell], game: str, wanted: Wanted) -> list[RecordedEpisode]:
     runs = [cell for cell in cells if not cell.is_reference and _is_wanted(cell.manifest.labels, wanted)]
     if not runs:
         raise UsageError(
@@ -73,7 +73,7 @@ def _is_wanted(labels: dict[str, Any], wanted: Wanted) -> bool:
     )
 
 
-def _places(episodes: dict[str, list[Recorded]], wanted: Wanted) -> list[int]:
+def _places(episodes: dict[str, list[RecordedEpisode]], wanted: Wanted) -> list[int]:
     """Positions in the schedule: those of a named level, or where sampled and greedy differ most."""
     any_rule = next(iter(episodes.values()))
     if wanted.level is not None:

@@ -11,15 +11,16 @@ import secrets
 import threading
 import traceback
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Client, Connection, Listener, wait
 from pathlib import Path
 from typing import Any, Protocol
 
 from gapfloor import errors
 from gapfloor.errors import GapfloorError
+from gapfloor.machine import available_cores
 from gapfloor.play.cell import CellSpec
-from gapfloor.play.group import Group, play_group
+from gapfloor.play.group import CellGroup, play_group
 from gapfloor.records.store import Store
 
 
@@ -49,22 +50,31 @@ class Silence:
     def cell(self, cell: CellSpec) -> None: ...
 
 
-def play_groups(groups: Sequence[Group], *, store: Store, workers: int, progress: Progress) -> None:
-    """Play every cell of every group; returns when all are filed."""
-    groups = [group for group in groups if group.cells]
-    if not groups:
-        return
-    progress.start([cell for group in groups for cell in group.cells])
-    n_units = sum(len(group.units()) for group in groups)
-    if workers <= 1 or n_units == 1 or not all(_can_travel(group) for group in groups):
+@dataclass(frozen=True)
+class Workers:
+    """Plays groups in processes of this machine, or in this one where there is nothing to share out."""
+
+    count: int | None = None
+    """Number of processes; None: one per core."""
+    progress: Progress = field(default_factory=Silence)
+
+    def play(self, groups: Sequence[CellGroup], *, store: Store) -> None:
+        """Play every cell of every group; returns when all are filed."""
+        groups = [group for group in groups if group.cells]
+        if not groups:
+            return
+        self.progress.start([cell for group in groups for cell in group.cells])
+        workers = min(self.count or available_cores(), sum(len(group.units()) for group in groups))
+        if workers > 1 and all(_can_travel(group) for group in groups):
+            _Dispatcher(groups, store=store, workers=workers, progress=self.progress).run()
+            return
         for group in groups:
-            for cell in play_group(group, iter(group.units()), store=store, on_episode=progress.episode):
-                progress.cell(cell)
-        return
-    _Dispatcher(groups, store=store, workers=min(workers, n_units), progress=progress).run()
+            units = iter(group.units())
+            for cell in play_group(group, units, store=store, on_episode=self.progress.episode):
+                self.progress.cell(cell)
 
 
-def _can_travel(group: Group) -> bool:
+def _can_travel(group: CellGroup) -> bool:
     """Whether another process can load the group's policy: a file or name always, an object if it can be pickled."""
     if group.source is None or group.source.given is None:
         return True
@@ -82,13 +92,14 @@ class _Failure:
 class _Dispatcher:
     """Hands units to workers over local connections, and passes on what they report."""
 
-    def __init__(self, groups: Sequence[Group], *, store: Store, workers: int, progress: Progress) -> None:
+    def __init__(self, groups: Sequence[CellGroup], *, store: Store, workers: int, progress: Progress) -> None:
         self._groups = list(groups)
         self._store = store
         self._workers = workers
         self._progress = progress
         self._taken = [0] * len(self._groups)
-        self._cells = {cell.key: cell for group in self._groups for cell in group.cells}
+        # By file name: a run that is also a reference has two cells with one key.
+        self._cells = {cell.file_name: cell for group in self._groups for cell in group.cells}
         self._connections: list[Connection] = []
 
     def run(self) -> None:
@@ -141,8 +152,8 @@ class _Dispatcher:
         elif isinstance(message, str):
             self._progress.cell(self._cells[message])
         else:
-            for key, episode_return in message:
-                self._progress.episode(self._cells[key], episode_return)
+            for name, episode_return in message:
+                self._progress.episode(self._cells[name], episode_return)
 
 
 def _listen(key: bytes) -> Listener:
@@ -167,7 +178,7 @@ def _as_error(failure: _Failure) -> Exception:
     return RuntimeError(failure.message)
 
 
-def _work(number: int, address: Any, key: bytes, groups: list[Group], root: Path) -> None:
+def _work(number: int, address: Any, key: bytes, groups: list[CellGroup], root: Path) -> None:
     """One worker's share of the groups."""
     store = Store(root)
     waiting: list[tuple[str, float]] = []
@@ -179,7 +190,7 @@ def _work(number: int, address: Any, key: bytes, groups: list[Group], root: Path
                 waiting.clear()
 
         def on_episode(cell: CellSpec, episode_return: float) -> None:
-            waiting.append((cell.key, episode_return))
+            waiting.append((cell.file_name, episode_return))
             if len(waiting) >= 16:
                 tell()
 
@@ -191,7 +202,7 @@ def _work(number: int, address: Any, key: bytes, groups: list[Group], root: Path
                 units = _shared_units(group, position, parent)
                 for cell in play_group(group, units, store=store, on_episode=on_episode):
                     tell()
-                    parent.send(cell.key)
+                    parent.send(cell.file_name)
             tell()
         except GapfloorError as error:
             parent.send(_Failure(type(error).__name__, str(error)))
@@ -199,7 +210,7 @@ def _work(number: int, address: Any, key: bytes, groups: list[Group], root: Path
             parent.send(_Failure("RuntimeError", traceback.format_exc()))
 
 
-def _shared_units(group: Group, position: int, parent: Connection) -> Iterator[list[CellSpec]]:
+def _shared_units(group: CellGroup, position: int, parent: Connection) -> Iterator[list[CellSpec]]:
     units = group.units()
     while True:
         parent.send(position)

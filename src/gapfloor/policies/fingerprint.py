@@ -21,13 +21,19 @@ from gapfloor.policies.protocol import LogitsReader, Policy, StatefulPolicy
 FINGERPRINT_STEPS = 32
 
 
+def own_fingerprint(policy: Any) -> str:
+    """The hash that a policy brings itself; empty where it brings none."""
+    own = getattr(policy, "fingerprint", None)
+    return own if isinstance(own, str) else ""
+
+
 def fingerprint(policy: Policy | StatefulPolicy, *, name: str, engine: Engine) -> str:
     """The policy's own `fingerprint` if it has one, else the hash of its logits during fixed random play.
 
     `engine` must be fresh, so that the observations are always the same.
     """
-    own = getattr(policy, "fingerprint", None)
-    if isinstance(own, str) and own:
+    own = own_fingerprint(policy)
+    if own:
         return own
     reader = LogitsReader(policy, name=name, n_slots=engine.n_slots, n_actions=engine.n_actions)
     rng = np.random.Generator(np.random.Philox(key=0))

@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -176,6 +178,15 @@ def read_episodes(path: Path) -> pa.Table:
         ) from error
 
 
+def read_returns(store: Store, file_name: str) -> npt.NDArray[np.float64]:
+    """The returns of one cell in the order of its schedule; a cell that is not there is named."""
+    path = store.cells_folder / f"{file_name}.parquet"
+    if not path.exists():
+        raise StoreError(f"The cell {file_name} is not in the store {store.root}: run the command again.")
+    returns: npt.NDArray[np.float64] = read_episodes(path).column("episode_return").to_numpy()
+    return returns
+
+
 def _rank(name: str, order: Any) -> int:
     """The place of a name in a study's order; names that it does not have come last, as they stand."""
     return order.index(name) if isinstance(order, list) and name in order else len(order or ())
@@ -199,33 +210,3 @@ def _file_sha256(path: Path) -> str:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
         return ""
-
-
-def conflicts(cells: Iterable[StoredCell], *, policy: str, labels: Mapping[str, Any]) -> str:
-    """Why a policy may not be filed under these labels, or an empty string.
-
-    Public repositories do contain copied "seeds": one content under two names would count one run twice.
-    """
-    mine = tuple(labels[name] for name in ("game", "mode", "budget", "agent", "seed"))
-    for cell in cells:
-        if cell.is_reference:
-            continue
-        theirs = tuple(cell.manifest.labels[name] for name in ("game", "mode", "budget", "agent", "seed"))
-        same_policy = cell.manifest.content["policy"] == policy
-        if same_policy and mine != theirs and mine[:2] == theirs[:2]:
-            return (
-                f"{_run_name(labels)} has exactly the content of {_run_name(cell.manifest.labels)}, which this "
-                "store already holds: copies of one checkpoint are one run."
-            )
-        if mine == theirs and not same_policy:
-            return (
-                f"This store already holds another policy as {_run_name(labels)}: give this one another "
-                "--agent, --budget or --seeds, or use another --store."
-            )
-    return ""
-
-
-def _run_name(labels: Mapping[str, Any]) -> str:
-    parts = [labels["game"], labels["agent"], labels["budget"]]
-    seed = "" if labels["seed"] is None else f" seed {labels['seed']}"
-    return " ".join(part for part in parts if part) + seed

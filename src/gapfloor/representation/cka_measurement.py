@@ -64,7 +64,7 @@ class CkaSettings:
     encoders with the same seed, all, or none."""
 
     def __post_init__(self) -> None:
-        parse_rule(self.rule)
+        parse_rule(self.rule).bind(None)  # refuse a rule that needs action classes: there are none here
         check_draw(self.draw)
         if self.permutations < 2:
             raise UsageError(f"--permutations {self.permutations} gives no null: use at least 2.")

@@ -1,5 +1,19 @@
 """Rules: how one action is chosen from a policy's distribution."""
 
-from gapfloor.rules.rule import Epsilon, Greedy, Rule, Sampled, Temperature, parse_rule, parse_rules
+from gapfloor.rules.rule import Rule, draw_from, parse_rule, parse_rules, rule_forms, rule_kind, softmax
+from gapfloor.rules.standard import Epsilon, Greedy, Merged, Sampled, Temperature
 
-__all__ = ["Epsilon", "Greedy", "Rule", "Sampled", "Temperature", "parse_rule", "parse_rules"]
+__all__ = [
+    "Epsilon",
+    "Greedy",
+    "Merged",
+    "Rule",
+    "Sampled",
+    "Temperature",
+    "draw_from",
+    "parse_rule",
+    "parse_rules",
+    "rule_forms",
+    "rule_kind",
+    "softmax",
+]

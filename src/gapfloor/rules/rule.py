@@ -1,32 +1,132 @@
-"""The action rules: sampled, greedy, epsilon:E, temperature:T and merged.
+"""What a rule is: how one action is chosen from a policy's distribution, and how a rule's name is read.
 
-A policy gives logits; a rule turns them into one action, with exactly one uniform number a step, taken
-from the episode's own stream. The rule decides which policy is measured (Section "Evaluation protocol"),
-so it is a named value that every record carries, never a default and never a boolean.
+A policy gives logits; a rule turns them into one action, with exactly one uniform number per step, taken from the
+episode's own stream. The rule decides which policy is measured (Section "Evaluation protocol"), so it is a named
+value that every record carries, never a default and never a boolean.
+
+Every module of this package is searched for rules: to add one, add a file with a subclass of `Rule`.
 """
 
 from __future__ import annotations
 
+import functools
+import importlib
+import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.actions.partition import Partition, merged_argmax
+from gapfloor.actions.partition import Partition
 from gapfloor.errors import UsageError, unknown_name
 
 Floats = npt.NDArray[np.float64]
 Actions = npt.NDArray[np.int64]
+Logits = npt.NDArray[np.floating]  # type: ignore[type-arg]
 
 
-def softmax(logits: npt.NDArray[np.floating]) -> Floats:  # type: ignore[type-arg]
+class Rule(ABC):
+    """How an action is chosen; `str(rule)` is the name that records carry."""
+
+    form: ClassVar[str]
+    """How the rule is written on the command line: `greedy`, or `epsilon:E` with a number for E."""
+    is_deterministic: ClassVar[bool]
+    """Whether an episode is a function of its level alone. No other place knows whether a rule draws."""
+    needs_classes: ClassVar[bool] = False
+    """Whether the rule reads the game's classes of equivalent actions."""
+    changes_distribution: ClassVar[bool] = False
+    """Whether it draws from a distribution other than the policy's own."""
+
+    @classmethod
+    def parse(cls, argument: str, *, text: str) -> Rule:
+        """The rule with the argument after the colon; most rules take none."""
+        if argument:
+            raise unknown_name("rule", text, rule_forms())
+        return cls()
+
+    def bind(self, partition: Partition | None) -> Rule:
+        """The rule for a game whose actions have these classes; most rules do not read them."""
+        return self
+
+    @property
+    def classes(self) -> tuple[int, ...]:
+        """Labels of the classes that the rule reads; empty for most rules."""
+        return ()
+
+    @abstractmethod
+    def choose(self, logits: Logits, uniforms: Floats) -> Actions:
+        """One action for each row of `logits`."""
+
+    def changed_distribution(self, logits: Logits) -> Floats | None:
+        """What is drawn from, if it is neither the policy's own distribution nor one action; otherwise None."""
+        return None
+
+    def disagreements(self, logits: Logits, actions: Actions) -> npt.NDArray[np.bool_] | None:
+        """Where `actions` belong to another class than plain argmax; None for rules without classes."""
+        return None
+
+
+@functools.cache
+def _rules_by_name() -> dict[str, type[Rule]]:
+    package = importlib.import_module("gapfloor.rules")
+    modules = [
+        importlib.import_module(f"gapfloor.rules.{module.name}")
+        for module in pkgutil.iter_modules(package.__path__)
+    ]
+    found = [
+        value
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, Rule) and value is not Rule
+    ]
+    return {kind.form.partition(":")[0]: kind for kind in found}
+
+
+def rule_forms() -> tuple[str, ...]:
+    """How the rules are written; a capital letter stands for a number."""
+    return tuple(kind.form for kind in _rules_by_name().values())
+
+
+def rule_kind(text: str) -> type[Rule]:
+    """The class of the rule that a name means.
+
+    >>> rule_kind("greedy").is_deterministic, rule_kind("epsilon:0.05").is_deterministic
+    (True, False)
+    """
+    name = text.strip().partition(":")[0]
+    if name == "argmax":
+        raise UsageError("The rule is called 'greedy' here, not 'argmax': write greedy.")
+    if name not in _rules_by_name():
+        raise unknown_name("rule", text, rule_forms())
+    return _rules_by_name()[name]
+
+
+def parse_rule(text: str) -> Rule:
+    """Read a rule's name.
+
+    >>> str(parse_rule("epsilon:0.05"))
+    'epsilon:0.05'
+    """
+    return rule_kind(text).parse(text.strip().partition(":")[2], text=text)
+
+
+def parse_rules(rules: str | Sequence[str]) -> tuple[Rule, ...]:
+    """Read a list of rules, or its text with commas; a rule that is named twice is refused."""
+    texts = rules.split(",") if isinstance(rules, str) else list(rules)
+    parsed = tuple(parse_rule(text) for text in texts)
+    names = [str(rule) for rule in parsed]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"The rule '{name}' is named twice in '{','.join(texts)}': name each rule once.")
+    return parsed
+
+
+def softmax(logits: Logits) -> Floats:
     """Probabilities of each row of logits, in float64.
 
-    Row by row the same bits whatever the other rows are: exponentials are elementwise and the sums run
-    along one row.
+    The bits of a row do not depend on the other rows: exponentials are elementwise and the sums run along one row.
     """
     wide = np.asarray(logits, dtype=np.float64)
     raised = np.exp(wide - wide.max(axis=1, keepdims=True))
@@ -35,159 +135,9 @@ def softmax(logits: npt.NDArray[np.floating]) -> Floats:  # type: ignore[type-ar
 
 
 def draw_from(probabilities: Floats, uniforms: Floats) -> Actions:
-    """One action a row by inverting the cumulative distribution at `uniforms`."""
+    """One action per row by inverting the cumulative distribution at `uniforms`."""
     cumulative = np.cumsum(probabilities, axis=1)
     # The last cumulative value can fall short of 1 by rounding: the scaled threshold cannot pass it.
     thresholds = uniforms[:, None] * cumulative[:, -1:]
     actions: Actions = np.minimum((cumulative <= thresholds).sum(axis=1), probabilities.shape[1] - 1)
     return actions
-
-
-class Rule(ABC):
-    """How an action is chosen; `str(rule)` is the name that records carry."""
-
-    is_deterministic: ClassVar[bool]
-
-    @abstractmethod
-    def choose(self, logits: npt.NDArray[np.floating], uniforms: Floats) -> Actions:  # type: ignore[type-arg]
-        """One action for each row of `logits`."""
-
-    def changed_distribution(self, logits: npt.NDArray[np.floating]) -> Floats | None:  # type: ignore[type-arg]
-        """What is drawn from where it is neither the policy's own distribution nor one action; else None."""
-        return None
-
-
-@dataclass(frozen=True)
-class Sampled(Rule):
-    """Draw from the policy's own distribution: the policy that was trained."""
-
-    is_deterministic = False
-
-    def choose(self, logits: npt.NDArray[np.floating], uniforms: Floats) -> Actions:  # type: ignore[type-arg]
-        return draw_from(softmax(logits), uniforms)
-
-    def __str__(self) -> str:
-        return "sampled"
-
-
-@dataclass(frozen=True)
-class Greedy(Rule):
-    """The most probable action, ties to the lowest index (argmax)."""
-
-    is_deterministic = True
-
-    def choose(self, logits: npt.NDArray[np.floating], uniforms: Floats) -> Actions:  # type: ignore[type-arg]
-        best: Actions = np.argmax(logits, axis=1)
-        return best
-
-    def __str__(self) -> str:
-        return "greedy"
-
-
-@dataclass(frozen=True)
-class Epsilon(Rule):
-    """A uniform action with probability `epsilon`, else the greedy one."""
-
-    epsilon: float
-    is_deterministic = False
-
-    def choose(self, logits: npt.NDArray[np.floating], uniforms: Floats) -> Actions:  # type: ignore[type-arg]
-        n_actions = logits.shape[1]
-        # Below epsilon the number is itself uniform on [0, epsilon): one draw serves both decisions.
-        random = np.minimum((uniforms / self.epsilon * n_actions).astype(np.int64), n_actions - 1)
-        return np.where(uniforms < self.epsilon, random, np.argmax(logits, axis=1))
-
-    def changed_distribution(self, logits: npt.NDArray[np.floating]) -> Floats:  # type: ignore[type-arg]
-        probabilities = np.full(logits.shape, self.epsilon / logits.shape[1])
-        probabilities[np.arange(len(logits)), np.argmax(logits, axis=1)] += 1 - self.epsilon
-        return probabilities
-
-    def __str__(self) -> str:
-        return f"epsilon:{self.epsilon:g}"
-
-
-@dataclass(frozen=True)
-class Temperature(Rule):
-    """Draw from the distribution with its logits divided by `temperature`."""
-
-    temperature: float
-    is_deterministic = False
-
-    def choose(self, logits: npt.NDArray[np.floating], uniforms: Floats) -> Actions:  # type: ignore[type-arg]
-        return draw_from(self.changed_distribution(logits), uniforms)
-
-    def changed_distribution(self, logits: npt.NDArray[np.floating]) -> Floats:  # type: ignore[type-arg]
-        return softmax(np.asarray(logits, dtype=np.float64) / self.temperature)
-
-    def __str__(self) -> str:
-        return f"temperature:{self.temperature:g}"
-
-
-@dataclass(frozen=True)
-class Merged(Rule):
-    """The best class of equivalent actions, then its most probable action (merged argmax)."""
-
-    partition: Partition
-    is_deterministic = True
-
-    def choose(self, logits: npt.NDArray[np.floating], uniforms: Floats) -> Actions:  # type: ignore[type-arg]
-        return merged_argmax(softmax(logits), self.partition)
-
-    def __str__(self) -> str:
-        return "merged"
-
-
-#: The names a rule can have on the command line; E and T stand for numbers.
-RULE_NAMES = ("sampled", "greedy", "merged", "epsilon:E", "temperature:T")
-
-
-def parse_rule(text: str, *, partition: Partition | None = None) -> Rule:
-    """Read a rule's name. `merged` needs the game's partition of actions.
-
-    >>> str(parse_rule("epsilon:0.05"))
-    'epsilon:0.05'
-    """
-    name, _, argument = text.strip().partition(":")
-    if name == "sampled" and not argument:
-        return Sampled()
-    if name == "greedy" and not argument:
-        return Greedy()
-    if name == "merged" and not argument:
-        if partition is None:
-            raise UsageError(
-                "The rule 'merged' needs the game's action classes: run gapfloor calibrate first."
-            )
-        return Merged(partition)
-    if name == "epsilon":
-        return Epsilon(_number(text, argument, low=0.0, high=1.0))
-    if name == "temperature":
-        return Temperature(_number(text, argument, low=0.0, high=float("inf")))
-    if name == "argmax":
-        raise UsageError("The rule is called 'greedy' here, not 'argmax': write greedy.")
-    raise unknown_name("rule", text, RULE_NAMES)
-
-
-def parse_rules(text: str, *, partition: Partition | None = None) -> tuple[Rule, ...]:
-    """Read a comma-separated list of rules; a rule named twice is refused."""
-    rules = tuple(parse_rule(part, partition=partition) for part in text.split(","))
-    names = [str(rule) for rule in rules]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(f"The rule '{name}' is named twice in '{text}': name each rule once.")
-    return rules
-
-
-def rule_names(rules: Sequence[Rule]) -> tuple[str, ...]:
-    """The recorded names of `rules`."""
-    return tuple(str(rule) for rule in rules)
-
-
-def _number(text: str, argument: str, *, low: float, high: float) -> float:
-    try:
-        value = float(argument)
-    except ValueError:
-        raise UsageError(f"The rule '{text}' needs a number after the colon, as epsilon:0.05.") from None
-    if not low < value <= high or value == float("inf"):
-        limit = f"at most {high:g}" if high != float("inf") else "finite"
-        raise UsageError(f"The rule '{text}' is out of range: its number must be above {low:g} and {limit}.")
-    return value

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gapfloor.play.references import recorded_name
+from gapfloor.rules import rule_kind
 from gapfloor.study.graph import Task, build_graph
 from gapfloor.study.model import Study
 
@@ -77,7 +78,7 @@ def task_seconds(study: Study, task: Task) -> float:
         return float(episodes * 2 * steps / known["floor_steps_per_core_second"])
     if task.kind == "evaluate":
         frames = episodes * steps
-        if task.rule in ("greedy", "merged"):
+        if rule_kind(task.rule).is_deterministic:
             levels = dict(study.protocol(task.game).level_sets)[task.level_set].n  # type: ignore[index]
             played = levels * (1 - (1 - 1 / levels) ** episodes)
             return float(played * steps / known["inference_frames_per_core_second"])

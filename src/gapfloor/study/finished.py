@@ -9,9 +9,11 @@ from typing import Any
 
 from gapfloor.levels import LevelSet
 from gapfloor.play.cell import Design
-from gapfloor.play.group import is_probed
+from gapfloor.play.outcome import is_complete
 from gapfloor.play.references import recorded_name
+from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import Store
+from gapfloor.rules import rule_kind
 from gapfloor.study.digest import inputs_digest
 from gapfloor.study.graph import Task
 from gapfloor.study.model import Study
@@ -32,9 +34,9 @@ class Survey:
             if labels["reference"]:
                 self._cells[labels["game"], labels["reference"], labels["level_set"]] += 1
                 continue
-            deterministic = labels["rule"] in ("greedy", "merged")
-            if deterministic or is_probed(cell.manifest.record, settings.probe):
-                run = f"{labels['game']}-{labels['mode']}-{labels['agent']}-{labels['budget']}-s{labels['seed']}"
+            rule = rule_kind(labels["rule"])
+            if is_complete(cell.manifest.record, rule, probe_states=settings.probe):
+                run = RunIdentity.from_labels(labels).name
                 self._cells[run, labels["rule"], labels["level_set"]] += 1
         self.damaged = [path.stem for path in self._store.damaged]
 

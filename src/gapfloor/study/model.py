@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gapfloor.actions.partition import Partition
 from gapfloor.engines.registry import make_spec
 from gapfloor.errors import UsageError
 from gapfloor.play.protocol import INFERENCE_BATCH, Protocol, expand_games, make_protocol
 from gapfloor.play.references import check_references
-from gapfloor.rules.rule import parse_rule
+from gapfloor.rules import parse_rule, rule_kind
 from gapfloor.settings import from_table, read_toml
 from gapfloor.training.hyperparameters import Hyperparameters
 from gapfloor.training.spec import TrainingSpec
@@ -125,7 +124,8 @@ class Study:
     @property
     def needs_classes(self) -> bool:
         """Whether the games' action classes are read anywhere."""
-        return bool(self.evaluation.probe) or "merged" in (*self.evaluation.rules, *self.addendum.rules)
+        rules = (*self.evaluation.rules, *self.addendum.rules)
+        return bool(self.evaluation.probe) or any(rule_kind(rule).needs_classes for rule in rules)
 
 
 def read_study(path: Path) -> Study:
@@ -137,7 +137,7 @@ def read_study(path: Path) -> Study:
         make_spec(game, mode=study.mode, options=dict(study.options))
         study.protocol(game)
     for rule in (*study.evaluation.rules, *study.addendum.rules):
-        parse_rule(rule, partition=Partition((0,)))
+        parse_rule(rule)
     doubled = [rule for rule in study.addendum.rules if rule in study.evaluation.rules]
     if doubled:
         raise UsageError(

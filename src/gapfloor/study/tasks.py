@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from gapfloor.api.evaluate import load_candidates, policy_cells, refuse_conflicts, without_probe
-from gapfloor.api.floor import missing_cells
+from gapfloor.api.policy_campaign import play_policies
 from gapfloor.errors import StoreError
+from gapfloor.play.campaign import Request, plan_campaign
+from gapfloor.play.candidate import Entrant
 from gapfloor.play.cell import CellSpec
-from gapfloor.play.group import Group, ProbeSettings, play_group
-from gapfloor.play.protocol import Protocol
-from gapfloor.play.references import beside_file, measure_references
+from gapfloor.play.references import relative_to_file
+from gapfloor.play.workers import Silence, Workers
 from gapfloor.records.atomic import write_atomically, write_text_atomically
 from gapfloor.records.store import Store
-from gapfloor.rules.rule import parse_rules
+from gapfloor.rules import parse_rules
 from gapfloor.study.digest import inputs_digest
 from gapfloor.study.graph import Task
 from gapfloor.study.model import Study
@@ -75,55 +75,41 @@ def _copy(source: Path, target: Path) -> None:
 
 def _floor(task: Task, study: Study, home: Path, store: Store, beat: Beat) -> None:
     protocol = study.protocol(task.game)
-
-    def play(groups: Sequence[Group]) -> None:
-        state = missing_cells(store, [cell for group in groups for cell in group.cells])
-        for group in state.narrow(groups):
-            _play(group, store, beat)
-
-    measure_references(
-        [beside_file(task.reference, home, game=task.game)], protocol=protocol, store=store, play=play,
+    request = Request(
+        engine=protocol.engines[0],
+        protocol=protocol,
+        references=(relative_to_file(task.reference, home, game=task.game),),
         batch=study.evaluation.batch,
-    )  # fmt: skip
+    )
+    plan_campaign([request], store, is_prepared=True).play(Workers(1, _Heartbeat(beat)))
 
 
 def _evaluate(task: Task, study: Study, store: Store, beat: Beat) -> None:
-    settings = study.evaluation
-    protocol = _only(study.protocol(task.game), task.level_set)
-    engine = protocol.engines[0]
-    candidate = load_candidates(
-        [str(store.root / "runs" / task.run)], engine, None, None, None, settings.batch, "cpu"
-    )[0]
-    partition = None
-    if study.needs_classes:
-        from gapfloor.calibration import load_classes
-
-        partition = load_classes(store.root, engine)
-    wanted = policy_cells(protocol, engine, candidate, parse_rules(task.rule, partition=partition))
-    state = missing_cells(store, wanted)
-    refuse_conflicts(state.stored, wanted)
-    missing = {cell.key for cell in state.missing} | without_probe(state.stored, wanted, settings.probe)
-    probe = None
-    if settings.probe:
-        probe = ProbeSettings(states=settings.probe, classes=partition.labels if partition else ())
-    cells = tuple(cell for cell in wanted if cell.key in missing)
-    _play(Group(engine, cells, candidate.source, probe), store, beat)
+    protocol = study.protocol(task.game)
+    play_policies(
+        {task.game: [Entrant(str(store.root / "runs" / task.run))]},
+        rules=parse_rules(task.rule),
+        protocol=replace(
+            protocol, level_sets=tuple(p for p in protocol.level_sets if p[0] == task.level_set)
+        ),
+        store=store,
+        references=(),
+        probe=study.evaluation.probe,
+        batch=study.evaluation.batch,
+        workers=1,
+        progress=_Heartbeat(beat),
+        is_prepared=True,
+    )
 
 
-def _only(protocol: Protocol, level_set: str) -> Protocol:
-    kept = tuple(pair for pair in protocol.level_sets if pair[0] == level_set)
-    return Protocol(protocol.engines, kept, protocol.draws, protocol.design)
+class _Heartbeat(Silence):
+    """Shows with every episode that the task is alive."""
 
+    def __init__(self, beat: Beat) -> None:
+        self._beat = beat
 
-def _play(group: Group, store: Store, beat: Beat) -> None:
-    if not group.cells:
-        return
-
-    def on_episode(cell: CellSpec, episode_return: float) -> None:
-        beat()
-
-    for _ in play_group(group, iter(group.units()), store=store, on_episode=on_episode):
-        pass
+    def episode(self, cell: CellSpec, episode_return: float) -> None:
+        self._beat()
 
 
 def _replay(task: Task, study: Study, store: Store) -> None:

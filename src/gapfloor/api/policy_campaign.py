@@ -1,0 +1,101 @@
+"""Policies of one or more games played under stated rules, next to references on the same schedule.
+
+This is what evaluate, sweep, compare, training curves and the evaluation tasks of a study have in common: policies are
+loaded, action classes are found where a rule or the probe reads them, and one campaign is planned and played.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+
+from gapfloor.actions.partition import Partition
+from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.registry import check_cloning
+from gapfloor.errors import UsageError
+from gapfloor.play.campaign import Campaign, Request, plan_campaign
+from gapfloor.play.candidate import Entrant, load_candidates
+from gapfloor.play.observers import CellProbe
+from gapfloor.play.protocol import INFERENCE_BATCH, Protocol
+from gapfloor.play.references import UNIFORM, check_references
+from gapfloor.play.workers import Progress, Silence, Workers
+from gapfloor.records.store import Store
+from gapfloor.rules import Rule
+
+
+def play_policies(
+    entrants: Mapping[str, Sequence[Entrant]],
+    *,
+    rules: Sequence[Rule],
+    protocol: Protocol,
+    store: Store,
+    references: Sequence[str] = (UNIFORM,),
+    probe: int = 0,
+    batch: int = INFERENCE_BATCH,
+    device: str = "cpu",
+    workers: int | None = None,
+    progress: Progress | None = None,
+    is_prepared: bool = False,
+) -> Campaign:
+    """Play the policies of each game; returns the campaign, whose cells are then all in the store.
+
+    Args:
+        entrants: game -> its policies. `protocol` must have been made of the same games.
+        rules: how actions are chosen.
+        protocol: engines, level sets, draws and design.
+        store: where cells are kept; what it holds is not played again.
+        references: names of references, played on the same schedule.
+        probe: number of visited states per sampled cell to clone for merged entropy; 0: none.
+        batch: inference batch size; part of the cell key.
+        device: where networks run.
+        workers: number of processes; None: one per core.
+        progress: what hears of episodes and cells.
+        is_prepared: whether the store belongs to a running study.
+    """
+    if batch < 1:
+        raise UsageError(f"--batch {batch} is too small: use at least 1.")
+    if len(protocol.engines) != len(entrants):
+        raise UsageError(f"{', '.join(entrants)} is a group of games, and a policy plays one: name that one.")
+    check_references(references)
+    for engine in protocol.engines:
+        _check_cloning(engine, rules, probe)
+    requests = [
+        Request(
+            engine=engine,
+            protocol=protocol,
+            candidates=load_candidates(mine, engine, batch=batch, device=device),
+            rules=tuple(rules),
+            references=tuple(references),
+            probe=_probe(probe),
+            classes=functools.partial(_find_classes, store),
+            batch=batch,
+            device=device,
+        )
+        for engine, mine in zip(protocol.engines, entrants.values(), strict=True)
+    ]
+    campaign = plan_campaign(requests, store, is_prepared=is_prepared)
+    campaign.play(Workers(workers, progress or Silence()))
+    return campaign
+
+
+def _check_cloning(engine: EngineSpec, rules: Sequence[Rule], probe: int) -> None:
+    for rule in rules:
+        if rule.needs_classes:
+            check_cloning(engine, what=f"The rule {rule}")
+    if probe:
+        check_cloning(engine, what="--probe")
+
+
+def _probe(states: int) -> CellProbe | None:
+    if not states:
+        return None
+    from gapfloor.calibration.probe import ProbeSettings
+
+    return ProbeSettings(states=states)
+
+
+def _find_classes(store: Store, engine: EngineSpec) -> Partition:
+    """The game's action classes: those of the store, or measured now and kept there."""
+    from gapfloor.calibration.class_measurement import classes_for
+
+    return classes_for(store.root, engine)

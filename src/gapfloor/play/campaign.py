@@ -1,0 +1,220 @@
+"""A campaign: which cells are wanted, which are missing, playing those and reading what is stored.
+
+Every measurement goes through here: floors, evaluations, sweeps, comparisons, training curves and the tasks of a study.
+A `Request` says what is wanted of one game. `plan_campaign` refuses what cannot be played before the store is touched,
+and scans the store once; `Campaign.play` plays what is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol as TypingProtocol
+
+from gapfloor.actions.partition import Partition
+from gapfloor.engines.protocol import EngineSpec
+from gapfloor.play.candidate import Candidate
+from gapfloor.play.cell import CellSpec
+from gapfloor.play.conflicts import refuse_conflicting_references, refuse_conflicting_runs
+from gapfloor.play.group import CellGroup
+from gapfloor.play.observers import CellProbe
+from gapfloor.play.outcome import is_complete
+from gapfloor.play.protocol import INFERENCE_BATCH, Protocol
+from gapfloor.play.references import (
+    BEST_CONSTANT,
+    UNIFORM,
+    best_constant,
+    best_constant_notes,
+    reference_groups,
+    trial_constants,
+)
+from gapfloor.records.store import Store, StoredCell
+from gapfloor.rules import Rule, rule_kind
+
+#: Finds the classes of a game's actions, measuring them where the store has none.
+FindClasses = Callable[[EngineSpec], Partition | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What is wanted of one game."""
+
+    engine: EngineSpec
+    protocol: Protocol
+    candidates: tuple[Candidate, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    references: tuple[str, ...] = (UNIFORM,)
+    probe: CellProbe | None = None
+    """What observes the cells of rules that draw."""
+    classes: FindClasses | None = None
+    """Where the action classes come from that a rule or the probe reads."""
+    batch: int = INFERENCE_BATCH
+    device: str = "cpu"
+
+
+@dataclass(frozen=True)
+class GameCells:
+    """The cells of one request."""
+
+    engine: EngineSpec
+    runs: tuple[CellGroup, ...]
+    """One group per candidate, in the order given."""
+    references: tuple[CellGroup, ...]
+    trials: tuple[CellGroup, ...] = ()
+    """The constant actions from which `best-constant` is chosen."""
+
+    @property
+    def floor(self) -> tuple[CellSpec, ...]:
+        """The cells of the uniform reference."""
+        return tuple(cell for cell in _cells(self.references) if cell.run.reference == UNIFORM)
+
+
+class CellExecutor(TypingProtocol):
+    """Plays groups of cells and files each cell; `gapfloor.play.workers.Workers` is the one in use."""
+
+    def play(self, groups: Sequence[CellGroup], *, store: Store) -> None: ...
+
+
+@dataclass
+class Campaign:
+    """The wanted cells of all games, and what the store held of them when it was scanned."""
+
+    store: Store
+    games: tuple[GameCells, ...]
+    protocol: Protocol
+    stored: tuple[StoredCell, ...]
+    """Every whole cell of the store at that time."""
+    damaged: tuple[str, ...] = ()
+    """Wanted cells that were found cut or altered; they count as missing."""
+    _chosen: list[CellGroup] = field(default_factory=list)
+    """The groups of `best-constant`, known once the trials have been played."""
+    _whole: set[str] = field(default_factory=set)
+
+    @property
+    def cells(self) -> tuple[CellSpec, ...]:
+        """Every wanted cell that is known: references, runs, and the trials of constant actions."""
+        return tuple(_cells([*self._groups(), *self._chosen]))
+
+    @property
+    def missing(self) -> tuple[CellSpec, ...]:
+        """The wanted cells that must still be played."""
+        return tuple(_cells(self._narrow([*self._groups(), *self._chosen])))
+
+    @property
+    def run_cells(self) -> tuple[CellSpec, ...]:
+        """The cells of all candidates."""
+        return tuple(cell for game in self.games for cell in _cells(game.runs))
+
+    @property
+    def reference_cells(self) -> tuple[CellSpec, ...]:
+        """The cells of all references; those of `best-constant` come last, and only after play."""
+        return tuple(_cells([*(group for game in self.games for group in game.references), *self._chosen]))
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader should know: cells that were repaired, and which action was chosen."""
+        redone = [f"The cell {name} was cut or altered and has been measured again." for name in self.damaged]
+        return [*redone, *best_constant_notes(self.reference_cells)]
+
+    def play(self, executor: CellExecutor) -> None:
+        """Play and file the cells that are missing; when this returns, every cell is in the store."""
+        self._play(self._groups(), executor)
+        self._chosen = [
+            best_constant(game.trials, self.protocol, self.store) for game in self.games if game.trials
+        ]
+        refuse_conflicting_references(self.stored, list(_cells(self._chosen)), root=self.store.root)
+        self._play(self._chosen, executor)
+
+    def _play(self, groups: Sequence[CellGroup], executor: CellExecutor) -> None:
+        wanted = self._narrow(groups)
+        executor.play(wanted, store=self.store)
+        self._whole.update(cell.file_name for cell in _cells(wanted))
+
+    def _groups(self) -> list[CellGroup]:
+        return [group for game in self.games for group in (*game.references, *game.runs, *game.trials)]
+
+    def _narrow(self, groups: Sequence[CellGroup]) -> list[CellGroup]:
+        """The groups with only those cells that must still be played, each once."""
+        # By file, not by key: a run's cell and that of the same run as a reference share their content.
+        seen = set(self._whole)
+        narrowed = []
+        for group in groups:
+            cells = tuple(cell for cell in group.cells if cell.file_name not in seen)
+            seen.update(cell.file_name for cell in cells)
+            narrowed.append(replace(group, cells=cells))
+        return narrowed
+
+
+def plan_campaign(requests: Sequence[Request], store: Store, *, is_prepared: bool = False) -> Campaign:
+    """The campaign of `requests`, which share one protocol, in `store`; nothing is played yet.
+
+    `is_prepared` says that the store belongs to a running study, which has prepared it: other processes, perhaps on
+    other machines, are writing to it now, and their unfinished files must be left alone.
+    """
+    references = [_reference_groups(request) for request in requests]
+    if not is_prepared:
+        store.prepare()
+    games = tuple(
+        GameCells(request.engine, _run_groups(request), *groups)
+        for request, groups in zip(requests, references, strict=True)
+    )
+    stored = tuple(store.cells())
+    found = {cell.path.stem: cell for cell in stored}
+    campaign = Campaign(store, games, requests[0].protocol, stored)
+    campaign._whole = set(found) - _incomplete(games, found)
+    damaged = {path.stem for path in store.damaged}
+    campaign.damaged = tuple(cell.file_name for cell in campaign.cells if cell.file_name in damaged)
+    refuse_conflicting_runs(stored, campaign.run_cells)
+    refuse_conflicting_references(stored, campaign.reference_cells, root=store.root)
+    return campaign
+
+
+def _reference_groups(request: Request) -> tuple[tuple[CellGroup, ...], tuple[CellGroup, ...]]:
+    """The references of a request, and the trials of its best constant action."""
+    groups = reference_groups(
+        request.references, protocol=request.protocol, engine=request.engine, batch=request.batch,
+        device=request.device,
+    )  # fmt: skip
+    trials = []
+    if BEST_CONSTANT in request.references:
+        trials = trial_constants(request.protocol, request.engine)
+    return tuple(groups), tuple(trials)
+
+
+def _run_groups(request: Request) -> tuple[CellGroup, ...]:
+    """One group per candidate, under rules that know the game's action classes."""
+    partition, probe = None, request.probe
+    if request.classes is not None and (probe or any(rule.needs_classes for rule in request.rules)):
+        partition = request.classes(request.engine)
+    if probe is not None and partition is not None:
+        probe = probe.with_classes(partition.labels)
+    rules = [rule.bind(partition) for rule in request.rules]
+    return tuple(
+        CellGroup(
+            request.engine,
+            tuple(candidate.cells(request.protocol, request.engine, rules)),
+            candidate.source,
+            probe,
+        )
+        for candidate in request.candidates
+    )
+
+
+def _incomplete(games: Sequence[GameCells], found: Mapping[str, StoredCell]) -> set[str]:
+    """Stored cells of runs whose record lacks what is asked for now: the same episodes are played again."""
+    return {
+        cell.file_name
+        for game in games
+        for group in game.runs
+        for cell in group.cells
+        if cell.file_name in found
+        and not is_complete(
+            found[cell.file_name].manifest.record,
+            rule_kind(cell.rule),
+            probe_states=group.probe.states if group.probe else 0,
+        )
+    }
+
+
+def _cells(groups: Sequence[CellGroup]) -> Iterator[CellSpec]:
+    return (cell for group in groups for cell in group.cells)

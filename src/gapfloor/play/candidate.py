@@ -1,0 +1,182 @@
+"""A policy that is about to be played: loaded once, tried once, and identified by its content.
+
+One small engine is opened per policy: it tells whether the policy can read this game, and what it does where the policy
+brings no hash of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gapfloor.engines.procgen import EXPLORATION_LEVELS
+from gapfloor.engines.protocol import Engine, EngineSpec
+from gapfloor.engines.registry import engine_from_spec
+from gapfloor.errors import PolicyError, UsageError
+from gapfloor.levels import LevelSet
+from gapfloor.play.cell import CellSpec, Inference, Run
+from gapfloor.play.protocol import Protocol
+from gapfloor.policies.fingerprint import describe_backend, fingerprint, instruction_set, own_fingerprint
+from gapfloor.policies.load import PolicySource
+from gapfloor.policies.protocol import LogitsReader
+from gapfloor.records.run_identity import agent_of_header
+from gapfloor.rules import Rule
+
+#: Where the observations come from that identify a policy which brings no hash.
+FINGERPRINT_LEVELS = LevelSet(0, 200)
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A policy as the user names it, and the labels of its run; None takes the checkpoint's own."""
+
+    policy: Any
+    agent: str | None = None
+    budget: str | None = None
+    seed: int | None = None
+    number: int = 1
+    """Its place among the policies given: the seed of a policy that names none."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A policy that has been loaded once: its content hash, labels and where workers load it from."""
+
+    source: PolicySource
+    run: Run
+    fingerprint: str
+    inference: Inference
+
+    def cells(self, protocol: Protocol, engine: EngineSpec, rules: Sequence[Rule]) -> list[CellSpec]:
+        """The cells of this run under `rules`."""
+        return [
+            CellSpec(
+                engine=engine,
+                run=self.run,
+                policy=self.fingerprint,
+                rule=str(rule),
+                level_set=role,
+                levels=levels,
+                draw=draw,
+                design=protocol.design,
+                inference=self.inference,
+                classes=rule.classes,
+            )
+            for rule in rules
+            for role, levels in protocol.level_sets
+            for draw in protocol.draws
+        ]
+
+
+def load_candidates(
+    entrants: Sequence[Entrant], engine: EngineSpec, *, batch: int, device: str
+) -> tuple[Candidate, ...]:
+    """Load each policy once; copies of one policy and two runs of one name are refused."""
+    found: list[Candidate] = []
+    for entrant in entrants:
+        candidate = _load(entrant, engine, batch=batch, device=device)
+        for other in found:
+            _refuse_copy(candidate, other)
+        found.append(candidate)
+    return tuple(found)
+
+
+def _load(entrant: Entrant, engine: EngineSpec, *, batch: int, device: str) -> Candidate:
+    source = _source(entrant, device)
+    policy = source.load()
+    header = policy_header(policy)
+    check_game(source.name, header, engine)
+    content = try_policy(policy, name=source.name, engine=engine, batch=batch)
+    run = Run(
+        agent=entrant.agent if entrant.agent is not None else agent_of_header(header),
+        seed=entrant.seed if entrant.seed is not None else header.get("seed", entrant.number),
+        budget=entrant.budget if entrant.budget is not None else str(header.get("budget", "")),
+    )
+    return Candidate(source, run, content, inference_of(policy, batch))
+
+
+def _source(entrant: Entrant, device: str) -> PolicySource:
+    policy = entrant.policy
+    if isinstance(policy, (str, Path)):
+        return PolicySource(str(policy), device)
+    name = getattr(policy, "name", None) or getattr(policy, "__name__", None) or f"policy {entrant.number}"
+    return PolicySource(str(name), given=policy)
+
+
+def policy_header(policy: Any) -> Mapping[str, Any]:
+    """What a checkpoint says about its training; empty for any other policy."""
+    return getattr(policy, "header", None) or {}
+
+
+def check_game(name: str, header: Mapping[str, Any], engine: EngineSpec) -> None:
+    """Refuse a policy that was trained on another game."""
+    trained = header.get("game", engine.game)
+    if trained != engine.game:
+        raise PolicyError(f"{name} was trained on {trained}, not on {engine.game}: play it on {trained}.")
+
+
+def inference_of(policy: Any, batch: int) -> Inference:
+    """How the policy's logits are computed."""
+    return Inference(batch, describe_backend(policy)[0], instruction_set())
+
+
+def try_policy(policy: Any, *, name: str, engine: EngineSpec, batch: int) -> str:
+    """The policy's content hash; it is asked for logits, so one that cannot read this engine is refused here."""
+    small = _small_engine(engine, batch)
+    try:
+        if own_fingerprint(policy):
+            observations, _, first = small.observe()
+            reader = LogitsReader(policy, name=name, n_slots=batch, n_actions=small.n_actions)
+            reader.read(observations, first)
+        return fingerprint(policy, name=name, engine=small)
+    finally:
+        small.close()
+
+
+def fingerprint_of(policy: Any, *, name: str, engine: EngineSpec, batch: int) -> str:
+    """The policy's content hash: its own or, where it brings none, of what it does in this engine."""
+    own = own_fingerprint(policy)
+    if own:
+        return own
+    small = _small_engine(engine, batch)
+    try:
+        return fingerprint(policy, name=name, engine=small)
+    finally:
+        small.close()
+
+
+def n_actions_of(engine: EngineSpec) -> int:
+    """The number of actions of an engine."""
+    small = _small_engine(engine, 1)
+    try:
+        return small.n_actions
+    finally:
+        small.close()
+
+
+def _small_engine(engine: EngineSpec, slots: int) -> Engine:
+    return engine_from_spec(engine, slots=slots, levels=_levels_to_try(engine), draw=0)
+
+
+def _levels_to_try(engine: EngineSpec) -> LevelSet:
+    """Levels that every game of the engine's mode has."""
+    if engine.engine in ("procgen", "envpool") and engine.mode == "exploration":
+        only = EXPLORATION_LEVELS[engine.game]
+        return LevelSet(only, only + 1)
+    return FINGERPRINT_LEVELS
+
+
+def _refuse_copy(candidate: Candidate, other: Candidate) -> None:
+    names = f"{other.source.name} and {candidate.source.name}"
+    if candidate.fingerprint == other.fingerprint:
+        raise UsageError(
+            f"{names} have exactly the same content: copies of one checkpoint count as one run, so name only one of "
+            "them."
+        )
+    if candidate.run == other.run:
+        raise UsageError(
+            f"{names} would both be filed as {candidate.run.name}: tell them apart with --seeds or with the name of "
+            "the agent."
+        )

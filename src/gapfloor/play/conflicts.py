@@ -1,0 +1,88 @@
+"""Cells that must not be filed in a store, because it holds the same under another name or another under the same.
+
+Public repositories do contain copied "seeds": one content under two names would count one run twice. And one name for
+two contents would be averaged by the analysis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gapfloor.errors import StoreError, UsageError
+from gapfloor.play.cell import CellSpec, canonical_json
+from gapfloor.records.run_identity import RunIdentity
+from gapfloor.records.store import DESIGN_PARTS, StoredCell
+
+#: A run is measured once per store, whatever the engine's version: its cells of another one are not comparable.
+_RUN_DESIGN = tuple(part for part in DESIGN_PARTS if part not in ("engine", "engine_version"))
+
+
+def refuse_conflicting_runs(stored: Sequence[StoredCell], wanted: Sequence[CellSpec]) -> None:
+    """Refuse one content under two names, and one name for two contents or two specifications."""
+    for cell in {(cell.policy, cell.run): cell for cell in wanted}.values():
+        refuse_other_name(stored, policy=cell.policy, run=RunIdentity.from_labels(cell.labels))
+    by_place = {_place(each.manifest.labels, each.manifest.content, _RUN_DESIGN): each for each in stored}
+    for cell in wanted:
+        other = by_place.get(_place(cell.labels, cell.content(), _RUN_DESIGN))
+        if other is not None and other.manifest.key != cell.key:
+            raise StoreError(
+                f"The store holds {cell.file_name.rsplit('-', 1)[0]} made under another specification "
+                f"({_changes(other, cell)}): use another --store."
+            )
+
+
+def refuse_other_name(stored: Sequence[StoredCell], *, policy: str, run: RunIdentity) -> None:
+    """Refuse a policy that the store holds as another run, and a run that it holds with another policy."""
+    for cell in (cell for cell in stored if not cell.is_reference):
+        other = RunIdentity.from_labels(cell.manifest.labels)
+        same_policy = cell.manifest.content["policy"] == policy
+        if same_policy and run != other and (run.game, run.mode) == (other.game, other.mode):
+            raise StoreError(
+                f"{run.description} has exactly the content of {other.description}, which this store already "
+                "holds: copies of one checkpoint are one run."
+            )
+        if run == other and not same_policy:
+            raise StoreError(
+                f"This store already holds another policy as {run.description}: give this one another "
+                "--agent, --budget or --seeds, or use another --store."
+            )
+
+
+def refuse_conflicting_references(
+    stored: Sequence[StoredCell], wanted: Sequence[CellSpec], *, root: Path
+) -> None:
+    """Refuse one name for two references (`upper:A` and `upper:B`, now or earlier)."""
+    mine: dict[tuple[Any, ...], CellSpec] = {}
+    for cell in wanted:
+        other = mine.setdefault(_place(cell.labels, cell.content(), DESIGN_PARTS), cell)
+        if other.key != cell.key:
+            raise UsageError(
+                f"Two different policies would both be filed as the reference {cell.run.name} of {cell.engine.game}: "
+                "name one, or measure the other in another --store."
+            )
+    for each in stored:
+        found = mine.get(_place(each.manifest.labels, each.manifest.content, DESIGN_PARTS))
+        if found is not None and found.key != each.manifest.key:
+            raise StoreError(
+                f"The store {root} holds another {found.run.name} of {found.engine.game} "
+                f"({_changes(each, found)}): use another --store."
+            )
+
+
+def _place(labels: Mapping[str, Any], content: Mapping[str, Any], parts: Sequence[str]) -> tuple[Any, ...]:
+    """Where the analysis puts a cell: its labels, in its own design."""
+    return (
+        *(labels[name] for name in sorted(labels)),
+        *(canonical_json(content.get(part)) for part in parts),
+    )
+
+
+def _changes(there: StoredCell, here: CellSpec) -> str:
+    theirs = there.manifest.content
+    return "; ".join(
+        f"{name}: {theirs.get(name)} there, {value} here"
+        for name, value in here.content().items()
+        if theirs.get(name) != value
+    )

@@ -1,0 +1,138 @@
+"""The rules that come with gapfloor: sampled, greedy, merged, epsilon:E and temperature:T."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.actions.partition import Partition, merged_argmax
+from gapfloor.errors import UsageError
+from gapfloor.rules.rule import Actions, Floats, Logits, Rule, draw_from, softmax
+
+
+@dataclass(frozen=True)
+class Sampled(Rule):
+    """Draw from the policy's own distribution: the policy that was trained."""
+
+    form = "sampled"
+    is_deterministic = False
+
+    def choose(self, logits: Logits, uniforms: Floats) -> Actions:
+        return draw_from(softmax(logits), uniforms)
+
+    def __str__(self) -> str:
+        return "sampled"
+
+
+@dataclass(frozen=True)
+class Greedy(Rule):
+    """The most probable action, ties to the lowest index (argmax)."""
+
+    form = "greedy"
+    is_deterministic = True
+
+    def choose(self, logits: Logits, uniforms: Floats) -> Actions:
+        best: Actions = np.argmax(logits, axis=1)
+        return best
+
+    def __str__(self) -> str:
+        return "greedy"
+
+
+@dataclass(frozen=True)
+class Merged(Rule):
+    """The best class of equivalent actions, then its most probable action (merged argmax)."""
+
+    partition: Partition | None = None
+    """The game's classes; None until `bind` gives them."""
+    form = "merged"
+    is_deterministic = True
+    needs_classes = True
+
+    def bind(self, partition: Partition | None) -> Merged:
+        return Merged(_known(partition))
+
+    @property
+    def classes(self) -> tuple[int, ...]:
+        return _known(self.partition).labels
+
+    def choose(self, logits: Logits, uniforms: Floats) -> Actions:
+        return merged_argmax(softmax(logits), _known(self.partition))
+
+    def disagreements(self, logits: Logits, actions: Actions) -> npt.NDArray[np.bool_]:
+        labels = np.asarray(self.classes)
+        differ: npt.NDArray[np.bool_] = labels[actions] != labels[np.argmax(logits, axis=1)]
+        return differ
+
+    def __str__(self) -> str:
+        return "merged"
+
+
+@dataclass(frozen=True)
+class Epsilon(Rule):
+    """A uniform action with probability `epsilon`, otherwise the greedy one."""
+
+    epsilon: float
+    form = "epsilon:E"
+    is_deterministic = False
+    changes_distribution = True
+
+    @classmethod
+    def parse(cls, argument: str, *, text: str) -> Epsilon:
+        return cls(_number(text, argument, low=0.0, high=1.0))
+
+    def choose(self, logits: Logits, uniforms: Floats) -> Actions:
+        n_actions = logits.shape[1]
+        # Below epsilon the number is itself uniform on [0, epsilon): one draw serves both decisions.
+        random = np.minimum((uniforms / self.epsilon * n_actions).astype(np.int64), n_actions - 1)
+        return np.where(uniforms < self.epsilon, random, np.argmax(logits, axis=1))
+
+    def changed_distribution(self, logits: Logits) -> Floats:
+        probabilities = np.full(logits.shape, self.epsilon / logits.shape[1])
+        probabilities[np.arange(len(logits)), np.argmax(logits, axis=1)] += 1 - self.epsilon
+        return probabilities
+
+    def __str__(self) -> str:
+        return f"epsilon:{self.epsilon:g}"
+
+
+@dataclass(frozen=True)
+class Temperature(Rule):
+    """Draw from the distribution with its logits divided by `temperature`."""
+
+    temperature: float
+    form = "temperature:T"
+    is_deterministic = False
+    changes_distribution = True
+
+    @classmethod
+    def parse(cls, argument: str, *, text: str) -> Temperature:
+        return cls(_number(text, argument, low=0.0, high=float("inf")))
+
+    def choose(self, logits: Logits, uniforms: Floats) -> Actions:
+        return draw_from(self.changed_distribution(logits), uniforms)
+
+    def changed_distribution(self, logits: Logits) -> Floats:
+        return softmax(np.asarray(logits, dtype=np.float64) / self.temperature)
+
+    def __str__(self) -> str:
+        return f"temperature:{self.temperature:g}"
+
+
+def _known(partition: Partition | None) -> Partition:
+    if partition is None:
+        raise UsageError("The rule 'merged' needs the game's action classes: run gapfloor calibrate first.")
+    return partition
+
+
+def _number(text: str, argument: str, *, low: float, high: float) -> float:
+    try:
+        value = float(argument)
+    except ValueError:
+        raise UsageError(f"The rule '{text}' needs a number after the colon, e.g. epsilon:0.05.") from None
+    if not low < value <= high or value == float("inf"):
+        limit = f"at most {high:g}" if high != float("inf") else "finite"
+        raise UsageError(f"The rule '{text}' is out of range: its number must be above {low:g} and {limit}.")
+    return value
