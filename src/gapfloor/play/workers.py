@@ -92,7 +92,9 @@ class _Failure:
 class _Dispatcher:
     """Hands units to workers over local connections, and passes on what they report."""
 
-    def __init__(self, groups: Sequence[CellGroup], *, store: Store, workers: int, progress: Progress) -> None:
+    def __init__(
+        self, groups: Sequence[CellGroup], *, store: Store, workers: int, progress: Progress
+    ) -> None:
         self._groups = list(groups)
         self._store = store
         self._workers = workers
