@@ -31,7 +31,7 @@ from gapfloor.play.cell import CellSpec, Design, Inference, Run
 from gapfloor.play.group import CellGroup
 from gapfloor.play.player import CellPlay, Player
 from gapfloor.play.protocol import INFERENCE_BATCH
-from gapfloor.play.workers import Workers
+from gapfloor.play.workers import CellWorkers
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store
 from gapfloor.rules import parse_rule, softmax
@@ -162,7 +162,7 @@ def ours_best(game: str, rule: str, episodes: int, draws: int, checkpoint: str) 
         store = Store(folder)
         store.prepare()
         start = time.perf_counter()
-        Workers().play([CellGroup(make_spec(game), cells, source)], store=store)
+        CellWorkers().play([CellGroup(make_spec(game), cells, source)], store=store)
         return episodes / (time.perf_counter() - start)
 
 

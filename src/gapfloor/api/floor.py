@@ -12,7 +12,7 @@ from gapfloor.play.protocol import Protocol, make_protocol
 from gapfloor.play.references import check_references
 from gapfloor.play.results import FloorMeasurement, FloorRow
 from gapfloor.play.summary import read_cells, summarise_reference
-from gapfloor.play.workers import Progress, Silence, Workers
+from gapfloor.play.workers import CellWorkers, Progress, Silence
 from gapfloor.records.store import Store
 from gapfloor.records.temporary_store import open_store
 
@@ -52,7 +52,7 @@ def measure_floor(
     ]
     with open_store(store) as opened:
         campaign = plan_campaign(requests, opened)
-        campaign.play(Workers(workers, progress or Silence()))
+        campaign.play(CellWorkers(workers, progress or Silence()))
         rows = reference_rows(protocol, campaign.reference_cells, opened)
         return FloorMeasurement(tuple(rows), design=str(protocol.design), damaged=campaign.damaged)
 

@@ -18,7 +18,7 @@ from gapfloor.play.candidate import Entrant, load_candidates
 from gapfloor.play.observers import CellProbe
 from gapfloor.play.protocol import INFERENCE_BATCH, Protocol
 from gapfloor.play.references import UNIFORM, check_references
-from gapfloor.play.workers import Progress, Silence, Workers
+from gapfloor.play.workers import CellWorkers, Progress, Silence
 from gapfloor.records.store import Store
 from gapfloor.rules import Rule
 
@@ -74,7 +74,7 @@ def play_policies(
         for engine, mine in zip(protocol.engines, entrants.values(), strict=True)
     ]
     campaign = plan_campaign(requests, store, is_prepared=is_prepared)
-    campaign.play(Workers(workers, progress or Silence()))
+    campaign.play(CellWorkers(workers, progress or Silence()))
     return campaign
 
 

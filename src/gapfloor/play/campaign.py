@@ -70,7 +70,7 @@ class GameCells:
 
 
 class CellExecutor(TypingProtocol):
-    """Plays groups of cells and files each cell; `gapfloor.play.workers.Workers` is the one in use."""
+    """Plays groups of cells and files each cell; `gapfloor.play.workers.CellWorkers` is the one in use."""
 
     def play(self, groups: Sequence[CellGroup], *, store: Store) -> None: ...
 

@@ -51,7 +51,7 @@ class Silence:
 
 
 @dataclass(frozen=True)
-class Workers:
+class CellWorkers:
     """Plays groups in processes of this machine, or in this one where there is nothing to share out."""
 
     count: int | None = None

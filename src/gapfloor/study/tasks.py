@@ -18,7 +18,7 @@ from gapfloor.play.campaign import Request, plan_campaign
 from gapfloor.play.candidate import Entrant
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.references import relative_to_file
-from gapfloor.play.workers import Silence, Workers
+from gapfloor.play.workers import CellWorkers, Silence
 from gapfloor.records.atomic import write_atomically, write_text_atomically
 from gapfloor.records.store import Store
 from gapfloor.rules import parse_rules
@@ -81,7 +81,7 @@ def _floor(task: Task, study: Study, home: Path, store: Store, beat: Beat) -> No
         references=(relative_to_file(task.reference, home, game=task.game),),
         batch=study.evaluation.batch,
     )
-    plan_campaign([request], store, is_prepared=True).play(Workers(1, _Heartbeat(beat)))
+    plan_campaign([request], store, is_prepared=True).play(CellWorkers(1, _Heartbeat(beat)))
 
 
 def _evaluate(task: Task, study: Study, store: Store, beat: Beat) -> None:

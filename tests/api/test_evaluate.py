@@ -1,0 +1,34 @@
+"""`evaluate` and `measure_floor` as campaigns."""
+
+import small_policies
+from gapfloor.api.evaluate import evaluate
+from gapfloor.api.floor import measure_floor
+from gapfloor.records.store import Store
+
+SMALL = {"design": "census", "train": "0:3", "test": "100:102", "workers": 1}
+
+
+def test_an_evaluation_scans_the_store_once_and_plays_the_floor_it_does_not_find(tmp_path, monkeypatch):
+    measure_floor("bigfish", store=tmp_path, **SMALL)
+    scans = []
+    scan = Store.cells
+    monkeypatch.setattr(Store, "cells", lambda self: scans.append(self) or scan(self))
+    result = evaluate(
+        small_policies.linear(), game="bigfish", rules="sampled,greedy", references=["sticky:0.5"],
+        store=tmp_path, **SMALL,
+    )  # fmt: skip
+    assert len(scans) == 1
+    assert {row.rule for row in result.summary} == {"uniform", "sampled", "greedy"}
+    assert {row.reference for row in result.references} == {"sticky:0.5"}
+
+
+def test_a_factory_is_opened_in_one_small_engine_per_evaluation_and_process(monkeypatch):
+    from gapfloor.play import candidate
+
+    opened = []
+    open_engine = candidate.engine_from_spec
+    monkeypatch.setattr(
+        candidate, "engine_from_spec", lambda *a, **k: opened.append(k["slots"]) or open_engine(*a, **k)
+    )
+    evaluate(small_policies.linear(), game="bigfish", rules="greedy", **SMALL)
+    assert opened == [16]
