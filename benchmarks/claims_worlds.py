@@ -70,7 +70,7 @@ def unit_draws(shape: str, size: tuple[int, ...], rng: np.random.Generator) -> A
 def null_families(world: World, n: int, families: int, rng: np.random.Generator) -> Calls:
     """Families in which every game's true mean over runs is that of its floor on the levels played.
 
-    The levels are given, so the part of the floor's variance that belongs to them is no error of its mean; its SEM
+    The levels are given, so the floor variance that belongs to them does not add error to its mean; its SEM
     over episodes counts it all the same.
     """
     size = (families, N_GAMES)

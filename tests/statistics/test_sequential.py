@@ -128,6 +128,16 @@ def test_the_repeated_interval_excludes_zero_exactly_when_a_call_is_made():
     assert seen == {True, False}
 
 
+def test_a_below_call_on_skewed_runs_is_in_doubt():
+    rng = np.random.default_rng(0)
+    floors = [rng.standard_normal(384) for _ in range(4)]
+    skewed = next_runs([rng.lognormal(size=9) - 20 for _ in floors], floors, looks=LOOKS)
+    even = next_runs([np.arange(9.0) - 40 for _ in floors], floors, looks=LOOKS)
+    assert {d.call for d in (*skewed.decisions, *even.decisions)} == {"below"}
+    assert "skewed run values" in {d.doubt for d in skewed.decisions}
+    assert {d.doubt for d in even.decisions} == {""}
+
+
 def test_runs_between_two_looks_wait_and_runs_after_the_last_are_not_used():
     runs, floors = games(np.random.default_rng(3), n=(6,) * 2, deltas=(0.3, 0.3))
     before = next_runs(runs, floors, looks=LOOKS)

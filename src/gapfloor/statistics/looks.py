@@ -13,7 +13,7 @@ References:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -23,8 +23,15 @@ from gapfloor.errors import UsageError
 from gapfloor.statistics.components import components_interval
 from gapfloor.statistics.conventions import ALPHA, NAN, NO_PAIR, PAPER_MARGIN, MarginRule, Pair
 from gapfloor.statistics.families import holm
-from gapfloor.statistics.reference_calls import LEAST_RUNS, ReferenceTest, compare_to_reference
+from gapfloor.statistics.reference_calls import (
+    LEAST_RUNS,
+    Doubt,
+    ReferenceTest,
+    call_doubt,
+    compare_to_reference,
+)
 from gapfloor.statistics.sequential import check_looks, nominal_levels, sequential_divisors, sequential_p
+from gapfloor.statistics.skewness import Skewness, family_skewness
 
 LookAdvice = Literal["stop: called", "stop: all looks used", "continue"]
 
@@ -48,6 +55,8 @@ class LookDecision:
     """Repeated confidence interval at alpha / divisor; it excludes zero exactly when a call is made."""
     test: ReferenceTest | None
     """The comparison at `n_used` runs; None before the first look."""
+    doubt: Doubt = ""
+    """Why an above or below call is unreliable; empty where it is not, and without a call."""
 
 
 @dataclass(frozen=True)
@@ -105,17 +114,19 @@ def next_runs(
     for i, reached in enumerate(tests):
         p[i, : len(reached)] = [test.p for test in reached]
     divisors, called = sequential_divisors(p, planned, alpha=alpha)
-    adjusted = holm([sequential_p([test.p for test in reached], planned) for reached in tests])
-    return NextRuns(
-        tuple(
-            _decide(
-                values[i].size, tests[i], planned, float(adjusted[i]), int(divisors[i]), int(called[i]), alpha
-            )
-            for i in range(len(values))
-        ),
-        planned,
-        alpha,
-    )
+    # A game before its first look counts in the family: it is going to be tested.
+    sequential = [
+        sequential_p([test.p for test in reached], planned) if reached else 1.0 for reached in tests
+    ]
+    adjusted = holm(sequential)
+    decisions = [
+        _decide(
+            values[i].size, tests[i], planned, float(adjusted[i]), int(divisors[i]), int(called[i]), alpha
+        )
+        for i in range(len(values))
+    ]
+    shapes = family_skewness([one.test.run_values for one in decisions if one.test is not None])
+    return NextRuns(tuple(_with_doubt(one, shapes) for one in decisions), planned, alpha)
 
 
 def _decide(
@@ -139,3 +150,9 @@ def _decide(
     advice: LookAdvice = "continue" if len(tests) < len(looks) else "stop: all looks used"
     more = looks[len(tests)] - n if len(tests) < len(looks) else 0
     return LookDecision(n, looks[look], "not distinguishable", advice, more, p, divisor, interval, test)
+
+
+def _with_doubt(decision: LookDecision, skewness: Skewness) -> LookDecision:
+    if decision.test is None or decision.call not in ("above", "below"):
+        return decision
+    return replace(decision, doubt=call_doubt(decision.test, skewness))

@@ -232,6 +232,13 @@ def count_calls(calls: Sequence[ReferenceCall]) -> dict[RecommendedCall, int]:
     return counts
 
 
+def call_doubt(test: ReferenceTest, skewness: Skewness) -> Doubt:
+    """Why an above or below call of this comparison is unreliable; empty if nothing speaks against it."""
+    if not any(part.variance > 0 for part in test.parts[:-1]):
+        return "runs do not differ"
+    return "skewed run values" if skewness.doubts(test.delta, test.run_values) else ""
+
+
 def _call(
     test: ReferenceTest,
     p_holm: float,
@@ -254,12 +261,7 @@ def _call(
             call = "above" if test.delta > 0 else "below"
         elif test.p_tost < alpha:
             call = "equivalent"
-    doubt: Doubt = ""
-    if call in ("above", "below"):
-        if not any(part.variance > 0 for part in test.parts[:-1]):
-            doubt = "runs do not differ"
-        elif skewness.doubts(test.delta, test.run_values):
-            doubt = "skewed run values"
+    doubt: Doubt = call_doubt(test, skewness) if call in ("above", "below") else ""
     return ReferenceCall(
         test=test,
         call=call,
