@@ -89,6 +89,7 @@ class Campaign:
     _chosen: list[CellGroup] = field(default_factory=list)
     """The groups of `best-constant`, known once the trials have been played."""
     _whole: set[str] = field(default_factory=set)
+    _played: set[str] = field(default_factory=set)
 
     @property
     def cells(self) -> tuple[CellSpec, ...]:
@@ -116,6 +117,15 @@ class Campaign:
         redone = [f"The cell {name} was cut or altered and has been measured again." for name in self.damaged]
         return [*redone, *best_constant_notes(self.reference_cells)]
 
+    def stored_cells(self, cells: Sequence[CellSpec]) -> list[StoredCell]:
+        """These cells as the store holds them after play; only manifests are read, the store is not scanned again."""
+        found = {cell.path.stem: cell for cell in self.stored}
+        return [
+            found[cell.file_name] if cell.file_name in found and cell.file_name not in self._played
+            else self.store.cell(cell.file_name)
+            for cell in cells
+        ]  # fmt: skip
+
     def play(self, executor: CellExecutor) -> None:
         """Play and file the cells that are missing; when this returns, every cell is in the store."""
         self._play(self._groups(), executor)
@@ -128,7 +138,8 @@ class Campaign:
     def _play(self, groups: Sequence[CellGroup], executor: CellExecutor) -> None:
         wanted = self._narrow(groups)
         executor.play(wanted, store=self.store)
-        self._whole.update(cell.file_name for cell in _cells(wanted))
+        self._played.update(cell.file_name for cell in _cells(wanted))
+        self._whole |= self._played
 
     def _groups(self) -> list[CellGroup]:
         return [group for game in self.games for group in (*game.references, *game.runs, *game.trials)]

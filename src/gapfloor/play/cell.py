@@ -17,7 +17,9 @@ from typing import Any, Literal
 
 from gapfloor.engines.protocol import EngineSpec
 from gapfloor.levels import LevelSet, Schedule, census_schedule, drawn_schedule
+from gapfloor.policies.references import parse_reference
 from gapfloor.records.run_identity import RunIdentity
+from gapfloor.rules import rule_kind
 
 #: Raised whenever the harness would play or count an episode differently.
 PROTOCOL_VERSION = 1
@@ -150,6 +152,18 @@ class CellSpec:
         parts += [self.level_set, "census" if self.design.is_census else f"d{self.draw}"]
         readable = "-".join(re.sub(r"[^A-Za-z0-9.]+", "_", part) for part in parts if part)
         return f"{readable[:120]}-{self.key[:16]}"
+
+    @property
+    def is_plain_reference(self) -> bool:
+        """Whether the cell is played without any policy."""
+        return bool(self.run.reference) and not self.inference.batch
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether an episode is a function of its level alone."""
+        if self.is_plain_reference:
+            return parse_reference(self.rule).is_deterministic
+        return rule_kind(self.rule).is_deterministic
 
     @property
     def labels(self) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from gapfloor.play.player import CellPlay, Job, Player
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import parse_reference
 from gapfloor.records.store import Store
-from gapfloor.rules import parse_rule, rule_kind
+from gapfloor.rules import parse_rule
 
 #: Slots of an engine that plays a reference; more slots, fewer Python steps, a longer tail.
 REFERENCE_SLOTS = 32
@@ -55,25 +55,19 @@ class CellGroup:
         """
         together: dict[Any, list[CellSpec]] = {}
         for cell in self.cells:
-            shared = self._is_deterministic(cell)
-            together.setdefault((cell.rule, cell.level_set) if shared else cell.key, []).append(cell)
+            place = (cell.rule, cell.level_set) if cell.is_deterministic else cell.key
+            together.setdefault(place, []).append(cell)
         return list(together.values())
-
-    def _is_deterministic(self, cell: CellSpec) -> bool:
-        if self.source is None:
-            return parse_reference(cell.rule).is_deterministic
-        return rule_kind(cell.rule).is_deterministic
 
     def plays(self, units: Iterator[list[CellSpec]]) -> Iterator[CellPlay]:
         """The cells of the units, ready to be played."""
         for unit in units:
             for cell in unit:
-                deterministic = self._is_deterministic(cell)
                 rule = None
                 if self.source is not None:
                     rule = parse_rule(cell.rule).bind(Partition(cell.classes) if cell.classes else None)
-                observer = None if deterministic else self._observer()
-                yield CellPlay(cell, rule, deterministic, observer)
+                observer = None if cell.is_deterministic else self._observer()
+                yield CellPlay(cell, rule, cell.is_deterministic, observer)
 
     def _observer(self) -> CellObserver | None:
         if self.probe is None or self.source is None:

@@ -104,7 +104,7 @@ def replay(
     written = []
     for group in by_cell.values():
         spec = spec_of(group[0].cell)
-        policy = None if is_plain_reference(spec) else find_policy(spec, store=store, sources=sources)
+        policy = None if spec.is_plain_reference else find_policy(spec, store=store, sources=sources)
         try:
             with one_torch_thread():
                 recordings = _play(spec, policy, group)
@@ -116,11 +116,6 @@ def replay(
         for episode, frames in zip(group, recordings, strict=True):
             written.append(_keep(store, spec, episode, frames))
     return written
-
-
-def is_plain_reference(spec: CellSpec) -> bool:
-    """Whether a cell was played without any policy."""
-    return bool(spec.run.reference) and not spec.inference.batch
 
 
 def find_policy(spec: CellSpec, *, store: Store, sources: Sequence[PolicySource]) -> Any:

@@ -93,6 +93,14 @@ class Store:
                 found.append(StoredCell(episodes, manifest))
         return found
 
+    def cell(self, file_name: str) -> StoredCell:
+        """One cell by its file name; only its manifest is checked."""
+        path = self.cells_folder / f"{file_name}.json"
+        manifest = read_manifest(path) if path.is_file() else None
+        if manifest is None:
+            raise StoreError(f"The cell {file_name} is not in the store {self.root}: run the command again.")
+        return StoredCell(path.with_suffix(".parquet"), manifest)
+
     def write_cell(
         self,
         *,
