@@ -1,6 +1,8 @@
+import concurrent.futures
 import errno
 import json
 import os
+import time
 
 import pyarrow.parquet as pq
 import pytest
@@ -8,6 +10,7 @@ import pytest
 import small_stores
 from gapfloor.errors import StoreError
 from gapfloor.records import atomic
+from gapfloor.records.process_identity import this_place
 from gapfloor.records.schema import CELLS, EPISODES
 from gapfloor.records.store import Store
 
@@ -142,14 +145,37 @@ def test_a_full_disk_leaves_the_old_file_and_says_so(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["value"]
 
 
+def leave_partial(folder, *, place, process):
+    path = folder / f"{atomic.PARTIAL}{place}-{process}-0a1b2c3d-x"
+    path.write_text("half")
+    return path
+
+
 def test_leftovers_of_dead_processes_are_removed_and_those_of_living_ones_kept(tmp_path):
-    dead = tmp_path / f"{atomic.PARTIAL}999999999-x"
-    living = tmp_path / f"{atomic.PARTIAL}{os.getpid()}-x"
-    dead.write_text("")
-    living.write_text("")
+    dead = leave_partial(tmp_path, place=this_place(), process=999999999)
+    living = leave_partial(tmp_path, place=this_place(), process=os.getpid())
     atomic.remove_leftovers(tmp_path)
     assert not dead.exists()
     assert living.exists()
+
+
+def test_a_write_under_way_on_another_host_is_left_alone_until_it_is_a_day_old(tmp_path):
+    recent = leave_partial(tmp_path, place="anotherhost1", process=999999999)
+    old = leave_partial(tmp_path, place="anotherhost2", process=os.getpid())
+    yesterday = time.time() - atomic.ABANDONED_SECONDS - 1
+    os.utime(old, (yesterday, yesterday))
+    atomic.remove_leftovers(tmp_path)
+    assert recent.exists()
+    assert not old.exists()
+
+
+def test_two_threads_that_write_one_file_do_not_share_a_temporary_file(tmp_path):
+    path = tmp_path / "value"
+    texts = [str(number) * 50_000 for number in range(8)]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda text: atomic.write_text_atomically(path, text), texts))
+    assert path.read_text() in texts
+    assert os.listdir(tmp_path) == ["value"]
 
 
 def test_episodes_come_in_the_order_in_which_a_study_names_agents(store):

@@ -21,6 +21,7 @@ from small_run import small_spec, train_small
 from gapfloor.errors import CheckFailedError, StoreError, UsageError
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.atomic import PARTIAL
+from gapfloor.records.process_identity import this_place
 from gapfloor.records.run_identity import read_run_identity
 from gapfloor.training import trainer
 from gapfloor.training.checkpoint import read_checkpoint, read_header
@@ -104,7 +105,9 @@ def test_a_lost_checkpoint_is_written_again_from_the_state(tmp_path: Path) -> No
     result = train_small(tmp_path, spec=small_spec(updates=2))
     before = files_of(tmp_path)
     result.checkpoint.unlink()
-    (result.checkpoint.parent / f"{PARTIAL}999999999-checkpoint.safetensors").write_bytes(b"half")
+    (
+        result.checkpoint.parent / f"{PARTIAL}{this_place()}-999999999-0a1b2c3d-checkpoint.safetensors"
+    ).write_bytes(b"half")
     train_small(tmp_path, spec=small_spec(updates=2))
     assert files_of(tmp_path) == before
 

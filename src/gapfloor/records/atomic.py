@@ -9,26 +9,34 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import secrets
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from gapfloor.errors import StoreError
+from gapfloor.records.process_identity import is_running, this_place
 
-#: Prefix of files under way; `remove_leftovers` deletes those of dead processes.
+#: Prefix of files under way; then the writer's place and process, a random part and the name of the file.
 PARTIAL = ".partial-"
+
+#: A file under way that was last touched this many seconds ago is abandoned, wherever its writer runs.
+ABANDONED_SECONDS = 24 * 3600.0
 
 
 def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
     """Let `write` fill a temporary file, then rename it to `path`."""
     path = Path(path)
-    partial = path.parent / f"{PARTIAL}{os.getpid()}-{path.name}"
+    partial = _partial_path(path)
     with explain_disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
+            os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
             write(partial)
             with open(partial, "rb+") as handle:
                 os.fsync(handle.fileno())
             os.replace(partial, path)
+            _flush_folder(path.parent)
         except BaseException:
             with contextlib.suppress(OSError):
                 partial.unlink(missing_ok=True)
@@ -69,18 +77,37 @@ def explain_disk_errors(path: Path) -> Iterator[None]:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Delete temporary files that processes which no longer run have left below `folder`."""
+    """Delete temporary files below `folder` whose writers are gone.
+
+    A writer on this host and in this container is looked up by its process number. Other hosts and containers that
+    share the folder cannot be seen from here: their files are left alone until they are a day old.
+    """
     for partial in Path(folder).rglob(f"{PARTIAL}*"):
-        owner = partial.name[len(PARTIAL) :].split("-", 1)[0]
-        if owner.isdigit() and not _is_alive(int(owner)):
-            partial.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            if _is_abandoned(partial):
+                partial.unlink()
 
 
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+def _partial_path(path: Path) -> Path:
+    writer = f"{this_place()}-{os.getpid()}-{secrets.token_hex(4)}"
+    # The name is only for people; a long one must not exceed what a file system allows.
+    return path.parent / f"{PARTIAL}{writer}-{path.name[:120]}"
+
+
+def _is_abandoned(partial: Path) -> bool:
+    place, _, rest = partial.name[len(PARTIAL) :].partition("-")
+    process = rest.partition("-")[0]
+    running = is_running(place, int(process)) if process.isdigit() else None
+    if running is None:
+        return time.time() - partial.stat().st_mtime > ABANDONED_SECONDS
+    return not running
+
+
+def _flush_folder(folder: Path) -> None:
+    """Make a rename last through a power failure, where the file system allows a folder to be flushed."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
