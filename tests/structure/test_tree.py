@@ -11,7 +11,7 @@ pytestmark = pytest.mark.fast
 
 TESTS = ROOT / "tests"
 #: Folders of tests that do not mirror a folder of the package.
-OTHER_TESTS = {"data", "docs", "structure"}
+OTHER_TESTS = {"compatibility", "data", "docs", "structure"}
 #: Class names that are used twice today. This list and the next only get shorter.
 USED_TWICE = {
     "ActionClasses", "Assignment", "ComparisonRow", "Encoder", "Journal", "Progress",

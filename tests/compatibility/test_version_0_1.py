@@ -1,0 +1,189 @@
+"""Stores, plans, checkpoints, episode files and JSON of version 0.1 are read by today's code.
+
+`tests/data/version-0.1/README.md` says how the files were made. Fields that were renamed since are listed here,
+so that a reader of the JSON can find them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from command_line import run
+from folders import file_hashes
+from gapfloor.policies.checkpoint import load_checkpoint_policy
+from gapfloor.records.store import Store
+
+OLD = Path(__file__).parents[1] / "data" / "version-0.1"
+RUN = "store/runs/starpilot-easy-impoola-512-s1"
+ABSENT = "(absent)"
+DESIGN = (
+    "--train", "0:10", "--test", "100:110", "--draws", "0", "--episodes", "8", "--slots", "4", "--workers", "1",
+    "--store", "store", "--json",
+)  # fmt: skip
+#: Estimators that were flat below `beside` are now results of their own; those not named here are below `robust`.
+MOVED = {
+    "t_interval": "t_interval",
+    "p_t": "p_t",
+    "p_sign_flip": "robust.sign_flip.p",
+    "p_sign_flip_smallest": "robust.sign_flip.smallest",
+    "level_paired_delta": "robust.level_paired.estimate",
+    "stratified_p_holm": "robust.stratified_decision.p_holm",
+    "stratified_call": "robust.stratified_decision.call",
+    "iqm": "robust.iqm.value",
+    "iqm_ci": "robust.iqm.ci",
+    "p_improvement": "robust.improvement.value",
+    "p_improvement_ci": "robust.improvement.ci",
+    "floor_gap": "robust.excess.floor_gap",
+    "floor_gap_se": "robust.excess.floor_gap_se",
+    "excess": "robust.excess.estimate",
+    "prediction_interval": "robust.random_effects.prediction",
+    **{f"crossed_{name}": f"robust.crossed.{name}" for name in ("se", "df", "p", "interval")},
+    **{f"level_paired_{name}": f"robust.level_paired.{name}" for name in ("se", "p")},
+    **{f"stratified_{name}": f"robust.stratified.{name}" for name in ("se", "p", "p_tost")},
+    **{f"excess_{name}": f"robust.excess.{name}" for name in ("se", "df", "p", "interval")},
+    **{f"random_effects_{name}": f"robust.random_effects.{name}" for name in ("mean", "interval", "tau")},
+}
+
+
+@pytest.fixture
+def old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the old files, which is also the current folder."""
+    shutil.copytree(OLD, tmp_path / "old")
+    monkeypatch.chdir(tmp_path / "old")
+    return tmp_path / "old"
+
+
+def printed_then(name: str) -> Any:
+    return json.loads((OLD / "outputs" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def differences(then: Any, now: Any, where: str = "") -> list[str]:
+    """Where a document says something else than the old one; it may say more, also where there was null."""
+    if then is None:
+        return []
+    if isinstance(then, dict):
+        found = []
+        for key, value in _fields(then).items():
+            new = now
+            for part in key.split("."):
+                new = new.get(part, ABSENT) if isinstance(new, dict) else ABSENT
+            found += differences(value, new, f"{where}.{key}")
+        return found
+    if isinstance(then, list) and isinstance(now, list) and len(then) == len(now):
+        pairs = enumerate(zip(then, now, strict=True))
+        return [each for at, (a, b) in pairs for each in differences(a, b, f"{where}[{at}]")]
+    if isinstance(then, float) and isinstance(now, float):
+        is_same = math.isclose(then, now, rel_tol=1e-9, abs_tol=1e-12)
+    else:
+        is_same = then == now
+    return [] if is_same else [f"{where}: was {then!r}, is {now!r}"]
+
+
+def _fields(row: dict[str, Any]) -> dict[str, Any]:
+    """The values of an old row by the names that they have now."""
+    fields = {key: value for key, value in row.items() if key != "beside"}
+    below = row.get("beside", {})
+    return fields | {MOVED.get(key, f"robust.{key}"): value for key, value in below.items()}
+
+
+@pytest.mark.fast
+def test_an_old_store_is_analysed_with_the_same_numbers(old: Path, capsys) -> None:
+    done = run(capsys, "analyse", "store", "--plan", "plan.toml", "--json")
+    assert done.code == 0, done.err
+    assert differences(printed_then("analyse"), json.loads(done.out)) == []
+
+
+@pytest.mark.fast
+def test_an_old_episode_file_gives_the_same_floors_and_gaps(old: Path, capsys) -> None:
+    done = run(capsys, "analyse", "episodes.csv", "--plan", "plan.toml", "--json")
+    assert done.code == 0, done.err
+    then, now = printed_then("analyse"), json.loads(done.out)
+    assert differences(then["floors"], now["floors"]) == []
+    assert differences(then["gaps"], now["gaps"]) == []
+
+
+@pytest.mark.fast
+def test_an_old_store_is_reported(old: Path, capsys) -> None:
+    done = run(capsys, "report", "store", "--plan", "plan.toml", "--out", "report", "--format", "md,html")
+    assert done.code == 0, done.err
+    assert "starpilot" in Path("report/tables.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.fast
+def test_an_old_lock_is_checked(old: Path, capsys) -> None:
+    done = run(capsys, "plan", "check", "plan.toml", "--json")
+    assert done.code == 0, done.err
+    assert differences(printed_then("plan-check"), json.loads(done.out)) == []
+
+
+@pytest.mark.fast
+def test_an_old_plan_that_was_changed_after_locking_is_refused(old: Path, capsys) -> None:
+    plan = Path("plan.toml")
+    plan.write_text(plan.read_text(encoding="utf-8").replace("alpha = 0.05", "alpha = 0.1"), encoding="utf-8")
+    done = run(capsys, "plan", "check", "plan.toml")
+    assert done.code == 1
+    assert "0.1" in done.out + done.err
+
+
+@pytest.mark.fast
+def test_an_old_scan_says_the_same(old: Path, capsys) -> None:
+    Path("scanned").mkdir()
+    shutil.copyfile("scanned-evaluate.txt", "scanned/evaluate.py")
+    done = run(capsys, "audit", "scan", "scanned", "--json")
+    assert done.code == 0, done.err
+    assert differences(printed_then("audit-scan"), json.loads(done.out)) == []
+
+
+def test_the_status_of_an_old_study_has_the_same_fields(old: Path, capsys) -> None:
+    done = run(capsys, "study", "status", "study.toml", "--store", "store", "--json")
+    assert done.code == 0, done.err
+    then, now = printed_then("study-status"), json.loads(done.out)
+    assert set(then) <= set(now)
+    assert set(then["tasks"]) == set(now["tasks"])
+    assert now["damaged"] == []
+
+
+def test_an_old_floor_is_read_and_not_played_again(old: Path, capsys) -> None:
+    before = file_hashes(old / "store" / "cells")
+    done = run(capsys, "floor", "starpilot", *DESIGN)
+    assert done.code == 0, done.err
+    assert differences(printed_then("floor"), json.loads(done.out)) == []
+    assert file_hashes(old / "store" / "cells") == before
+
+
+def test_an_old_evaluation_is_read_and_not_played_again(old: Path, capsys) -> None:
+    from gapfloor.policies.fingerprint import instruction_set
+
+    made_with = {
+        cell.manifest.content["instruction_set"]
+        for cell in Store(old / "store").cells()
+        if not cell.is_reference
+    }
+    if made_with != {instruction_set()}:
+        pytest.skip(f"the cells were made with {sorted(made_with)}, this machine has {instruction_set()}")
+    before = file_hashes(old / "store" / "cells")
+    options = ("--game", "starpilot", "--rules", "sampled,greedy", "--batch", "8", "--probe", "8")
+    done = run(capsys, "evaluate", RUN, *options, *DESIGN)
+    assert done.code == 0, done.err
+    assert differences(printed_then("evaluate"), json.loads(done.out)) == []
+    assert file_hashes(old / "store" / "cells") == before
+
+
+def test_an_old_checkpoint_is_the_policy_of_its_cells(old: Path) -> None:
+    policy = load_checkpoint_policy(old / RUN / "checkpoint.safetensors")
+    played = {
+        cell.manifest.content["policy"]
+        for cell in Store(old / "store").cells()
+        if cell.manifest.labels["seed"] == 1
+    }
+    assert played == {policy.fingerprint}
+    logits = policy.logits(np.zeros((2, 64, 64, 3), dtype=np.uint8))
+    assert logits.shape == (2, 15)
+    assert np.isfinite(logits).all()
