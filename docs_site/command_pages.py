@@ -16,7 +16,7 @@ MORE = {
     "floor": ("harness.md", "numbers.md"),
     "evaluate": ("tutorial-researcher.md", "policies.md", "harness.md"),
     "sweep": ("contrasts.md",),
-    "over-training": ("contrasts.md",),
+    "training-curve": ("contrasts.md",),
     "compare": ("contrasts.md",),
     "train": ("training.md",),
     "levels": ("leakage.md",),

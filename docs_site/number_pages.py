@@ -83,14 +83,14 @@ SECTIONS = (
     Section("levels gap", "`gapfloor levels gap --json`.", "gapfloor.analysis.leaked", ("LeakedGap",)),
     Section("levels check", "`gapfloor levels check --json` and `leakage.json`.", "gapfloor.levels.overlap"),
     Section(
-        "sweep, over-training, compare: a mean over levels",
+        "sweep, training-curve, compare: a mean over levels",
         "The value that the next three sections are made of.",
         "gapfloor.statistics.level_means",
         ("LevelContrast",),
     ),
-    Section("sweep", "`gapfloor sweep --json`.", "gapfloor.api.sweep"),
+    Section("sweep", "`gapfloor sweep --json`.", "gapfloor.analysis.sweep"),
     Section("sweep: the trend", "Return against entropy played.", "gapfloor.statistics.ranks"),
-    Section("over-training", "`gapfloor over-training --json`.", "gapfloor.api.training_curve"),
+    Section("training-curve", "`gapfloor training-curve --json`.", "gapfloor.analysis.training_curves"),
     Section("compare", "`gapfloor compare --json`.", "gapfloor.api.compare"),
     Section(
         "compare: runs and levels", "The difference with both drawn anew.", "gapfloor.statistics.crossed"

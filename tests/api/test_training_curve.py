@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gapfloor.api.training_curve import over_training
+from gapfloor.api.training_curve import training_curve
 from gapfloor.errors import UsageError
 from gapfloor.records.store import Store
-from gapfloor.report.contrast_figures import write_over_training
+from gapfloor.report.contrast_figures import write_training_curves
 from gapfloor.training.history import read_history, read_in_loop
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
@@ -38,11 +38,11 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def result(run, store):
-    return over_training(run, store=store, batch=4, workers=1, **SMALL)
+    return training_curve(run, store=store, batch=4, workers=1, **SMALL)
 
 
 def test_kept_checkpoints_and_the_last_are_measured_under_labels_of_their_own(run, store, result):
-    (course,) = result.courses
+    (course,) = result.curves
     steps = [point.steps for point in course.points if point.rule == "sampled"]
     assert steps == [512, 768]
     budgets = {cell.manifest.labels["budget"] for cell in Store(store).cells() if not cell.is_reference}
@@ -53,7 +53,7 @@ def test_kept_checkpoints_and_the_last_are_measured_under_labels_of_their_own(ru
 
 
 def test_gap_and_delta_follow_from_the_cells(store, result):
-    (course,) = result.courses
+    (course,) = result.curves
     last = next(p for p in course.points if (p.steps, p.rule) == (768, "greedy"))
     means = {
         (row["rule"], row["level_set"]): row["r"]
@@ -68,7 +68,7 @@ def test_gap_and_delta_follow_from_the_cells(store, result):
 
 
 def test_the_in_loop_mean_stands_beside_the_sampled_checkpoint_on_training_levels(run, result):
-    (course,) = result.courses
+    (course,) = result.curves
     log = pq.read_table(run / "log.parquet").to_pylist()
     ended = {row["steps"]: row for row in log if row["in_loop_return"] == row["in_loop_return"]}
     assert [row.steps for row in course.in_loop] == [steps for steps in (512, 768) if steps in ended]
@@ -82,13 +82,13 @@ def test_the_in_loop_mean_stands_beside_the_sampled_checkpoint_on_training_level
 
 def test_the_same_call_again_plays_nothing(run, store, result):
     before = {path: path.stat().st_mtime_ns for path in Store(store).cells_folder.iterdir()}
-    again = over_training([run], store=store, batch=4, workers=1, **SMALL)
+    again = training_curve([run], store=store, batch=4, workers=1, **SMALL)
     assert {path: path.stat().st_mtime_ns for path in Store(store).cells_folder.iterdir()} == before
     assert again.to_dict() == result.to_dict()
 
 
 def test_the_figure_and_the_table_hold_every_checkpoint(result, tmp_path):
-    assert {path.suffix for path in write_over_training(result, tmp_path)} == {".pdf", ".svg", ".png"}
+    assert {path.suffix for path in write_training_curves(result, tmp_path)} == {".pdf", ".svg", ".png"}
     headings, rows = result.table()
     assert len(rows) == 4
     assert all(len(row) == len(headings) for row in rows)
@@ -105,7 +105,7 @@ def test_the_figure_and_the_table_hold_every_checkpoint(result, tmp_path):
 )
 def test_another_game_mode_or_level_set_than_the_logs_is_refused(run, tmp_path, changes, words):
     with pytest.raises(UsageError, match=words):
-        over_training(run, store=tmp_path / "s", **{**SMALL, **changes})
+        training_curve(run, store=tmp_path / "s", **{**SMALL, **changes})
     assert not (tmp_path / "s").exists()
 
 
@@ -113,14 +113,14 @@ def test_a_run_without_history_is_told_how_to_keep_one(run, tmp_path):
     shutil.copytree(run, tmp_path / "run")
     shutil.rmtree(tmp_path / "run" / "history")
     with pytest.raises(UsageError, match="--checkpoint-every"):
-        over_training(tmp_path / "run", **SMALL)
+        training_curve(tmp_path / "run", **SMALL)
     with pytest.raises(UsageError, match="not a run's folder"):
-        over_training(tmp_path / "nothing", **SMALL)
+        training_curve(tmp_path / "nothing", **SMALL)
 
 
 def test_a_run_named_twice_is_refused(run):
     with pytest.raises(UsageError, match="named twice"):
-        over_training([run, run], **SMALL)
+        training_curve([run, run], **SMALL)
 
 
 @pytest.mark.fast

@@ -1,4 +1,4 @@
-"""`gapfloor sweep`, `over-training` and `compare` as a user meets them."""
+"""`gapfloor sweep`, `training-curve` and `compare` as a user meets them."""
 
 import json
 
@@ -23,10 +23,10 @@ SWEEP = ["sweep", "small_policies:linear", "--game", "fruitbot", "--agent", "lin
         (["sweep", "small_policies:linear", "--game", "conrun"], "did you mean coinrun"),
         (["sweep", "gone.safetensors", "--game", "coinrun"], "There is no checkpoint"),
         ([*SWEEP, "--batch", "0"], "--batch 0 is too small"),
-        (["over-training"], "Missing argument"),
+        (["training-curve"], "Missing argument"),
         (["over-training", "nowhere"], "nowhere is not a run's folder"),
         (["compare"], "Missing argument"),
-        (["compare", "small_policies:linear"], "name them, as --agents impala,fpn"),
+        (["compare", "small_policies:linear"], "name them, e.g. --agents impala,fpn"),
         (["compare", "x.csv", "--agents", "impala"], "does not name two agents"),
         (["compare", "x.csv", "--agents", "impala,fpn"], "There is no store or file at x.csv"),
         (["compare", "runs/*a*", "runs/*b*"], "Nothing that could be a policy matches 'runs/*a*'"),

@@ -12,9 +12,9 @@ from tests.report.printed_cka import write_cka
 from tests.report.printed_results import printed_results
 
 from field_docs import field_docs
+from gapfloor.analysis.sweep import Sweep, SweepTrend
+from gapfloor.analysis.training_curves import TrainingCurves
 from gapfloor.api.compare import Comparison
-from gapfloor.api.sweep import Sweep, SweepTrend
-from gapfloor.api.training_curve import OverTraining
 from gapfloor.cli.main import cli
 from gapfloor.cli.tables import leak_table
 from gapfloor.levels.overlap import Leakage
@@ -128,7 +128,7 @@ def test_headings_of_floor_evaluate_and_contrasts_are_explained():
     assert Evaluation((), (), (), (), references=(row,)).reference_table()[0] == list(
         PRINTED["gapfloor evaluate --reference"]
     )
-    assert OverTraining((), "").table()[0] == list(PRINTED["gapfloor over-training"])
+    assert TrainingCurves((), "").table()[0] == list(PRINTED["gapfloor training-curve"])
     compared = Comparison("AGENT A", "AGENT B", (), 0.05)
     assert {*compared.table()[0], *compared.settling_table()[0]} == set(PRINTED["gapfloor compare"])
     assert Leakage(()).table()[0] == list(PRINTED["gapfloor levels check"])

@@ -20,8 +20,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "floor": ("gapfloor.cli.floor", "Measure the random floor of games on both level sets."),
     "evaluate": ("gapfloor.cli.evaluate", "Evaluate policies under stated rules beside the floor."),
     "sweep": ("gapfloor.cli.sweep", "One checkpoint at a grid of temperatures, greedy to sampled."),
-    "over-training": (
-        "gapfloor.cli.over_training",
+    "training-curve": (
+        "gapfloor.cli.training_curve",
         "Gap and floor over a run's checkpoints, and the in-loop mean.",
     ),
     "compare": ("gapfloor.cli.compare", "Two agents on the same schedule, paired by level."),
@@ -42,6 +42,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
+#: Earlier names of commands, which still work.
+ALIASES = {"over-training": "training-curve"}
+
+
 class LazyGroup(click.Group):
     """A click group that imports a command's module only when that command is used."""
 
@@ -49,6 +53,7 @@ class LazyGroup(click.Group):
         return [name for name, (module, _) in COMMANDS.items() if importlib.util.find_spec(module)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        cmd_name = ALIASES.get(cmd_name, cmd_name)
         if cmd_name not in COMMANDS or importlib.util.find_spec(COMMANDS[cmd_name][0]) is None:
             return None
         module = importlib.import_module(COMMANDS[cmd_name][0])
@@ -60,7 +65,8 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and not args[0].startswith("-") and args[0] not in self.list_commands(ctx):
+        known = {*self.list_commands(ctx), *ALIASES}
+        if args and not args[0].startswith("-") and args[0] not in known:
             raise click.UsageError(
                 f"Unknown command '{args[0]}': {nearest_names(args[0], self.list_commands(ctx))}"
             )

@@ -73,8 +73,7 @@ def command(
             progress=progress,
             **settings,
         )
-    name = "-".join(part for part in (result.game, result.mode, result.run.name) if part)
-    folder = Path(out) if out else Path(store) / "results" / "sweep" / name.replace("/", "_")
+    folder = Path(out) if out else Path(store) / "results" / "sweep" / result.run.name.replace("/", "_")
     document = result.to_dict()
     files = write_sweep(result, folder)
     write_text_atomically(folder / "sweep.json", json.dumps(document, indent=1, allow_nan=False) + "\n")

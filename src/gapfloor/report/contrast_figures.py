@@ -10,8 +10,8 @@ from gapfloor.report.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, STYLE, sa
 from gapfloor.statistics.level_means import LevelContrast
 
 if TYPE_CHECKING:
-    from gapfloor.api.sweep import Sweep
-    from gapfloor.api.training_curve import OverTraining, RunCourse
+    from gapfloor.analysis.sweep import Sweep
+    from gapfloor.analysis.training_curves import TrainingCurve, TrainingCurves
 
 _RULES = {"sampled": (BLUE, "o", "-"), "greedy": (ORANGE, "s", "--"), "merged": (PURPLE, "D", "-.")}
 
@@ -21,9 +21,9 @@ def write_sweep(sweep: Sweep, folder: Path) -> list[Path]:
     return _write(lambda: draw_sweep(sweep), folder, "sweep")
 
 
-def write_over_training(result: OverTraining, folder: Path) -> list[Path]:
+def write_training_curves(result: TrainingCurves, folder: Path) -> list[Path]:
     """Return, gap and delta over training: PDF, SVG and PNG."""
-    return _write(lambda: draw_over_training(result), folder, "over-training")
+    return _write(lambda: draw_training_curves(result), folder, "training-curve")
 
 
 def _write(draw: Callable[[], Any], folder: Path, name: str) -> list[Path]:
@@ -81,14 +81,14 @@ def draw_sweep(sweep: Sweep) -> Any:
     return figure
 
 
-def draw_over_training(result: OverTraining) -> Any:
+def draw_training_curves(result: TrainingCurves) -> Any:
     """A row a run: return on training levels beside the in-loop mean, gap, and held-out return above the floor."""
     import matplotlib.pyplot as plt
 
-    rows = len(result.courses)
+    rows = len(result.curves)
     figure, axes = plt.subplots(rows, 3, figsize=(7.9, 2.3 * rows + 0.35), squeeze=False, sharex="row")
-    for panels, course in zip(axes, result.courses, strict=True):
-        _course(panels, course)
+    for panels, curve in zip(axes, result.curves, strict=True):
+        _curve(panels, curve)
     for panel in axes[-1]:
         panel.set_xlabel("environment steps (thousands)")
     named: dict[str, Any] = {}
@@ -99,18 +99,18 @@ def draw_over_training(result: OverTraining) -> Any:
     return figure
 
 
-def _course(panels: Sequence[Any], course: RunCourse) -> None:
+def _curve(panels: Sequence[Any], curve: TrainingCurve) -> None:
     returns, gap, delta = panels
-    if course.in_loop_curve:
-        steps, means = zip(*course.in_loop_curve, strict=True)
+    if curve.in_loop_curve:
+        steps, means = zip(*curve.in_loop_curve, strict=True)
         returns.plot([s / 1e3 for s in steps], means, color=GREY, lw=1.0, label="in-loop mean")
-    _band(returns, course.floors["train"], GREY, label="floor")
+    _band(returns, curve.floors["train"], GREY, label="floor")
     gap.axhline(0, color="black", lw=0.7)
     delta.axhline(0, color="black", lw=0.7)
-    floor_gap = course.floors["train"].value - course.floors["test"].value
+    floor_gap = curve.floors["train"].value - curve.floors["test"].value
     gap.axhline(floor_gap, color=GREY, lw=1.1, ls="--", label="floor's own gap")
-    for rule in course.rules:
-        rows = [row for row in course.points if row.rule == rule]
+    for rule in curve.rules:
+        rows = [row for row in curve.points if row.rule == rule]
         colour, marker, dash = _RULES.get(rule, (GREEN, "^", ":"))
         thousands = [row.steps / 1e3 for row in rows]
         for panel, values in (
@@ -122,7 +122,7 @@ def _course(panels: Sequence[Any], course: RunCourse) -> None:
     returns.set_ylabel("return on training levels")
     gap.set_ylabel("gap: train − test return")
     delta.set_ylabel("held-out return − floor")
-    returns.set_title(course.name, loc="left")
+    returns.set_title(curve.name, loc="left")
 
 
 def _errorbars(

@@ -1,4 +1,4 @@
-"""`gapfloor over-training`: gap and distance from the floor over a run's checkpoints, and the in-loop mean."""
+"""`gapfloor training-curve`: gap and distance from the floor over a run's checkpoints, and the in-loop mean."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gapfloor.cli.progress import LiveProgress
 from gapfloor.cli.tables import print_table
 
 
-@click.command("over-training")
+@click.command("training-curve")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option("--game", default=None, help="Refuse runs of another game; default: each run's own.")
 @click.option(
@@ -34,7 +34,7 @@ from gapfloor.cli.tables import print_table
 @workers_option
 @cells_option
 @click.option(
-    "--out", default=None, help="Folder for over-training.json and the figure; default: below the store."
+    "--out", default=None, help="Folder for training-curve.json and the figure; default: below the store."
 )
 @json_option
 def command(
@@ -54,14 +54,14 @@ def command(
     \b
     Examples:
       gapfloor train starpilot --encoder impala --seed 1 --steps 100000 --checkpoint-every 4
-      gapfloor over-training gapfloor-store/runs/starpilot-easy-impala-100k-s1 --draws 0 --episodes 64
+      gapfloor training-curve gapfloor-store/runs/starpilot-easy-impala-100k-s1 --draws 0 --episodes 64
     """
-    from gapfloor.api.training_curve import over_training
+    from gapfloor.api.training_curve import training_curve
     from gapfloor.records.atomic import write_text_atomically
-    from gapfloor.report.contrast_figures import write_over_training
+    from gapfloor.report.contrast_figures import write_training_curves
 
     with LiveProgress(quiet=as_json) as progress:
-        result = over_training(
+        result = training_curve(
             list(runs),
             options=parse_engine_options(options),
             draws=parse_integers(draws, what="draws"),
@@ -69,11 +69,11 @@ def command(
             progress=progress,
             **settings,
         )
-    folder = Path(out) if out else Path(store) / "results" / "over-training"
+    folder = Path(out) if out else Path(store) / "results" / "training-curve"
     document = result.to_dict()
-    files = write_over_training(result, folder)
+    files = write_training_curves(result, folder)
     write_text_atomically(
-        folder / "over-training.json", json.dumps(document, indent=1, allow_nan=False) + "\n"
+        folder / "training-curve.json", json.dumps(document, indent=1, allow_nan=False) + "\n"
     )
     if as_json:
         print_json(document)
@@ -81,4 +81,4 @@ def command(
     print_table(*result.table())
     for line in (*result.sentences(), *result.notes):
         click.echo(line)
-    click.echo(f"written to {folder}: {', '.join(path.name for path in files)}, over-training.json")
+    click.echo(f"written to {folder}: {', '.join(path.name for path in files)}, training-curve.json")

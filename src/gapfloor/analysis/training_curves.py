@@ -1,0 +1,280 @@
+"""Gap and distance from the floor over a run's training, and the in-loop mean next to them.
+
+A training log reports the running mean of training episodes. It mixes weights (the window covers several updates) and
+counts episodes in the order in which they end; the value of a fixed checkpoint on the same training levels has neither
+fault. This module compares both.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from gapfloor.json_values import jsonable
+from gapfloor.records.episode_sample import EpisodeSample
+from gapfloor.statistics.conventions import CONFIDENCE
+from gapfloor.statistics.level_means import (
+    LevelContrast,
+    independent_difference,
+    mean_by_level,
+    pair_by_level,
+)
+from gapfloor.text_tables import html_table, interval_text, number, signed, text_table, with_error
+
+
+class LoggedMean(Protocol):
+    """The training log at one update; see `gapfloor.training.history.InLoop`."""
+
+    @property
+    def steps(self) -> int: ...
+    @property
+    def episode_return(self) -> float: ...
+    @property
+    def n_episodes(self) -> int: ...
+    @property
+    def n_updates(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class PlayedCheckpoint:
+    """One checkpoint of a run, as it was played."""
+
+    steps: int
+    samples: Mapping[tuple[str, str], EpisodeSample]
+    """(rule, level set) -> episodes."""
+
+
+@dataclass(frozen=True)
+class CheckpointPoint:
+    """One checkpoint under one rule; errors are over levels."""
+
+    steps: int
+    rule: str
+    train: LevelContrast
+    test: LevelContrast
+    gap: LevelContrast
+    delta: LevelContrast
+    """Held-out return minus floor, paired by level."""
+    entropy_raw: float
+    """Nats, mean over both level sets."""
+    is_one_action: bool
+    """Whether one action was taken in nearly every visited state of either level set."""
+
+
+@dataclass(frozen=True)
+class InLoopPoint:
+    """The log's running mean compared with the fixed checkpoint, sampled, on the same training levels."""
+
+    steps: int
+    in_loop: float
+    window_episodes: int
+    window_updates: int
+    fixed: float
+    fixed_sem: float
+    """Per episode: the estimand is these training levels, from which both draw."""
+    difference: float
+    """In-loop minus fixed."""
+    se: float
+    """Of the difference: the log keeps no spread, so the fixed checkpoint's is taken for the window's episodes too."""
+
+
+@dataclass(frozen=True)
+class CheckpointChoice:
+    """The checkpoint with the best training return under a rule, against the last one, on held-out levels."""
+
+    rule: str
+    steps: int
+    last_steps: int
+    gain: LevelContrast
+    """Held-out return of the chosen minus that of the last, paired by level."""
+
+
+@dataclass(frozen=True)
+class TrainingCurve:
+    """One run over its training."""
+
+    name: str
+    game: str
+    mode: str
+    rules: tuple[str, ...]
+    points: tuple[CheckpointPoint, ...]
+    in_loop: tuple[InLoopPoint, ...]
+    in_loop_curve: tuple[tuple[int, float], ...]
+    """Steps and running mean at every update of the log."""
+    floors: dict[str, LevelContrast]
+    choices: tuple[CheckpointChoice, ...]
+
+
+@dataclass(frozen=True)
+class TrainingCurves:
+    """The curves of one or more runs."""
+
+    curves: tuple[TrainingCurve, ...]
+    design: str
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that `gapfloor training-curve --json` prints."""
+        document = jsonable(dataclasses.asdict(self))
+        document["notes"] = [*self.sentences(), *self.notes]
+        return dict(document)
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """One row per checkpoint and rule; the in-loop mean is given in the sampled rows."""
+        headings = [
+            "run",
+            "steps",
+            "rule",
+            "train",
+            "test",
+            "gap",
+            "test - floor",
+            "in-loop",
+            "in-loop - fixed",
+        ]
+        rows = []
+        for curve in self.curves:
+            logged = {row.steps: row for row in curve.in_loop}
+            for point in curve.points:
+                row = [
+                    curve.name,
+                    f"{point.steps:,}",
+                    point.rule,
+                    with_error(point.train.value, point.train.se),
+                    with_error(point.test.value, point.test.se),
+                    f"{signed(point.gap.value)} ± {number(point.gap.se)}",
+                    f"{signed(point.delta.value)} ± {number(point.delta.se)}",
+                ]
+                in_loop = logged.get(point.steps) if point.rule == "sampled" else None
+                if in_loop is None:
+                    rows.append([*row, "", ""])
+                else:
+                    difference = f"{signed(in_loop.difference)} ± {number(in_loop.se)}"
+                    rows.append([*row, number(in_loop.in_loop), difference])
+        return headings, rows
+
+    def sentences(self) -> list[str]:
+        """What was found, a few sentences per run."""
+        return [*(line for curve in self.curves for line in _sentences(curve)), _SCOPE]
+
+    def __repr__(self) -> str:
+        return "\n".join([text_table(*self.table()), *self.sentences(), *self.notes])
+
+    def _repr_html_(self) -> str:
+        return html_table(*self.table()) + "".join(f"<p>{line}</p>" for line in self.sentences())
+
+
+_SCOPE = (
+    "All rows of a game share its floor: the floor's own error moves every delta by the same amount. Errors take "
+    "these runs as given and their levels as a sample."
+)
+
+
+def analyse_curve(
+    checkpoints: Sequence[PlayedCheckpoint],
+    floors: Mapping[str, EpisodeSample],
+    log: Sequence[LoggedMean],
+    *,
+    name: str,
+    game: str,
+    mode: str,
+) -> TrainingCurve:
+    """The curve of one run from its checkpoints, in the order of their steps."""
+    rules = tuple(dict.fromkeys(rule for rule, _ in checkpoints[0].samples))
+    logged = {row.steps: row for row in log if row.n_episodes}
+    points, in_loop = [], []
+    held_out: dict[tuple[str, int], EpisodeSample] = {}
+    for checkpoint in checkpoints:
+        for rule in rules:
+            train, test = (checkpoint.samples[rule, level_set] for level_set in ("train", "test"))
+            points.append(_point(checkpoint.steps, rule, train, test, floors["test"]))
+            held_out[rule, checkpoint.steps] = test
+            if rule == "sampled" and checkpoint.steps in logged:
+                row = logged[checkpoint.steps]
+                in_loop.append(
+                    _in_loop_point(train, row.episode_return, row.n_episodes, row.n_updates, row.steps)
+                )
+    return TrainingCurve(
+        name=name,
+        game=game,
+        mode=mode,
+        rules=rules,
+        points=tuple(points),
+        in_loop=tuple(in_loop),
+        in_loop_curve=tuple((row.steps, row.episode_return) for row in log if row.n_episodes),
+        floors={level_set: mean_by_level(floor.returns, floor.levels) for level_set, floor in floors.items()},
+        choices=tuple(_choose(rule, points, held_out) for rule in rules),
+    )
+
+
+def _point(
+    steps: int, rule: str, train: EpisodeSample, test: EpisodeSample, floor: EpisodeSample
+) -> CheckpointPoint:
+    halves = (mean_by_level(train.returns, train.levels), mean_by_level(test.returns, test.levels))
+    return CheckpointPoint(
+        steps=steps,
+        rule=rule,
+        train=halves[0],
+        test=halves[1],
+        gap=independent_difference(*halves),
+        delta=pair_by_level(test.returns, floor.returns, test.levels),
+        entropy_raw=(train.entropy_raw + test.entropy_raw) / 2,
+        is_one_action=train.is_one_action or test.is_one_action,
+    )
+
+
+def _in_loop_point(
+    fixed: EpisodeSample, in_loop: float, n_window: int, n_updates: int, steps: int
+) -> InLoopPoint:
+    spread = float(np.std(fixed.returns, ddof=1)) if fixed.returns.size > 1 else math.nan
+    sem = spread / math.sqrt(fixed.returns.size)
+    mean = float(np.mean(fixed.returns))
+    se = math.hypot(sem, spread / math.sqrt(n_window))
+    return InLoopPoint(steps, in_loop, n_window, n_updates, mean, sem, in_loop - mean, se)
+
+
+def _choose(
+    rule: str, points: Sequence[CheckpointPoint], held_out: Mapping[tuple[str, int], EpisodeSample]
+) -> CheckpointChoice:
+    mine = [point for point in points if point.rule == rule]
+    best = max(mine, key=lambda point: (point.train.value, -point.steps))
+    chosen, last = held_out[rule, best.steps], held_out[rule, mine[-1].steps]
+    gain = pair_by_level(chosen.returns, last.returns, last.levels)
+    return CheckpointChoice(rule, best.steps, mine[-1].steps, gain)
+
+
+def _sentences(curve: TrainingCurve) -> list[str]:
+    lines = []
+    if curve.in_loop:
+        higher = sum(row.difference > 0 for row in curve.in_loop)
+        far = sum(abs(row.difference) > 2 * row.se for row in curve.in_loop)
+        reach = max(row.window_updates for row in curve.in_loop)
+        lines.append(
+            f"{curve.name}: the in-loop mean is higher than the fixed checkpoint on the same training levels at "
+            f"{higher} of {len(curve.in_loop)} checkpoints, and more than two standard errors away at {far}; its "
+            f"window holds episodes of up to {reach} updates' weights."
+        )
+    elif "sampled" in curve.rules:
+        lines.append(f"{curve.name}: there is no training log, so there is no in-loop mean to compare.")
+    for rule in curve.rules:
+        same = [f"{point.steps:,}" for point in curve.points if point.rule == rule and point.is_one_action]
+        if same:
+            lines.append(
+                f"{curve.name}, {rule}: one action in nearly every visited state at {', '.join(same)} steps."
+            )
+    for choice in curve.choices:
+        if choice.steps == choice.last_steps:
+            lines.append(f"{curve.name}, {choice.rule}: the last checkpoint has the best training return.")
+        else:
+            interval = interval_text(*choice.gain.interval, confidence=CONFIDENCE)
+            lines.append(
+                f"{curve.name}, {choice.rule}: the best training return is at {choice.steps:,} steps; on held-out "
+                f"levels that checkpoint minus the last is {signed(choice.gain.value)} "
+                f"{interval}, paired over {choice.gain.n_levels} levels."
+            )
+    return lines

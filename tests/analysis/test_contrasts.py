@@ -1,0 +1,57 @@
+"""Sweeps and training curves from samples whose answers are known."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from gapfloor.analysis.sweep import analyse_sweep, rule_at
+from gapfloor.analysis.training_curves import PlayedCheckpoint, analyse_curve
+from gapfloor.records.episode_sample import EpisodeSample
+from gapfloor.records.run_identity import RunIdentity
+
+pytestmark = pytest.mark.fast
+
+LEVELS = np.arange(8)
+
+
+def sample(mean, *, entropy=1.0, share=0.2):
+    return EpisodeSample(mean + (LEVELS % 2) * 1.0, LEVELS, entropy, entropy, share)
+
+
+def test_return_that_rises_with_entropy_on_every_step_has_tau_one_and_the_smallest_p():
+    grid = (0.0, 0.5, 1.0)
+    by_level_set = {
+        name: {value: sample(shift + value, entropy=value) for value in grid}
+        for name, shift in (("train", 2.0), ("test", 1.0))
+    }
+    found = analyse_sweep(
+        by_level_set,
+        {"train": sample(0.0), "test": sample(0.0)},
+        run=RunIdentity(game="heist", mode="easy", agent="mine", seed=1),
+        design="census",
+        draws=[0],
+    )
+    assert [point.rule for point in found.points[:3]] == [rule_at(value) for value in grid]
+    for trend in found.trends:
+        assert (trend.correlation.tau, trend.correlation.p) == (1.0, trend.correlation.smallest)
+        assert trend.contrast.value == 1.0
+    assert {gap.value for gap in found.gaps.values()} == {1.0}
+    assert json.loads(json.dumps(found.to_dict()))["run"]["agent"] == "mine"
+
+
+def test_the_best_training_checkpoint_is_compared_with_the_last_on_held_out_levels():
+    checkpoints = [
+        PlayedCheckpoint(steps, {("sampled", "train"): sample(train), ("sampled", "test"): sample(test)})
+        for steps, train, test in ((100, 5.0, 4.0), (200, 3.0, 1.0))
+    ]
+    log = [SimpleNamespace(steps=200, episode_return=4.5, n_episodes=10, n_updates=3)]
+    floors = {"train": sample(0.0), "test": sample(0.0)}
+    curve = analyse_curve(checkpoints, floors, log, name="run", game="heist", mode="easy")
+    assert [point.gap.value for point in curve.points] == [1.0, 2.0]
+    assert [point.delta.value for point in curve.points] == [4.0, 1.0]
+    (choice,) = curve.choices
+    assert (choice.steps, choice.last_steps, choice.gain.value) == (100, 200, 3.0)
+    (in_loop,) = curve.in_loop
+    assert (in_loop.steps, in_loop.difference) == (200, 1.0)
