@@ -14,7 +14,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -177,8 +177,8 @@ def _call_rows(world: World, n: int, data: Calls, rng: np.random.Generator) -> I
     yield row(
         'any false "above": recommended', (found & (delta > 0)).any(axis=1), "<= .08" if skewed else "<= .05"
     )
-    below = found & (delta < 0)
-    yield row('any false "below" without a mark: recommended', (below & ~doubted_below(data)).any(axis=1))
+    unmarked = found & ~((delta < 0) & doubted_below(data))
+    yield row("any false call without a mark: recommended", unmarked.any(axis=1), "<= .05")
     few = slice(0, data.runs.shape[0] // CHEAP // 4 + 1)
     bootstrapped = data.runs[few] - data.floor[few, :, None]
     yield row(
@@ -265,11 +265,10 @@ def _one_skewed_game(replicates: int, rng: np.random.Generator) -> Iterator[Meas
         data = null_families(World("normal", 1.0, 0.3), n, replicates, rng)
         data.runs[:, 0] = unit_draws("log-normal", data.runs[:, 0].shape, rng) * data.run_sd[0]
         delta, _, _ = call_parts(data)
-        below = recommended_rejects(data) & (delta < 0) & ~doubted_below(data)
-        value = float(below.any(axis=1).mean())
-        yield Measured(
-            "calls", 'any false "below" without a mark: recommended', "1 of 8 log-normal", "", n, value, ""
-        )
+        unmarked = recommended_rejects(data) & ~((delta < 0) & doubted_below(data))
+        value = float(unmarked.any(axis=1).mean())
+        name, world = "any false call without a mark: recommended", "1 of 8 log-normal"
+        yield Measured("calls", name, world, "", n, value, "", replicates)
 
 
 def equivalence(replicates: int, rng: np.random.Generator) -> Iterator[Measured]:
@@ -385,7 +384,7 @@ def _gap_rates(data: Gaps, rng: np.random.Generator) -> dict[str, Array]:
         "false gap of one game: crossed, Satterthwaite": satterthwaite,
         "false gap of one game: recommended, slope one|<= .06": _rejects(plain),
         "false gap of one game: recommended|<= .06": _rejects(estimated),
-        "any false gap of 8: recommended|<= .06": _holm_gaps(estimated).any(axis=1),
+        "any false gap of 8, mean of the worlds: recommended|<= .05": _holm_gaps(estimated).any(axis=1),
         "95% interval of the gap covers: paper (percentile)": percentile,
         "95% interval of the gap covers: recommended|coverage": ~_rejects(estimated),
         # The worst case: both returns are above chance for sure.
@@ -527,10 +526,11 @@ def _random_play(replicates: int, rng: np.random.Generator) -> Iterator[Measured
                     moments.append((returns.mean(1) - mean.mean(1), returns.var(1, ddof=1)))
                 test = welch(*moments[0], N_EPISODES, *moments[1], N_EPISODES)
                 p[:, game], differences[:, game] = test.p, test.difference
+            # Before: a tenth of the runs' gap was enough. The runs' gap has half of the floor's error here.
+            gap = rng.standard_normal(p.shape) * differences.std() / 2
+            printed = np.abs(differences) >= 0.1 * np.abs(gap)
             name, detail = 'false sentence "random play itself scores more"', f"level share {share:g}"
-            yield Measured(
-                "sentences", f"{name}: before", shape, detail, 0, float(np.mean(differences != 0)), ""
-            )
+            yield Measured("sentences", f"{name}: before", shape, detail, 0, float(printed.mean()), "")
             yield Measured(
                 "sentences", f"{name}: rule", shape, detail, 0, float(holm_rejects(p).mean()), "<= .05"
             )
@@ -732,6 +732,9 @@ def markdown(rows: list[Measured], *, every_world: bool = False) -> str:
 def _worst(rows: list[Measured]) -> str:
     low = "covers" in rows[0].quantity or "power" in rows[0].quantity
     value = (min if low else max)(row.value for row in rows)
+    if "mean of the worlds" in rows[0].quantity:
+        value, count = float(np.mean([row.value for row in rows])), sum(row.count for row in rows)
+        rows = [replace(rows[0], value=value, count=count)]
     text = f"{value:.3f}".replace("0.", ".", 1) if value < 1 else f"{value:.3g}"
     if any(misses(row, errors=2.0) for row in rows):
         return f"{text} (missed)"

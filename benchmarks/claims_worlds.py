@@ -27,6 +27,8 @@ SUCCESS = np.array([0.33, 0.315, 0.1, 0.5, 0.2, 0.05, 0.6, 0.4])
 N_GAMES = 8
 N_EPISODES = 384
 LEVELS = (200, 100)
+#: Between runs on one level set, in standard deviations of an episode: small enough that levels matter as much.
+RUN_SD = 0.15
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,7 @@ def _half(
     if centred:
         ease = ease - np.sum(weights * ease, axis=1, keepdims=True)
     own = rng.standard_normal((games, n, n_levels))
-    runs = rng.standard_normal((games, n, 1)) * 0.4 * agent_factors(n, world.ratio)[None, :, None]
+    runs = rng.standard_normal((games, n, 1)) * RUN_SD * agent_factors(n, world.ratio)[None, :, None]
     score = math.sqrt(share / 2) * (ease[:, None, :] + own) + runs + shift
     chosen = np.broadcast_to(levels[:, None, :], (games, n, N_EPISODES))
     returns = np.take_along_axis(score, chosen, axis=2)
