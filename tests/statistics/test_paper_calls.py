@@ -12,7 +12,9 @@ import pytest
 
 from gapfloor.statistics import (
     call_family,
+    call_reference_family,
     compare_to_floor,
+    compare_to_reference,
     entropy_share,
     holm,
     normalised_score,
@@ -53,6 +55,25 @@ def test_all_44_floor_calls_of_the_paper_come_out(budget, m, levels, rule):
         r["env"]: CALLS[r[rule]["call"]] for r in rows
     }
     assert {c.family_size for c in calls} == {m}
+
+
+@pytest.mark.parametrize("rule", ["sampled", "greedy"])
+@pytest.mark.parametrize("levels", ["train", "test"])
+@pytest.mark.parametrize("budget", ["8M", "25M"])
+def test_the_recommended_calls_of_the_papers_tables_are_the_papers(budget, levels, rule):
+    """All 44, from samples with the printed means and SEMs; the intervals agree with them."""
+    rows = [row for row in PAPER["floor_calls"] if (row["budget"], row["levels"]) == (budget, levels)]
+    tests = [
+        compare_to_reference(
+            sample_with(row[rule]["ret"]["mean"], row[rule]["ret"]["sem"], row["n"], seed=1),
+            sample_with(row["floor"]["mean"], row["floor"]["sem"], 384, seed=2),
+        )
+        for row in rows
+    ]
+    calls = call_reference_family(tests)
+    assert [call.call for call in calls] == [CALLS[row[rule]["call"]] for row in rows]
+    for call in calls:
+        assert (call.interval[0] > 0 or call.interval[1] < 0) == (call.call in ("above", "below"))
 
 
 @pytest.mark.parametrize("rule", ["sampled", "greedy"])
