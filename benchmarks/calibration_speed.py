@@ -2,10 +2,10 @@
 
     python benchmarks/calibration_speed.py starpilot coinrun --repeat 3
 
-Four ways over the same states: `bare` makes the loads and steps of the calibration and compares nothing; `ours` is
-`state_partitions` with one worker, `workers` with one a core; `plain` is the loop one would write against the wheel
+Four ways of handling the same states: `bare` makes the loads and steps of the calibration and compares nothing; `ours` is
+`state_partitions` with one worker, `workers` with one per core; `plain` is the straightforward loop
 (fifteen slots, dictionaries of arrays, a hash of each frame). They are interleaved and each repeated; the least CPU
-time of each is taken, since what other processes take away only ever adds.
+time of each is reported, because other processes can only add time.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def main() -> None:
                 spec, levels=CalibrationSettings().levels, n_states=arguments.states, seed=0
             )
         )
-        Cloner(spec).close()  # images are loaded once a process
+        Cloner(spec).close()  # images are loaded once per process
         ways: dict[str, Callable[[], Any]] = {
             "bare": lambda game=game, states=states: bare(game, states),
             "ours": lambda spec=spec, states=states: state_partitions(spec, states),

@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/census_floor.py [GAME ...] [--workers 2]
 
-Draws: three of 128 episodes a level set (the paper's). Census: every held-out level 4 times (400 episodes), every
+Draws: three of 128 episodes per level set (as in the paper). Census: every held-out level 4 times (400 episodes), every
 training level twice (400). Printed: both means with their standard errors (per episode for draws, within levels for
 the census), their difference in units of the joint standard error, the ratio of the errors, and CPU seconds.
 """

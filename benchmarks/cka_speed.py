@@ -32,7 +32,7 @@ def bare(x: np.ndarray, y: np.ndarray, permutations: int) -> None:
 
 
 def plain(x: np.ndarray, y: np.ndarray, permutations: int) -> float:
-    """One side's Gram matrix anew for each shuffle."""
+    """Compute one side's Gram matrix again for each shuffle."""
     rng = np.random.default_rng(0)
     x, y = x - x.mean(axis=0), y - y.mean(axis=0)
     gram = x @ x.T

@@ -4,8 +4,8 @@
     .venv/bin/python benchmarks/evaluation_speed.py [CHECKPOINT] [--game starpilot] [--rule sampled] [--episodes 128]
 
 The same engine, game, network (IMPALA, 622,144 parameters in the encoder), rule and number of counted episodes, one
-process and one thread on each side, timed by CPU time; with --best both sides use the machine as they do best (ours:
-one process a core; theirs: one process with all threads), timed by wall time. Rounds alternate. Also printed: the
+process and one thread on each side, timed by CPU time; with --best each side uses the machine in its best way (ours:
+one process per core; theirs: one process with all threads), timed by wall time. Rounds alternate. Also printed: the
 share of inferences that each side spends on episodes that do not count.
 """
 

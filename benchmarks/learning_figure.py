@@ -1,11 +1,11 @@
-"""The figure of `docs/training.md`: agents trained on the real engine, on held-out levels, beside the floor.
+"""The figure of `docs/training.md`: agents trained on the real engine, on held-out levels, with the floor.
 
     gapfloor train starpilot --steps 100000 --seed 1 --store STORE        (and the other runs)
     gapfloor evaluate STORE/runs/starpilot-easy-impala-100k-s1 --game starpilot --rules sampled,greedy --store STORE
     python benchmarks/learning_figure.py STORE --agent impala --out docs/figures/learning.svg
 
 Every run of the agent and budget in the store is shown. The line is the in-loop return, a running mean over
-training episodes that describes no checkpoint; the points beside it are the result: held-out episodes of the
+training episodes that does not describe any checkpoint. The points are the result: held-out episodes of the
 last checkpoint with 95% intervals over episodes, sampled and greedy, and the uniform floor on the same draws.
 """
 

@@ -1,4 +1,4 @@
-"""Coverage and error rates of the paper's tests and of the estimators beside them, by simulation.
+"""Coverage and error rates of the paper's tests and of the robust estimators, by simulation.
 
     python benchmarks/statistics_simulation.py [--replicates 2000] [--seed 0] [--only NAME]
 

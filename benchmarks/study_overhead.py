@@ -3,8 +3,8 @@
     .venv/bin/python benchmarks/study_overhead.py [--episodes 64]
 
 The study evaluates an agent of agents/ on starpilot. "Bare" is every task in turn in one process that has everything
-imported; the runner starts a worker process, looks at the store, schedules and notes. Wall time, so the machine must
-be quiet; the share of it that other processes took is printed beside.
+imported; the runner starts a worker process, reads the store, schedules and writes its journal. This is wall time, so
+the machine must be idle; the share of it that other processes took is printed too.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
 Three sides, interleaved: CleanRL (torch's own threads on all cores), one gapfloor run on all cores, and as many
 one-core gapfloor runs side by side as there are cores (their sum). CleanRL is run as it is, from a clone of its
 repository, by an interpreter that has gym 0.23, tyro, torch and procgen; without a clone only gapfloor is
-measured. Speeds leave out the start of the interpreter, as both programs count them themselves. Beside each:
-steps per second of processor time, and the share of the machine that other processes took.
+measured. Speeds leave out the start of the interpreter, as both programs report them. Also printed: steps per
+second of processor time, and the share of the machine that other processes took.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One page a command, made from the command's own help, so that page and program cannot differ."""
+"""One page per command, made from the command's own help, so that page and program cannot differ."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MORE = {
     "doctor": ("harness.md", "envpool.md"),
 }
 
-#: A default that the help says in words, as "; default: one a core." or "[default: the store's own]".
+#: A default that the help states in words, e.g. "(default: one per core)" or "[default: the store's own]".
 _TOLD = re.compile(r"(?:;|\(|\[|(?<=\.))\s*[Dd]efault: ([^.;)\]]+)[.)\]]*")
 
 
@@ -47,7 +47,7 @@ class Help:
 
 
 def command_pages(docs: Path) -> dict[str, str]:
-    """Path below `docs` -> Markdown: an index and one page a command, links only to pages that exist."""
+    """Path below `docs` -> Markdown: an index and one page per command, links only to pages that exist."""
     names = cli.list_commands(click.Context(cli))
     pages = {f"commands/{name}.md": _page(name, docs) for name in names}
     rows = "\n".join(f"| [`gapfloor {name}`]({name}.md) | {COMMANDS[name][1]} |" for name in names)
@@ -55,8 +55,8 @@ def command_pages(docs: Path) -> dict[str, str]:
         "# Commands\n\nEvery page is made from the command's own help.\n\n| command | does |\n|---|---|\n"
         + rows
         + "\n\n"
-        "Exit codes: 0 done, 1 a check failed, 2 wrong use, 130 stopped by Ctrl-C. A user's error is one or two\n"
-        "sentences, and nothing half-written is left behind.\n"
+        "Exit codes: 0 done, 1 a check failed, 2 wrong use, 3 an error in gapfloor itself, 130 stopped by Ctrl-C, 143\n"
+        "stopped by SIGTERM. A message about wrong use is one or two sentences, and no incomplete file is left behind.\n"
     )
     return pages
 

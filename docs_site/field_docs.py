@@ -1,6 +1,6 @@
-"""The fields of a dataclass with the sentence that stands below each in the source.
+"""The fields of a dataclass with the sentence below each in the source.
 
-Python forgets a string below a field; the source does not. Reading it there keeps documentation and code one text.
+Python does not keep a string below a field, so it is read from the source. Documentation and code are one text.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ SECTIONS = (
     ),
     Section(
         "analyse",
-        "`gapfloor analyse --json`; `--out` writes the same rows as one CSV a table.",
+        "`gapfloor analyse --json`; `--out` writes the same rows as one CSV file per table.",
         "gapfloor.analysis.results",
     ),
     *(
@@ -93,7 +93,9 @@ SECTIONS = (
     Section("training-curve", "`gapfloor training-curve --json`.", "gapfloor.analysis.training_curves"),
     Section("compare", "`gapfloor compare --json`.", "gapfloor.api.compare"),
     Section(
-        "compare: runs and levels", "The difference with both drawn anew.", "gapfloor.statistics.crossed"
+        "compare: runs and levels",
+        "The difference for new runs and new levels.",
+        "gapfloor.statistics.crossed",
     ),
     Section("cka", "A record of `results/cka/*.json`.", "gapfloor.report.cka_input"),
     Section("train", "A row of a run's `log.parquet`.", "gapfloor.training.log", ("LogRow",)),
@@ -105,7 +107,7 @@ SECTIONS = (
 
 
 def field_meaning(doc: FieldDoc) -> str:
-    """What a field means: the source's own words, else the shared ones; empty: nobody says."""
+    """What a field means: the source's own words, or else the shared ones; empty if there are none."""
     return doc.words or SHARED.get(f"{doc.owner}.{doc.name}") or SHARED.get(doc.name, "")
 
 
@@ -132,14 +134,14 @@ def generated_part() -> str:
     parts += [
         "## Episode and cell tables of a store",
         "",
-        "`cells/*.parquet` hold the episodes, the manifests beside them the cells; `Store(...).query` sees both as the",
+        "`cells/*.parquet` contain the episodes and the manifests the cell records. `Store(...).query` offers both as the",
         "tables `episodes` and `cells`. An episode file from your own harness has the columns of the first.",
         "",
-        "### Episodes: one row an episode",
+        "### Episodes: one row per episode",
         "",
         *_table(("column", "meaning"), [(f"`{name}`", RECORDS[name]) for name in EPISODES.names]),
         "",
-        "### Cells: one row a cell",
+        "### Cells: one row per cell",
         "",
         f"The labels ({', '.join(f'`{name}`' for name in LABELS)}) as above, then:",
         "",
@@ -150,7 +152,7 @@ def generated_part() -> str:
         "",
         "## Tables of the report",
         "",
-        "Columns of `csv/*.csv`, which are unrounded, and where they stand in the printed tables. `RULE` is a rule's",
+        "Columns of `csv/*.csv`, which are unrounded, and their headings in the printed tables. `RULE` is a rule's",
         "name (`sampled_delta`), `CUT` a number of nats. Which tables there are: [the report](report.md#tables).",
         "",
         *_table(
@@ -160,7 +162,7 @@ def generated_part() -> str:
         "",
         "## JSON documents",
         "",
-        "Every command with `--json` prints one document. What is not a number is `null` there and NaN in Python.",
+        "Every command with `--json` prints one document. A number that cannot be computed is `null` there and NaN in Python.",
     ]
     for section in SECTIONS:
         parts += ["", f"### {section.title}", "", section.words]

@@ -93,7 +93,7 @@ def _homes(package: str) -> dict[str, str]:
 
 @cache
 def _commands() -> dict[str, str]:
-    """The module of each command, as `gapfloor.cli.main` lists them: a test that runs one reaches it."""
+    """The module of each command in the table of `gapfloor.cli.main`: a test that runs a command reaches it."""
     for node in tree_of(modules()["gapfloor.cli.main"]).body:
         if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "COMMANDS" and node.value:
             return {name: module for name, (module, _) in ast.literal_eval(node.value).items()}

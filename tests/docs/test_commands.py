@@ -46,7 +46,7 @@ def every_command() -> list[tuple[str, str]]:
 
 
 def is_synopsis(text: str) -> bool:
-    """A form with placeholders in brackets, as `[--json]`: the options in it are parsed one by one."""
+    """A form with placeholders in brackets, e.g. `[--json]`: the options in it are parsed one by one."""
     return "[" in text
 
 
@@ -152,7 +152,7 @@ def test_every_option_of_every_command_is_on_its_page_with_a_default():
 
 @pytest.mark.fast
 @pytest.mark.parametrize("arguments", [["evaluate"], ["study"], ["levels", "check"]], ids=" ".join)
-def test_help_prints_one_example_a_line(arguments: list[str]):
+def test_help_prints_one_example_per_line(arguments: list[str]):
     shown = CliRunner().invoke(cli, [*arguments, "--help"], terminal_width=200).output.splitlines()
     assert "  Examples:" in shown
     after = shown[shown.index("  Examples:") + 1]

@@ -1,8 +1,8 @@
-"""EnvPool's ProcGen beside ProcGen itself: the same levels and actions in both, and floors with their z values.
+"""EnvPool's ProcGen compared with ProcGen itself: the same levels and actions in both, and floors with z values.
 
-    .venv/bin/python benchmarks/envpool_beside_procgen.py frames [--steps 3000]
-    .venv/bin/python benchmarks/envpool_beside_procgen.py floors PROCGEN_STORE ENVPOOL_STORE
-    .venv/bin/python benchmarks/envpool_beside_procgen.py layouts
+    .venv/bin/python benchmarks/envpool_and_procgen.py frames [--steps 3000]
+    .venv/bin/python benchmarks/envpool_and_procgen.py floors PROCGEN_STORE ENVPOOL_STORE
+    .venv/bin/python benchmarks/envpool_and_procgen.py layouts
 
 `frames` plays all sixteen games at random on held-out levels and counts steps whose reward or end differs, and
 observations and pixels that do. `floors` reads two stores made by `gapfloor floor` and `gapfloor floor envpool:...`.
@@ -67,7 +67,7 @@ def floor_of(store: str, game: str, level_set: str) -> tuple[float, float, int]:
 
 
 def compare_floors(procgen: str, other: str) -> None:
-    """The table of floors, a line a game and level set, and how the z values lie together."""
+    """The table of floors, one line per game and level set, and a summary of the z values."""
     print("| game | level set | ProcGen | EnvPool | z |\n|---|---|---|---|---|")
     values = []
     for game in PAPER_GAMES:
@@ -128,7 +128,7 @@ def main() -> None:
     if arguments.command == "layouts":
         compare_layouts(PAPER_GAMES[0], steps=1)  # loads the assets
         print(
-            "| game | one pool, µs a step | a pool a slot, µs a step | making a pool, ms |\n|---|---|---|---|"
+            "| game | one pool, µs per step | one pool per slot, µs per step | creating a pool, ms |\n|---|---|---|---|"
         )
         for game in PAPER_GAMES:
             print(compare_layouts(game), flush=True)
