@@ -2,9 +2,9 @@
 
     python benchmarks/calibration_speed.py starpilot coinrun --repeat 3
 
-Four ways of handling the same states: `bare` makes the loads and steps of the calibration and compares nothing; `ours` is
-`state_partitions` with one worker, `workers` with one per core; `plain` is the straightforward loop
-(fifteen slots, dictionaries of arrays, a hash of each frame). They are interleaved and each repeated; the least CPU
+Four ways of handling the same states: `bare` makes the loads and steps of the calibration and compares nothing;
+`ours` is `state_partitions` with one worker, `workers` with one per core; `plain` is the straightforward loop (fifteen
+slots, dictionaries of arrays, a hash of each frame). They are interleaved and each repeated; the least CPU
 time of each is reported, because other processes can only add time.
 """
 

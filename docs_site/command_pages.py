@@ -55,8 +55,8 @@ def command_pages(docs: Path) -> dict[str, str]:
         "# Commands\n\nEvery page is made from the command's own help.\n\n| command | does |\n|---|---|\n"
         + rows
         + "\n\n"
-        "Exit codes: 0 done, 1 a check failed, 2 wrong use, 3 an error in gapfloor itself, 130 stopped by Ctrl-C, 143\n"
-        "stopped by SIGTERM. A message about wrong use is one or two sentences, and no incomplete file is left behind.\n"
+        "Exit codes: 0 done, 1 a check failed, 2 wrong use, 3 an error in gapfloor itself, 130 stopped by Ctrl-C,\n"
+        "143 stopped by SIGTERM. A message about wrong use is one or two sentences, and no incomplete file is left.\n"
     )
     return pages
 

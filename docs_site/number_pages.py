@@ -134,8 +134,8 @@ def generated_part() -> str:
     parts += [
         "## Episode and cell tables of a store",
         "",
-        "`cells/*.parquet` contain the episodes and the manifests the cell records. `Store(...).query` offers both as the",
-        "tables `episodes` and `cells`. An episode file from your own harness has the columns of the first.",
+        "`cells/*.parquet` contain the episodes and the manifests the cell records. `Store(...).query` offers both",
+        "as the tables `episodes` and `cells`. An episode file from your own harness has the columns of the first.",
         "",
         "### Episodes: one row per episode",
         "",
@@ -162,7 +162,8 @@ def generated_part() -> str:
         "",
         "## JSON documents",
         "",
-        "Every command with `--json` prints one document. A number that cannot be computed is `null` there and NaN in Python.",
+        "Every command with `--json` prints one document. A number that cannot be computed is `null` there and NaN in",
+        "Python.",
     ]
     for section in SECTIONS:
         parts += ["", f"### {section.title}", "", section.words]
