@@ -139,7 +139,7 @@ def test_a_full_disk_leaves_the_old_file_and_says_so(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(atomic.os, "fsync", full)
-    with pytest.raises(StoreError, match="The disk is full"):
+    with pytest.raises(StoreError, match="the disk is full"):
         atomic.write_text_atomically(path, "new")
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["value"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from gapfloor.cli.options import print_json
 from gapfloor.errors import UsageError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def command(
     if rliable is not None:
         write_scores(rliable, rliable_scores(results))
     if as_json:
-        click.echo(json.dumps(results.to_dict(), indent=1, allow_nan=False))
+        print_json(results.to_dict())
     else:
         _print(results)
     for problem in results.problems[:_SHOWN]:

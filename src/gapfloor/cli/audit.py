@@ -15,6 +15,7 @@ from gapfloor.audit import scan as scanning
 from gapfloor.audit.judgement import formats
 from gapfloor.audit.ledger import entries as ledgers
 from gapfloor.audit.ledger import verify as verifying
+from gapfloor.cli.options import with_schema
 from gapfloor.errors import CheckFailedError, UsageError
 from gapfloor.records.atomic import write_text_atomically
 
@@ -33,7 +34,7 @@ def show_ledger(as_json: bool) -> None:
             "counts": asdict(ledgers.count_ledger()),
             "entries": [asdict(entry) for entry in ledgers.load_ledger()],
         }
-        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
+        click.echo(json.dumps(with_schema(document), indent=2, ensure_ascii=False))
         return
     _print_tables()
 
@@ -61,7 +62,7 @@ def verify(repos: Path, clone: bool, as_json: bool) -> None:
         )
     result = verifying.verify_ledger(repos)
     if as_json:
-        click.echo(json.dumps(_as_document(result), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(with_schema(_as_document(result)), indent=2, ensure_ascii=False))
     else:
         _print_tables()
         _print_checks(result)
@@ -161,7 +162,7 @@ def run_scan(target: str, form: str | None, out: Path | None, require_explicit: 
     """
     result = scanning.scan(target)
     if form == "json":
-        text = json.dumps(formats.as_document(result), indent=2, ensure_ascii=False) + "\n"
+        text = json.dumps(with_schema(formats.as_document(result)), indent=2, ensure_ascii=False) + "\n"
     elif form == "sarif":
         text = json.dumps(formats.as_sarif(result, version=__version__), indent=2, ensure_ascii=False) + "\n"
     else:

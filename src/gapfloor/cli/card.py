@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
+from gapfloor.cli.options import print_json
 from gapfloor.errors import CheckFailedError
 
 
@@ -25,9 +25,7 @@ def check(file: Path, as_json: bool) -> None:
 
     missing = check_card(file)
     if as_json:
-        click.echo(
-            json.dumps({"complete": not missing, "missing": [asdict(gap) for gap in missing]}, indent=1)
-        )
+        print_json({"complete": not missing, "missing": [asdict(gap) for gap in missing]})
     elif not missing:
         click.echo(
             f"{file}: complete. A reader can tell which policy was measured, where chance lies and what was tested."

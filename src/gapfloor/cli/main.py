@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 import sys
+from typing import Any
 
 import click
 
 from gapfloor import __version__
-from gapfloor.errors import GapfloorError, nearest_names
+from gapfloor.cli.error_boundary import noticing_broken_pipes, run_guarded
+from gapfloor.errors import nearest_names
 
 #: command -> (module whose `command` it is, one-line help). The order is the order of `gapfloor --help`.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -72,6 +73,14 @@ class LazyGroup(click.Group):
             )
         return super().resolve_command(ctx, args)
 
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        with noticing_broken_pipes():  # --help is printed here
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with noticing_broken_pipes():
+            return super().invoke(ctx)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows = [(name, COMMANDS[name][1]) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
@@ -87,30 +96,29 @@ def _keep_lines(command: click.Command) -> None:
             _keep_lines(sub)
 
 
+_show_traceback = False
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="gapfloor")
-def cli() -> None:
+@click.option(
+    "--traceback", is_flag=True, envvar="GAPFLOOR_TRACEBACK",
+    help="Show the whole traceback of an error, e.g. of one in your own policy.",
+)  # fmt: skip
+def cli(traceback: bool) -> None:
     """What does a generalization gap measure? Floors, rules, entropy and calls for RL evaluation."""
+    global _show_traceback
+    _show_traceback = traceback
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Run the command line; a user's error is printed as its sentence and sets the exit code."""
-    try:
-        status = cli.main(args=argv, prog_name="gapfloor", standalone_mode=False)
-        sys.exit(status if isinstance(status, int) else 0)
-    except GapfloorError as error:
-        click.echo(f"gapfloor: {error}", err=True)
-        sys.exit(error.exit_code)
-    except click.exceptions.Abort:
-        click.echo("gapfloor: stopped; the same command again goes on from here.", err=True)
-        sys.exit(130)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except BrokenPipeError:
-        # The reader of a pipe has gone (`| head`): not an error of ours. Keep Python from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    """Run the command line and exit; `gapfloor.cli.error_boundary` decides about messages and exit codes."""
+    sys.exit(
+        run_guarded(
+            lambda: cli.main(args=argv, prog_name="gapfloor", standalone_mode=False),
+            wants_traceback=lambda: _show_traceback,
+        )
+    )
 
 
 if __name__ == "__main__":

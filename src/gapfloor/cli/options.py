@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
@@ -12,6 +12,9 @@ from gapfloor.engines.protocol import Option
 from gapfloor.errors import UsageError
 from gapfloor.play.protocol import INFERENCE_BATCH
 from gapfloor.records.store import DEFAULT_STORE
+
+#: Raised when a field of a document on standard output goes or changes its meaning; new fields do not raise it.
+JSON_SCHEMA = "gapfloor/1"
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -124,6 +127,15 @@ def _scalar(text: str) -> Option:
     return text
 
 
-def print_json(document: Any) -> None:
-    """One JSON document on standard output."""
-    click.echo(json.dumps(document, indent=1, allow_nan=False))
+def print_json(document: Mapping[str, Any]) -> None:
+    """One JSON document on standard output, with the version of its schema."""
+    click.echo(json.dumps(with_schema(document), indent=1, allow_nan=False))
+
+
+def with_schema(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document with the version of its schema as its first field.
+
+    >>> with_schema({"games": []})
+    {'schema': 'gapfloor/1', 'games': []}
+    """
+    return {"schema": JSON_SCHEMA, **document}

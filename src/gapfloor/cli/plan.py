@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
+from gapfloor.cli.options import print_json
 from gapfloor.errors import CheckFailedError, UsageError
 
 DEFAULT_STORE = "gapfloor-store"
@@ -83,7 +83,7 @@ def check(path: Path, as_json: bool) -> None:
     if as_json:
         keys = ("name", "hash", "locked_at", "cells_seen", "seen_in", "status")
         rows = [{key: getattr(text, key) for key in keys} for text in texts]
-        click.echo(json.dumps({"plan": rows[0], "addenda": rows[1:]}, indent=1))
+        print_json({"plan": rows[0], "addenda": rows[1:]})
         return
     for kind, text in zip(["plan", *["addendum"] * len(plan.lock.addenda)], texts, strict=True):
         click.echo(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
 
 import click
 
+from gapfloor.cli.options import print_json
 from gapfloor.errors import UsageError
 
 
@@ -79,7 +79,7 @@ def command(
         _simulate(rows, alpha, simulations, np.random.default_rng(seed))
     public = [{key: value for key, value in row.items() if not key.startswith("_")} for row in rows]
     if as_json:
-        click.echo(json.dumps({"power": wanted, "alpha": alpha, "comparisons": public}, indent=1))
+        print_json({"power": wanted, "alpha": alpha, "comparisons": public})
         return
     click.echo(f"For {wanted:.0%} power at alpha {alpha:g} after Holm over {rows[0]['family_size']} games:")
     for row in public:

@@ -73,13 +73,9 @@ def run(file: Path, store: str | None, workers: int | None, ray: str | None, as_
         return LocalExecutor(assignment, workers=workers or available_cores())
 
     listener = _Lines(study, quiet=as_json)
-    try:
-        outcome = run_study(
-            study, home=file.resolve().parent, root=root, make_executor=make_executor, listener=listener
-        )
-    except KeyboardInterrupt:
-        click.echo(f"Stopped. Go on with: gapfloor study run {file} --store {place}", err=True)
-        raise SystemExit(130) from None
+    outcome = run_study(
+        study, home=file.resolve().parent, root=root, make_executor=make_executor, listener=listener
+    )
     if as_json:
         print_json({"done": outcome.done, "failed": outcome.failed, "blocked": outcome.blocked})
     elif not outcome.failed:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
+from gapfloor.cli.options import print_json
 from gapfloor.errors import MissingExtraError
 from gapfloor.training.encoders import encoder_names
 from gapfloor.training.hyperparameters import REWARD_MODES, Hyperparameters
@@ -90,7 +90,7 @@ def command(
             "run": result.run, "checkpoint": str(result.checkpoint), "fingerprint": result.fingerprint,
             "steps": result.steps, "updates_done_here": result.updates_done_here,
         }  # fmt: skip
-        click.echo(json.dumps(document))
+        print_json(document)
     elif result.updates_done_here == 0:
         click.echo(f"{result.run} is done ({result.steps:,} steps): {result.checkpoint}")
     else:

@@ -7,14 +7,13 @@ at any moment leaves either the old file or the new one. Everything gapfloor wri
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-from gapfloor.errors import StoreError
+from gapfloor.disk_errors import explain_disk_errors
 from gapfloor.records.process_identity import is_running, this_place
 
 #: Prefix of files under way; then the writer's place and process, a random part and the name of the file.
@@ -55,25 +54,6 @@ def write_bytes_atomically(path: Path, data: bytes) -> None:
 def write_text_atomically(path: Path, text: str) -> None:
     """Write `text` to `path` as UTF-8, whole or not at all."""
     write_bytes_atomically(path, text.encode())
-
-
-@contextlib.contextmanager
-def explain_disk_errors(path: Path) -> Iterator[None]:
-    """Turn the operating system's refusals into one sentence that names the place."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno == errno.ENOSPC:
-            raise StoreError(
-                f"The disk is full: {path} was not written. Free some space and run again."
-            ) from error
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise StoreError(
-                f"{path} cannot be written ({error.strerror}). Choose another folder."
-            ) from error
-        if error.errno in (errno.ENOTDIR, errno.EEXIST, errno.EISDIR):
-            raise StoreError(f"{path} cannot be written ({error.strerror}). Is a file in the way?") from error
-        raise
 
 
 def remove_leftovers(folder: Path) -> None:

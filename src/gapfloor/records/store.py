@@ -20,9 +20,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from gapfloor.disk_errors import explain_disk_errors
 from gapfloor.errors import StoreError
 from gapfloor.records.atomic import (
-    explain_disk_errors,
     remove_leftovers,
     write_bytes_atomically,
     write_text_atomically,

@@ -20,9 +20,10 @@ import numpy as np
 import torch
 
 from gapfloor import __version__
+from gapfloor.disk_errors import explain_disk_errors
 from gapfloor.engines.procgen import ProcgenEngine, wheel_version
 from gapfloor.errors import StoreError, UsageError
-from gapfloor.records.atomic import explain_disk_errors, remove_leftovers
+from gapfloor.records.atomic import remove_leftovers
 from gapfloor.training.agent import make_agent
 from gapfloor.training.checkpoint import read_header, write_checkpoint
 from gapfloor.training.log import LogRow, TrainingMonitor, write_log

@@ -1,0 +1,198 @@
+"""The one boundary for errors: whatever a command raises becomes a message and an exit code here.
+
+| exit code | meaning |
+|---|---|
+| 0 | done |
+| 1 | a check that the user asked for failed (`CheckFailedError`, and nothing else) |
+| 2 | something the user can put right, or an exception in the user's own code: a sentence |
+| 3 | a fault of gapfloor: a request to report it, with the traceback |
+| 130, 143 | interrupted by Ctrl-C, or by SIGTERM as batch systems and containers send it |
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import sysconfig
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+
+import gapfloor
+from gapfloor.disk_errors import describe_disk_error
+from gapfloor.errors import GapfloorError
+
+WRONG_USE, OUR_FAULT, INTERRUPTED, TERMINATED = 2, 3, 130, 143
+
+_OURS = str(Path(gapfloor.__file__).resolve().parent) + os.sep
+_PYTHON = tuple(str(Path(sysconfig.get_path(name)).resolve()) + os.sep for name in ("stdlib", "platstdlib"))
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+
+#: Words of Python's own errors about input that no reader of ours should have to expect.
+_NOTHING_READABLE = {
+    "embedded null": "A path contains a NUL character, which no file name can have: check the paths that you gave.",
+    "integer string conversion": "A file contains a number of more than 4,300 digits: correct or shorten it.",
+}
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM arrived; everything that cleans up after Ctrl-C cleans up after this too."""
+
+
+class ReaderGone(Exception):
+    """The reader of a pipe has gone; raised in place of BrokenPipeError, for which click would exit with 1."""
+
+
+def run_guarded(command: Callable[[], Any], *, wants_traceback: Callable[[], bool]) -> int:
+    """Run a command of the command line and return its exit code; never raises.
+
+    `wants_traceback` is asked after an error, since the option is read while the command runs.
+    """
+    try:
+        with _terminated_by_sigterm():
+            status = command()
+            sys.stdout.flush()
+        return status if isinstance(status, int) else 0
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else WRONG_USE if stop.code else 0
+    except (BrokenPipeError, ReaderGone):
+        # The reader of a pipe has gone (`| head`), which is not an error. Keep Python from complaining at exit.
+        _discard_output()
+        return 0
+    except (click.exceptions.Abort, KeyboardInterrupt) as error:
+        return _report_interruption(error)
+    except click.ClickException as error:
+        error.show()
+        return WRONG_USE
+    except BaseException as error:
+        return _report(error, wants_traceback=wants_traceback())
+
+
+def _report(error: BaseException, *, wants_traceback: bool) -> int:
+    sentence = sentence_for(error)
+    if sentence is None:
+        _say("".join(traceback.format_exception(error)).rstrip())
+        _say(
+            f"gapfloor: This is a bug in gapfloor ({type(error).__name__}). Please report it with the command and the "
+            "traceback above."
+        )
+        return OUR_FAULT
+    if wants_traceback:
+        _say("".join(traceback.format_exception(error)).rstrip())
+    _say(f"gapfloor: {sentence}")
+    frame = None if wants_traceback else users_frame(error)
+    if frame is not None:
+        line = f": {frame.line}" if frame.line else ""
+        _say(f"  {frame.filename}, line {frame.lineno}, in {frame.name}{line}")
+        _say("  (gapfloor --traceback COMMAND shows the whole traceback)")
+    if isinstance(error, OSError):
+        _discard_output()
+    return error.exit_code if isinstance(error, GapfloorError) else WRONG_USE
+
+
+def sentence_for(error: BaseException) -> str | None:
+    """The message for a user who can put the error right; None where the fault is gapfloor's."""
+    if isinstance(error, GapfloorError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return "There is not enough memory: use fewer --workers, a smaller --batch, or a machine with more memory."
+    if _is_in_users_code(error):
+        return f"Your own code raised {type(error).__name__}: {error}"
+    if isinstance(error, OSError):
+        return describe_disk_error(error, error.filename)
+    if isinstance(error, ValueError):
+        return next((words for start, words in _NOTHING_READABLE.items() if start in str(error)), None)
+    if isinstance(error, RecursionError) and _raised_by_a_parser(error):
+        return "A file is nested too deeply to be read: check the JSON and TOML files that you gave."
+    return None
+
+
+def users_frame(error: BaseException) -> traceback.FrameSummary | None:
+    """The last line of the user's own code that led to the error, or to what caused it."""
+    seen: set[int] = set()
+    each: BaseException | None = error
+    found = None
+    while each is not None and id(each) not in seen:
+        seen.add(id(each))
+        frames = [frame for frame in traceback.extract_tb(each.__traceback__) if _is_users(frame.filename)]
+        found = frames[-1] if frames else found
+        each = each.__cause__
+    return found
+
+
+def _is_in_users_code(error: BaseException) -> bool:
+    """Whether the error came from the user's code, or from a library that the user's code called."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if _is_users(frame.filename):
+            return True
+        if _is_ours(frame.filename):
+            return False
+    return False
+
+
+def _raised_by_a_parser(error: BaseException) -> bool:
+    last = traceback.extract_tb(error.__traceback__)[-1].filename
+    return any(f"{os.sep}{name}{os.sep}" in last for name in ("json", "tomllib"))
+
+
+def _is_ours(file: str) -> bool:
+    return os.path.realpath(file).startswith(_OURS)
+
+
+def _is_users(file: str) -> bool:
+    if file.startswith("<") and not file.startswith(("<stdin>", "<ipython", "<string>")):
+        return False
+    path = os.path.realpath(file)
+    return not (path.startswith((_OURS, *_PYTHON)) or any(part in path for part in _INSTALLED))
+
+
+@contextlib.contextmanager
+def noticing_broken_pipes() -> Iterator[None]:
+    """Keep BrokenPipeError from click."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise ReaderGone from None
+
+
+@contextlib.contextmanager
+def _terminated_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM interrupt the command as Ctrl-C does; elsewhere than in the main thread nothing can be done."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one must not interrupt the cleaning up
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _report_interruption(error: BaseException) -> int:
+    # click turns KeyboardInterrupt into Abort, with the interrupt as its cause.
+    is_terminated = isinstance(error, Terminated) or isinstance(error.__cause__, Terminated)
+    _say("gapfloor: stopped. Run the same command again to resume.")
+    return TERMINATED if is_terminated else INTERRUPTED
+
+
+def _say(text: str) -> None:
+    # Nobody may be reading standard error either.
+    with contextlib.suppress(OSError):
+        click.echo(text, err=True)
+
+
+def _discard_output() -> None:
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
