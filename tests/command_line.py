@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -36,6 +37,13 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> Finished:
     code = exit_code(*arguments)
     written = capsys.readouterr()
     return Finished(code, written.out, written.err)
+
+
+def document_of(out: str) -> dict[str, Any]:
+    """The JSON document that a command printed; its schema is checked and left out, because files do not have one."""
+    document: dict[str, Any] = json.loads(out)
+    assert document.pop("schema") == "gapfloor/1"
+    return document
 
 
 def run_python(code: str, *, folder: Path | None = None) -> Finished:

@@ -5,7 +5,7 @@ import json
 import pyarrow.csv as pa_csv
 import pytest
 
-from command_line import run
+from command_line import document_of, run
 
 SMALL = ["--episodes", "8", "--slots", "4", "--draws", "0", "--workers", "1"]
 SWEEP = ["sweep", "small_policies:linear", "--game", "fruitbot", "--agent", "linear"]
@@ -63,7 +63,7 @@ def test_sweep_prints_a_table_writes_a_figure_and_the_same_json(capsys, tmp_path
     folder = tmp_path / "store" / "results" / "sweep" / "fruitbot-easy-linear-s1"
     assert {path.name for path in folder.iterdir()} == {"sweep.pdf", "sweep.svg", "sweep.png", "sweep.json"}
     status, out, err = run(capsys, *arguments, "--json", "--out", str(tmp_path / "out"))
-    document = json.loads(out)
+    document = document_of(out)
     assert document == json.loads((folder / "sweep.json").read_text())
     assert (tmp_path / "out" / "sweep.png").exists()
     assert err == ""
@@ -83,7 +83,7 @@ def test_compare_reads_an_episode_file(capsys, tmp_path, episode_rows):
         assert words in out
     assert "sampled " not in out
     status, out, _ = run(capsys, *arguments, "--json", "--out", str(tmp_path / "out"))
-    document = json.loads(out)
+    document = document_of(out)
     assert document == json.loads((tmp_path / "out" / "comparison.json").read_text())
     assert {row["over_runs"]["quantity"] for row in document["rows"]} == {"train", "test", "gap"}
     assert {row["family_size"] for row in document["rows"]} == {2}

@@ -60,6 +60,12 @@ def test_an_error_has_its_exit_code_and_its_words(
 
 
 @pytest.mark.fast
+def test_characters_that_a_terminal_obeys_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    guard(raising(UsageError("The label is '\x1b[31m\0'.")))
+    assert capsys.readouterr().err.startswith("gapfloor: The label is '\\x1b[31m\\x00'.\n")
+
+
+@pytest.mark.fast
 def test_a_fault_of_ours_keeps_its_traceback_and_asks_for_a_report(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -9,7 +9,8 @@ pytestmark = pytest.mark.fast
 
 #: Single modules below the package that any folder may use.
 SHARED = {
-    "errors", "identity", "json_values", "lazy", "machine", "settings", "text_tables", "users_code", "__version__",
+    "disk_errors", "errors", "identity", "input_files", "json_values", "lazy", "machine", "settings", "text_tables",
+    "users_code", "__version__",
 }  # fmt: skip
 _PLAYING = {"levels", "actions", "rules", "engines", "policies", "records"}
 #: folder -> the folders that it may import.

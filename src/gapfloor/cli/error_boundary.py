@@ -188,9 +188,10 @@ def _report_interruption(error: BaseException) -> int:
 
 
 def _say(text: str) -> None:
-    # Nobody may be reading standard error either.
+    # Values of a hostile file may hold characters that a terminal would obey; nobody may be reading either.
+    shown = "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
     with contextlib.suppress(OSError):
-        click.echo(text, err=True)
+        click.echo(shown, err=True)
 
 
 def _discard_output() -> None:
