@@ -1,14 +1,23 @@
-"""The user's own code by name, `package.module:name`: imported only because the user named it."""
+"""The user's own code by name, `package.module:name`: imported only because the user named it.
+
+An error in the user's code is the user's to correct, so it is reported with the file, line and text where it happened.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
+import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gapfloor.errors import GapfloorError
+from gapfloor.errors import GapfloorError, nearest_names
+
+#: Folders whose code is not the user's: this package, and everything that was installed.
+_PACKAGE = Path(__file__).resolve().parent
 
 
 def put_folder_on_path() -> None:
@@ -18,14 +27,29 @@ def put_folder_on_path() -> None:
 
 
 def import_from_here(module_name: str, *, named: str, error: type[GapfloorError]) -> ModuleType:
-    """The module, also from the folder where the command is typed; `named` says in words who named it."""
+    """The module, also from the folder where the command is typed; `named` says what named it."""
     put_folder_on_path()
     try:
-        return importlib.import_module(module_name)
-    except Exception as failure:
+        with clean_arguments(module_name):
+            return importlib.import_module(module_name)
+    except SystemExit as failure:
         raise error(
-            f"The module of {named} does not import: {type(failure).__name__}: {failure}"
+            f"The module of {named} ended the program while it was imported (exit code {failure.code}): put what "
+            "it does at the end under if __name__ == '__main__'."
         ) from failure
+    except Exception as failure:
+        raise error(f"The module of {named} does not import: {in_users_words(failure)}") from failure
+
+
+@contextlib.contextmanager
+def clean_arguments(program: str) -> Iterator[None]:
+    """Hide this command's arguments, so that a module that parses the command line when imported sees none."""
+    before = sys.argv
+    sys.argv = [program]
+    try:
+        yield
+    finally:
+        sys.argv = before
 
 
 def named_callable(name: str, *, what: str, error: type[GapfloorError], kind: str = "") -> Any:
@@ -34,7 +58,59 @@ def named_callable(name: str, *, what: str, error: type[GapfloorError], kind: st
     module = import_from_here(module_name, named=f"the {what} {name}", error=error)
     found = getattr(module, attribute, None)
     if not callable(found):
-        names = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
-        listed = ", ".join(sorted(names)[:8]) or "nothing"
-        raise error(f"{module_name} has no {kind}'{attribute}': it has {listed}.")
+        raise error(f"{module_name} has no {kind}'{attribute}': {_nearest(module, attribute)}")
     return found
+
+
+def named_class(name: str, *, option: str, error: type[GapfloorError]) -> type:
+    """The class that an option of a policy's line names, e.g. `agent=ppo:Agent`."""
+    module_name, _, class_name = name.partition(":")
+    module = import_from_here(module_name, named=f"{option}={name}", error=error)
+    found = getattr(module, class_name, None)
+    if not isinstance(found, type):
+        nearest = _nearest(module, class_name, only=type)
+        raise error(
+            f"{module_name} has no class '{class_name}': {nearest} Name one as {option}=module:Class."
+        )
+    return found
+
+
+def in_users_words(error: BaseException) -> str:
+    """An error of the user's code as one sentence: its class and text, and the user's own line where it happened.
+
+    The whole traceback is kept as the cause of the error that is raised, for `--traceback`.
+    """
+    words = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    if isinstance(error, SyntaxError):  # its line is that of the text, which no frame has reached
+        return f"{words} at {error.filename}:{error.lineno}"
+    frame = _users_frame(error)
+    if frame is None:
+        return words
+    text = f" in `{frame.line}`" if frame.line else ""
+    return f"{words} (at {frame.filename}:{frame.lineno}{text})"
+
+
+def full_traceback(error: BaseException) -> str:
+    """The traceback of an error with everything that led to it, for a user who asks with `--traceback`."""
+    return "".join(traceback.format_exception(error))
+
+
+def _users_frame(error: BaseException) -> traceback.FrameSummary | None:
+    """The innermost frame of the user's code; None if the error happened elsewhere, e.g. because a file is missing."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        is_ours = _PACKAGE in path.parents
+        is_installed = "site-packages" in path.parts or "dist-packages" in path.parts
+        is_standard = frame.filename.startswith("<frozen") or Path(sys.base_prefix) / "lib" in path.parents
+        if not (is_ours or is_installed or is_standard):
+            return frame
+    return None
+
+
+def _nearest(module: ModuleType, wanted: str, only: type | None = None) -> str:
+    names = [
+        key
+        for key, value in vars(module).items()
+        if callable(value) and not key.startswith("_") and (only is None or isinstance(value, only))
+    ]
+    return nearest_names(wanted, names) if names else "it has nothing of this kind."

@@ -112,7 +112,7 @@ def test_what_is_no_reference_is_refused_before_anything_is_played(tmp_path, bli
         measure_floor("starpilot", reference="blind:small_policies:linear", store=tmp_path / "store", **SMALL)
     with pytest.raises(UsageError, match="actions go from 0 to 14"):
         measure_floor("starpilot", reference="constant:99", store=tmp_path / "store", **SMALL)
-    with pytest.raises(PolicyError, match="no policy that gapfloor can load"):
+    with pytest.raises(PolicyError, match="is not a policy that gapfloor can load"):
         measure_floor("starpilot", reference="upper:nosuch", store=tmp_path / "store", **SMALL)
     assert not (tmp_path / "store").exists()
     with pytest.raises(UsageError, match="chosen on training levels"):

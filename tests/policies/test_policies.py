@@ -91,7 +91,7 @@ def test_a_policy_with_state_is_told_which_rows_start_an_episode():
         ("no_such_module_anywhere:load", "does not import"),
         ("small_policies:lnear", "has no factory 'lnear'"),
         ("small_policies:broken", "weights file is missing"),
-        ("nothing.here", "no policy that gapfloor can load"),
+        ("nothing.here", "is not a policy that gapfloor can load"),
         ("missing.safetensors", "There is no checkpoint"),
     ],
 )

@@ -1,7 +1,7 @@
 """A gapfloor checkpoint as a policy: logits for observations, with the content hash that identifies it.
 
 Loading runs no code. Inference runs channels-last, in torch's inference mode and with one thread, so that at a
-fixed batch shape a row's logits depend on that row alone.
+fixed batch shape the logits of a row depend on that row alone.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.errors import MissingExtraError, PolicyError, UsageError
-from gapfloor.machine import one_torch_thread
+from gapfloor.policies.formats.inference import repeatable, writeable
 from gapfloor.records.run_identity import RunIdentity
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ class CheckpointPolicy:
     """A trained agent; see `gapfloor.policies.protocol.Policy`."""
 
     backend = "torch"
+    keeps_no_state = True
 
     def __init__(self, agent: Agent, *, name: str, header: Mapping[str, Any], device: str) -> None:
         self.name = name
@@ -48,7 +49,7 @@ class CheckpointPolicy:
         import torch
 
         images = torch.from_numpy(self._check(observations)).to(self.device)
-        with one_torch_thread(), torch.inference_mode():
+        with repeatable():
             outputs: npt.NDArray[np.float32] = head(self._agent.encode(images)).cpu().numpy()
         return outputs
 
@@ -56,21 +57,20 @@ class CheckpointPolicy:
         if observations.dtype != np.uint8 or observations.shape[1:] != self._shape:
             raise PolicyError(
                 f"{self.name} reads uint8 observations of shape {self._shape}, not {observations.dtype} of "
-                f"{observations.shape[1:]}."
+                f"{observations.shape[1:]}: evaluate it in the game that it was trained on."
             )
-        if observations.flags.c_contiguous and observations.flags.writeable:
-            return observations
-        return np.array(observations, order="C")  # torch warns about memory that it must not write
+        return writeable(observations)
 
 
 def load_checkpoint_policy(
     path: str | Path, *, device: str = "cpu", game: str | None = None, encoder: str | None = None
 ) -> CheckpointPolicy:
-    """The policy of a checkpoint; refused with both names when it is not of that game or encoder."""
+    """The policy of a checkpoint; refused with both names if it is not of that game or encoder."""
     try:
         import torch
 
-        from gapfloor.training.checkpoint import load_agent, read_checkpoint
+        from gapfloor.policies.checkpoint_file import read_checkpoint_file
+        from gapfloor.training.checkpoint import load_agent
         from gapfloor.training.workers import keep_freed_memory
     except ImportError as error:
         raise MissingExtraError(
@@ -78,8 +78,12 @@ def load_checkpoint_policy(
         ) from None
     if device != "cpu" and not (device.startswith("cuda") and torch.cuda.is_available()):
         raise UsageError(f"torch cannot use the device '{device}' here: use --device cpu.")
-    checkpoint = read_checkpoint(Path(path), game=game, encoder=encoder)
+    checkpoint = read_checkpoint_file(Path(path))
+    header = checkpoint.header
+    for kind, asked in (("game", game), ("encoder", encoder)):
+        if asked is not None and header[kind] != asked:
+            raise PolicyError(f"{path} was trained with the {kind} {header[kind]}, not {asked}.")
     agent = load_agent(checkpoint)
     keep_freed_memory()
-    name = RunIdentity.from_header(checkpoint.header).name
-    return CheckpointPolicy(agent, name=name, header=checkpoint.header, device=device)
+    name = RunIdentity.from_header(header).name
+    return CheckpointPolicy(agent, name=name, header=header, device=device)

@@ -1,8 +1,8 @@
-"""A policy's content hash: what makes two policies the same one, whatever they are called.
+"""A policy's content hash: what makes two policies the same, whatever they are called.
 
-A checkpoint's hash is that of its tensors. Any other policy is identified by what it does: the bytes of
-its logits on fixed observations. So a factory whose weights file has changed is another policy, and two
-"seeds" that are copies of one file are one.
+The hash of a checkpoint is that of its tensors. A policy without a hash of its own is identified by what it does: the
+bytes of its logits on fixed observations. So a factory whose weights file has changed is another policy, and two
+"seeds" that are copies of one file are the same policy.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from gapfloor.engines.protocol import Engine
+from gapfloor.policies.hidden_state import refuse_hidden_state
 from gapfloor.policies.protocol import LogitsReader, Policy, StatefulPolicy
 
-#: Steps of play whose logits identify a policy that brings no hash of its own.
+#: Steps of play whose logits identify a policy without a hash of its own.
 FINGERPRINT_STEPS = 32
 
 
@@ -32,6 +33,7 @@ def fingerprint(policy: Policy | StatefulPolicy, *, name: str, engine: Engine) -
 
     `engine` must be fresh, so that the observations are always the same.
     """
+    refuse_hidden_state(policy, name=name, engine=engine)
     own = own_fingerprint(policy)
     if own:
         return own
@@ -53,7 +55,7 @@ def describe_backend(policy: Any) -> tuple[str, str]:
 
 
 def instruction_set() -> str:
-    """The vector instructions that numeric libraries choose here: other ones round differently."""
+    """The vector instructions that numeric libraries use on this machine: others round differently."""
     torch = sys.modules.get("torch")
     if torch is not None:
         return str(torch.backends.cpu.get_cpu_capability())

@@ -1,23 +1,25 @@
-"""Where a policy comes from: a gapfloor checkpoint, another library's file, a factory, or an object at hand.
+"""Where a policy comes from: a gapfloor checkpoint, another library's file, a factory, or an object in memory.
 
 A source can be sent to another process, which then loads the policy itself. Loading a checkpoint never runs
-what is in it, and another library's file (`sb3:model.zip`; see `loaders`) is unpickled only where the name says so; a
+what is in it, and another library's file (`sb3:model.zip`; see `formats`) is unpickled only if the line says so; a
 factory is the user's own code, named by the user.
 """
 
 from __future__ import annotations
 
 import inspect
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import PolicyError
-from gapfloor.policies.formats.spec import LOADERS, PolicySpec
+from gapfloor.policies.formats.recognise import suggest_line
+from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.protocol import Policy, StatefulPolicy, wrap
 from gapfloor.policies.random_weights import PREFIX as RANDOM_WEIGHTS
 from gapfloor.policies.random_weights import load_random_weights
-from gapfloor.users_code import named_callable
+from gapfloor.users_code import clean_arguments, in_users_words, named_callable
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class PolicySource:
     def is_checkpoint(self) -> bool:
         """Whether the name is that of a checkpoint file or a run's folder."""
         return self.given is None and (
-            self.name.endswith((".safetensors", ".weights")) or Path(self.name).is_dir()
+            self.name.endswith((".safetensors", ".weights")) or os.path.isdir(self.name)
         )
 
     @property
@@ -43,8 +45,8 @@ class PolicySource:
     def load(self) -> Policy | StatefulPolicy:
         """The policy itself."""
         if self.given is not None:
-            return wrap(self.given)
-        if self.is_checkpoint:
+            return wrap(self.given, device=self.device)
+        if self.is_checkpoint and not PolicySpec.matches(self.name):
             from gapfloor.policies.checkpoint import load_checkpoint_policy
 
             return load_checkpoint_policy(checkpoint_path(self.name), device=self.device)
@@ -54,47 +56,32 @@ class PolicySource:
             from gapfloor.policies.formats.dispatch import load_policy
 
             return load_policy(self.name, device=self.device)
-        if ":" in self.name and not Path(self.name).exists():
-            return wrap(_call_factory(self.name, self.device))
-        raise PolicyError(
-            f"'{self.name}' is no policy that gapfloor can load: give a .safetensors checkpoint, a run's folder, "
-            f"{_likely_form(self.name)}."
-        )
-
-
-#: What a file's ending suggests it is.
-_ENDINGS = {
-    ".zip": "sb3",
-    ".pt": "torchscript",
-    ".onnx": "onnx",
-    ".pth": "cleanrl",
-    ".cleanrl_model": "cleanrl",
-}
-
-
-def _likely_form(name: str) -> str:
-    kind = _ENDINGS.get(Path(name.partition(",")[0]).suffix)
-    if kind is not None:
-        return f"or (as this may be) {kind}:{name}"
-    return f"a file as sb3:model.zip ({', '.join(f'{kind}:' for kind in LOADERS)}), or package.module:factory"
+        if ":" in self.name and not os.path.lexists(self.name):
+            return wrap(_call_factory(self.name, self.device), device=self.device)
+        raise PolicyError(suggest_line(self.name))
 
 
 def checkpoint_path(name: str) -> Path:
     """The checkpoint file that `name` means: a file, or a run's folder that holds one."""
     path = Path(name)
-    if path.is_dir():
+    if os.path.isdir(path):
         path = path / "checkpoint.safetensors"
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise PolicyError(
-            f"There is no checkpoint at {path}: give the path of a .safetensors file that exists."
+            f"There is no checkpoint at {_shortened(str(path))}: give the path of a .safetensors file that exists."
         )
     return path
 
 
+def _shortened(text: str, most: int = 200) -> str:
+    return repr(text[:most] + "...") if len(text) > most or "\0" in text else text
+
+
 def _call_factory(name: str, device: str) -> Any:
     factory = named_callable(name, what="policy", error=PolicyError, kind="factory ")
-    takes_device = "device" in inspect.signature(factory).parameters
     try:
-        return factory(device=device) if takes_device else factory()
+        takes_device = "device" in inspect.signature(factory).parameters
+        with clean_arguments(name.partition(":")[0]):
+            return factory(device=device) if takes_device else factory()
     except Exception as error:
-        raise PolicyError(f"The factory {name} failed: {type(error).__name__}: {error}") from error
+        raise PolicyError(f"The factory {name} failed: {in_users_words(error)}") from error

@@ -1,6 +1,7 @@
 """What a policy is: logits for observations, with or without a state of its own.
 
-A policy never chooses the action; a rule does. Anything callable will do (`wrap` makes a policy of it).
+A policy never chooses the action; a rule does. A logit of minus infinity masks its action. `wrap` makes a policy of
+anything callable, and of the objects of other libraries that `in_memory` knows.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.errors import PolicyError
+from gapfloor.policies.notes import note_once
+from gapfloor.users_code import in_users_words
 
 Logits = npt.NDArray[np.float32]
 
@@ -26,7 +29,7 @@ class Policy(Protocol):
 
 @runtime_checkable
 class StatefulPolicy(Protocol):
-    """A policy with state: the harness keeps the state and says which rows start an episode."""
+    """A policy with state: the harness keeps the state and tells which rows start an episode."""
 
     def initial_state(self, n: int) -> Any: ...
 
@@ -34,32 +37,47 @@ class StatefulPolicy(Protocol):
 
 
 @dataclass(frozen=True)
-class _Callable:
+class CallablePolicy:
+    """A function from observations to logits."""
+
     function: Callable[[npt.NDArray[Any]], Any]
 
     def logits(self, observations: npt.NDArray[Any]) -> Any:
+        """What the function returns."""
         return self.function(observations)
 
 
-def wrap(policy: Any) -> Policy | StatefulPolicy:
-    """`policy` itself if it has `logits`, or a policy made of any callable."""
-    if hasattr(policy, "logits"):
+def wrap(policy: Any, *, device: str = "cpu") -> Policy | StatefulPolicy:
+    """`policy` itself if it has a method `logits`, or a policy made of a known object or of any callable."""
+    # By the class: a torch module may have a layer that is called logits.
+    if callable(getattr(type(policy), "logits", None)) or "logits" in getattr(policy, "__dict__", {}):
         if hasattr(policy, "initial_state"):
             stateful: StatefulPolicy = policy
             return stateful
         stateless: Policy = policy
         return stateless
+    from gapfloor.policies.in_memory import policy_in_memory
+
+    known = policy_in_memory(policy, device=device)
+    if known is not None:
+        return known
     if callable(policy):
-        return _Callable(policy)
+        return CallablePolicy(policy)
     raise PolicyError(
-        f"A {type(policy).__name__} is not a policy: give an object with logits(observations), or a callable."
+        f"A {type(policy).__name__} is not a policy: give an object with logits(observations), a torch module, a "
+        "Stable-Baselines3 model, an object with predict_proba, or a callable."
     )
+
+
+def copy_description(policy: Any, other: Any) -> None:
+    """Give `other` the name, header and content hash of the policy that it wraps."""
+    other.name, other.header, other.fingerprint = policy.name, policy.header, policy.fingerprint
 
 
 class LogitsReader:
     """Asks a policy for logits and refuses what cannot be used, naming the policy and the step.
 
-    One reader serves one batch of slots: it holds the policy's state, if there is any.
+    One reader is for one batch of slots: it keeps the policy's state, if there is any.
     """
 
     def __init__(self, policy: Policy | StatefulPolicy, *, name: str, n_slots: int, n_actions: int) -> None:
@@ -73,29 +91,16 @@ class LogitsReader:
     def read(self, observations: npt.NDArray[Any], first: npt.NDArray[np.bool_]) -> Logits:
         """Logits of the whole batch, as float32."""
         try:
-            raw = self._ask(observations, first)
-        except PolicyError:
-            raise
-        except MemoryError:
+            logits = _to_numpy(self._ask(observations, first))
+        except (PolicyError, MemoryError):
             raise
         except Exception as error:
             if type(error).__name__ == "OutOfMemoryError":
                 raise
             raise PolicyError(
-                f"The policy {self._name} failed at step {self._calls}: {type(error).__name__}: {error}"
+                f"The policy {self._name} failed at step {self._calls}: {in_users_words(error)}"
             ) from error
-        logits = _to_numpy(raw)
-        if logits.shape != self._shape:
-            raise PolicyError(
-                f"The policy {self._name} returned logits of shape {logits.shape} at step {self._calls}: "
-                f"expected {self._shape}, one row an observation and one column an action."
-            )
-        if not np.isfinite(logits).all():
-            row = int(np.argmin(np.isfinite(logits).all(axis=1)))
-            raise PolicyError(
-                f"The policy {self._name} returned logits that are not finite at step {self._calls} "
-                f"(row {row}): nothing was recorded for this cell."
-            )
+        self._check(logits)
         self._calls += 1
         return logits
 
@@ -105,8 +110,34 @@ class LogitsReader:
             return raw
         return self._policy.logits(observations)  # type: ignore[call-arg]
 
+    def _check(self, logits: Logits) -> None:
+        if logits.shape != self._shape:
+            raise PolicyError(
+                f"The policy {self._name} returned logits of shape {logits.shape} at step {self._calls}: "
+                f"expected {self._shape}, one row per observation and one column per action."
+            )
+        if np.isfinite(logits).all():
+            if self._calls == 0 and _look_like_probabilities(logits):
+                note_once(
+                    f"The policy {self._name} returned rows that add up to 1, like probabilities. A policy returns "
+                    "logits: return the logarithms of the probabilities, or ignore this note if these are logits."
+                )
+            return
+        usable = (np.isfinite(logits) | np.isneginf(logits)).all(axis=1) & np.isfinite(logits).any(axis=1)
+        if not usable.all():
+            row = int(np.argmin(usable))
+            raise PolicyError(
+                f"The policy {self._name} returned logits that are not finite at step {self._calls} "
+                f"(row {row}): nothing was recorded for this cell. Only minus infinity may occur, to mask an action, "
+                "and not for every action of a row."
+            )
+
 
 def _to_numpy(raw: Any) -> Logits:
     if hasattr(raw, "detach"):  # a torch tensor, on any device
-        raw = raw.detach().cpu().numpy()
+        raw = raw.detach().float().cpu().numpy()
     return np.asarray(raw, dtype=np.float32)
+
+
+def _look_like_probabilities(logits: Logits) -> bool:
+    return bool((logits >= 0).all() and np.allclose(logits.sum(axis=1), 1.0, atol=1e-4))

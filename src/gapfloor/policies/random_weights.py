@@ -1,7 +1,7 @@
 """Networks that were never trained, as policies: `random-weights:ENCODER:SEED`.
 
-A new agent's heads are drawn so small that sampling it is all but uniform play; its argmax, a fixed function of
-the image, is what a stricter reference asks about.
+The heads of a new agent are so small that sampling from it is almost uniform play. Its argmax is a fixed function of
+the image, and that is the stricter reference.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ def parse_random_weights(name: str) -> tuple[str, int]:
     """Encoder and seed of `random-weights:impala:3`."""
     parts = name.split(":")
     if len(parts) != 3 or parts[0] != PREFIX or not parts[2].isdecimal():
-        raise UsageError(f"'{name}' is no random network: write {PREFIX}:ENCODER:SEED, as {PREFIX}:impala:3.")
+        raise UsageError(
+            f"'{name}' is not a random network: write {PREFIX}:ENCODER:SEED, e.g. {PREFIX}:impala:3."
+        )
     return parts[1], int(parts[2])
 
 
 def load_random_weights(name: str, *, device: str = "cpu") -> Any:
-    """The policy of a new agent of ProcGen's observations and actions."""
+    """The policy of a new agent for ProcGen's observations and actions."""
     encoder, seed = parse_random_weights(name)
     try:
         from gapfloor.engines.procgen import N_ACTIONS, OBSERVATION_SHAPE

@@ -1,8 +1,8 @@
-"""References: policies that know nothing. `uniform` is THE floor; the others are stricter.
+"""References: policies that know nothing. `uniform` is the floor; the others are stricter.
 
-A reference looks at no observation, so it has no rule beside it: its name stands in the rule's place in
-every record, and "uniform" alone there means the floor. References that need a network, or that must be chosen by
-playing (best-constant, random-weights, blind, upper), are in `gapfloor.play.references`.
+A reference does not look at observations, so no rule applies to it: records hold its name in place of the rule, and
+"uniform" alone there means the floor. References that need a network, or that are chosen by playing (best-constant,
+random-weights, blind, upper), are in `gapfloor.play.references`.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ Actions = npt.NDArray[np.int64]
 
 
 class Reference(ABC):
-    """A policy that looks at nothing; `str(reference)` is the name that records carry."""
+    """A policy that does not look at observations; `str(reference)` is its name in records."""
 
     @property
     @abstractmethod
     def is_deterministic(self) -> bool:
-        """Whether an episode is a function of its level alone."""
+        """Whether an episode depends on its level alone."""
 
     remembers: bool = False
     """Whether the next action depends on the last one."""
 
     @abstractmethod
     def choose(self, uniforms: Floats, n_actions: int, last: Actions) -> Actions:
-        """One action for each uniform number; `last` holds each slot's last action, -1 at an episode's start."""
+        """One action for each uniform number; `last` holds each slot's last action, or -1 when an episode starts."""
 
     def check(self, n_actions: int) -> None:  # noqa: B027 (most references fit every engine)
-        """Refuse an engine that this reference cannot play."""
+        """Refuse an engine in which this reference cannot play."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Constant(Reference):
 
 @dataclass(frozen=True)
 class Sticky(Reference):
-    """The last action again with probability `stay`, else a uniform one: random play that gets somewhere."""
+    """Repeats the last action with probability `stay`, else takes a uniform one: random play that moves further."""
 
     stay: float
     is_deterministic = False
@@ -81,7 +81,7 @@ class Sticky(Reference):
 
     def choose(self, uniforms: Floats, n_actions: int, last: Actions) -> Actions:
         stays = (uniforms < self.stay) & (last >= 0)
-        # Above `stay` the number is itself uniform on [stay, 1): one draw serves both decisions.
+        # Above `stay` the number is itself uniform on [stay, 1): one draw is enough for both decisions.
         rescaled = np.where(last >= 0, (uniforms - self.stay) / (1 - self.stay), uniforms)
         fresh = np.clip((rescaled * n_actions).astype(np.int64), 0, n_actions - 1)
         return np.where(stays, last, fresh)
@@ -90,7 +90,7 @@ class Sticky(Reference):
         return f"sticky:{self.stay:g}"
 
 
-#: The names a reference can have on the command line; A stands for an action's number, P for a probability.
+#: The names of references on the command line; A is an action's number, P a probability.
 REFERENCE_NAMES = ("uniform", "constant:A", "sticky:P")
 
 
@@ -106,7 +106,7 @@ def parse_reference(text: str) -> Reference:
     if name == "constant":
         if not argument.isdecimal():
             raise UsageError(
-                f"The reference '{text}' needs an action's number after the colon, as constant:7."
+                f"The reference '{text}' needs an action's number after the colon, e.g. constant:7."
             )
         return Constant(int(argument))
     if name == "sticky":
@@ -120,5 +120,5 @@ def _probability(text: str, argument: str) -> float:
     except ValueError:
         value = float("nan")
     if not 0 < value < 1:
-        raise UsageError(f"The reference '{text}' needs a probability between 0 and 1, as sticky:0.9.")
+        raise UsageError(f"The reference '{text}' needs a probability between 0 and 1, e.g. sticky:0.9.")
     return value

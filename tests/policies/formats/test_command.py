@@ -45,7 +45,7 @@ def test_a_model_is_measured_under_both_rules_by_one_line(
         ("onnx:no/such/model.onnx", "no/such/model.onnx is missing"),
         ("sb3:{model},frames=4", "Unknown option of sb3: 'frames'"),
         ("recurrent:{model}", "is not a RecurrentPPO model"),
-        ("{model}", "or (as this may be) sb3:"),
+        ("{model}", "looks like a Stable-Baselines3 model: write sb3:"),
     ],
 )
 def test_a_wrong_line_ends_in_one_sentence_and_writes_nothing(

@@ -6,6 +6,7 @@ import base64
 import io
 import json
 import pickle
+import warnings
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import torch
 from gapfloor.errors import PolicyError
 from gapfloor.policies.formats.normalisation import main as convert
 from gapfloor.policies.load import PolicySource
+from policies.formats.two_directories import two_directories
 
 
 class Bomb:
@@ -72,7 +74,7 @@ def test_pickles_in_a_zips_data_do_not_run(ppo: Any, tmp_path: Path, marker: Pat
 def test_a_pickle_in_a_zips_weights_does_not_run(ppo: Any, tmp_path: Path, marker: Path) -> None:
     weights = torch_bytes({**ppo.model.policy.state_dict(), "extra": Bomb(marker)})
     path = rewrite(ppo.path, tmp_path / "model.zip", policy_pth=weights)
-    with pytest.raises(PolicyError, match=r"more than tensors .*add ,trust=yes to unpickle it, which runs"):
+    with pytest.raises(PolicyError, match=r"more than tensors, .*add ,trust=yes to unpickle it, which runs"):
         PolicySource(f"sb3:{path}").load()
     assert not marker.exists()
 
@@ -140,32 +142,112 @@ def test_a_torchscript_program_that_opens_files_needs_the_users_word(tmp_path: P
     assert marker.exists()
 
 
-@pytest.mark.parametrize(
-    "spelling", ["torch . from_file", "ops.aten.from_file", 'getattr(torch, "from\\x5ffile")']
-)
-@pytest.mark.parametrize("folder", ["code", "CODE"])
-def test_another_spelling_of_what_opens_files_needs_the_users_word_too(
-    spelling: str, folder: str, tmp_path: Path, marker: Path
-) -> None:
-    class Adds(torch.nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return x + x
+class Adds(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + x
 
-    plain, path = tmp_path / "plain.pt", tmp_path / "spelt.pt"
-    torch.jit.save(torch.jit.script(Adds()), str(plain))
-    assert PolicySource(f"torchscript:{plain}").load() is not None
-    with zipfile.ZipFile(plain) as old, zipfile.ZipFile(path, "w") as new:
-        for name in old.namelist():
-            new.writestr(name, old.read(name))
-            if name.endswith(".py"):
-                content = (
-                    old.read(name).decode().replace("torch.add(x, x)", f'{spelling}("{marker}", True, 1)')
-                )
-                assert spelling in content
-                new.writestr(name.replace("/code/", f"/{folder}/"), content)
+
+def entries_of_a_program(expression: str = "torch.add(x, x)") -> dict[str, bytes]:
+    """The entries of a TorchScript archive whose forward returns `expression` of x."""
+    buffer = io.BytesIO()
+    torch.jit.save(torch.jit.script(Adds()), buffer)
+    with zipfile.ZipFile(buffer) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    return {
+        name: content.replace(b"torch.add(x, x)", expression.encode()) if name.endswith(".py") else content
+        for name, content in entries.items()
+    }
+
+
+def zip_of(*groups: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with warnings.catch_warnings(), zipfile.ZipFile(buffer, "w") as archive:
+        warnings.simplefilter("ignore")  # names are repeated on purpose
+        for entries in groups:
+            for name, content in entries.items():
+                archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def ask(path: Path) -> None:
+    PolicySource(f"torchscript:{path}").load().logits(np.zeros((2, 3), dtype=np.float32))
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "torch . from_file",
+        "ops.aten.from_file",
+        'getattr(torch, "from\\x5ffile")',
+        'getattr(torch, "from" "_file")',
+        'getattr(ops.aten, "from" "_file")',
+        'getattr(torch, # "a", "b")\n "from" "_file")',
+        "(torch. # quietly\n from_file)",
+    ],
+)
+def test_another_spelling_of_what_opens_files_is_refused(spelling: str, tmp_path: Path, marker: Path) -> None:
+    path = tmp_path / "spelt.pt"
+    path.write_bytes(zip_of(entries_of_a_program()))
+    ask(path)
+    path.write_bytes(zip_of(entries_of_a_program(f'{spelling}("{marker}", True, 1)')))
     with pytest.raises(PolicyError, match="reaches outside its tensors"):
-        PolicySource(f"torchscript:{path}").load()
+        ask(path)
     assert not marker.exists()
+
+
+@pytest.mark.parametrize("folder", ["code", "CODE"])
+def test_a_program_that_occurs_twice_is_refused(folder: str, tmp_path: Path, marker: Path) -> None:
+    harmful = {
+        name.replace("/code/", f"/{folder}/"): content
+        for name, content in entries_of_a_program(f'torch.from_file("{marker}", True, 1)').items()
+        if name.endswith(".py")
+    }
+    path = tmp_path / "twice.pt"
+    for groups in ((entries_of_a_program(), harmful), (harmful, entries_of_a_program())):
+        path.write_bytes(zip_of(*groups))
+        with pytest.raises(PolicyError, match="holds two entries named"):
+            ask(path)
+    assert not marker.exists()
+
+
+def test_a_second_directory_of_a_zip_does_not_hide_a_program_that_writes_files(
+    tmp_path: Path, marker: Path
+) -> None:
+    harmless = entries_of_a_program()
+    harmful = entries_of_a_program(f'torch.from_file("{marker}", True, 1)')
+    harmful = {name: harmful[key] for name, key in zip(harmless, harmful, strict=True)}
+    content = two_directories(for_python=harmless, for_torch=harmful)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:  # what a check through zipfile sees
+        assert {name: archive.read(name) for name in archive.namelist()} == harmless
+    torch.jit.load(io.BytesIO(content))(torch.zeros(2, 3))  # what torch runs
+    assert marker.exists()
+    marker.unlink()
+    path = tmp_path / "two.pt"
+    path.write_bytes(content)
+    ask(path)  # the checked entries are loaded, whatever else the file holds
+    assert not marker.exists()
+
+
+def test_classes_of_extensions_in_a_programs_data_are_refused(tmp_path: Path) -> None:
+    entries = entries_of_a_program()
+    name = next(each for each in entries if each.endswith("/data.pkl"))
+    entries[name] += b"c__torch__.torch.classes.quantized\nLinearPackedParamsBase\n"
+    path = tmp_path / "classes.pt"
+    path.write_bytes(zip_of(entries))
+    with pytest.raises(PolicyError, match=r"uses torch\.classes, which reaches outside"):
+        ask(path)
+
+
+def test_layers_with_numbers_for_names_are_not_mistaken_for_something_hidden(tmp_path: Path) -> None:
+    layers = torch.nn.Sequential(
+        torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU()), torch.nn.Linear(4, 2)
+    )
+    path = tmp_path / "layers.pt"
+    torch.jit.save(torch.jit.script(layers), str(path))
+    with zipfile.ZipFile(path) as archive:
+        code = b"".join(archive.read(name) for name in archive.namelist() if name.endswith(".py"))
+    assert b"getattr(" in code
+    ask(path)
 
 
 @pytest.mark.parametrize("data", [b"[]", b"{}", b"null", b'{"action_space": 1}'])

@@ -1,4 +1,4 @@
-"""Loaders of policies that other libraries saved, each named by a prefix, as `sb3:model.zip`."""
+"""Policies that other libraries saved: one prefix for each format, e.g. `sb3:model.zip`."""
 
 from gapfloor.lazy import lazy_names
 

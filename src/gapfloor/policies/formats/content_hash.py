@@ -1,7 +1,7 @@
 """The content hash of a loaded policy: its tensors and everything else that its logits depend on.
 
-Names of files do not enter, so that a copy is the same policy, and whether the file was unpickled or rebuilt
-does not either.
+File names are not part of it, so that a copy is the same policy. Neither is whether the file was unpickled or
+rebuilt.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 
 def hash_arrays(arrays: Mapping[str, Any], description: Mapping[str, Any]) -> str:
@@ -21,31 +22,50 @@ def hash_arrays(arrays: Mapping[str, Any], description: Mapping[str, Any]) -> st
     digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode())
     for name in sorted(arrays):
         value = arrays[name]
-        array = np.ascontiguousarray(value.detach().cpu().numpy() if hasattr(value, "detach") else value)
-        digest.update(f"{name}|{array.dtype}|{array.shape}|".encode())
+        kind, array = _array(value)
+        digest.update(f"{name}|{kind}|{array.shape}|".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
 
 
-def hash_files(*paths: Path) -> str:
-    """The hash of files' bytes, in the order given."""
+def _array(value: Any) -> tuple[str, npt.NDArray[Any]]:
+    if not hasattr(value, "detach"):
+        array = np.ascontiguousarray(value)
+        return str(array.dtype), array
+    tensor = value.detach().cpu().contiguous()
+    if str(tensor.dtype) == "torch.bfloat16":  # a type that numpy does not have
+        import torch
+
+        return "bfloat16", tensor.view(torch.int16).numpy()
+    array = np.ascontiguousarray(tensor.numpy())
+    return str(array.dtype), array
+
+
+def hash_bytes(*contents: bytes) -> str:
+    """The hash of files' contents, in the order given."""
     digest = hashlib.sha256()
-    for path in paths:
-        content = path.read_bytes()
+    for content in contents:
         digest.update(f"{len(content)}|".encode())
         digest.update(content)
     return digest.hexdigest()
 
 
 def extend_hash(fingerprint: str, **more: Any) -> str:
-    """The hash of a policy that has something in front of it."""
+    """The hash of a policy together with what is done to its observations."""
     return hashlib.sha256(json.dumps([fingerprint, more], sort_keys=True).encode()).hexdigest()
 
 
 def source_of(cls: type) -> str:
-    """The hash of the file that defines a user's class: other code, other policy. Empty where there is none."""
+    """The hash of the file that defines a user's class (other code is another policy); empty if there is no file."""
     try:
         file = inspect.getsourcefile(cls)
     except TypeError:
         return ""
-    return hash_files(Path(file)) if file is not None and Path(file).is_file() else ""
+    return hash_bytes(Path(file).read_bytes()) if file is not None and Path(file).is_file() else ""
+
+
+def describe_module(module: Any) -> dict[str, Any]:
+    """What a torch module's logits depend on besides its weights: its layers, and the source of the user's classes."""
+    own = {type(part) for part in module.modules() if not type(part).__module__.startswith("torch.")}
+    # The repr lists the layers, so that an activation without weights counts.
+    return {"layers": repr(module), "source": sorted(source_of(cls) for cls in own)}

@@ -1,4 +1,4 @@
-"""From one line of the command line to a policy: the prefix's loader, then what stood before the network."""
+"""From one line of the command line to a policy: the format's loader, then what comes before the network."""
 
 from __future__ import annotations
 
@@ -8,26 +8,32 @@ from gapfloor.policies.protocol import Policy, StatefulPolicy
 
 
 def load_policy(text: str, *, device: str = "cpu") -> Policy | StatefulPolicy:
-    """The policy that `KIND:PATH,option=value` names, as `sb3:model.zip,framestack=4`."""
+    """The policy that `KIND:PATH,option=value` names, e.g. `sb3:model.zip,framestack=4`."""
     spec = PolicySpec.parse(text)
     spec.file()
-    return prepare(_load(spec, device), spec)
+    policy, spec = _load(spec, device)
+    return prepare(policy, spec)
 
 
-def _load(spec: PolicySpec, device: str) -> Policy | StatefulPolicy:
-    # Imported here: each loader needs a library of its own.
+def _load(spec: PolicySpec, device: str) -> tuple[Policy | StatefulPolicy, PolicySpec]:
+    """The policy, and the line with the options that are still to be applied."""
+    # Imported here because each loader needs a library of its own.
     if spec.kind in ("sb3", "recurrent"):
         from gapfloor.policies.formats.sb3 import load_sb3
 
-        return load_sb3(spec, device=device)
+        return load_sb3(spec, device=device), spec
     if spec.kind == "torchscript":
         from gapfloor.policies.formats.torchscript import load_torchscript
 
-        return load_torchscript(spec, device=device)
+        return load_torchscript(spec, device=device), spec
     if spec.kind == "onnx":
         from gapfloor.policies.formats.onnx import load_onnx
 
-        return load_onnx(spec, device=device)
+        return load_onnx(spec, device=device), spec
+    if spec.kind == "statedict":
+        from gapfloor.policies.formats.module import load_state_dict_policy
+
+        return load_state_dict_policy(spec, device=device)
     from gapfloor.policies.formats.cleanrl import load_cleanrl
 
     return load_cleanrl(spec, device=device)

@@ -1,9 +1,9 @@
-"""Frame stacks: a policy that was shown its last frames needs them again, so it becomes one with state.
+"""Frame stacks: a policy that was trained on its last frames needs them again, so it becomes a policy with state.
 
-Two ways of stacking are in use and differ in what the network sees, so each has its own option.
+There are two common ways of stacking, and the network sees something different in each, so each has its own option.
 `framestack=4` is Stable-Baselines3's VecFrameStack: frames are joined along the channels (the last axis of
-vectors), and before an episode's first frame there are zeros. `gymstack=4` is Gymnasium's FrameStackObservation, as
-CleanRL's Atari scripts use it: frames lie along a new first axis, and the first frame fills the stack.
+vectors), with zeros before an episode's first frame. `gymstack=4` is Gymnasium's FrameStackObservation, as in
+CleanRL's Atari scripts: frames are stacked along a new first axis, and the first frame fills the stack.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class FrameStack(ABC):
     n: int
 
     def push(self, stack: Any, observations: Any, first: First) -> Any:
-        """The stacked observations after one more step; `stack` is what the step before returned, or None."""
+        """The stacked observations after one more step; `stack` is what the previous step returned, or None."""
         if isinstance(observations, Mapping):
             return {
                 key: self.push(stack[key] if stack is not None else None, each, first)
@@ -43,7 +43,7 @@ class FrameStack(ABC):
 
 @dataclass(frozen=True)
 class JoinedFrames(FrameStack):
-    """VecFrameStack's way."""
+    """Frames as VecFrameStack stacks them."""
 
     def _push(self, stack: Frames | None, observations: Frames, first: First) -> Frames:
         axis = 1 if _is_channels_first(observations) else observations.ndim - 1
@@ -58,7 +58,7 @@ class JoinedFrames(FrameStack):
 
 @dataclass(frozen=True)
 class SeparateFrames(FrameStack):
-    """FrameStackObservation's way."""
+    """Frames as FrameStackObservation stacks them."""
 
     def _push(self, stack: Frames | None, observations: Frames, first: First) -> Frames:
         filled: Frames = np.repeat(observations[:, None], self.n, axis=1)
@@ -70,6 +70,6 @@ class SeparateFrames(FrameStack):
 
 
 def _is_channels_first(observations: Frames) -> bool:
-    # VecFrameStack's own rule: of an image's three axes the channels are the shortest.
+    # VecFrameStack's own rule: the channels are the shortest of an image's three axes.
     is_image = observations.ndim == 4 and observations.dtype == np.uint8
     return is_image and int(np.argmin(observations.shape[1:])) == 0

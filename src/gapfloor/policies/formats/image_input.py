@@ -1,4 +1,4 @@
-"""How observations become the input of an exported network, which no longer says what it was trained on.
+"""How observations become the input of an exported network, which does not record what it was trained on.
 
 The options are `transpose=yes` (images as channels, height, width), `scale=255` (divide) and, for TorchScript,
 `float=yes` (32-bit floats; scaling does that too). Without an option nothing is changed.
@@ -30,7 +30,7 @@ class InputForm:
 
     @classmethod
     def of(cls, spec: PolicySpec) -> InputForm:
-        """The form that a line's options name."""
+        """The form that the options of a line describe."""
         text = spec.text("scale")
         try:
             scale = float(text) if text is not None else None
@@ -60,7 +60,7 @@ class InputForm:
             return outputs
         if self.output >= len(outputs):
             raise PolicyError(
-                f"{name} has {len(outputs)} outputs, so there is no output={self.output}: they count from 0."
+                f"{name} has {len(outputs)} outputs, so there is no output={self.output}: they are counted from 0."
             )
         return outputs[self.output]
 

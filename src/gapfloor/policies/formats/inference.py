@@ -1,4 +1,4 @@
-"""Torch held to what makes logits repeatable: one thread, no gradients, the device that was asked for."""
+"""Torch set up so that logits are repeatable: one thread, no gradients, the device that was asked for."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ import numpy as np
 
 from gapfloor.errors import MissingExtraError, UsageError
 from gapfloor.machine import one_torch_thread
-
-#: What the harness hands over: `[N, ...]`, or a dict of such arrays.
-Observations = Any
 
 
 def require_torch(device: str) -> Any:
@@ -33,7 +30,7 @@ def missing_library(error: ImportError) -> MissingExtraError:
 
 @contextlib.contextmanager
 def repeatable() -> Iterator[None]:
-    """Inference mode on one thread: thread counts move the last bits of logits."""
+    """Inference mode on one thread: the number of threads changes the last bits of logits."""
     import torch
 
     with one_torch_thread(), torch.inference_mode():
@@ -41,7 +38,7 @@ def repeatable() -> Iterator[None]:
 
 
 def writeable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The array in C order and writeable, copied if need be: torch warns about memory that it must not write."""
+    """The array in C order and writeable, copied if necessary: torch warns about memory that is read-only."""
     if array.flags.c_contiguous and array.flags.writeable:
         return array
     return np.array(array, order="C")

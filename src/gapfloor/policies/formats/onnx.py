@@ -1,25 +1,27 @@
 """ONNX files as policies, run by ONNX Runtime: `onnx:model.onnx`.
 
 An ONNX file is a graph of operators and numbers; nothing is unpickled and no library of custom operators is
-loaded. Observations are cast to the type that the graph declares, and images are transposed where it declares
+loaded. Observations are cast to the type that the graph declares, and images are transposed if it declares
 channels first.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gapfloor.errors import PolicyError, UsageError
-from gapfloor.policies.formats.content_hash import extend_hash, hash_files
+from gapfloor.policies.formats.content_hash import extend_hash
 from gapfloor.policies.formats.image_input import InputForm
 from gapfloor.policies.formats.inference import missing_library
+from gapfloor.policies.formats.onnx_file import not_onnx, read_onnx
 from gapfloor.policies.formats.spec import PolicySpec
+from gapfloor.policies.formats.torch_file import first_line
 from gapfloor.policies.protocol import Logits
 
 #: ONNX Runtime's names of input types.
@@ -28,8 +30,11 @@ TYPES: Mapping[str, type[np.generic]] = {
     "tensor(uint8)": np.uint8, "tensor(int8)": np.int8, "tensor(int32)": np.int32, "tensor(int64)": np.int64,
 }  # fmt: skip
 
-#: The key of the file's metadata under which `onnx_export` puts what is known of the run.
+#: The key of the file's metadata under which `onnx_export` stores what is known of the run.
 METADATA = "gapfloor"
+
+#: The most memory that ONNX Runtime may take in this process: a graph of a few bytes can ask for any amount.
+MOST_MEMORY = 2 << 30
 
 
 class OnnxPolicy:
@@ -44,7 +49,10 @@ class OnnxPolicy:
         self._inputs = session.get_inputs()
         for each in self._inputs:
             if each.type not in TYPES:
-                raise PolicyError(f"{name} reads {each.name} as {each.type}, which no observation is.")
+                raise PolicyError(
+                    f"{name} reads {each.name} as {each.type}, which is not a type that observations have: export it "
+                    "with inputs of numbers."
+                )
 
     def logits(self, observations: Any) -> Logits:
         """Logits: the graph's output, or the one that `output=` names."""
@@ -60,7 +68,10 @@ class OnnxPolicy:
         return self._run(feeds)
 
     def _run(self, feeds: Mapping[str, npt.NDArray[Any]]) -> Logits:
-        outputs = self._session.run(None, dict(feeds))
+        try:
+            outputs = self._session.run(None, dict(feeds))
+        except Exception as error:
+            raise PolicyError(f"ONNX Runtime cannot run {self.name}: {first_line(error)}") from None
         return np.asarray(self._form.choose(outputs, name=self.name), dtype=np.float32)
 
     def _fit(self, declared: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> npt.NDArray[Any]:
@@ -83,7 +94,7 @@ def _matches(declared: Any, array: npt.NDArray[Any]) -> bool:
     if len(declared) != array.ndim:
         return False
     fixed = [(want, seen) for want, seen in zip(declared, array.shape, strict=True) if isinstance(want, int)]
-    if declared and declared[0] == 1:  # rows go one by one
+    if declared and declared[0] == 1:  # rows are given one by one
         fixed = fixed[1:]
     return all(want == seen for want, seen in fixed)
 
@@ -103,34 +114,35 @@ def load_onnx(spec: PolicySpec, *, device: str) -> OnnxPolicy:
         import onnxruntime
     except ImportError as error:
         raise missing_library(error) from None
-    path, form = spec.file(), InputForm.of(spec)
+    path, form = spec.path, InputForm.of(spec)
     provider = "CPUExecutionProvider" if device == "cpu" else "CUDAExecutionProvider"
     if provider not in onnxruntime.get_available_providers() or not device.startswith(("cpu", "cuda")):
         raise UsageError(f"ONNX Runtime cannot use the device '{device}' here: use --device cpu.")
+    file = read_onnx(path)
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1  # thread counts move the last bits
-    options.log_severity_level = 3
+    options.intra_op_num_threads = options.inter_op_num_threads = 1  # thread counts change the last bits
+    options.log_severity_level = 4  # errors are reported once, as ours
+    if _memory_is_limited():
+        options.add_session_config_entry("session.use_env_allocators", "1")
     try:
-        session = onnxruntime.InferenceSession(str(path), options, providers=[provider])
+        session = onnxruntime.InferenceSession(file.content, options, providers=[provider])
     except Exception as error:
-        raise PolicyError(f"{path} does not load as ONNX: {str(error).strip().splitlines()[0]}") from None
-    content = extend_hash(hash_files(path, *_external_files(path)), form=form.describe())
+        raise not_onnx(path, error) from None
+    content = extend_hash(file.content_hash, form=form.describe())
     return OnnxPolicy(session, form, name=path.stem, fingerprint=content, device=device)
 
 
-def _external_files(path: Path) -> list[Path]:
-    """Files beside the graph that hold its larger tensors."""
+@functools.cache
+def _memory_is_limited() -> bool:
+    """Limit the runtime's memory, once per process; False if something else has set up its memory already."""
+    import onnxruntime
+
+    place = onnxruntime.OrtMemoryInfo(
+        "Cpu", onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, onnxruntime.OrtMemType.DEFAULT
+    )
     try:
-        import onnx
-        from onnx.external_data_helper import uses_external_data
-    except ImportError as error:
-        raise missing_library(error) from None
-    graph = onnx.load(str(path), load_external_data=False).graph
-    names = {
-        entry.value
-        for tensor in graph.initializer
-        if uses_external_data(tensor)
-        for entry in tensor.external_data
-        if entry.key == "location"
-    }
-    return [path.parent / name for name in sorted(names)]
+        settings = onnxruntime.OrtArenaCfg({"max_mem": MOST_MEMORY})
+        onnxruntime.create_and_register_allocator(place, settings)
+    except Exception:  # already registered by the user's program, or not offered by this version
+        return False
+    return True

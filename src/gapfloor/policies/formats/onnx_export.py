@@ -3,8 +3,8 @@
     python -m gapfloor.policies.formats.onnx_export RUN --out model.onnx
     gapfloor evaluate onnx:model.onnx --game starpilot --rules sampled,greedy
 
-The file reads uint8 observations `[n, height, width, channels]`, gives logits and values, and carries the
-checkpoint's header. It is another policy than the checkpoint: its logits differ in the last bits.
+The file reads uint8 observations `[n, height, width, channels]`, returns logits and values, and contains the
+checkpoint's header. It counts as another policy than the checkpoint, because its logits differ in the last bits.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from gapfloor.errors import GapfloorError
+from gapfloor.policies.formats.converter import run_converter
 from gapfloor.policies.formats.inference import missing_library, require_torch
 from gapfloor.policies.formats.onnx import METADATA
 from gapfloor.policies.load import checkpoint_path
 
-#: What of a checkpoint's header the file carries.
+#: The fields of a checkpoint's header that the file contains.
 KEPT = ("game", "mode", "encoder", "seed", "budget", "content_hash", "blind")
 
 
@@ -42,7 +42,7 @@ def export_checkpoint(run: str | Path, path: str | Path) -> None:
     example = torch.zeros(2, *header["observation_shape"], dtype=torch.uint8)
     buffer = io.BytesIO()
     with warnings.catch_warnings():
-        # The tracing exporter is the one that needs no further package; the agent has no control flow.
+        # The tracing exporter needs no further package, and is enough because the agent has no control flow.
         warnings.simplefilter("ignore", DeprecationWarning)
         torch.onnx.export(
             agent,
@@ -66,13 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("run", help="a run's folder or a .safetensors checkpoint")
     parser.add_argument("--out", type=Path, required=True, help="the .onnx file to write")
-    options = parser.parse_args(arguments)
-    try:
-        export_checkpoint(options.run, options.out)
-    except GapfloorError as error:
-        sys.stderr.write(f"{error}\n")
-        return error.exit_code
-    return 0
+    return run_converter(parser, arguments, lambda options: export_checkpoint(options.run, options.out))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What stood between the environment and the network during training, put back in front of a loaded policy.
+"""What was between the environment and the network during training, applied again before a loaded policy.
 
-The order is the environment's: one entry of a dict is chosen, then normalised or stacked. Whether
-normalisation came before or after stacking is seen by the shape of its statistics.
+The order is that of the environment: one entry of a dict is chosen, then normalised or stacked. The shape of the
+statistics tells whether normalisation came before or after stacking.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.policies.formats.content_hash import extend_hash
 from gapfloor.policies.formats.frame_stack import FrameStack, JoinedFrames, SeparateFrames
-from gapfloor.policies.formats.normalisation import Statistics, read_statistics
+from gapfloor.policies.formats.normalisation import ObservationStatistics, read_statistics
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.protocol import Policy, StatefulPolicy
 
@@ -27,7 +27,7 @@ class Preparation:
     """What happens to observations before the policy sees them."""
 
     key: str | None = None
-    statistics: Statistics | None = None
+    statistics: ObservationStatistics | None = None
     stack: FrameStack | None = None
 
     @property
@@ -36,7 +36,7 @@ class Preparation:
         return self.key is None and self.statistics is None and self.stack is None
 
     def extend(self, fingerprint: str) -> str:
-        """The content hash of the policy with this in front of it."""
+        """The content hash of the policy together with this preparation."""
         return extend_hash(
             fingerprint,
             key=self.key,
@@ -45,7 +45,7 @@ class Preparation:
         )
 
     def apply(self, observations: Any, frames: Any, first: npt.NDArray[np.bool_]) -> tuple[Any, Any]:
-        """What the policy sees, and the stack of frames to keep."""
+        """The observations that the policy sees, and the stack of frames to keep."""
         observations = self.choose(observations)
         statistics = self.statistics
         before = statistics is not None and (self.stack is None or statistics.fit(observations))
@@ -58,17 +58,19 @@ class Preparation:
         return observations, frames
 
     def choose(self, observations: Any) -> Any:
-        """One entry of a dict of observations, where one is named."""
+        """The named entry of a dict of observations, or the observations themselves if none is named."""
         if self.key is None:
             return observations
         if not isinstance(observations, Mapping) or self.key not in observations:
             seen = ", ".join(sorted(observations)) if isinstance(observations, Mapping) else "one array"
-            raise PolicyError(f"The observations have no entry '{self.key}': they are {seen}.")
+            raise PolicyError(
+                f"The observations have no entry '{self.key}': they are {seen}; name one of these with ,key=NAME."
+            )
         return observations[self.key]
 
 
-class _Prepared:
-    """The attributes of a policy behind a preparation."""
+class _PreparedAttributes:
+    """The attributes of a policy with a preparation."""
 
     def __init__(self, policy: Any, preparation: Preparation) -> None:
         self._policy, self._preparation = policy, preparation
@@ -77,8 +79,8 @@ class _Prepared:
         self.fingerprint = preparation.extend(policy.fingerprint)
 
 
-class PreparedPolicy(_Prepared):
-    """A policy without state behind a preparation that needs none."""
+class PreparedPolicy(_PreparedAttributes):
+    """A policy without state, with a preparation that needs none."""
 
     def logits(self, observations: Any) -> Any:
         """Logits of the prepared observations."""
@@ -86,8 +88,8 @@ class PreparedPolicy(_Prepared):
         return self._policy.logits(prepared)
 
 
-class PreparedStatefulPolicy(_Prepared):
-    """A policy with state: a stack of frames, the policy's own, or both."""
+class PreparedStatefulPolicy(_PreparedAttributes):
+    """A policy with state: a stack of frames, the state of the policy itself, or both."""
 
     def __init__(self, policy: Any, preparation: Preparation) -> None:
         super().__init__(policy, preparation)
@@ -108,13 +110,18 @@ class PreparedStatefulPolicy(_Prepared):
 
 
 def prepare(policy: Any, spec: PolicySpec) -> Policy | StatefulPolicy:
-    """The policy behind what the options name; itself if they name nothing."""
+    """The policy with the preparation that the options name; itself if they name none."""
     statistics = spec.text("vecnormalize")
     preparation = Preparation(
         key=spec.text("key"),
         statistics=read_statistics(Path(statistics), is_trusted=spec.is_trusted) if statistics else None,
         stack=_stack(spec),
     )
+    return with_preparation(policy, preparation)
+
+
+def with_preparation(policy: Any, preparation: Preparation) -> Policy | StatefulPolicy:
+    """The policy with a preparation; itself if the preparation is empty."""
     if preparation.is_empty:
         unprepared: Policy | StatefulPolicy = policy
         return unprepared

@@ -1,7 +1,7 @@
 """RecurrentPPO of sb3-contrib as a policy with state: `recurrent:model.zip`.
 
-The harness keeps the LSTM's state and says which rows start an episode; those rows start from zeros, as the
-library does it.
+The harness keeps the LSTM's state and says which rows start an episode; those rows start from zeros, as in the
+library.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from gapfloor.policies.formats.inference import repeatable
 from gapfloor.policies.formats.sb3 import SB3Policy, distribution_logits
-from gapfloor.policies.protocol import Logits
+from gapfloor.policies.protocol import Logits, copy_description
 
 
 class RecurrentPolicy:
@@ -22,10 +22,10 @@ class RecurrentPolicy:
     backend = "torch"
 
     def __init__(self, network: Any, **described: Any) -> None:
-        # By holding the stateless one and not inheriting: the harness tells the two apart by their methods.
+        # Holds the stateless policy instead of inheriting: the harness tells the two kinds apart by their methods.
         self._inner = SB3Policy(network, **described)
-        self.name, self.header = self._inner.name, self._inner.header
-        self.fingerprint, self.device = self._inner.fingerprint, self._inner.device
+        self.device = self._inner.device
+        copy_description(self._inner, self)
         self._network = network
 
     def initial_state(self, n: int) -> Any:
@@ -38,7 +38,7 @@ class RecurrentPolicy:
         )
 
     def logits(self, observations: Any, state: Any, first: npt.NDArray[np.bool_]) -> tuple[Logits, Any]:
-        """Logits and the next state; rows where `first` is true forget what they had."""
+        """Logits and the next state; rows where `first` is true start from a new state."""
         import torch
 
         with repeatable():

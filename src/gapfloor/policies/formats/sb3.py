@@ -1,13 +1,15 @@
 """Stable-Baselines3 models as policies: `sb3:model.zip`.
 
-PPO, A2C, TRPO and whatever else has a distribution over discrete actions gives the logits of that
-distribution. A DQN has none: its values are not logits. What it plays is epsilon-greedy with the exploration rate
-that its file records, so that is the distribution it gives here: under the sampled rule it does what
-`model.predict(deterministic=False)` does, under the greedy rule it takes its best action.
+PPO, A2C, TRPO and everything else that has a distribution over discrete actions returns the logits of that
+distribution. A DQN has none: its values are not logits. It plays epsilon-greedy with the exploration rate that its
+file records, so that is its distribution here: under the sampled rule it does what
+`model.predict(deterministic=False)` does, and under the greedy rule it takes its best action.
 """
 
 from __future__ import annotations
 
+import importlib
+import io
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +21,7 @@ from gapfloor.policies.formats.content_hash import hash_arrays, source_of
 from gapfloor.policies.formats.inference import missing_library, repeatable, require_torch
 from gapfloor.policies.formats.sb3_zip import POLICY_CLASSES, SavedModel, read_zip
 from gapfloor.policies.formats.spec import PolicySpec
+from gapfloor.policies.formats.torch_file import check_weights_fit, first_line
 from gapfloor.policies.protocol import Logits, Policy, StatefulPolicy
 
 #: The least probability that an epsilon-greedy distribution gives an action: its logarithm must be finite.
@@ -80,7 +83,7 @@ def distribution_logits(distribution: Any) -> Logits:
 
 
 def check_shapes(space: Any, observations: Any, *, name: str) -> None:
-    """Refuse observations of another shape than the policy was trained on, naming both."""
+    """Refuse observations whose shape is not the one that the policy was trained on, naming both."""
     from stable_baselines3.common.preprocessing import get_obs_shape, is_image_space
 
     if hasattr(space, "spaces"):
@@ -103,12 +106,12 @@ def check_shapes(space: Any, observations: Any, *, name: str) -> None:
     if seen_shape not in allowed:
         raise PolicyError(
             f"{name} reads observations of shape {allowed[-1]}, not {seen_shape}: was it trained behind a wrapper, "
-            "as framestack=4?"
+            "e.g. framestack=4?"
         )
 
 
 def load_sb3(spec: PolicySpec, *, device: str) -> Policy | StatefulPolicy:
-    """The policy of a zip: rebuilt from plain text, or unpickled where the user said so."""
+    """The policy of a zip: rebuilt from plain text, or unpickled if the user trusts it."""
     require_torch(device)
     try:
         import stable_baselines3  # noqa: F401
@@ -117,64 +120,87 @@ def load_sb3(spec: PolicySpec, *, device: str) -> Policy | StatefulPolicy:
             import sb3_contrib  # noqa: F401
     except ImportError as error:
         raise missing_library(error) from None
-    model = read_zip(spec.file(), with_weights=not spec.is_trusted)
-    module, class_name = model.policy_class
+    model = read_zip(spec.path, with_weights=not spec.is_trusted)
+    module, _ = model.policy_class
     if "maskable" in module:
         raise PolicyError(
-            f"{spec.path} chooses under action masks, which no engine here gives: its logits alone are not its policy."
+            f"{spec.path} chooses under action masks, which no engine here provides: its logits alone are not its "
+            "policy."
         )
     if spec.kind == "recurrent" and "recurrent" not in module and not spec.is_trusted:
         raise PolicyError(f"{spec.path} is not a RecurrentPPO model: load it with sb3:{spec.path}.")
     model.n_actions()
     network = _unpickle(model) if spec.is_trusted else _rebuild(model)
-    described = {
-        "name": spec.path.stem,
-        "header": header_of(model),
+    return policy_of_network(
+        network,
+        name=spec.path.stem,
+        where=str(spec.path),
+        header=header_of(model.policy_class, model.data.get("_total_timesteps"), model.data.get("seed")),
+        exploration=model.data.get("exploration_rate"),
+        device=device,
+    )
+
+
+def policy_of_network(
+    network: Any, *, name: str, where: str, header: Mapping[str, Any], exploration: Any, device: str
+) -> Policy | StatefulPolicy:
+    """The gapfloor policy of an SB3 network; `exploration` is the rate of a DQN, and `where` names it in a refusal."""
+    described: dict[str, Any] = {
+        "name": name,
+        "header": header,
         "fingerprint": fingerprint_of_network(network),
         "device": device,
     }
-    return _as_policy(network, model, described, class_name)
-
-
-def _as_policy(
-    network: Any, model: SavedModel, described: dict[str, Any], class_name: str
-) -> Policy | StatefulPolicy:
     if hasattr(network, "lstm_actor"):
         from gapfloor.policies.formats.recurrent import RecurrentPolicy
 
         return RecurrentPolicy(network, **described)
     if hasattr(network, "q_net"):
-        exploration = float(model.data.get("exploration_rate") or 0.0)
-        described["fingerprint"] = hash_arrays(
-            {}, {"exploration": exploration, "of": described["fingerprint"]}
-        )
-        return SB3ValuePolicy(network, exploration=exploration, **described)
+        rate = _exploration_rate(exploration, where=where)
+        described["fingerprint"] = hash_arrays({}, {"exploration": rate, "of": described["fingerprint"]})
+        return SB3ValuePolicy(network, exploration=rate, **described)
     if not hasattr(network, "get_distribution"):
         raise PolicyError(
-            f"{model.path} holds a {class_name or type(network).__name__}, which has no distribution over actions: "
-            "gapfloor reads PPO, A2C, TRPO, RecurrentPPO and DQN."
+            f"{where} holds a {type(network).__name__}, which has no distribution over actions: gapfloor reads PPO, "
+            "A2C, TRPO, RecurrentPPO and DQN."
         )
     return SB3Policy(network, **described)
 
 
+def _exploration_rate(value: Any, *, where: str) -> float:
+    rate = value or 0.0
+    if not isinstance(rate, (int, float)) or not 0 <= rate <= 1:
+        raise PolicyError(
+            f"The exploration rate of {where} is {str(value)[:40]}, not a number from 0 to 1: save the model again "
+            "with model.save()."
+        )
+    return float(rate)
+
+
 def _rebuild(model: SavedModel) -> Any:
+    from gapfloor.policies.formats.memory_limit import WeightLimit
+
     module, name = model.policy_class
     if (module, name) not in POLICY_CLASSES:
         raise model.needs_trust(
             f"holds a policy of the class {module}.{name or '?'}, which is not a known one"
         )
     try:
-        cls = _import(module, name)
+        cls = getattr(importlib.import_module(module), name)
     except ImportError as error:
         raise missing_library(error) from None
     try:
-        network = _construct(cls, model.observation_space(), _discrete(model.n_actions()), model.keywords())
+        parts = (model.observation_space(), _discrete(model.n_actions()), model.keywords())
+        with WeightLimit(model.weights, name=str(model.path)):
+            network = _construct(cls, *parts)
+        check_weights_fit(
+            network.state_dict(), model.weights, name=str(model.path), network=f"the {name} that it describes"
+        )
         network.load_state_dict(model.weights)
     except PolicyError:
         raise
     except Exception as error:
-        first = str(error).strip().splitlines()[0]
-        raise model.needs_trust(f"cannot be rebuilt from what it says in plain text ({first})") from None
+        raise model.damaged(f"{type(error).__name__}: {first_line(error)}") from None
     return network
 
 
@@ -182,7 +208,7 @@ def _unpickle(model: SavedModel) -> Any:
     from stable_baselines3.common.save_util import load_from_zip_file
 
     try:
-        data, parameters, _ = load_from_zip_file(model.path, device="cpu")
+        data, parameters, _ = load_from_zip_file(io.BytesIO(model.content), device="cpu")
         assert data is not None
         keywords = {
             k: v for k, v in data["policy_kwargs"].items() if k not in ("optimizer_class", "optimizer_kwargs")
@@ -191,19 +217,13 @@ def _unpickle(model: SavedModel) -> Any:
         network.load_state_dict(parameters["policy"])
     except Exception as error:
         raise PolicyError(
-            f"{model.path} does not load: {type(error).__name__}: {str(error).splitlines()[0]}"
+            f"{model.path} does not load: {type(error).__name__}: {first_line(error)}"
         ) from error
     return network
 
 
 def _construct(cls: Any, observations: Any, actions: Any, keywords: Mapping[str, Any]) -> Any:
     return cls(observations, actions, lambda _: 0.0, **keywords)
-
-
-def _import(module: str, name: str) -> Any:
-    import importlib
-
-    return getattr(importlib.import_module(module), name)
 
 
 def _discrete(n: int) -> Any:
@@ -230,12 +250,11 @@ def fingerprint_of_network(network: Any) -> str:
     return hash_arrays(network.state_dict(), description)
 
 
-def header_of(model: SavedModel) -> dict[str, Any]:
-    """What the zip tells of the run: a name for the agent, the seed and the budget."""
+def header_of(policy_class: tuple[str, str], steps: Any, seed: Any) -> dict[str, Any]:
+    """What is known of the run: a name for the agent, the seed and the budget."""
     from gapfloor.training.spec import budget_label
 
-    header: dict[str, Any] = {"encoder": POLICY_CLASSES.get(model.policy_class, "sb3-custom")}
-    steps, seed = model.data.get("_total_timesteps"), model.data.get("seed")
+    header: dict[str, Any] = {"encoder": POLICY_CLASSES.get(policy_class, "sb3-custom")}
     if isinstance(steps, int) and steps > 0:
         header["budget"] = budget_label(steps)
     if isinstance(seed, int):

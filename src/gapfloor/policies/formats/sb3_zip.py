@@ -1,29 +1,31 @@
 """What a Stable-Baselines3 zip says in plain text, read without unpickling anything.
 
-The zip's `data` is JSON. Where a value is not JSON, SB3 stores a pickle and beside it the value's attributes
+The zip's `data` is JSON. Where a value is not JSON, SB3 stores a pickle together with the value's attributes
 as text: an observation space's shape and type, the module of the policy class, the name of an activation. For
 the library's own policy classes that is enough to build the same network again, and the weights come from
-`policy.pth` through torch's `weights_only` reader, which builds tensors and nothing else. What is not said in
-plain text needs the user's word.
+`policy.pth` through torch's `weights_only` reader, which builds tensors and nothing else. A policy that this text does
+not describe is refused unless the user trusts the file.
 """
 
 from __future__ import annotations
 
-import io
+import importlib
 import json
+import math
 import re
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import PolicyError
+from gapfloor.policies.formats.archive import DamagedArchiveError, read_archive
+from gapfloor.policies.formats.file_bytes import read_policy_file
 from gapfloor.policies.formats.spec import TRUST_MEANS
+from gapfloor.policies.formats.torch_file import check_tensors, load_torch_file
 
-#: What reading a member of a damaged or locked zip raises.
-DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError)
+#: Numbers in the largest observation that is taken for one; a damaged shape could ask for all memory.
+MOST_OBSERVATION_NUMBERS = 1 << 24
 
 #: Where the library's own policy classes live, and what the harness calls an agent of each.
 POLICY_CLASSES: Mapping[tuple[str, str], str] = {
@@ -54,15 +56,16 @@ _ENTRY = re.compile(r"'([^']+)': ((?:Box|Discrete|MultiDiscrete|MultiBinary)\(.*
 
 @dataclass(frozen=True)
 class SavedModel:
-    """A zip's JSON and its weights."""
+    """A zip's bytes, its JSON and its weights."""
 
     path: Path
+    content: bytes
     data: Mapping[str, Any]
     weights: Mapping[str, Any]
 
     @property
     def policy_class(self) -> tuple[str, str]:
-        """Module and name of the policy's class; an empty name where the text does not tell."""
+        """Module and name of the policy's class; an empty name if the text does not tell."""
         described = self.data.get("policy_class", {})
         if not isinstance(described, dict):
             return "", ""
@@ -72,7 +75,10 @@ class SavedModel:
     def keywords(self) -> dict[str, Any]:
         """The policy's keyword arguments, from plain text alone."""
         keywords: dict[str, Any] = {}
-        for name, value in (self.data.get("policy_kwargs") or {}).items():
+        described = self.data.get("policy_kwargs") or {}
+        if not isinstance(described, dict):
+            raise self.damaged(f"policy_kwargs is a {type(described).__name__}")
+        for name, value in described.items():
             if name in (":type:", ":serialized:", *_IGNORED):
                 continue
             if name == "activation_fn":
@@ -89,9 +95,10 @@ class SavedModel:
         found = _CLASS.match(str(text))
         if found is None or found.group(1) != module:
             raise self.needs_trust(f"was made with {name}={text}, which is not one of the library's own")
-        import importlib
-
-        return getattr(importlib.import_module(module), found.group(2))
+        cls = getattr(importlib.import_module(module), found.group(2), None)
+        if not isinstance(cls, type):
+            raise self.damaged(f"{name} is {text}, which does not exist")
+        return cls
 
     def observation_space(self) -> Any:
         """The observation space, from plain text alone."""
@@ -103,7 +110,7 @@ class SavedModel:
         text = str(described.get("spaces", ""))
         entries = {name: self._space_from_text(each) for name, each in _ENTRY.findall(text)}
         if not entries or len(entries) != text.count("': "):
-            raise self.needs_trust("describes its dict of observations in words that cannot be read back")
+            raise self.needs_trust("describes its dict of observations in a form that cannot be read back")
         return spaces.Dict(entries)
 
     def n_actions(self) -> int:
@@ -115,22 +122,25 @@ class SavedModel:
                 "discrete actions, so it cannot be evaluated here."
             )
         try:
-            return int(described["n"])
-        except (KeyError, TypeError, ValueError):
+            n = int(described["n"])
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise self.needs_trust("does not say in plain text how many actions there are") from None
+        if not 1 <= n <= MOST_OBSERVATION_NUMBERS:
+            raise self.damaged(f"the number of actions is {n}")
+        return n
 
     def _space(self, kind: str, described: Mapping[str, Any]) -> Any:
         from gymnasium import spaces
 
         if kind == "Box":
-            shape = described.get("_shape", described.get("shape"))
+            shape = self._shape(described.get("_shape", described.get("shape")))
             return box(shape, str(described["dtype"]), f"{described['low']}", f"{described['high']}")
         if kind == "Discrete":
             return spaces.Discrete(int(described["n"]))
         if kind == "MultiDiscrete":
             return spaces.MultiDiscrete(_numbers(str(described["nvec"])))
         if kind == "MultiBinary":
-            return spaces.MultiBinary([int(n) for n in _numbers(str(described["_shape"]))])
+            return spaces.MultiBinary(self._shape([int(n) for n in _numbers(str(described["_shape"]))]))
         raise self.needs_trust(f"reads observations of a {kind} space, which only its pickle describes")
 
     def _space_from_text(self, text: str) -> Any:
@@ -139,9 +149,9 @@ class SavedModel:
         boxed = _BOX.match(text)
         if boxed:
             bounds, shape, dtype = boxed.groups()
-            # Bounds that are the same everywhere, as an image's, are written as two numbers.
+            # Bounds that are the same everywhere, e.g. those of an image, are written as two numbers.
             low, high = bounds.split(", ") if bounds.count(", ") == 1 else ("", "")
-            return box([int(n) for n in shape.split(",") if n.strip()], dtype, low, high)
+            return box(self._shape([int(n) for n in shape.split(",") if n.strip()]), dtype, low, high)
         numbers = [int(n) for n in _numbers(text)]
         if text.startswith("Discrete"):
             return spaces.Discrete(numbers[0])
@@ -149,9 +159,22 @@ class SavedModel:
             return spaces.MultiDiscrete(numbers)
         return spaces.MultiBinary(numbers)
 
+    def _shape(self, shape: Any) -> list[int]:
+        if not isinstance(shape, (list, tuple)) or not all(type(n) is int and n >= 0 for n in shape):
+            raise self.damaged(f"the shape of its observations is {str(shape)[:60]}")
+        if math.prod(shape) > MOST_OBSERVATION_NUMBERS or len(shape) > 16:
+            raise self.damaged(f"its observations would have the shape {str(shape)[:60]}")
+        return list(shape)
+
     def needs_trust(self, why: str) -> PolicyError:
-        """The refusal of a file that cannot be rebuilt from what it says in plain text."""
+        """The refusal of a sound file that cannot be rebuilt from what it says in plain text."""
         return PolicyError(f"{self.path} {why}: {TRUST_MEANS}.")
+
+    def damaged(self, what: str) -> PolicyError:
+        """The refusal of a description that the library never writes."""
+        return PolicyError(
+            f"The description in {self.path} is damaged ({what}): save the model again with model.save()."
+        )
 
 
 def box(shape: Any, dtype: str, low: str, high: str) -> Any:
@@ -169,27 +192,31 @@ def box(shape: Any, dtype: str, low: str, high: str) -> Any:
 
 def read_zip(path: Path, *, with_weights: bool = True) -> SavedModel:
     """The JSON and the policy's weights of a zip, without unpickling."""
-    import torch
-
+    content = read_policy_file(path)
     try:
-        with zipfile.ZipFile(path) as archive:
-            data = json.loads(archive.read("data"))
-            content = archive.read("policy.pth")
+        entries = read_archive(content, name=str(path)).entries
+        data = json.loads(entries["data"])
+        weights_file = entries["policy.pth"]
         if not isinstance(data, dict) or not {"action_space", "observation_space"} <= set(data):
             raise ValueError("no description of a model")
-    except (*DAMAGED, KeyError, ValueError):
+    except (DamagedArchiveError, KeyError, ValueError, RecursionError):
         raise PolicyError(
-            f"{path} is not a zip that Stable-Baselines3's model.save() wrote: give such a file."
+            f"{path} is not a zip that Stable-Baselines3's model.save() wrote, or it is damaged: save or copy it again."
         ) from None
     if not with_weights:
-        return SavedModel(path, data, {})
-    try:
-        weights = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-    except Exception as error:
-        raise PolicyError(
-            f"The weights in {path} are more than tensors ({type(error).__name__}): {TRUST_MEANS}."
-        ) from None
-    return SavedModel(path, data, weights)
+        return SavedModel(path, content, data, {})
+    name = f"policy.pth in {path}"
+    weights = load_torch_file(weights_file, name=name, is_trusted=False)
+    if not _is_state_dict(weights):
+        raise PolicyError(f"{name} is not a state_dict: save the model again with model.save().")
+    check_tensors(weights, name=name, file_bytes=len(weights_file))
+    return SavedModel(path, content, data, weights)
+
+
+def _is_state_dict(weights: Any) -> bool:
+    import torch
+
+    return isinstance(weights, Mapping) and all(isinstance(each, torch.Tensor) for each in weights.values())
 
 
 def _type_name(described: Any) -> str:

@@ -1,31 +1,33 @@
 """How a saved policy is named on the command line: `KIND:PATH,option=value,option=value`.
 
-One line must say everything that changes the logits, because the line is what another process loads from and
-what a reader copies. Options are refused when they are unknown, so that a misspelt one is never ignored.
+The line says everything that changes the logits, because worker processes load the policy from it and readers
+copy it. Unknown options are refused, so that a misspelt one is never ignored.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from gapfloor.errors import PolicyError, UsageError, unknown_name
+from gapfloor.errors import UsageError, unknown_name
+from gapfloor.policies.formats.file_bytes import existing_file
 
-#: The loaders, by prefix, and the options that each reads besides the shared ones.
+#: The prefix of each format, and the options that it reads in addition to the shared ones.
 LOADERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "sb3": (),
         "recurrent": (),
         "torchscript": ("transpose", "scale", "float", "output"),
         "onnx": ("transpose", "scale", "output"),
-        "cleanrl": ("agent", "observation", "actions", "head"),
+        "cleanrl": ("agent", "observation", "actions", "head", "weights"),
+        "statedict": ("net", "args", "weights", "transpose", "scale", "output"),
     }
 )
 
-#: Options that every loader reads: what was between the environment and the network during training.
+#: Options of every format: what was between the environment and the network during training.
 SHARED_OPTIONS = ("key", "vecnormalize", "framestack", "gymstack", "trust")
 
 _OPTION = re.compile(r",([A-Za-z_]+)=")
@@ -39,7 +41,7 @@ TRUST_MEANS = (
 
 @dataclass(frozen=True)
 class PolicySpec:
-    """A loader's prefix, the file, and options.
+    """The prefix of a format, the file, and options.
 
     >>> spec = PolicySpec.parse("sb3:runs/model.zip,vecnormalize=stats.npz,framestack=4")
     >>> spec.kind, str(spec.path), spec.whole_number("framestack")
@@ -52,7 +54,7 @@ class PolicySpec:
 
     @staticmethod
     def matches(text: str) -> bool:
-        """Whether `text` begins with the prefix of a loader."""
+        """Whether `text` begins with the prefix of a format."""
         return text.partition(":")[0] in LOADERS
 
     @classmethod
@@ -69,20 +71,24 @@ class PolicySpec:
                 raise UsageError(f"The option {name} is given twice in {text}: give it once.")
             options[name] = value
         if not path:
-            raise UsageError(f"'{text}' names no file: write {kind}:PATH, with options as ,name=value.")
+            raise UsageError(f"'{text}' does not name a file: write {kind}:PATH, and options as ,name=value.")
         return cls(kind, Path(path), options)
 
     @property
     def is_trusted(self) -> bool:
-        """Whether the user said that what the files pickle may run."""
+        """Whether the user allows code in the files to run."""
         return self.yes_or_no("trust")
 
     def text(self, name: str) -> str | None:
         """An option's text, or None."""
         return self.options.get(name)
 
+    def without(self, name: str) -> PolicySpec:
+        """The same line without one option."""
+        return replace(self, options={key: each for key, each in self.options.items() if key != name})
+
     def yes_or_no(self, name: str) -> bool:
-        """An option that is a word of the user's; absent means no."""
+        """An option that is yes or no; no if it is absent."""
         value = self.options.get(name, "no")
         if value not in ("yes", "no"):
             raise UsageError(f"The option {name}={value} is neither yes nor no: write {name}=yes.")
@@ -100,13 +106,5 @@ class PolicySpec:
         return int(value)
 
     def file(self) -> Path:
-        """The path, which must be that of a file."""
+        """The path, refused when there is no file."""
         return existing_file(self.path)
-
-
-def existing_file(path: Path) -> Path:
-    """The path itself, refused when no file is there."""
-    if not path.is_file():
-        what = "a folder" if path.is_dir() else "missing"
-        raise PolicyError(f"The policy file {path} is {what}: give the path of a file that exists.")
-    return path

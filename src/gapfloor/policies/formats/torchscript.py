@@ -1,34 +1,27 @@
 """TorchScript files as policies: `torchscript:model.pt`.
 
 A TorchScript file is a program in torch's own small language, and torch reads it without Python's pickle: it
-can compute with tensors and cannot call Python. The one thing it can do besides is to open files, through
-operators that map or save them; a file whose code names one, or an operator of an extension, is refused without
-the user's word.
+can compute with tensors and cannot call Python. The one other thing it can do is open files, through operators that map
+or save them; a program that names one of these, or an operator of an extension, is refused unless the user trusts it.
+The file is read once; torch loads a new archive that is made of the entries that were checked.
 """
 
 from __future__ import annotations
 
-import re
-import zipfile
-import zlib
+import io
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import PolicyError
-from gapfloor.policies.formats.content_hash import extend_hash, hash_files
+from gapfloor.policies.formats.archive import Archive, DamagedArchiveError, read_archive
+from gapfloor.policies.formats.content_hash import extend_hash, hash_bytes
+from gapfloor.policies.formats.file_bytes import read_policy_file
 from gapfloor.policies.formats.image_input import InputForm
 from gapfloor.policies.formats.inference import repeatable, require_torch
 from gapfloor.policies.formats.spec import PolicySpec
+from gapfloor.policies.formats.torch_file import first_line
+from gapfloor.policies.formats.torchscript_code import word_that_reaches_out
 from gapfloor.policies.protocol import Logits
-
-#: Operators that reach outside tensors, as TorchScript's code spells them.
-#: By the word alone, wherever it stands: a namespace can be spelt with blanks or given another name. A name that
-#: `getattr` spells with escapes is one that does not want to be read.
-_REACHING_OUT = re.compile(
-    r"(?:\btorch\s*\.\s*)?\b(?:from_file|_?save(?:_\w+)?)\b|\btorch\s*\.\s*_?load\w*|\bops\s*\.\s*(?!prim\b|aten\b)\w+"
-    r"|__torch__\s*\.\s*torch\s*\.\s*classes|\bgetattr\s*\([^)]*\\[^)]*"
-)
 
 
 class TorchScriptPolicy:
@@ -61,41 +54,41 @@ class TorchScriptPolicy:
 def load_torchscript(spec: PolicySpec, *, device: str) -> TorchScriptPolicy:
     """The policy of a file that `torch.jit.save` wrote."""
     torch = require_torch(device)
-    path, form = spec.file(), InputForm.of(spec)
-    code = _code(path)
-    reaching = _REACHING_OUT.search(code)
-    if reaching and not spec.is_trusted:
-        raise PolicyError(
-            f"{path} uses {reaching.group(0)}, which reaches outside its tensors: add ,trust=yes to run it, only for "
-            "files that you made or whose author you trust."
-        )
+    path, form = spec.path, InputForm.of(spec)
+    content = read_policy_file(path)
+    archive = _checked(content, spec)
     try:
-        module = torch.jit.load(str(path), map_location=device).eval()
+        module = torch.jit.load(io.BytesIO(archive.rebuilt()), map_location=device).eval()
     except Exception as error:
         raise PolicyError(
-            f"{path} does not load as TorchScript: {type(error).__name__}: {str(error).strip().splitlines()[0]}"
+            f"{path} does not load as TorchScript ({type(error).__name__}: {first_line(error)}): save it again with "
+            "torch.jit.save()."
         ) from None
     return TorchScriptPolicy(
         module,
         form,
         name=path.stem,
-        fingerprint=extend_hash(hash_files(path), form=form.describe()),
+        fingerprint=extend_hash(hash_bytes(content), form=form.describe()),
         device=device,
     )
 
 
-def _code(path: Path) -> str:
+def _checked(content: bytes, spec: PolicySpec) -> Archive:
     try:
-        with zipfile.ZipFile(path) as archive:
-            # Every entry, not every name: torch finds names in any case, and the first of two that are equal.
-            sources = [entry for entry in archive.infolist() if entry.filename.lower().endswith(".py")]
-            if not sources:
-                raise PolicyError(
-                    f"{path} holds no TorchScript: it is what torch.save() wrote; save it with torch.jit.save(), or "
-                    "load a state_dict with cleanrl:PATH,agent=package.module:Agent."
-                )
-            return "\n".join(archive.read(entry).decode() for entry in sources)
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeDecodeError):
+        archive = read_archive(content, name=str(spec.path))
+        reaching = word_that_reaches_out(archive.entries)
+    except (DamagedArchiveError, UnicodeDecodeError):
         raise PolicyError(
-            f"{path} is not a TorchScript file: give one that torch.jit.save() wrote."
+            f"{spec.path} is not a TorchScript file, or it is damaged: give one that torch.jit.save() wrote."
         ) from None
+    if not any(name.lower().endswith(".py") for name in archive.entries):
+        raise PolicyError(
+            f"{spec.path} holds no TorchScript: torch.save() wrote it. Save it with torch.jit.save(), or load a "
+            f"state_dict with statedict:{spec.path},net=package.module:Class."
+        )
+    if reaching and not spec.is_trusted:
+        raise PolicyError(
+            f"{spec.path} uses {reaching}, which reaches outside its tensors: add ,trust=yes to run it, only for "
+            "files that you made or whose author you trust."
+        )
+    return archive

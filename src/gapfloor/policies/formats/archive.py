@@ -1,0 +1,92 @@
+"""Zip archives of untrusted origin: every entry is read and checked once, and only what was read is used.
+
+Two readers of one zip can see two different archives: the format has several places that say where the
+directory is, names may repeat, and some readers ignore the case of a name. A loader that checks an archive here must
+not hand the file's bytes to another reader afterwards; `Archive.rebuilt` writes the checked entries into a new archive
+that has one directory and nothing else.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gapfloor.errors import PolicyError
+from gapfloor.policies.formats.file_bytes import most_unpacked, size_in_words
+
+#: What Python's zip reader raises for an archive that is cut, damaged, encrypted or compressed by an unknown method.
+DAMAGED_ZIP = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    RuntimeError,
+    NotImplementedError,
+    ValueError,
+    OverflowError,
+    OSError,
+)
+
+#: More entries than any saved policy has.
+MOST_ENTRIES = 100_000
+
+
+class DamagedArchiveError(Exception):
+    """Raised when bytes are not a zip archive that can be read whole; the loader says what the file should be."""
+
+
+@dataclass(frozen=True)
+class Archive:
+    """The entries of a zip archive, unpacked."""
+
+    entries: Mapping[str, bytes]
+
+    def rebuilt(self) -> bytes:
+        """A new archive with these entries, in their order and uncompressed."""
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+            for name, content in self.entries.items():
+                archive.writestr(zipfile.ZipInfo(name), content)
+        return buffer.getvalue()
+
+
+def looks_like_zip(content: bytes) -> bool:
+    """Whether a file starts as a zip archive does."""
+    return content[:4] in (b"PK\x03\x04", b"PK\x05\x06")
+
+
+def read_archive(content: bytes, *, name: str, only: tuple[str, ...] | None = None) -> Archive:
+    """Every entry of an archive, or only the named ones; `name` is the file's name in a refusal.
+
+    Names that are equal, or that differ only in case, are refused: readers disagree about which one counts. So
+    is an archive whose entries would take far more memory than the file has bytes.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            wanted = [each for each in archive.infolist() if only is None or each.filename in only]
+            _check_directory(wanted, name=name, file_bytes=len(content))
+            return Archive({each.filename: archive.read(each) for each in wanted})
+    except DAMAGED_ZIP as error:
+        raise DamagedArchiveError(f"{type(error).__name__}: {error}") from None
+
+
+def _check_directory(entries: list[zipfile.ZipInfo], *, name: str, file_bytes: int) -> None:
+    if len(entries) > MOST_ENTRIES:
+        raise DamagedArchiveError(f"{len(entries)} entries")
+    unpacked = sum(each.file_size for each in entries)
+    if unpacked > most_unpacked(file_bytes):
+        raise PolicyError(
+            f"{name} would take {size_in_words(unpacked)} of memory when unpacked, although the file has only "
+            f"{size_in_words(file_bytes)}: a saved policy does not compress like this, so it is not read."
+        )
+    seen: set[str] = set()
+    for each in entries:
+        folded = each.filename.lower()
+        if folded in seen:
+            raise PolicyError(
+                f"{name} holds two entries named {each.filename!r}, and readers disagree about which one counts: save "
+                "the policy again."
+            )
+        seen.add(folded)

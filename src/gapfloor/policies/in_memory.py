@@ -1,0 +1,118 @@
+"""Policies that the user already has in memory: torch modules, Stable-Baselines3 models, and classifiers.
+
+Each is recognised by what it is, without importing a library that the user has not imported.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.policies.notes import note_once
+from gapfloor.policies.protocol import Logits, Policy, StatefulPolicy
+
+
+def policy_in_memory(given: Any, *, device: str = "cpu") -> Policy | StatefulPolicy | None:
+    """A policy of an object of another library, or None if it is not one of those that are known."""
+    if _is_of(given, "stable_baselines3.common.base_class", "BaseAlgorithm"):
+        return _of_sb3_model(given, device=device)
+    if _is_of(given, "stable_baselines3.common.policies", "BasePolicy"):
+        return _of_sb3_network(given, device=device)
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(given, torch.nn.Module):
+        from gapfloor.policies.formats.module import ModulePolicy
+
+        return ModulePolicy(copy.deepcopy(given), name=type(given).__name__, device=device)
+    if callable(getattr(given, "predict_proba", None)):
+        return ClassifierPolicy(given)
+    return None
+
+
+class ClassifierPolicy:
+    """An object with `predict_proba`, as in scikit-learn: the logits are the logarithms of its probabilities."""
+
+    backend = "callable"
+
+    def __init__(self, classifier: Any) -> None:
+        self.name = type(classifier).__name__
+        self._classifier = classifier
+
+    def logits(self, observations: npt.NDArray[Any]) -> Logits:
+        """Logits of observations, which are given as rows of numbers; an action of probability zero is masked."""
+        if observations.ndim > 2:
+            note_once(f"{self.name}: each observation is given to predict_proba as one row of numbers.")
+        rows = observations.reshape(len(observations), -1)
+        probabilities = self._by_action(np.asarray(self._classifier.predict_proba(rows), dtype=np.float64))
+        with np.errstate(divide="ignore"):
+            logits: Logits = np.log(probabilities).astype(np.float32)
+        return logits
+
+    def _by_action(self, probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """The columns in the order of actions: a classifier that never saw an action has no column for it."""
+        classes = np.asarray(getattr(self._classifier, "classes_", np.arange(probabilities.shape[-1])))
+        if classes.dtype.kind not in "iu" or np.array_equal(classes, np.arange(len(classes))):
+            return probabilities
+        spread = np.zeros((len(probabilities), int(classes.max()) + 1))
+        spread[:, classes] = probabilities
+        return spread
+
+
+def _is_of(given: Any, module: str, name: str) -> bool:
+    return any(cls.__module__ == module and cls.__name__ == name for cls in type(given).__mro__)
+
+
+def _of_sb3_model(model: Any, *, device: str) -> Policy | StatefulPolicy:
+    """The policy of a model, with the normalisation and frame stack of the environments that it holds."""
+    from gapfloor.policies.formats.preprocessing import with_preparation
+
+    policy = _of_sb3_network(
+        model.policy,
+        device=device,
+        steps=getattr(model, "_total_timesteps", None),
+        seed=model.seed,
+        exploration=getattr(model, "exploration_rate", None),
+    )
+    preparation = _preparation_of(model.get_env())
+    if not preparation.is_empty:
+        parts = [
+            "normalised with the statistics of its VecNormalize" if preparation.statistics else "",
+            f"stacked as by its VecFrameStack ({preparation.stack.n} frames)" if preparation.stack else "",
+        ]
+        note_once(f"{type(model).__name__}: observations are {' and '.join(part for part in parts if part)}.")
+    return with_preparation(policy, preparation)
+
+
+def _of_sb3_network(
+    network: Any, *, device: str, steps: Any = None, seed: Any = None, exploration: Any = None
+) -> Policy | StatefulPolicy:
+    from gapfloor.policies.formats.sb3 import header_of, policy_of_network
+
+    cls = type(network)
+    return policy_of_network(
+        copy.deepcopy(network),  # what is trained further must not change what is measured
+        name=cls.__name__,
+        where=f"The {cls.__name__} in memory",
+        header=header_of((cls.__module__, cls.__name__), steps, seed),
+        exploration=exploration,
+        device=device,
+    )
+
+
+def _preparation_of(environments: Any) -> Any:
+    from gapfloor.policies.formats.frame_stack import JoinedFrames
+    from gapfloor.policies.formats.normalisation import statistics_of
+    from gapfloor.policies.formats.preprocessing import Preparation
+
+    found: dict[str, Any] = {}
+    while environments is not None:
+        kind = type(environments).__name__
+        if kind == "VecNormalize":
+            found.setdefault("statistics", statistics_of(environments))
+        elif kind == "VecFrameStack":
+            found.setdefault("stack", JoinedFrames(environments.stacked_obs.n_stack))
+        environments = getattr(environments, "venv", None)
+    return Preparation(**found)
