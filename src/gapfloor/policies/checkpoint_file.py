@@ -15,7 +15,8 @@ from typing import Any
 
 from gapfloor.errors import PolicyError
 from gapfloor.policies.formats.safetensors_file import SafetensorsFile, read_safetensors
-from gapfloor.training.checkpoint import FORMAT, HEADER_KEY, Checkpoint, architecture, hash_contents
+from gapfloor.records.run_identity import HEADER_KEY
+from gapfloor.training.checkpoint import FORMAT, Checkpoint, architecture, hash_contents
 
 #: The field of a header that holds the hash of all its other fields.
 HEADER_HASH = "header_hash"
