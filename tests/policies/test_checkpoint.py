@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save
 
-from gapfloor.errors import PolicyError, UsageError
+from gapfloor.errors import GapfloorError, PolicyError, UsageError
 from gapfloor.policies.checkpoint import CheckpointPolicy, load_checkpoint_policy
+from gapfloor.policies.checkpoint_file import hash_header
 from gapfloor.policies.protocol import Policy
 from gapfloor.training.agent import make_agent
-from gapfloor.training.checkpoint import hash_contents, write_checkpoint
+from gapfloor.training.checkpoint import FORMAT, hash_contents, read_header, write_checkpoint
 
 HEADER = {
     "game": "miner", "mode": "easy", "levels": "0:200", "encoder": "fpn", "seed": 4, "steps": 4096, "budget": "8M",
@@ -85,3 +88,84 @@ def test_what_does_not_fit_is_refused(path: Path, policy: CheckpointPolicy) -> N
         load_checkpoint_policy(path, device="tpu")
     with pytest.raises(PolicyError, match="reads uint8 observations of shape"):
         policy.logits(np.zeros((1, 64, 64, 3), np.float32))  # type: ignore[arg-type]
+
+
+def write_safetensors(path: Path, tensors: dict[str, torch.Tensor], **changes: object) -> Path:
+    """A checkpoint with these tensors, whose hash matches and whose header has changes."""
+    kept = {name: tensor for name, tensor in tensors.items() if tensor.dtype != torch.bfloat16}
+    header = {"format": FORMAT, **HEADER, "content_hash": hash_contents(kept, "fpn"), **changes}
+    path.write_bytes(save(tensors, metadata={"gapfloor": json.dumps(header)}))
+    return path
+
+
+@pytest.fixture(scope="module")
+def weights() -> dict[str, torch.Tensor]:
+    agent = make_agent("fpn", observation_shape=(64, 64, 3), n_actions=15, seed=4)
+    return {name: tensor.contiguous() for name, tensor in agent.state_dict().items()}
+
+
+@pytest.mark.parametrize(
+    "agent", sorted(Path("agents").glob("*/checkpoint.safetensors")), ids=lambda path: path.parent.name
+)
+def test_every_shipped_agent_loads(agent: Path) -> None:
+    assert load_checkpoint_policy(agent).fingerprint == read_header(agent)["content_hash"]
+
+
+@pytest.mark.parametrize("kind", [torch.int8, torch.bool, torch.bfloat16, torch.complex64, torch.int64])
+def test_weights_that_are_not_floats_are_refused(
+    kind: torch.dtype, weights: dict[str, torch.Tensor], tmp_path: Path
+) -> None:
+    odd = {**weights, "policy.bias": weights["policy.bias"].to(kind)}
+    with pytest.raises(
+        PolicyError, match=r"stores policy\.bias as \w+: the weights of a checkpoint are floats"
+    ):
+        load_checkpoint_policy(write_safetensors(tmp_path / "odd.safetensors", odd))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("game", 3), ("game", ""), ("mode", None), ("levels", [0, 200]), ("encoder", {"a": 1}), ("seed", "4"),
+        ("seed", True), ("seed", 1e300), ("steps", -1), ("observation_shape", "64"), ("observation_shape", [10**6, 10**6, 3]),
+        ("observation_shape", []), ("n_actions", 10**12), ("n_actions", 0), ("content_hash", 7), ("budget", 8),
+        ("blind", "yes"), ("header_hash", 1),
+    ],
+)  # fmt: skip
+def test_odd_values_in_a_header_are_refused_by_name(
+    name: str, value: object, weights: dict[str, torch.Tensor], tmp_path: Path
+) -> None:
+    path = write_safetensors(tmp_path / "odd.safetensors", weights, **{name: value})
+    with pytest.raises(
+        PolicyError, match=f"gives {name} as .* which is not .*: the file was changed or damaged"
+    ):
+        load_checkpoint_policy(path)
+
+
+def test_an_encoder_that_does_not_exist_is_refused(weights: dict[str, torch.Tensor], tmp_path: Path) -> None:
+    path = write_safetensors(tmp_path / "odd.safetensors", weights, encoder="fpnn")
+    with pytest.raises(GapfloorError):
+        load_checkpoint_policy(path)
+
+
+def test_a_header_with_a_hash_of_its_own_cannot_be_edited(
+    weights: dict[str, torch.Tensor], tmp_path: Path
+) -> None:
+    whole = {"format": FORMAT, **HEADER, "content_hash": hash_contents(weights, "fpn")}
+    path = tmp_path / "signed.safetensors"
+    write_safetensors(path, weights, header_hash=hash_header(whole))
+    assert load_checkpoint_policy(path).fingerprint == whole["content_hash"]
+    write_safetensors(path, weights, header_hash=hash_header(whole), levels="0:500")
+    with pytest.raises(PolicyError, match=r"header of .* does not match its hash: a label .* was changed"):
+        load_checkpoint_policy(path)
+
+
+def test_a_name_that_occurs_twice_in_a_header_is_refused(
+    weights: dict[str, torch.Tensor], tmp_path: Path
+) -> None:
+    path = write_safetensors(tmp_path / "twice.safetensors", weights)
+    content = path.read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    header = content[8 : 8 + length].rstrip()[:-1] + b',"__metadata__":{"gapfloor":"{}"}}'
+    path.write_bytes(len(header).to_bytes(8, "little") + header + content[8 + length :])
+    with pytest.raises(PolicyError, match="is not a safetensors file, or it is damaged"):
+        load_checkpoint_policy(path)

@@ -21,6 +21,9 @@ from gapfloor.training.checkpoint import FORMAT, Checkpoint, architecture, hash_
 #: The field of a header that holds the hash of all its other fields.
 HEADER_HASH = "header_hash"
 
+#: The types of weights that gapfloor writes: half precision in the checkpoints that `export_half` rounds.
+_TYPES = ("F32", "F16")
+
 #: The largest number of pixels or actions that a header may claim.
 _MOST = 1 << 24
 
@@ -68,10 +71,10 @@ def read_checkpoint_file(path: Path) -> Checkpoint:
     file = read_safetensors(path)
     header = _header(file, path)
     for name, kind in file.types.items():
-        if kind != "F32":
+        if kind not in _TYPES:
             raise PolicyError(
-                f"{path} stores {name} as {kind}: the weights of a checkpoint are 32-bit floats (F32), so gapfloor did "
-                "not write this file; load other weights with statedict:FILE,net=package.module:Class."
+                f"{path} stores {name} as {kind}: the weights of a checkpoint are floats ({' or '.join(_TYPES)}), so "
+                f"gapfloor did not write this file; load other weights with statedict:{path},net=package.module:Class."
             )
     if hash_contents(file.tensors, architecture(header)) != header["content_hash"]:
         raise PolicyError(f"{path} does not match the hash in its header: it was changed or damaged.")
