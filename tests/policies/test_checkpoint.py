@@ -126,7 +126,8 @@ def test_weights_that_are_not_floats_are_refused(
     ("name", "value"),
     [
         ("game", 3), ("game", ""), ("mode", None), ("levels", [0, 200]), ("encoder", {"a": 1}), ("seed", "4"),
-        ("seed", True), ("seed", 1e300), ("steps", -1), ("observation_shape", "64"), ("observation_shape", [10**6, 10**6, 3]),
+        ("seed", True), ("seed", 1e300), ("steps", -1), ("observation_shape", "64"),
+        ("observation_shape", [10**6, 10**6, 3]),
         ("observation_shape", []), ("n_actions", 10**12), ("n_actions", 0), ("content_hash", 7), ("budget", 8),
         ("blind", "yes"), ("header_hash", 1),
     ],
