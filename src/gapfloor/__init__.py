@@ -10,9 +10,15 @@ from gapfloor.lazy import lazy_names
 __version__ = "0.1.0"
 
 _HOMES = {
-    "measure_floor": "api.floor",
+    "calibrate": "api.calibrate",
+    "check_levels": "api.check_levels",
+    "compare": "api.compare",
     "evaluate": "api.evaluate",
+    "measure_floor": "api.floor",
     "probe_rule": "audit.probe",
+    "replay": "api.replay",
+    "sweep": "api.sweep",
+    "training_curve": "api.training_curve",
 }
 
 __all__ = ["__version__", *sorted(_HOMES)]

@@ -90,7 +90,6 @@ def test_a_picture_is_drawn(capsys):
         (["fruitbot", "--seed", "-1"], "out of range"),
         (["fruitbot", "--levels", "5:5"], "is empty"),
         (["fruitbot", "--option", "use_backgrounds=perhaps"], "must be true or false"),
-        (["fruitbot", "--keep", "visited"], "needs --policy"),
         (["fruitbot", "--picture", "matrix.gif"], "must end in"),
         (["fruitbot", "--policy", "nowhere.safetensors"], "no checkpoint"),
     ],

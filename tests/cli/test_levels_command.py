@@ -76,7 +76,7 @@ def test_evaluate_refuses_leaks_of_another_game_before_anything_is_played(capsys
         (["check", "maze", "--mode", "extreme"], "has no extreme mode"),
         (["check", "maze", "--test", "100:300"], "share the levels 100:200"),
         (["check", "maze", "--test", "all"], "give a range"),
-        (["gap", "nothing.csv"], "say with --leaks"),
+        (["gap", "nothing.csv"], "with --leaks"),
     ],
 )
 def test_mistakes_are_one_sentence_and_exit_2(capsys, arguments, words):

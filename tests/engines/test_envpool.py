@@ -23,8 +23,8 @@ from gapfloor.play.cell import CellSpec, Design, Run
 from gapfloor.play.plain_loop import play_plainly
 from gapfloor.play.player import CellPlay, Player
 from gapfloor.play.protocol import expand_games
-from gapfloor.play.replay import replay
-from gapfloor.play.replay_choice import Wanted, choose_episodes
+from gapfloor.play.replay import replay_episodes
+from gapfloor.play.replay_choice import ReplayRequest, choose_episodes
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import Uniform
 from gapfloor.records.store import Store
@@ -236,8 +236,8 @@ def test_floors_of_two_engines_alone_are_not_comparable(tmp_path):
 def test_episodes_can_be_replayed(tmp_path, policy):
     evaluate(policy, game="envpool:starpilot", rules="sampled,greedy", store=tmp_path, **SMALL)
     store = Store(tmp_path)
-    episodes = choose_episodes(store, Wanted(count=1))
-    paths = replay(episodes, store=store, sources=[PolicySource("linear", given=policy)])
+    episodes = choose_episodes(store, ReplayRequest(count=1))
+    paths = replay_episodes(episodes, store=store, sources=[PolicySource("linear", given=policy)])
     assert len(paths) == 3
     assert all(np.load(path)["frames"].any() for path in paths)
 

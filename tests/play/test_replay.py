@@ -6,8 +6,8 @@ import pytest
 import small_policies
 from gapfloor import evaluate
 from gapfloor.errors import CheckFailedError, UsageError
-from gapfloor.play.replay import RecordedEpisode, replay
-from gapfloor.play.replay_choice import Wanted, choose_episodes
+from gapfloor.play.replay import RecordedEpisode, replay_episodes
+from gapfloor.play.replay_choice import ReplayRequest, choose_episodes
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store
 
@@ -28,8 +28,8 @@ def store(tmp_path, policy):
 
 
 def test_a_replay_is_the_recorded_episode_under_every_rule_and_the_floor(store, policy):
-    episodes = choose_episodes(store, Wanted(count=1))
-    paths = replay(episodes, store=store, sources=[PolicySource("linear", given=policy)])
+    episodes = choose_episodes(store, ReplayRequest(count=1))
+    paths = replay_episodes(episodes, store=store, sources=[PolicySource("linear", given=policy)])
     sidecars = [json.loads(path.with_suffix(".json").read_text()) for path in paths]
     assert sorted(sidecar["rule"] for sidecar in sidecars) == ["greedy", "sampled", "uniform"]
     assert len({sidecar["level_seed"] for sidecar in sidecars}) == 1
@@ -40,23 +40,25 @@ def test_a_replay_is_the_recorded_episode_under_every_rule_and_the_floor(store, 
 
 
 def test_the_same_replay_gives_the_same_bytes(store, policy):
-    episodes = choose_episodes(store, Wanted(count=1))
+    episodes = choose_episodes(store, ReplayRequest(count=1))
     sources = [PolicySource("linear", given=policy)]
-    first = [path.read_bytes() for path in replay(episodes, store=store, sources=sources)]
-    assert [path.read_bytes() for path in replay(episodes, store=store, sources=sources)] == first
+    first = [path.read_bytes() for path in replay_episodes(episodes, store=store, sources=sources)]
+    assert [path.read_bytes() for path in replay_episodes(episodes, store=store, sources=sources)] == first
 
 
 def test_a_return_that_is_not_the_recorded_one_is_refused(store):
     floor = next(cell for cell in store.cells() if cell.is_reference)
     wrong = RecordedEpisode(floor, slot=0, index=1, level_seed=3, episode_return=99.0, length=5)
     with pytest.raises(CheckFailedError, match="the replay is not the episode"):
-        replay([wrong], store=store)
+        replay_episodes([wrong], store=store)
     assert [path.suffix for path in (store.root / "replays").iterdir()] == [".failed"]
 
 
 def test_a_policy_that_is_not_at_hand_is_asked_for(store):
     episodes = [
-        e for e in choose_episodes(store, Wanted(count=1)) if e.cell.manifest.labels["rule"] == "greedy"
+        e
+        for e in choose_episodes(store, ReplayRequest(count=1))
+        if e.cell.manifest.labels["rule"] == "greedy"
     ]
     with pytest.raises(UsageError, match="name its checkpoint"):
-        replay(episodes, store=store)
+        replay_episodes(episodes, store=store)

@@ -81,12 +81,6 @@ class Partition:
         """Whether every class of this partition lies inside one class of `other`."""
         return self.meet(other) == self
 
-    def indicator(self) -> npt.NDArray[np.float64]:
-        """The (actions, classes) matrix of ones and zeros that sums probabilities within classes."""
-        matrix = np.zeros((self.n_actions, self.k))
-        matrix[np.arange(self.n_actions), self.labels] = 1.0
-        return matrix
-
 
 def merged_argmax(probabilities: npt.NDArray[np.float64], partition: Partition) -> npt.NDArray[np.int64]:
     """The most probable action of the most probable class, row by row.

@@ -31,11 +31,6 @@ class PlayComparison:
     visited: ActionClasses
     pairs: tuple[PairDifference, ...]
 
-    @property
-    def merged_by_random_only(self) -> tuple[PairDifference, ...]:
-        """Pairs that merged argmax would add up although they differ where the policy goes."""
-        return tuple(pair for pair in self.pairs if pair.differ_random == 0)
-
 
 def compare_play(
     spec: EngineSpec, settings: CalibrationSettings, *, source: PolicySource, workers: int | None = None

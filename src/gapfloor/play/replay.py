@@ -91,7 +91,7 @@ def spec_of(cell: StoredCell) -> CellSpec:
     return spec
 
 
-def replay(
+def replay_episodes(
     episodes: Sequence[RecordedEpisode], *, store: Store, sources: Sequence[PolicySource] = ()
 ) -> list[Path]:
     """Play `episodes` again and keep their frames in the store; returns the files written.

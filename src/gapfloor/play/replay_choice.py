@@ -1,8 +1,7 @@
 """Which episodes to replay: the same scheduled episode under every rule and under the floor.
 
 A draw gives every policy and rule the same levels in the same places, so one (draw, slot, index) is one level under
-all of them. By default the places are taken where sampling and argmax differ most: the replay is an
-illustration, and says so.
+all of them. By default the places are those where sampling and argmax differ most: a replay is an illustration.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from gapfloor.records.store import Store, StoredCell
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What a user asked to see; None leaves it open."""
+class ReplayRequest:
+    """What a user asked to see; None accepts any."""
 
     games: tuple[str, ...] = ()
     level_set: str = "test"
@@ -28,8 +27,8 @@ class Wanted:
     count: int = 2
 
 
-def choose_episodes(store: Store, wanted: Wanted) -> list[RecordedEpisode]:
-    """Episodes of one run a game, of its floor beside it, at the same places of the first draw."""
+def choose_episodes(store: Store, wanted: ReplayRequest) -> list[RecordedEpisode]:
+    """Episodes of one run per game and of its floor, at the same places of the first draw."""
     cells = [cell for cell in store.cells() if cell.manifest.labels["level_set"] == wanted.level_set]
     games = wanted.games or tuple(dict.fromkeys(cell.manifest.labels["game"] for cell in cells))
     chosen: list[RecordedEpisode] = []
@@ -38,7 +37,7 @@ def choose_episodes(store: Store, wanted: Wanted) -> list[RecordedEpisode]:
     return chosen
 
 
-def _of_game(cells: Sequence[StoredCell], game: str, wanted: Wanted) -> list[RecordedEpisode]:
+def _of_game(cells: Sequence[StoredCell], game: str, wanted: ReplayRequest) -> list[RecordedEpisode]:
     runs = [cell for cell in cells if not cell.is_reference and _is_wanted(cell.manifest.labels, wanted)]
     if not runs:
         raise UsageError(
@@ -67,13 +66,13 @@ def _of_game(cells: Sequence[StoredCell], game: str, wanted: Wanted) -> list[Rec
     return [rows[place] for rows in episodes.values() for place in places]
 
 
-def _is_wanted(labels: dict[str, Any], wanted: Wanted) -> bool:
+def _is_wanted(labels: dict[str, Any], wanted: ReplayRequest) -> bool:
     return (wanted.agent is None or labels["agent"] == wanted.agent) and (
         wanted.seed is None or labels["seed"] == wanted.seed
     )
 
 
-def _places(episodes: dict[str, list[RecordedEpisode]], wanted: Wanted) -> list[int]:
+def _places(episodes: dict[str, list[RecordedEpisode]], wanted: ReplayRequest) -> list[int]:
     """Positions in the schedule: those of a named level, or where sampled and greedy differ most."""
     any_rule = next(iter(episodes.values()))
     if wanted.level is not None:

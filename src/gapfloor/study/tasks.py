@@ -113,13 +113,10 @@ class _Heartbeat(Silence):
 
 
 def _replay(task: Task, study: Study, store: Store) -> None:
-    from gapfloor.play.replay import replay
-    from gapfloor.play.replay_choice import Wanted, choose_episodes
+    from gapfloor.api.replay import replay
 
-    wanted = Wanted(
-        games=(task.game,), count=study.replays, level_set="test" if study.test != "none" else "train"
-    )
-    replay(choose_episodes(store, wanted), store=store)
+    level_set = "test" if study.test != "none" else "train"
+    replay(store.root, games=(task.game,), count=study.replays, level_set=level_set)
 
 
 def _plan(study: Study, home: Path) -> Path | None:

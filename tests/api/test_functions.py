@@ -1,0 +1,44 @@
+"""The public functions behind calibrate, replay and levels check."""
+
+import pytest
+
+import gapfloor
+from gapfloor.api.calibrate import calibrate
+from gapfloor.api.check_levels import check_levels
+from gapfloor.api.replay import replay
+from gapfloor.errors import UsageError
+
+
+def test_every_public_name_is_a_function_that_is_loaded_on_first_use():
+    for name in set(gapfloor.__all__) - {"__version__"}:
+        assert callable(getattr(gapfloor, name))
+
+
+def test_calibrate_returns_what_it_keeps_in_the_store(tmp_path):
+    heard = []
+    (game,) = calibrate("fruitbot", store=tmp_path, states=8, workers=1, tell=heard.append)
+    assert heard == [game]
+    assert game.comparison is None
+    assert game.to_dict()["n_states"] == 8
+    assert (tmp_path / "classes" / "fruitbot-easy.json").is_file()
+
+
+def test_replay_plays_one_level_under_the_rule_and_the_floor(tmp_path):
+    gapfloor.evaluate(
+        "small_policies:linear", game="starpilot", rules="greedy", store=tmp_path, design="census",
+        train="none", test="1000:1002", workers=1,
+    )  # fmt: skip
+    replays = replay(tmp_path, level=1001, policies=["small_policies:linear"])
+    assert [episode.level_seed for episode in replays.episodes] == [1001, 1001]
+    assert all(path.is_file() for path in replays.paths)
+
+
+def test_levels_without_a_twin_do_not_leak():
+    found = check_levels("bigfish", train="0:2", test="1000:1002")
+    assert found.of("bigfish", "easy").leaked == ()
+
+
+def test_a_file_in_the_place_of_a_folder_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="is a file, not a folder"):
+        check_levels("bigfish", out=tmp_path / "file")
