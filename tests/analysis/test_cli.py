@@ -55,7 +55,7 @@ def test_bad_input_is_one_sentence_exit_2_and_nothing_written(capsys, tmp_path):
     bad.write_text("game,rule\nheist,greedy\n")
     code, out, err = run(capsys, "analyse", bad, "--out", tmp_path / "results")
     assert (code, out) == (2, "")
-    assert "has no column 'budget'" in err
+    assert "has no column for agent" in err
     assert "Traceback" not in err
     assert not (tmp_path / "results").exists()
 

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.analysis.checks import find_problems
+from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.difference_rows import agent_difference_rows, agent_rows, pair_rows
-from gapfloor.analysis.episodes import FLOOR_RULE, Inputs, Source, read_inputs
+from gapfloor.analysis.episodes import Inputs, Source, read_inputs
 from gapfloor.analysis.floors import call_counts, comparison_rows, floor_rows
 from gapfloor.analysis.gap_rows import gap_rows
 from gapfloor.analysis.grouping import Study, group

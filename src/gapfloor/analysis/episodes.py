@@ -7,7 +7,7 @@ table. Whatever is wrong with a row is named with its place; no row is dropped.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
 
-from gapfloor.errors import UsageError, nearest_names
+from gapfloor.analysis.column_names import (
+    FLOOR_RULE,
+    name_columns,
+    normal_level_set,
+    normal_rule,
+    refuse_mixed_seeds,
+)
+from gapfloor.analysis.table_files import read_table_file
+from gapfloor.analysis.table_options import TableOptions
+from gapfloor.errors import UsageError
 from gapfloor.records.store import Store
 from gapfloor.statistics.conventions import Floats, Ints
 
@@ -28,8 +35,6 @@ Label = tuple[Ints, tuple[str, ...]]
 LABELS = ("game", "mode", "budget", "agent", "seed", "reference", "rule", "level_set", "draw")
 _REQUIRED = ("game", "budget", "agent", "seed", "rule", "level_set", "draw", "episode_return")
 _OPTIONAL = ("mode", "reference", "slot", "index", "level_seed", "length")
-#: The rule that marks the floor in a file without a `reference` column.
-FLOOR_RULE = "uniform"
 #: Rows named one by one in an error before the rest is counted.
 _SHOWN = 20
 
@@ -68,16 +73,22 @@ class Inputs:
         return int(self.returns.size)
 
 
-#: A store's folder, a .csv or .parquet file, a `Store`, a pyarrow table, or what was read already.
+#: A store's folder, a file of episodes, a `Store`, a pyarrow table, or what was read already.
 Source = Any
 
 
-def read_inputs(source: Source, *, cells: pa.Table | None = None) -> Inputs:
-    """Episodes (and cell records) from a store's folder, a .csv or .parquet file, a `Store` or a table."""
+def read_inputs(
+    source: Source, *, cells: pa.Table | None = None, options: TableOptions | None = None
+) -> Inputs:
+    """Episodes (and cell records) from a store's folder, a file, a `Store` or a table.
+
+    A file is a .csv, .tsv, .parquet, .jsonl or .npz file of anyone's tool; `options` says what it does not say itself.
+    """
+    options = options or TableOptions()
     if isinstance(source, Inputs):
         return source
     if isinstance(source, pa.Table):
-        return tidy(source, cells=cells, source="the table", unit="row", first=1)
+        return tidy(source, cells=cells, source="the table", unit="row", first=1, options=options)
     if isinstance(source, Store):
         return _read_store(source)
     path = Path(source)
@@ -85,13 +96,9 @@ def read_inputs(source: Source, *, cells: pa.Table | None = None) -> Inputs:
         return _read_store(Store(path))
     if not path.exists():
         raise UsageError(f"There is no store or file at {path}. Check the path.")
-    name = path.name.lower()
-    if name.endswith((".parquet", ".pq")):
-        return tidy(_read_parquet(path), cells=cells, source=str(path), unit="row", first=1)
-    if name.endswith((".csv", ".csv.gz")):
-        # A CSV file's first line is its header.
-        return tidy(_read_csv(path), cells=cells, source=str(path), unit="line", first=2)
-    raise UsageError(f"{path} is neither a store, a .parquet nor a .csv file. Convert it to one of these.")
+    raw = read_table_file(path, options)
+    inputs = tidy(raw.table, cells=cells, source=str(path), unit=raw.unit, first=raw.first, options=options)
+    return dataclasses.replace(inputs, assumed=(*raw.notes, *inputs.assumed))
 
 
 def _read_store(store: Store) -> Inputs:
@@ -109,30 +116,6 @@ def _read_store(store: Store) -> Inputs:
     return dataclasses.replace(inputs, replay_failures=failed, census=census)
 
 
-def _read_parquet(path: Path) -> pa.Table:
-    try:
-        return pq.read_table(path, partitioning=None)
-    except (pa.ArrowException, OSError) as error:
-        raise UsageError(f"{path} cannot be read as Parquet ({_first_line(error)}).") from None
-
-
-def _read_csv(path: Path) -> pa.Table:
-    text = {name: pa.string() for name in (*LABELS, "encoder")}
-    try:
-        return pa_csv.read_csv(
-            path,
-            convert_options=pa_csv.ConvertOptions(
-                column_types=text, null_values=[""], strings_can_be_null=True, quoted_strings_can_be_null=True
-            ),
-        )
-    except (pa.ArrowException, OSError) as error:
-        raise UsageError(f"{path} cannot be read as CSV ({_first_line(error)}).") from None
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
-
-
 def tidy(
     table: pa.Table,
     *,
@@ -141,18 +124,12 @@ def tidy(
     first: int,
     cells: pa.Table | None = None,
     damaged: tuple[str, ...] = (),
+    options: TableOptions | None = None,
 ) -> Inputs:
     """A table of episodes with its columns checked, named and filled in."""
-    names = table.column_names
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise UsageError(f"{source} has the column '{repeated[0]}' more than once.")
-    if "agent" not in names and "encoder" in names:
-        table = table.rename_columns(["agent" if name == "encoder" else name for name in names])
-    _check_columns(table, source)
+    table, assumed = name_columns(table, options or TableOptions(), source=source)
     if table.num_rows == 0:
         raise UsageError(f"{source} holds no episodes.")
-    assumed: list[str] = []
     if "mode" not in table.column_names:
         table = table.append_column("mode", pa.array(["easy"] * table.num_rows))
         assumed.append("no column 'mode': easy mode is assumed (it matters for normalised scores only)")
@@ -163,6 +140,9 @@ def tidy(
     labels = {name: _codes(table[name]) for name in LABELS}
     for name in ("game", "rule", "level_set", "draw"):
         _refuse_empty(labels[name], name, place, source=source, unit=unit)
+    labels["rule"] = _relabelled(labels["rule"], lambda name: normal_rule(name, source=source))
+    labels["level_set"] = _relabelled(labels["level_set"], lambda name: normal_level_set(name, source=source))
+    refuse_mixed_seeds(labels["seed"][1], source=source)
     _mark_floors(labels)
     returns = _numbers(table["episode_return"], "episode_return", place, source=source, unit=unit)
     whole = {name: _whole(table, name, source=source) for name in ("level_seed", "slot", "index")}
@@ -184,15 +164,6 @@ def tidy(
     )
     _refuse_duplicates(inputs, source)
     return inputs
-
-
-def _check_columns(table: pa.Table, source: str) -> None:
-    missing = [name for name in _REQUIRED if name not in table.column_names]
-    if missing:
-        wanted = "agent (or encoder)" if missing[0] == "agent" else missing[0]
-        others = f" and {len(missing) - 1} more ({', '.join(missing[1:])})" if missing[1:] else ""
-        hint = nearest_names(missing[0], table.column_names) if table.column_names else "it has no columns."
-        raise UsageError(f"{source} has no column '{wanted}'{others}: {hint}")
 
 
 def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -220,6 +191,15 @@ def _codes(column: pa.ChunkedArray) -> Label:
     return rank[encoded.indices.to_numpy(zero_copy_only=False)], tuple(names[i] for i in order)
 
 
+def _relabelled(label: Label, rename: Callable[[str], str]) -> Label:
+    """A label with its names rewritten; names that become equal share a code."""
+    codes, names = label
+    renamed = [rename(name) for name in names]
+    kept = sorted(set(renamed), key=natural_key)
+    place = np.array([kept.index(name) for name in renamed], dtype=np.int64)
+    return place[codes], tuple(kept)
+
+
 def natural_key(text: str) -> tuple[Any, ...]:
     """Sorts 8M before 25M and draw 2 before draw 10.
 
@@ -241,8 +221,9 @@ def _numbers(column: pa.ChunkedArray, name: str, place: Ints, *, source: str, un
         if bad.any():
             where = _list_places(place[bad], unit)
             first = values[int(np.flatnonzero(bad)[0])]
+            comma = " --decimal , reads a decimal comma." if _is_number(first.replace(",", ".")) else ""
             raise UsageError(
-                f"{source}: {name} is not a number in {where} (first: {first!r}). Correct the file."
+                f"{source}: {name} is not a number in {where} (first: {first!r}). Correct the file.{comma}"
             )
         return np.array([float(value) for value in values])
     numbers = np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)

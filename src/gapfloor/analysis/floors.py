@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from gapfloor.analysis.episodes import FLOOR_RULE
+from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.floor_results import CallCount, FloorComparisonResult, FloorResult
 from gapfloor.analysis.grouping import RunName, Sample
 from gapfloor.analysis.robust_rows import complete_family, robust_floor_estimates

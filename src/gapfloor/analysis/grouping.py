@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gapfloor.analysis.episodes import FLOOR_RULE, LABELS, Inputs, combined_codes, natural_key
+from gapfloor.analysis.column_names import FLOOR_RULE
+from gapfloor.analysis.episodes import LABELS, Inputs, combined_codes, natural_key
 from gapfloor.plan.model import Plan
 from gapfloor.statistics.census import level_means, within_level_sample
 from gapfloor.statistics.conventions import Floats, Ints

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from gapfloor.analysis.episodes import FLOOR_RULE, Source, read_inputs
+from gapfloor.analysis.column_names import FLOOR_RULE
+from gapfloor.analysis.episodes import Source, read_inputs
 from gapfloor.analysis.grouping import RunName, Sample, Study, group
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gapfloor.analysis.episodes import FLOOR_RULE
+from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.row_context import Context
 from gapfloor.analysis.score_results import NormalisedResult, ProfileResult
 from gapfloor.statistics.aggregate import improvement_over, performance_profile

@@ -1,0 +1,188 @@
+"""Files of episodes as one table, whatever wrote them: CSV of any delimiter and encoding, Parquet, JSON lines, npz.
+
+Nothing is guessed that could change a number: a decimal comma is read only where the user says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.json as pa_json
+import pyarrow.parquet as pq
+
+from gapfloor.analysis.table_options import ALIASES, LABEL_NAMES, TableOptions
+from gapfloor.errors import UsageError
+
+_DELIMITERS = (",", "\t", ";", "|")
+_MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
+#: Bytes that are looked at to find a text file's encoding and delimiter.
+_HEAD = 1 << 16
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """A table as its file has it, and how its rows are counted in messages."""
+
+    table: pa.Table
+    unit: str
+    first: int
+    """The place of the first row: a CSV file's first line is its header."""
+    notes: tuple[str, ...] = ()
+
+
+def read_table_file(path: Path, options: TableOptions) -> RawTable:
+    """The rows of a .csv, .tsv, .txt, .parquet, .jsonl or .npz file."""
+    if not path.is_file():
+        raise UsageError(f"{path} is not a regular file. Give a .csv, .parquet, .jsonl or .npz file.")
+    name = path.name.lower().removesuffix(".gz")
+    if name.endswith((".parquet", ".pq")):
+        return RawTable(_read_parquet(path), "row", 1)
+    if name.endswith((".csv", ".tsv", ".txt")):
+        return _read_text(path, options)
+    if name.endswith((".jsonl", ".ndjson")):
+        return RawTable(_read_json_lines(path), "line", 1)
+    if name.endswith(".npz"):
+        return _read_npz(path)
+    raise UsageError(
+        f"{path} is not a store or a .csv, .tsv, .parquet, .jsonl or .npz file. Convert it to one of these."
+    )
+
+
+def _read_parquet(path: Path) -> pa.Table:
+    try:
+        return pq.read_table(path, partitioning=None)
+    except (pa.ArrowException, OSError) as error:
+        raise UsageError(f"{path} cannot be read as Parquet ({_first_line(error)}).") from None
+
+
+def _read_json_lines(path: Path) -> pa.Table:
+    try:
+        return pa_json.read_json(path)
+    except (pa.ArrowException, OSError) as error:
+        raise UsageError(f"{path} cannot be read as JSON lines ({_first_line(error)}).") from None
+
+
+def _read_text(path: Path, options: TableOptions) -> RawTable:
+    head = _read_head(path)
+    encoding = _encoding(head, path)
+    lines = _complete_lines(head.decode(encoding, errors="replace"))
+    # Stable-Baselines3 writes a line of JSON behind a number sign above the header.
+    comments = next((place for place, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    if comments == len(lines):
+        raise UsageError(f"{path} holds no header line.")
+    header = lines[comments]
+    delimiter = max(_DELIMITERS, key=header.count)
+    names = [name.strip().strip('"') for name in header.split(delimiter)]
+    labels = [
+        name for ours in LABEL_NAMES for name in (ours, *ALIASES[ours], options.columns.get(ours, ours))
+    ]
+    try:
+        table = pa_csv.read_csv(
+            path,
+            read_options=pa_csv.ReadOptions(skip_rows=comments, encoding=encoding),
+            parse_options=pa_csv.ParseOptions(delimiter=delimiter),
+            convert_options=pa_csv.ConvertOptions(
+                column_types={name: pa.string() for name in labels if name in names},
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=True,
+                decimal_point=options.decimal,
+            ),
+        )
+    except (pa.ArrowException, OSError, UnicodeError) as error:
+        raise UsageError(f"{path} cannot be read as CSV ({_first_line(error)}).") from None
+    stripped = [name.strip() for name in table.column_names]
+    return RawTable(table.rename_columns(stripped), "line", 2 + comments, _notes(delimiter, encoding))
+
+
+def _notes(delimiter: str, encoding: str) -> tuple[str, ...]:
+    said = []
+    if delimiter != ",":
+        said.append(f"columns are separated by {'a tab' if delimiter == chr(9) else repr(delimiter)}")
+    if encoding not in ("utf-8", "utf-8-sig"):
+        said.append(f"the file is read as {encoding}")
+    return tuple(said)
+
+
+def _read_head(path: Path) -> bytes:
+    try:
+        with pa.input_stream(str(path)) as stream:
+            return bytes(stream.read(_HEAD))
+    except (pa.ArrowException, OSError) as error:
+        raise UsageError(f"{path} cannot be read ({_first_line(error)}).") from None
+
+
+def _encoding(head: bytes, path: Path) -> str:
+    for mark, name in _MARKS:
+        if head.startswith(mark):
+            return name
+    if b"\0" in head:
+        raise UsageError(f"{path} is not a text file: it contains NUL bytes.")
+    try:
+        # The last character may be cut in two.
+        head[: max(len(head) - 3, 0) if len(head) == _HEAD else len(head)].decode("utf-8")
+    except UnicodeDecodeError:
+        return "latin-1"
+    return "utf-8"
+
+
+def _complete_lines(text: str) -> list[str]:
+    return text.removeprefix("\ufeff").splitlines()
+
+
+def _read_npz(path: Path) -> RawTable:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = dict(_small_arrays(archive))
+    except (OSError, ValueError, KeyError, EOFError) as error:
+        raise UsageError(f"{path} cannot be read as a numpy archive ({_first_line(error)}).") from None
+    if "results" in arrays and "timesteps" in arrays:
+        return _sb3_evaluations(path, arrays["results"])
+    return _score_matrices(path, arrays)
+
+
+def _small_arrays(archive: np.lib.npyio.NpzFile) -> Iterator[tuple[str, np.ndarray]]:  # type: ignore[type-arg]
+    """The arrays one by one, refusing an archive that unpacks to more than a table of results can be."""
+    total = 0
+    for info in archive.zip.infolist():
+        total += info.file_size
+        if total > 1 << 30:
+            raise ValueError("it unpacks to more than 1 GB")
+    for name in archive.files:
+        yield name, archive[name]
+
+
+def _sb3_evaluations(path: Path, results: np.ndarray) -> RawTable:  # type: ignore[type-arg]
+    if results.ndim != 2 or not results.size or results.dtype.kind not in "fiu":
+        raise UsageError(
+            f"{path}: `results` must hold evaluations x episodes, but has shape {results.shape}."
+        )
+    returns = np.asarray(results[-1], dtype=np.float64)
+    note = f"of {results.shape[0]} evaluations the last is read"
+    return RawTable(pa.table({"episode_return": returns}), "episode", 1, (note,))
+
+
+def _score_matrices(path: Path, arrays: dict[str, np.ndarray]) -> RawTable:  # type: ignore[type-arg]
+    """Rliable's dictionary: one matrix of runs x games per agent. Each score counts as one episode of its run."""
+    rows: dict[str, list[object]] = {"agent": [], "seed": [], "game": [], "episode_return": []}
+    for agent, scores in arrays.items():
+        if scores.ndim != 2 or scores.dtype.kind not in "fiu":
+            raise UsageError(
+                f"{path}: '{agent}' has shape {scores.shape} and is not a matrix of runs x games, and the file is not "
+                "an evaluations.npz of Stable-Baselines3 either."
+            )
+        for (run, game), score in np.ndenumerate(scores):
+            rows["agent"].append(agent)
+            rows["seed"].append(str(run + 1))
+            rows["game"].append(f"game {game + 1}")
+            rows["episode_return"].append(float(score))
+    return RawTable(pa.table(rows), "score", 1, ("games are numbered in the order of the matrices' columns",))
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -1,0 +1,85 @@
+"""What a user says about a table that the table itself does not say: other column names, constant labels, the floor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gapfloor.errors import UsageError, unknown_name
+
+#: Columns that a table of episodes can have, with other names under which people keep them.
+ALIASES: dict[str, tuple[str, ...]] = {
+    "game": ("env", "environment", "env_id", "env_name", "task", "game_name"),
+    "mode": ("distribution_mode", "difficulty"),
+    "budget": ("total_timesteps", "timesteps", "total_steps", "training_steps", "steps"),
+    "agent": ("encoder", "algo", "algorithm", "method", "model", "agent_name", "policy"),
+    "seed": ("run", "run_seed", "training_seed", "train_seed", "agent_seed", "trial", "run_id"),
+    "reference": (),
+    "rule": ("action_rule", "action_selection", "decoding"),
+    "level_set": ("split", "levels", "level_split", "partition", "set", "phase", "dataset"),
+    "draw": ("eval_seed", "evaluation_seed", "rand_seed"),
+    "slot": (),
+    "index": (),
+    "level_seed": ("level", "level_id", "env_seed", "level_number"),
+    "episode_return": (
+        "return", "reward", "score", "episode_reward", "total_reward", "ep_return", "ep_reward", "ep_rew", "returns",
+        "rewards", "scores", "r",
+    ),
+    "length": ("episode_length", "ep_length", "ep_len", "l"),
+}  # fmt: skip
+
+#: Labels that a column of constants can supply.
+LABEL_NAMES = ("game", "mode", "budget", "agent", "seed", "rule", "level_set", "draw")
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How to read a table of episodes that somebody else's tool wrote."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Our name -> the file's name, where the file has a name of its own."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Labels that hold for every episode of the file, e.g. rule -> sampled."""
+    floor: str = ""
+    """The agent or rule whose rows are the floor."""
+    decimal: str = "."
+    """The decimal mark of a text file."""
+
+    def __post_init__(self) -> None:
+        for name in self.columns:
+            if name not in ALIASES:
+                raise unknown_name("column", name, ALIASES)
+        for name in self.labels:
+            if name not in LABEL_NAMES:
+                raise unknown_name("label", name, LABEL_NAMES)
+        if self.decimal not in (".", ","):
+            raise UsageError(f"--decimal {self.decimal!r} is not a decimal mark: use . or ,")
+
+
+def parse_table_options(
+    *, columns: str = "", labels: tuple[str, ...] = (), rule: str = "", floor: str = "", decimal: str = "."
+) -> TableOptions:
+    """The options of a command line: `columns` is "game=env,agent=algo", `labels` holds "budget=8M" and the like.
+
+    >>> parse_table_options(columns="game=env", rule="sampled").columns
+    {'game': 'env'}
+    """
+    constant = _pairs(labels, "--label")
+    if rule:
+        if constant.get("rule", rule) != rule:
+            raise UsageError(f"--rule {rule} and --label rule={constant['rule']} contradict each other.")
+        constant["rule"] = rule
+    named = _pairs([part for part in columns.split(",") if part.strip()], "--columns")
+    return TableOptions(columns=named, labels=constant, floor=floor, decimal=decimal)
+
+
+def _pairs(parts: tuple[str, ...] | list[str], option: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for part in parts:
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (name and equals and value):
+            raise UsageError(f"{option} {part!r} is not NAME=VALUE.")
+        if found.get(name, value) != value:
+            raise UsageError(f"{option} names {name} twice: {found[name]} and {value}.")
+        found[name] = value
+    return found
