@@ -7,15 +7,14 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from tests.report.printed_cka import write_cka
 from tests.report.printed_results import printed_results
 
+from command_line import run
 from field_docs import field_docs
 from gapfloor.analysis.sweep import Sweep, SweepTrend
 from gapfloor.analysis.training_curves import TrainingCurves
 from gapfloor.api.compare import Comparison
-from gapfloor.cli.main import cli
 from gapfloor.cli.tables import leak_table
 from gapfloor.levels.overlap import Leakage
 from gapfloor.play.results import Evaluation, FloorMeasurement, ReferenceRow
@@ -93,12 +92,9 @@ def test_no_column_is_explained_that_no_table_has():
     assert {name for name in plain - computed if f'"{name}"' not in code} == set()
 
 
-def printed_by(*arguments: str) -> list[list[str]]:
-    """The head lines of the tables that a command prints: columns are two spaces apart."""
-    result = CliRunner().invoke(cli, list(arguments), catch_exceptions=False)
-    return [
-        re.split(r"\s{2,}", line.strip()) for line in result.output.splitlines() if line.startswith("game")
-    ]
+def heads(printed: str) -> list[list[str]]:
+    """The head lines of printed tables: columns are two spaces apart."""
+    return [re.split(r"\s{2,}", line.strip()) for line in printed.splitlines() if line.startswith("game")]
 
 
 @pytest.fixture
@@ -114,10 +110,10 @@ def episodes(tmp_path: Path) -> Path:
     return path
 
 
-def test_headings_of_analyse_are_explained(episodes: Path):
-    heads = printed_by("analyse", str(episodes))
-    assert len(heads) == 2
-    assert {heading for head in heads for heading in head} == set(PRINTED["gapfloor analyse"])
+def test_headings_of_analyse_are_explained(episodes: Path, capsys: pytest.CaptureFixture[str]):
+    found = heads(run(capsys, "analyse", episodes).out)
+    assert len(found) == 2
+    assert {heading for head in found for heading in head} == set(PRINTED["gapfloor analyse"])
 
 
 def test_headings_of_floor_evaluate_and_contrasts_are_explained():

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow.csv as pa_csv
 import pytest
-from click.testing import CliRunner
 from tests import paper_shaped
 from tests.report.fixture_store import write_replay
 from tests.report.printed_results import printed_results, without
 
-from gapfloor.cli.report import command
+from command_line import run, run_python
 from gapfloor.errors import UsageError
 from gapfloor.report.replays import build_scenes, read_replays
 from gapfloor.report.source import load_report_source, source_of_results
@@ -77,12 +74,14 @@ def test_the_same_data_give_the_same_bytes(tmp_path: Path) -> None:
         assert one.read_bytes() == other.read_bytes(), one.name
 
 
-def test_an_episode_file_is_reported_and_its_lacks_are_named(episode_file: Path, tmp_path: Path) -> None:
-    result = CliRunner().invoke(
-        command, [str(episode_file), "--out", str(tmp_path / "out"), "--format", "html,csv,card", "--json"]
+def test_an_episode_file_is_reported_and_its_lacks_are_named(
+    episode_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = run(
+        capsys, "report", episode_file, "--out", tmp_path / "out", "--format", "html,csv,card", "--json"
     )
-    assert result.exit_code == 0, result.output
-    document = json.loads(result.stdout)
+    assert done.code == 0, done.err
+    document = json.loads(done.out)
     assert {"unmask", "gap8m", "floor", "full8m", "gap2x2"} <= set(document["tables"])
     assert {"tiers", "sweep", "merged", "hyper", "ckacontrol", "pooled"} <= set(document["left_out"])
     assert not (tmp_path / "out" / "numbers.tex").exists()
@@ -101,9 +100,9 @@ def test_report_needs_neither_engine_nor_torch(episode_file: Path, tmp_path: Pat
         "from gapfloor.cli.main import main\n"
         f"main(['report', {str(episode_file)!r}, '--out', {str(tmp_path / 'out')!r}, '--format', 'tex,html'])\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "miner 8M: above the floor" in done.stdout
+    done = run_python(script)
+    assert done.code == 0, done.err
+    assert "miner 8M: above the floor" in done.out
 
 
 @pytest.mark.fast
@@ -114,9 +113,12 @@ def test_an_unknown_format_is_refused_before_anything_is_written(tmp_path: Path)
 
 
 @pytest.mark.fast
-def test_a_missing_source_is_a_sentence_and_exit_2(tmp_path: Path) -> None:
-    result = CliRunner().invoke(command, [str(tmp_path / "nothing"), "--out", str(tmp_path / "out")])
-    assert isinstance(result.exception, UsageError)
+def test_a_missing_source_is_a_sentence_and_exit_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = run(capsys, "report", tmp_path / "nothing", "--out", tmp_path / "out")
+    assert done.code == 2
+    assert "nothing" in done.err
     assert not (tmp_path / "out").exists()
 
 
