@@ -288,11 +288,33 @@ def test_keywords_fixed_by_partial_count(tmp_path: Path):
     assert scanned(tmp_path, files).verdict == AuditVerdict(True, "argmax", "explicit-call-site", False)
 
 
-def test_a_choice_by_training_mode_is_not_decided(tmp_path: Path):
-    files = frozen("action = net.pick(obs)")
-    files["net.py"] = MODEL + (
-        "\n    def pick(self, obs):\n        pi = self.dist(obs)\n"
-        "        return pi.sample() if self.training else pi.probs.argmax(-1)\n"
+PICK_BY_MODE = MODEL + (
+    "\n    def pick(self, obs):\n        pi = self.dist(obs)\n"
+    "        return pi.sample() if self.training else pi.probs.argmax(-1)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "verdict"),
+    [
+        ("", AuditVerdict(True, "sampled", "default-argument", False)),
+        ("net.eval()", AuditVerdict(True, "argmax", "explicit-call-site", False)),
+        ("net.train(False)", AuditVerdict(True, "argmax", "explicit-call-site", False)),
+        ("net.eval()\n    net.train()", AuditVerdict(True, "sampled", "explicit-call-site", False)),
+    ],
+)
+def test_the_mode_of_a_network_is_followed(tmp_path: Path, before: str, verdict: AuditVerdict):
+    files = frozen("action = net.pick(obs)") | {"net.py": PICK_BY_MODE}
+    files["evaluation.py"] = files["evaluation.py"].replace(
+        "    returns = []", f"    {before}\n    returns = []"
+    )
+    assert scanned(tmp_path, files).verdict == verdict
+
+
+def test_a_mode_that_is_set_under_a_condition_is_not_decided(tmp_path: Path):
+    files = frozen("action = net.pick(obs)") | {"net.py": PICK_BY_MODE}
+    files["evaluation.py"] = files["evaluation.py"].replace(
+        "    returns = []", "    if unknown(args):\n        net.eval()\n    returns = []"
     )
     assert scanned(tmp_path, files).verdict.rule == "unresolved"
 

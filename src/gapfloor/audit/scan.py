@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from gapfloor.audit.judgement.paths import (
 from gapfloor.audit.reading.index import build_index
 from gapfloor.audit.reading.sources import Unread, read_target
 
+#: A scan follows nothing new after this much processor time; a repository that needs longer is reported as not read to its end.
+MOST_SECONDS = 40.0
 RULES = ("sampled", "argmax", "epsilon-greedy", "mixed", "unresolved")
 PROVENANCES = (
     "explicit-call-site",
@@ -57,14 +60,15 @@ class ScanResult:
 
 def scan(target: str) -> ScanResult:
     """Scan PATH, GIT_DIR or either with @COMMIT; nothing is run, imported or followed outside it."""
+    deadline = time.process_time() + MOST_SECONDS
     sources = read_target(str(target))
     with _deep_recursion():
         index = build_index(sources)
-        evaluator = Evaluator(index)
+        evaluator = Evaluator(index, deadline=deadline)
         exploration = Explorer(evaluator).explore()
         finder = PathFinder(evaluator, LearningModel(evaluator))
         paths, training = finder.paths(exploration.events)
-    is_complete = exploration.is_complete and not evaluator.is_exhausted
+    is_complete = exploration.is_complete and finder.is_complete and not evaluator.is_exhausted
     unread = [item for item in index.unread if item.reason != "notebook"]
     verdict = decide_verdict(paths, training, is_complete=is_complete and not unread)
     functions = [item for module in index.modules.values() for item in module.functions.values()]

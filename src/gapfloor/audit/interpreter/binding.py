@@ -114,26 +114,63 @@ def _mapping_node(argument: ast.arg) -> ast.expr:
     return kept
 
 
-def changes_of_mapping(name: str, scope: ast.AST) -> tuple[set[str], bool]:
-    """The keys that a scope assigns in the mapping `name`, and whether it changes it in ways that cannot be read."""
-    keys: set[str] = set()
+def changes_of_mapping(name: str, scope: ast.AST) -> tuple[dict[str, ast.expr | None], bool]:
+    """The keys that a scope assigns in the mapping `name`, and whether it changes it in ways that cannot be read.
+
+    A key that is assigned once, under no condition, comes with its expression; the others come with None.
+    """
+    keys: dict[str, ast.expr | None] = {}
     is_open = False
     for node in own_nodes(scope):
-        if (
-            isinstance(node, ast.Subscript)
-            and isinstance(node.ctx, ast.Store | ast.Del)
-            and last_name(node.value) == name
-        ):
-            is_open = True
-            if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
-                keys.add(node.slice.value)
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                key = _key_of(target, name)
+                if key is not None:
+                    keys[key] = node.value if key not in keys and node in getattr(scope, "body", ()) else None
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+            if last_name(node.value) == name and _key_of(node, name) is None:
+                is_open = True
+            if isinstance(node.ctx, ast.Del) and _key_of(node, name) is not None:
+                keys[str(_key_of(node, name))] = None
         elif (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
             and last_name(node.func.value) == name
         ):
             is_open = is_open or node.func.attr in ("update", "setdefault", "pop", "clear")
+        elif isinstance(node, ast.AugAssign) and last_name(node.target) == name:
+            is_open = True
     return keys, is_open
+
+
+def _key_of(target: ast.AST, name: str) -> str | None:
+    if not isinstance(target, ast.Subscript) or last_name(target.value) != name:
+        return None
+    key = target.slice
+    return str(key.value) if isinstance(key, ast.Constant) and isinstance(key.value, str | int) else None
+
+
+def additions_to_sequence(name: str, scope: ast.AST) -> list[ast.expr] | None:
+    """What a scope appends to the list `name`; None when it changes the list in a way that cannot be read."""
+    found: list[ast.expr] = []
+    for node in own_nodes(scope):
+        if (
+            isinstance(node, ast.Subscript)
+            and isinstance(node.ctx, ast.Store)
+            and last_name(node.value) == name
+        ):
+            return None
+        if isinstance(node, ast.AugAssign) and last_name(node.target) == name:
+            return None
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        if last_name(node.func.value) != name:
+            continue
+        if node.func.attr in ("append", "appendleft") and len(node.args) == 1:
+            found.append(node.args[0])
+        elif node.func.attr in ("extend", "insert", "pop", "clear", "remove", "sort", "reverse"):
+            return None
+    return found
 
 
 def keyword_bindings(evaluator: Evaluator, call: ast.Call, caller: Frame) -> list[tuple[str, Binding]]:

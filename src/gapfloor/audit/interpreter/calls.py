@@ -4,40 +4,49 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable as Callable_
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gapfloor.audit.interpreter.binding import argument, bind, fits, keyword_bindings
 from gapfloor.audit.interpreter.facts import ActorFact, EnvironmentFact, find_actor, find_environment
 from gapfloor.audit.interpreter.flags import flagged
-from gapfloor.audit.interpreter.options import is_settings_class, literal
+from gapfloor.audit.interpreter.options import is_missing, is_settings_class, literal
 from gapfloor.audit.interpreter.primitives import (
     DISTRIBUTION,
     DRAWS,
     MAXIMA,
+    RANKINGS,
     SAME_OBJECT,
     draw_of_function,
+    draw_of_generator,
     draw_of_receiver,
     noise_in,
 )
+from gapfloor.audit.interpreter.randomness import combine, is_deterministic_function, noise_kind
 from gapfloor.audit.interpreter.values import (
     Action,
     Alternative,
     Binding,
     Callable,
     Class,
+    Computed,
     Environment,
     External,
     ExternalObject,
     Frame,
+    Guard,
     Instance,
     KnownValue,
     Mapping,
     Mark,
     Namespace,
+    Noise,
+    Option,
     Sequence,
     SuperOf,
     Unknown,
+    Value,
     describe,
 )
 from gapfloor.audit.reading.index import FunctionInfo, last_name
@@ -58,7 +67,86 @@ _SHAPING = re.compile(
     r"tree_map|map_structure|^map$|device_get|device_put|^to_|^from_|flatten|convert|cast|detach|act|round|where|rescale",
     re.IGNORECASE,
 )
-_FIRST_ARGUMENT = frozenset({"deepcopy", "copy", "compile", "script", "DataParallel", "remote", "wrap"})
+_FIRST_ARGUMENT = frozenset(
+    {
+        "deepcopy",
+        "copy",
+        "compile",
+        "script",
+        "DataParallel",
+        "remote",
+        "wrap",
+        "jit",
+        "vmap",
+        "pmap",
+        "filter_jit",
+        "filter_vmap",
+        "checkpoint",
+        "trace",
+        "function",
+        "nn_jit",
+        "no_grad",
+        "inference_mode",
+    }
+)
+#: Methods of an environment that give observations, rewards and ends.
+OBSERVING = frozenset(
+    {
+        "reset",
+        "step",
+        "step_wait",
+        "observe",
+        "get_obs",
+        "get_observation",
+        "get_observations",
+        "get_state",
+        "get_avail_actions",
+        "last",
+        "recv",
+        "reset_wait",
+        "initial_reset",
+        "reset_env",
+        "step_env",
+    }
+)
+#: Methods of a tensor that change its form and not its value.
+PLAIN_CASTS = frozenset(
+    {
+        "item",
+        "long",
+        "int",
+        "float",
+        "bool",
+        "double",
+        "to",
+        "cpu",
+        "numpy",
+        "detach",
+        "astype",
+        "view",
+        "reshape",
+        "squeeze",
+    }
+)
+#: Functions of numerical libraries that make objects instead of computing values.
+OBJECT_MAKERS = frozenset(
+    {
+        "load",
+        "device",
+        "Generator",
+        "default_rng",
+        "RandomState",
+        "manual_seed",
+        "compile",
+        "no_grad",
+    }
+)
+_CASTS: dict[str, Callable_[[str | int | float], object]] = {
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "str": str,
+}
 _SETTINGS_PARSERS = frozenset(
     {"cli", "parse", "ArgumentParser", "parse_args_into_dataclasses", "HfArgumentParser"}
 )
@@ -104,7 +192,24 @@ def call_value(
         fact = find_actor(value.name, "__call__")
         if fact is not None:
             return by_fact(evaluator, fact, value, call, frame)
+        if is_deterministic_function(value.name):
+            return _layer_output(evaluator, call, frame)
     return _passes_through(evaluator, call, frame) or (Alternative(Unknown(describe(call))),)
+
+
+def _layer_output(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
+    """What a layer of a network gives: computed from its inputs, whatever observation or state these are."""
+    found = computed(evaluator, call, frame)
+    carried = tuple(item for item in found if isinstance(item.value, Action | Noise))
+    return carried or (Alternative(Computed(call, frame, is_observed=True)),)
+
+
+def computed(
+    evaluator: Evaluator, call: ast.Call, frame: Frame, *receivers: tuple[Alternative, ...]
+) -> tuple[Alternative, ...]:
+    """What a function that only computes gives back: whatever its arguments carry."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return combine([*receivers, *(evaluator.evaluate(item, frame) for item in given)], call, frame)
 
 
 def invoke(evaluator: Evaluator, value: Callable, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
@@ -214,7 +319,13 @@ def _method_of(
     if isinstance(value, Mapping) and name in ("get", "pop") and call.args:
         return _get(evaluator, value, call, frame)
     if isinstance(value, Environment):
+        if name in OBSERVING:
+            return (Alternative(Computed(call, frame, is_observed=True), base.guards),)
         return (Alternative(Unknown(describe(call))),)
+    if isinstance(value, Sequence | Mapping) and name in ("copy", "values", "items"):
+        return (base,)
+    if isinstance(value, KnownValue | Option) and name in PLAIN_CASTS:
+        return (base,)
     if (
         name in SAME_OBJECT
         and isinstance(value, Instance)
@@ -280,47 +391,86 @@ def _primitive_method(
         if rule is not None:
             return (Alternative(Action(rule, call, frame, needs_distribution=rule == "sampled")),)
     if name in MAXIMA:
-        noise = noise_in(function.value, frame.scope) if name == "argmax" else None
-        return (
-            Alternative(
-                Action(
-                    noise or "argmax", call, frame, needs_distribution=name == "mode" or noise == "sampled"
-                )
-            ),
-        )
-    if name == "max" and isinstance(value, Unknown | ExternalObject):
-        return (Alternative(ExternalObject("max", call, frame)),)
+        return (_maximum(evaluator, name, base, function.value, call, frame),)
+    if name in RANKINGS and isinstance(value, Unknown | ExternalObject | Computed | External):
+        return (Alternative(ExternalObject(name, call, frame)),)
+    rng = draw_of_generator(kind or describe(function.value), name, call)
+    if rng is not None:
+        return (Alternative(Action(rng, call, frame, needs_distribution=rng == "sampled")),)
+    drawn = noise_kind(f"{kind}.{name}") if kind else None
+    drawn = drawn or noise_kind(f"torch.random.{name}") if name.endswith("_") else drawn
+    if drawn is not None:
+        return _drawn(evaluator, drawn, call, frame)
+    if isinstance(value, Noise):
+        return (base,)
+    if isinstance(value, Computed):
+        return computed(evaluator, call, frame, (base,))
     through = _passes_through(evaluator, call, frame)
     if through:
         return through
     if name in SAME_OBJECT:
         return (base,)
+    if name in OBSERVING and isinstance(value, Unknown) and "env" in describe(function.value).lower():
+        return (Alternative(Computed(call, frame, is_observed=True), base.guards),)
+    if (
+        kind
+        and is_deterministic_function(kind.split("()")[0])
+        and not (is_distribution or isinstance(value, Instance))
+    ):
+        return computed(evaluator, call, frame)
     if isinstance(value, Unknown) and _ACTING.search(name):
         return _by_name(evaluator, name, call, frame) or (Alternative(Unknown(describe(call))),)
     return (Alternative(ExternalObject(f"{kind}().{name}" if kind else f"?.{name}", call, frame)),)
 
 
+def _maximum(
+    evaluator: Evaluator, name: str, base: Alternative, receiver: ast.expr, call: ast.Call, frame: Frame
+) -> Alternative:
+    """The maximum of what a policy gave; the maximum of something that carries noise is a draw."""
+    noise = noise_in(receiver, frame.scope) if name == "argmax" else None
+    if isinstance(base.value, Noise):
+        noise = "sampled" if base.value.kind in ("gumbel", "exponential") else noise or "noisy"
+    is_draw = name == "mode" or noise == "sampled"
+    return Alternative(Action(noise or "argmax", call, frame, needs_distribution=is_draw))
+
+
 def _by_name(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
-    """Every method of that name in the repository that chooses an action; the receiver's class is not known."""
+    """Every method of that name that the script can load; the receiver's class is not known.
+
+    A candidate whose result cannot be read stays as something unknown, unless it is a stub.
+    """
     found: list[Alternative] = []
+    fitting = []
     for function in evaluator.index.functions_by_name.get(name, []):
         owner = function.owner
         if owner is None or evaluator.objects.is_environment(owner) or not may_enter(function, frame):
             continue
-        if not fits(function, call):
-            continue
+        if fits(function, call) and not is_stub(function):
+            fitting.append((function, owner))
+    reach = evaluator.index.reach(frame.chain()[0].module)
+    near = [item for item in fitting if item[0].module.path in reach]
+    for function, owner in near or fitting:
         receiver = Alternative(Instance(owner, None, None, None))
         inner = evaluator.bound_frame(function, call, frame, receiver, None)
         mark = Mark(function.module.path, function.node.lineno, f"candidate: {owner.name}.{name}")
         for item in evaluator.returns(inner):
-            found.extend(one.noting(mark) for one in _actions_within(evaluator, item))
+            if isinstance(item.value, KnownValue):
+                continue
+            found.append(item.noting(mark))
+    if not any(isinstance(item.value, Action | Sequence | Mapping | Computed) for item in found):
+        return ()
     return tuple(found)
 
 
-def _actions_within(evaluator: Evaluator, item: Alternative) -> list[Alternative]:
-    if isinstance(item.value, Action | Sequence):
-        return [item]
-    return []
+def is_stub(function: FunctionInfo) -> bool:
+    """Whether a function only documents, refuses or passes."""
+    if isinstance(function.node, ast.Lambda):
+        return False
+    return all(
+        isinstance(statement, ast.Raise | ast.Pass)
+        or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+        for statement in function.node.body
+    )
 
 
 def _get(evaluator: Evaluator, value: Mapping, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
@@ -387,9 +537,14 @@ def _passes_through(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple
     if not _SHAPING.search(last_name(call.func)):
         return ()
     for given in [*call.args, *(keyword.value for keyword in call.keywords)]:
-        found = tuple(item for item in evaluator.evaluate(given, frame) if isinstance(item.value, Action))
-        if found:
-            return found
+        found = evaluator.evaluate(given, frame)
+        if any(isinstance(item.value, Action) for item in found):
+            return tuple(
+                item
+                if isinstance(item.value, Action | Computed)
+                else Alternative(Unknown(describe(call)), item.guards, item.marks)
+                for item in found
+            )
     return ()
 
 
@@ -432,6 +587,12 @@ def _external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame
         return _partial(evaluator, call, frame)
     if last in _FIRST_ARGUMENT and call.args:
         return evaluator.evaluate(call.args[0], frame)
+    if name in _CASTS and len(call.args) == 1:
+        return _cast(evaluator, name, call, frame)
+    if name in ("os.environ.get", "os.getenv") and call.args:
+        return _environment_variable(evaluator, call, frame)
+    if last in ("where", "select", "where_v2", "cond") and len(call.args) >= 3:
+        return _chosen_by_condition(evaluator, last, call, frame)
     if last in _SETTINGS_PARSERS and call.args:
         for item in evaluator.evaluate(call.args[0], frame):
             if isinstance(item.value, Class) and is_settings_class(item.value.info.node):
@@ -455,4 +616,85 @@ def _external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame
         return through
     if name == "map" and len(call.args) > 1:
         return evaluator.evaluate(call.args[1], frame)
+    kind = noise_kind(name)
+    if kind is not None:
+        return _drawn(evaluator, kind, call, frame)
+    if last in RANKINGS and is_deterministic_function(name):
+        return (Alternative(ExternalObject(f"{name}", call, frame)),)
+    if is_deterministic_function(name) and not last[:1].isupper() and last not in OBJECT_MAKERS:
+        return computed(evaluator, call, frame)
     return (Alternative(ExternalObject(name, call, frame)),)
+
+
+def _drawn(evaluator: Evaluator, kind: str, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
+    """Random numbers; numbers drawn around something that the policy computed are a sample of the policy."""
+    given = [
+        *call.args,
+        *(keyword.value for keyword in call.keywords if keyword.arg not in ("size", "shape")),
+    ]
+    parameters = [item for one in given[:2] for item in evaluator.evaluate(one, frame)]
+    takes_parameters = kind in ("normal", "other") and not last_name(call.func).endswith("_like")
+    if takes_parameters and any(isinstance(item.value, Computed | Action) for item in parameters):
+        unknown = [item for item in parameters if isinstance(item.value, Unknown)]
+        drawn = Alternative(Action("sampled", call, frame, needs_distribution=True))
+        return (drawn, *(Alternative(Unknown(describe(call)), item.guards) for item in unknown))
+    return (Alternative(Noise(kind, call, frame)),)
+
+
+def _cast(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
+    found: list[Alternative] = []
+    for item in evaluator.evaluate(call.args[0], frame):
+        value = item.value
+        plain = value.value if isinstance(value, KnownValue) else None
+        if isinstance(value, Option) and value.has_default:
+            plain = value.default
+        if isinstance(plain, str | int | float) and (isinstance(value, KnownValue) or isinstance(plain, str)):
+            try:
+                made: Value = KnownValue(_CASTS[name](plain))
+            except (ValueError, OverflowError):
+                made = Unknown(describe(call))
+            origin = "option" if isinstance(value, Option) else item.origin
+            found.append(replace(item, value=made, origin=origin))
+        elif isinstance(value, Option | Action | Computed | Noise):
+            found.append(item)
+        else:
+            found.extend(combine([(item,)], call, frame))
+    return tuple(found)
+
+
+def _environment_variable(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
+    """An environment variable is a setting with the default that the call gives."""
+    name = literal(call.args[0])
+    default = literal(call.args[1]) if len(call.args) > 1 else None
+    has_default = not is_missing(default)
+    option = Option(f"environment variable {name}", default if has_default else None, has_default)
+    mark = Mark(frame.module.path, call.lineno, f"environment variable {name}, default {default!r}")
+    return (Alternative(option, marks=(mark,), origin="option"),)
+
+
+def _chosen_by_condition(
+    evaluator: Evaluator, last: str, call: ast.Call, frame: Frame
+) -> tuple[Alternative, ...]:
+    """`where(condition, one, other)` and `cond(condition, one, other, ...)` choose like an if-expression."""
+    test = call.args[0]
+    found: list[Alternative] = []
+    for branch, holds in ((call.args[1], True), (call.args[2], False)):
+        inner = evaluator.evaluate(branch, frame)
+        if last == "cond":
+            inner = tuple(
+                one
+                for target in inner
+                for one in call_value(evaluator, target, _Empty.call_like(call), frame)
+            )
+        found.extend(item.under(Guard(test, holds, frame)) for item in inner)
+    if not any(isinstance(item.value, Action) for item in found):
+        return computed(evaluator, call, frame) if last != "cond" else tuple(found)
+    return tuple(
+        item if isinstance(item.value, Action | Computed) else replace(item, value=_as_unknown(item, call))
+        for item in found
+    )
+
+
+def _as_unknown(item: Alternative, call: ast.Call) -> Value:
+    plain = isinstance(item.value, KnownValue | Option)
+    return item.value if plain else Unknown(describe(call))

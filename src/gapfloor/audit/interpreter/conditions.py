@@ -15,6 +15,7 @@ from gapfloor.audit.interpreter.values import (
     Instance,
     KnownValue,
     Module,
+    Noise,
     Option,
     Sequence,
     Unknown,
@@ -67,14 +68,45 @@ def _of_comparison(
 
 def _truthiness(value: Value) -> bool | None:
     if isinstance(value, KnownValue):
-        return bool(value.value)
+        return _plain_truth(value.value)
     if isinstance(value, Option) and value.has_default:
-        return bool(value.default)
+        return _plain_truth(value.default)
     if isinstance(value, Environment | Instance | Callable | Class | Module | ExternalObject):
         return True
     if isinstance(value, Sequence):
         return bool(value.elements)
     return None
+
+
+def _compare_noise(operator: ast.cmpop, left: Value, right: Value) -> bool | None:
+    """A uniform draw from [0, 1) against a number that it can never, or always, pass: epsilon 0 or 1."""
+    is_left = isinstance(left, Noise)
+    noise, other = (left, right) if is_left else (right, left)
+    known, number = _plain(other)
+    if not isinstance(noise, Noise) or noise.kind != "uniform" or not isinstance(noise.node, ast.Call):
+        return None
+    if not known or not isinstance(number, int | float) or 0 < number < 1:
+        return None
+    is_below = isinstance(operator, ast.Lt | ast.LtE) == is_left
+    if not isinstance(operator, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+        return None
+    return (number >= 1) if is_below else (number <= 0)
+
+
+def _plain_truth(value: object) -> bool | None:
+    # A string that spells a number or a truth value was probably meant as one: do not guess.
+    if isinstance(value, str) and value.strip().lower() in (
+        "0",
+        "1",
+        "false",
+        "true",
+        "no",
+        "yes",
+        "off",
+        "on",
+    ):
+        return None
+    return bool(value)
 
 
 def _plain(value: Value) -> tuple[bool, Any]:
@@ -93,6 +125,8 @@ def _compare(operator: ast.cmpop, left: Value, right: Value) -> bool | None:
         else:
             answer = None if isinstance(left, Unknown) else False
         return answer if answer is None or isinstance(operator, ast.Is) else not answer
+    if isinstance(left, Noise) or isinstance(right, Noise):
+        return _compare_noise(operator, left, right)
     left_known, left_value = _plain(left)
     right_known, right_value = _plain(right)
     if not left_known or not right_known:

@@ -6,13 +6,15 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gapfloor.audit.interpreter.binding import changes_of_mapping
+from gapfloor.audit.interpreter.binding import additions_to_sequence, changes_of_mapping
 from gapfloor.audit.interpreter.reaching_definitions import Assignment, conditions, reaching
 from gapfloor.audit.interpreter.values import (
     Action,
     Alternative,
+    Binding,
     Callable,
     Class,
+    Computed,
     Environment,
     External,
     Frame,
@@ -22,6 +24,7 @@ from gapfloor.audit.interpreter.values import (
     Mapping,
     Mark,
     Module,
+    Noise,
     Sequence,
     Unknown,
 )
@@ -36,6 +39,7 @@ class NameModel:
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
+        self._active: set[tuple[str, str]] = set()
 
     def at(self, name: str, use: ast.AST, frame: Frame) -> tuple[Alternative, ...]:
         """The alternatives of a plain name at `use`."""
@@ -53,19 +57,29 @@ class NameModel:
             spared = [guard for definition in alive for guard in self._spared_by(definition, frame, use)]
             outer = self._outer_name(name, use, frame, has_own=bool(found))
             found.extend(item.under(*spared) for item in outer)
-        if any(isinstance(item.value, Mapping) for item in found):
-            return tuple(self._as_changed(item, name, scope) for item in found)
+        if any(isinstance(item.value, Mapping | Sequence) for item in found):
+            return tuple(self.as_changed(item, name, frame) for item in found)
         return tuple(found)
 
-    def _as_changed(self, item: Alternative, name: str, scope: ast.AST) -> Alternative:
-        """A mapping without the keys that the scope assigns later, and open if anything is added to it."""
+    def as_changed(self, item: Alternative, name: str, frame: Frame) -> Alternative:
+        """A mapping or list with what the scope assigns or appends later; open where that cannot be read."""
+        if isinstance(item.value, Sequence):
+            added = additions_to_sequence(name, frame.scope)
+            if added is None:
+                return replace(item, value=Unknown(f"{name}, which is changed later"))
+            if not added:
+                return item
+            elements = (*item.value.elements, *added)
+            return replace(item, value=Sequence(elements, frame, is_unordered=True))
         if not isinstance(item.value, Mapping):
             return item
-        keys, is_open = changes_of_mapping(name, scope)
+        keys, is_open = changes_of_mapping(name, frame.scope)
         if not keys and not is_open:
             return item
         kept = {key: binding for key, binding in item.value.items.items() if key not in keys}
-        return replace(item, value=Mapping(kept, is_open=True))
+        kept |= {key: Binding(value, frame) for key, value in keys.items() if value is not None}
+        unread = any(value is None for value in keys.values())
+        return replace(item, value=Mapping(kept, is_open=item.value.is_open or is_open or unread))
 
     def _spared_by(self, definition: Assignment, frame: Frame, use: ast.AST) -> list[Guard]:
         """The condition under which an older value survives a definition that is made under one condition."""
@@ -95,6 +109,16 @@ class NameModel:
 
     def global_name(self, module: ModuleInfo, name: str) -> tuple[Alternative, ...]:
         """A name of a module's top level, as other code sees it."""
+        key = (module.path, name)
+        if key in self._active:
+            return (Alternative(Unknown(f"{name}, which modules import from each other")),)
+        self._active.add(key)
+        try:
+            return self._global_name(module, name)
+        finally:
+            self._active.discard(key)
+
+    def _global_name(self, module: ModuleInfo, name: str) -> tuple[Alternative, ...]:
         frame = self.evaluator.module_frame(module)
         definitions = self.evaluator.definitions(module, module.tree).get(name, [])
         if any(definition.kind != "import" for definition in definitions):
@@ -113,10 +137,10 @@ class NameModel:
     def imported(self, module: ModuleInfo, name: str) -> tuple[Alternative, ...]:
         """A name that a module imports; names that nobody defines are unknown."""
         if name in module.imports:
-            return self.dotted(module.imports[name])
+            return self.dotted(module.imports[name], module)
         for key, source in module.imports.items():
             if key.startswith("*"):
-                target = self.evaluator.index.find_module(source)
+                target = self.evaluator.index.find_module(source, module)
                 if (
                     target is not None
                     and target is not module
@@ -125,16 +149,16 @@ class NameModel:
                     return self.global_name(target, name)
         return (Alternative(External(name) if name in _BUILTINS else Unknown(name)),)
 
-    def dotted(self, dotted: str) -> tuple[Alternative, ...]:
-        """What an import path means: something of the repository, or external."""
+    def dotted(self, dotted: str, importer: ModuleInfo) -> tuple[Alternative, ...]:
+        """What an import path means in the file `importer`: something of the repository, or external."""
         if dotted in self.evaluator.index.replaced:
             return self._replaced(dotted)
-        module = self.evaluator.index.find_module(dotted)
+        module = self.evaluator.index.find_module(dotted, importer)
         if module is not None:
             return (Alternative(Module(module)),)
         head, _, tail = dotted.rpartition(".")
         if head:
-            parent = self.evaluator.index.find_module(head)
+            parent = self.evaluator.index.find_module(head, importer)
             if parent is not None:
                 return self.global_name(parent, tail)
         return (Alternative(External(dotted)),)
@@ -168,21 +192,24 @@ class NameModel:
             return (Alternative(Unknown(definition.name), tuple(guards)),)
         found = self.evaluator.evaluate(node, frame)
         if definition.kind == "element":
-            found = self._elements(found)
+            found = self.elements(found)
         for index in definition.path:
             found = self.evaluator.project(found, index)
         return tuple(item.under(*guards) for item in found)
 
-    def _elements(self, alternatives: tuple[Alternative, ...]) -> tuple[Alternative, ...]:
+    def elements(self, alternatives: tuple[Alternative, ...]) -> tuple[Alternative, ...]:
+        """What a loop over, or an element of, something can be; an empty collection is not known, not nothing."""
         found: list[Alternative] = []
         for item in alternatives:
             if isinstance(item.value, Sequence):
                 for one in item.value.elements[:8]:
                     found.extend(self.evaluator.evaluate(one, item.value.frame))
-            elif isinstance(item.value, Environment | Action | Callable | Instance):
+                if not item.value.elements or len(item.value.elements) > 8:
+                    found.append(Alternative(Unknown("an element of a list")))
+            elif isinstance(item.value, Environment | Action | Callable | Instance | Computed | Noise):
                 found.append(item)
             else:
-                found.append(Alternative(Unknown()))
+                found.append(Alternative(Unknown("an element of something unknown")))
         return tuple(found)
 
     def _defined(self, node: ast.AST | None, frame: Frame) -> Alternative:

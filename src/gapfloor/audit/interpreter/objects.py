@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gapfloor.audit.interpreter.binding import additions_to_sequence, changes_of_mapping
 from gapfloor.audit.interpreter.options import field_of, is_settings_class
-from gapfloor.audit.interpreter.primitives import DISTRIBUTION
+from gapfloor.audit.interpreter.primitives import DISTRIBUTION, RANKINGS
 from gapfloor.audit.interpreter.reaching_definitions import conditions, reaching
 from gapfloor.audit.interpreter.values import (
     Action,
@@ -19,17 +21,21 @@ from gapfloor.audit.interpreter.values import (
     Binding,
     Callable,
     Class,
+    Computed,
     Environment,
     External,
     ExternalObject,
     Frame,
     Guard,
     Instance,
+    KnownValue,
     Mapping,
     Mark,
     Module,
     Namespace,
+    Noise,
     Option,
+    Sequence,
     SuperOf,
     Unknown,
 )
@@ -53,6 +59,7 @@ class ObjectModel:
         self.evaluator = evaluator
         self._mro: dict[int, list[ClassInfo | str]] = {}
         self._by_name: dict[int, bool] = {}
+        self._is_environment: dict[int, bool] = {}
 
     def mro(self, info: ClassInfo) -> list[ClassInfo | str]:
         """The class and its bases, depth first; external ones by name."""
@@ -83,6 +90,11 @@ class ObjectModel:
 
     def is_environment(self, info: ClassInfo) -> bool:
         """Whether objects of the class are environments or wrap them."""
+        if id(info) not in self._is_environment:
+            self._is_environment[id(info)] = self._looks_like_environment(info)
+        return self._is_environment[id(info)]
+
+    def _looks_like_environment(self, info: ClassInfo) -> bool:
         if any(_ENVIRONMENT_BASE.search(base.rsplit(".", 1)[-1]) for base in self.external_bases(info)):
             return True
         names = {name for item in self.mro(info) if isinstance(item, ClassInfo) for name in item.methods}
@@ -94,7 +106,7 @@ class ObjectModel:
         if isinstance(value, Module):
             return self.evaluator.names.global_name(value.info, name) if name else (item,)
         if isinstance(value, External):
-            return self.evaluator.names.dotted(f"{value.name}.{name}")
+            return self._of_external(value, name, frame)
         if isinstance(value, Instance):
             return self._of_instance(item, value, name, node, frame)
         if isinstance(value, Class):
@@ -107,8 +119,17 @@ class ObjectModel:
             return (item,) if name in _INNER_ENVIRONMENT else (Alternative(Unknown(f"env.{name}")),)
         if isinstance(value, Mapping) and name in value.items:
             return self.evaluator.evaluate_binding(value.items[name], name)
-        if isinstance(value, Action):
+        if isinstance(value, Action | Computed | Noise):
             return (item,)
+        if isinstance(value, ExternalObject) and value.name.rsplit(".", 1)[-1] in RANKINGS:
+            is_index = name in ("indices", "arg")
+            return (
+                Alternative(
+                    Action("argmax", value.call, value.frame)
+                    if is_index
+                    else Computed(value.call, value.frame)
+                ),
+            )
         if isinstance(value, ExternalObject):
             if name in ("mode", "mean") and DISTRIBUTION.search(value.name.rsplit(".", 1)[-1]):
                 return (Alternative(Action("argmax", node, frame, needs_distribution=True)),)
@@ -119,6 +140,9 @@ class ObjectModel:
                 return self.option(name, Namespace(), node, frame)
             return (Alternative(Unknown(f"{text}.{name}")),)
         return (Alternative(Unknown(name)),)
+
+    def _of_external(self, value: External, name: str, frame: Frame) -> tuple[Alternative, ...]:
+        return self.evaluator.names.dotted(f"{value.name}.{name}", frame.module)
 
     def option(self, name: str, space: Namespace, node: ast.AST, frame: Frame) -> tuple[Alternative, ...]:
         """The setting `name` of parsed options."""
@@ -185,6 +209,11 @@ class ObjectModel:
             receiver = None if method.has_decorator("staticmethod") else item
             bound = Alternative(Callable(method, receiver, self._class_frame(value)))
             return (bound, *self._from_outside(name, frame))
+        changed = self.evaluator.state.value(item, name, node, frame)
+        if changed is not None:
+            return changed
+        if name == "training" and self.is_network(value.info):
+            return (self._initial_mode(frame),)
         found = [*self._assigned(item, value, name)]
         if is_settings_class(value.info.node):
             return self._setting_field(value, name, node, frame)
@@ -199,6 +228,26 @@ class ObjectModel:
         if not found and self.is_environment(value.info) and name in _INNER_ENVIRONMENT:
             return (item,)
         return tuple(found) or (Alternative(Unknown(f"self.{name}")),)
+
+    def is_network(self, info: ClassInfo) -> bool:
+        """Whether the class is a torch module or the like."""
+        return any(
+            base.rsplit(".", 1)[-1] in ("Module", "LightningModule") for base in self.external_bases(info)
+        )
+
+    def _initial_mode(self, frame: Frame) -> Alternative:
+        """A module trains until it is told otherwise; that is only sure where nobody in reach tells it."""
+        reach = self.evaluator.index.reach(frame.chain()[0].module)
+        for path in reach:
+            for function in self.evaluator.index.modules[path].functions.values():
+                if any(last_name(call.func) == "eval" for call in function.calls):
+                    return Alternative(Unknown("the module's mode (training or evaluation)"))
+        mark = Mark(
+            frame.module.path,
+            frame.function.node.lineno if frame.function else 1,
+            "the mode is never changed",
+        )
+        return Alternative(KnownValue(True), marks=(mark,), origin="default")
 
     def _from_outside(self, name: str, frame: Frame) -> list[Alternative]:
         """Something unknown, when code outside the class assigns an attribute of that name to some object."""
@@ -235,10 +284,26 @@ class ObjectModel:
                 frame = self._method_frame(item, value, base, method)
                 alive, _ = reaching(base.module, method.node, definitions, _USE_END)
                 for definition in alive:
-                    found.extend(self.evaluator.names.definition(definition, frame, None))
+                    for one in self.evaluator.names.definition(definition, frame, None):
+                        found.append(self._as_changed(one, value.info, name))
             if found and "__init__" in base.methods:
                 break
         return found
+
+    def _as_changed(self, item: Alternative, info: ClassInfo, name: str) -> Alternative:
+        """A mapping or list that other methods change is open: what they put into it cannot be told apart."""
+        if not isinstance(item.value, Mapping | Sequence):
+            return item
+        for base in self.mro(info):
+            for method in base.methods.values() if isinstance(base, ClassInfo) else ():
+                if isinstance(item.value, Mapping):
+                    keys, is_open = changes_of_mapping(name, method.node)
+                    if keys or is_open:
+                        kept = {key: one for key, one in item.value.items.items() if key not in keys}
+                        item = replace(item, value=Mapping(kept, is_open=True))
+                elif additions_to_sequence(name, method.node) != []:
+                    return replace(item, value=Unknown(f"self.{name}, which is changed later"))
+        return item
 
     def _method_frame(
         self, item: Alternative, value: Instance, base: ClassInfo, method: FunctionInfo

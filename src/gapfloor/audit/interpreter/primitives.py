@@ -25,6 +25,9 @@ SAMPLING_FUNCTIONS = frozenset({"multinomial", "categorical", "choices"})
 MAXIMUM_FUNCTIONS = frozenset({"argmax", "nanargmax"})
 UNIFORM_FUNCTIONS = frozenset({"randint", "randrange", "random_integers", "integers", "choice"})
 
+#: Functions that return values and their indices; the index of the first is the best action.
+RANKINGS = frozenset({"max", "topk", "sort", "top_k"})
+
 #: Methods that change an object's place or mode, not what it is.
 SAME_OBJECT = frozenset(
     [
@@ -67,7 +70,7 @@ def draw_of_function(name: str, call: ast.Call) -> str | None:
     )
     if last in SAMPLING_FUNCTIONS and package not in ("random", "numpy"):
         return "sampled" if last != "choices" else None
-    if last in ("choice", "choices") and package in ("numpy", "random", "np"):
+    if last in ("choice", "choices") and package in ("numpy", "random", "np", "jax"):
         return "sampled" if has_weights else "random"
     if last == "multinomial":
         return "sampled"
@@ -76,6 +79,16 @@ def draw_of_function(name: str, call: ast.Call) -> str | None:
     if last in UNIFORM_FUNCTIONS and ("random" in name or "torch" in name):
         return "random"
     return None
+
+
+def draw_of_generator(receiver: str, name: str, call: ast.Call) -> str | None:
+    """The rule of a draw by a random generator: `rng.choice(n, p=probs)` samples, without weights it is uniform."""
+    if name not in UNIFORM_FUNCTIONS or not re.search(
+        r"random|rng|generator|default_rng", receiver, re.IGNORECASE
+    ):
+        return None
+    has_weights = any(keyword.arg in ("p", "weights") for keyword in call.keywords) or len(call.args) > 3
+    return "sampled" if name == "choice" and has_weights else "random"
 
 
 def noise_in(expression: ast.AST, scope: ast.AST) -> str | None:
@@ -89,6 +102,8 @@ def noise_in(expression: ast.AST, scope: ast.AST) -> str | None:
     drawn = {name for name in names if _NOISE.search(name)}
     if not drawn:
         return None
+    if {"cumsum", "cumprod", "searchsorted"} & names:
+        return "sampled"  # the inverse of the cumulative distribution
     logs = sum(isinstance(node, ast.Call) and last_name(node) == "log" for node in ast.walk(expression))
     return "sampled" if logs >= 2 or any("gumbel" in name.lower() for name in drawn) else "noisy"
 

@@ -46,6 +46,7 @@ class Frame:
     """Lines that made this call mean this function, such as a replaced attribute."""
     depth: int = 0
     cache: dict[ast.AST, tuple[Alternative, ...]] = field(default_factory=dict)
+    truths: dict[ast.AST, tuple[bool | None, list[Alternative]]] = field(default_factory=dict)
     children: dict[tuple[int, int, int], Frame] = field(default_factory=dict)
 
     @property
@@ -107,6 +108,8 @@ class Sequence:
 
     elements: tuple[ast.expr, ...]
     frame: Frame
+    is_unordered: bool = False
+    """Whether elements were added later, so that a position means nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,6 +193,28 @@ class Action:
 
 
 @dataclass(frozen=True, eq=False)
+class Computed:
+    """Computed from observations, weights and constants: the same every time."""
+
+    node: ast.AST
+    frame: Frame
+    is_observed: bool = False
+    """Whether an observation or a network went into it, so that it can be a policy's answer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """Random numbers that do not come from the policy."""
+
+    kind: str
+    """uniform, normal, gumbel or other."""
+    node: ast.AST
+    frame: Frame
+    is_scaled: bool = False
+    """Whether the numbers are scaled by something computed, as the spread of a policy is."""
+
+
+@dataclass(frozen=True, eq=False)
 class SuperOf:
     """`super()` inside a method of a class."""
 
@@ -212,6 +237,8 @@ Value = (
     | ExternalObject
     | Environment
     | Action
+    | Computed
+    | Noise
     | SuperOf
 )
 
@@ -263,6 +290,8 @@ def identity(value: Value) -> object:
         return ("constant", type(value.value).__name__, repr(value.value))
     if isinstance(value, Option | Unknown | External):
         return value
+    if isinstance(value, Computed):
+        return ("computed", value.is_observed)
     if isinstance(value, Action):
         return ("action", value.rule, id(value.node), id(value.frame))
     if isinstance(value, Environment):

@@ -128,7 +128,11 @@ class Explorer:
             return
         for node in own_nodes(frame.scope):
             if isinstance(node, ast.Call):
-                self._visit(node, frame, script)
+                try:
+                    self._visit(node, frame, script)
+                except RecursionError:
+                    # Deeper than the stack: what lies behind this call is not known, the rest still is.
+                    self.result.is_complete = False
 
     def _visit(self, call: ast.Call, frame: Frame, script: str) -> None:
         name = last_name(call.func)

@@ -78,6 +78,8 @@ class PathFinder:
         self.evaluator = evaluator
         self.learning = learning
         self._kinds: dict[str, str | None] = {}
+        self.is_complete = True
+        """Whether every event could be judged."""
 
     def play(self, event: StepEvent) -> Played:
         """Judge one event."""
@@ -128,9 +130,18 @@ class PathFinder:
 
     def paths(self, events: list[StepEvent]) -> tuple[list[EvaluationPath], list[Played]]:
         """The evaluation paths of a repository, and its training rollouts."""
-        played = [self.play(event) for event in events]
-        # A random policy is no evaluation; a training rollout that begins with random actions stays one.
-        played = [item for item in played if item.finding.rule != "random" or item.role == "rollout"]
+        played = []
+        for event in events:
+            try:
+                played.append(self.play(event))
+            except RecursionError:
+                self.is_complete = False
+        # A random or a fixed policy is not an evaluation; a training rollout that begins with one stays a rollout.
+        played = [
+            item
+            for item in played
+            if item.finding.rule not in ("random", "constant") or item.role == "rollout"
+        ]
         found: list[EvaluationPath] = []
         training: list[Played] = []
         for script in dict.fromkeys(item.event.script for item in played):

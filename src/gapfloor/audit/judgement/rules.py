@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.primitives import is_random_test
 from gapfloor.audit.interpreter.values import (
     Action,
     Alternative,
+    Computed,
     Frame,
     Guard,
     KnownValue,
@@ -51,7 +52,10 @@ class _Judged:
 
 def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> RuleFinding:
     """The rule by which an action was chosen, from what the action can be."""
-    judged = [_judge(evaluator, item) for item in alternatives if _is_possible(evaluator, item)]
+    actions = tuple(_as_action(item) for item in alternatives)
+    judged = [_judge(evaluator, item) for item in actions if _is_possible(evaluator, item)]
+    if not judged and any(_is_fixed(item) for item in alternatives):
+        return RuleFinding("constant", "n/a", (), ())
     chosen = [item for item in judged if isinstance(item.alternative.value, Action)]
     live = [item for item in chosen if item.is_live]
     unknown = [item for item in judged if item.is_live and not isinstance(item.alternative.value, Action)]
@@ -78,6 +82,20 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
     return RuleFinding(rule, provenance, (*_marks(live), *lines), (), primitives, is_value_based)
 
 
+def _as_action(item: Alternative) -> Alternative:
+    """What a network computes without a draw is its one answer: the deterministic rule."""
+    value = item.value
+    if isinstance(value, Computed) and value.is_observed:
+        return replace(item, value=Action("argmax", value.node, value.frame))
+    return replace(item, value=KnownValue("constant")) if isinstance(value, Computed) else item
+
+
+def _is_fixed(item: Alternative) -> bool:
+    return isinstance(item.value, Computed) or (
+        isinstance(item.value, KnownValue) and item.value.value is not None
+    )
+
+
 def _is_possible(evaluator: Evaluator, item: Alternative) -> bool:
     """Not None, and not under two conditions that contradict each other."""
     if isinstance(item.value, KnownValue):
@@ -100,7 +118,7 @@ def _judge(evaluator: Evaluator, item: Alternative) -> _Judged:
             if known != guard.holds:
                 is_live = False
                 refusals.append(tuple(used))
-        elif is_random_test(guard.test):
+        elif evaluator.is_random_condition(guard.test, guard.frame):
             is_random = True
             random_guards.append(guard)
     return _Judged(item, is_live, is_random, tuple(refusals), tuple(random_guards))

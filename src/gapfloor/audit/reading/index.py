@@ -1,7 +1,8 @@
 """An index of what a repository defines: modules, classes, functions, imports and replaced attributes.
 
-Names are matched as Python would import them, by the end of the module path, because a repository's root is
-rarely known: `from pkg.model import Net` finds `src/pkg/model.py`.
+Names are matched as Python would import them from the importing file. A repository's root is rarely known, so the end
+of the module path decides (`from pkg.model import Net` finds `src/pkg/model.py`), and the folder nearest to the
+importer wins: two sub-projects with a `model.py` each stay apart.
 """
 
 from __future__ import annotations
@@ -11,8 +12,53 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gapfloor.audit.reading.parsing import parse_source
-from gapfloor.audit.reading.sources import Sources, Unread
+from gapfloor.audit.reading.parsing import child_nodes, parse_source
+from gapfloor.audit.reading.sources import SettingsFile, Sources, Unread
+
+#: Libraries whose names repositories reuse for folders of their own.
+LIBRARIES = frozenset(
+    {
+        "torch",
+        "tensorflow",
+        "jax",
+        "flax",
+        "optax",
+        "numpy",
+        "scipy",
+        "gym",
+        "gymnasium",
+        "procgen",
+        "ray",
+        "stable_baselines3",
+        "stable_baselines",
+        "sb3_contrib",
+        "tianshou",
+        "torchrl",
+        "tensordict",
+        "distrax",
+        "tensorflow_probability",
+        "chex",
+        "haiku",
+        "gym3",
+        "envpool",
+        "hydra",
+        "omegaconf",
+        "yaml",
+        "wandb",
+        "einops",
+        "pandas",
+        "matplotlib",
+        "keras",
+        "minigrid",
+        "gym_minigrid",
+        "random",
+        "math",
+        "copy",
+        "logging",
+        "typing",
+        "json",
+    }
+)
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
@@ -71,7 +117,14 @@ class ModuleInfo:
     @property
     def dotted(self) -> str:
         """The path as a module name from the repository's root."""
-        return self.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        return (
+            self.path.removesuffix(".py").removesuffix(".ipynb").removesuffix("/__init__").replace("/", ".")
+        )
+
+    @property
+    def folder(self) -> str:
+        """The folder of the file, from the repository's root."""
+        return self.path.rpartition("/")[0]
 
     @property
     def is_script(self) -> bool:
@@ -103,16 +156,52 @@ class Index:
         default_factory=lambda: defaultdict(list)
     )
     unread: list[Unread] = field(default_factory=list)
+    packages: set[str] = field(default_factory=set)
+    """Dotted names of folders with an `__init__.py`."""
+    names: set[str] = field(default_factory=set)
+    """Dotted names of all modules."""
+    settings: list[SettingsFile] = field(default_factory=list)
+    """Configuration files of the repository, as text."""
     _reach: dict[str, frozenset[str]] = field(default_factory=dict)
+    _found: dict[tuple[str, str | None], ModuleInfo | None] = field(default_factory=dict)
 
-    def find_module(self, dotted: str) -> ModuleInfo | None:
-        """The one module that `dotted` can mean, or None (not in the repository, or several)."""
+    def find_module(self, dotted: str, importer: ModuleInfo | None = None) -> ModuleInfo | None:
+        """The module that `dotted` means in the file `importer`, or None (not in the repository, or several)."""
+        key = (dotted, importer.folder if importer is not None else None)
+        if key not in self._found:
+            self._found[key] = self._find_module(dotted, importer)
+        return self._found[key]
+
+    def _find_module(self, dotted: str, importer: ModuleInfo | None) -> ModuleInfo | None:
         tail = dotted.rsplit(".", 1)[-1]
-        exact = [module for module in self.by_tail.get(tail, ()) if module.dotted == dotted]
-        if exact:
-            return exact[0]
-        found = [module for module in self.by_tail.get(tail, ()) if module.dotted.endswith("." + dotted)]
-        return found[0] if len(found) == 1 else None
+        fitting: dict[tuple[int, int], list[ModuleInfo]] = defaultdict(list)
+        for module in self.by_tail.get(tail, ()):
+            if module.dotted != dotted and not module.dotted.endswith("." + dotted):
+                continue
+            root = module.dotted[: -len(dotted)].rstrip(".")
+            rank = self._rank_root(root, dotted.split(".", 1)[0], importer)
+            if rank is not None:
+                fitting[rank].append(module)
+        if not fitting:
+            return None
+        best = fitting[min(fitting)]
+        return best[0] if len(best) == 1 else None
+
+    def _rank_root(self, root: str, top: str, importer: ModuleInfo | None) -> tuple[int, int] | None:
+        """How likely `root` is on the import path of a file; smaller is likelier, None is not at all."""
+        parts = root.split(".") if root else []
+        is_package = bool(root) and root in self.packages
+        is_around = importer is not None and (not root or f"{importer.dotted}.".startswith(root + "."))
+        if top in LIBRARIES:
+            # A folder inside a package is not an import root: `rlkit/torch` is not the library `torch`.
+            home = f"{root}.{top}" if root else top
+            is_shipped = home in self.packages or (not root and home in self.names)
+            return (0, -len(parts)) if is_shipped and not is_package and (is_around or not root) else None
+        if is_around:
+            return 0, -len(parts)
+        if not root or not is_package:
+            return 1, len(parts)
+        return 2, len(parts)
 
     def reach(self, module: ModuleInfo) -> frozenset[str]:
         """The paths of the modules that a module can load: itself, its imports, theirs, and so on."""
@@ -120,9 +209,10 @@ class Index:
             found = {module.path: module}
             waiting = [module]
             while waiting:
-                for dotted in waiting.pop().imports.values():
+                importer = waiting.pop()
+                for dotted in importer.imports.values():
                     for name in (dotted, dotted.rpartition(".")[0]):
-                        target = self.find_module(name) if name else None
+                        target = self.find_module(name, importer) if name else None
                         if target is not None and target.path not in found:
                             found[target.path] = target
                             waiting.append(target)
@@ -179,18 +269,18 @@ def own_nodes(scope: ast.AST) -> tuple[ast.AST, ...]:
 
 
 def _walk_own(scope: ast.AST) -> Iterator[ast.AST]:
-    stack: list[ast.AST] = list(reversed(list(ast.iter_child_nodes(scope))))
+    stack: list[ast.AST] = child_nodes(scope)[::-1]
     while stack:
         node = stack.pop()
         yield node
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
             continue
-        stack.extend(reversed(list(ast.iter_child_nodes(node))))
+        stack.extend(reversed(child_nodes(node)))
 
 
 def build_index(sources: Sources) -> Index:
     """Parse every source and enter what it defines."""
-    index = Index(unread=list(sources.unread))
+    index = Index(unread=list(sources.unread), settings=list(sources.settings))
     for source in sources.files:
         tree = parse_source(source.text)
         if isinstance(tree, str):
@@ -200,6 +290,9 @@ def build_index(sources: Sources) -> Index:
         _enter_nodes(module)
         index.modules[source.path] = module
         index.by_tail[module.dotted.rsplit(".", 1)[-1]].append(module)
+        index.names.add(module.dotted)
+        if source.path.endswith("__init__.py"):
+            index.packages.add(module.dotted)
     for module in index.modules.values():
         _enter_imports(module)
         for function in module.functions.values():
@@ -231,7 +324,7 @@ def _enter_nodes(module: ModuleInfo) -> None:
             while around is not None:
                 around.calls.append(node)
                 around = around.outer
-        children = list(ast.iter_child_nodes(node))
+        children = child_nodes(node)
         for child in children:
             module.parents[child] = node
         stack.extend((child, inner_outer, inner_owner) for child in reversed(children))

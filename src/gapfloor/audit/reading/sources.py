@@ -10,14 +10,21 @@ import codecs
 import os
 import re
 import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from gapfloor.audit.reading.git import TreeFile, find_git_dir, list_tree, read_blobs, resolve_commit
+from gapfloor.audit.reading.notebooks import notebook_source
 from gapfloor.errors import UsageError
 
 #: Larger Python files are generated or hostile; 2 MB is fifty times the longest hand-written script we met.
 LARGEST_FILE = 2_000_000
+LARGEST_NOTEBOOK = 30_000_000
+#: Configuration files are small; a larger JSON file is data.
+LARGEST_SETTINGS = 200_000
+MOST_SETTINGS = 2_000
+SETTINGS_ENDINGS = (".yaml", ".yml", ".json", ".toml", ".gin")
 LARGEST_TOTAL = 200_000_000
 MOST_FILES = 20_000
 #: A cookie may name any codec Python knows, some of them quadratic; these are the ones sources really use.
@@ -39,6 +46,14 @@ class SourceFile:
 
 
 @dataclass(frozen=True)
+class SettingsFile:
+    """One configuration file (YAML, JSON, TOML or gin) as text."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Unread:
     """A file that was not read, and why."""
 
@@ -54,6 +69,7 @@ class Sources:
     commit: str | None
     files: tuple[SourceFile, ...]
     unread: tuple[Unread, ...]
+    settings: tuple[SettingsFile, ...] = ()
 
 
 def read_target(target: str) -> Sources:
@@ -92,10 +108,14 @@ def _repository_name(path: Path) -> str:
 
 def _read_folder(root: Path, *, name: str, only: str | None) -> Sources:
     files: list[SourceFile] = []
+    settings: list[SettingsFile] = []
     unread: list[Unread] = []
     total = 0
     for path in [root / only] if only else _walk(root, unread):
         relative = path.relative_to(root).as_posix()
+        if relative.endswith(SETTINGS_ENDINGS):
+            _add_settings(relative, _read_regular(path, relative, []), settings)
+            continue
         data = _read_regular(path, relative, unread)
         if data is None:
             continue
@@ -104,7 +124,15 @@ def _read_folder(root: Path, *, name: str, only: str | None) -> Sources:
             unread.append(Unread(relative, "the limit of files or bytes of one scan was reached"))
             continue
         _decode(relative, data, files, unread)
-    return Sources(name=name, commit=None, files=tuple(files), unread=tuple(unread))
+    return Sources(name=name, commit=None, files=tuple(files), unread=tuple(unread), settings=tuple(settings))
+
+
+def _add_settings(path: str, data: bytes | None, settings: list[SettingsFile]) -> None:
+    """Keep a configuration file; one that cannot be read only leaves settings without a value."""
+    if data is None or len(data) > LARGEST_SETTINGS or len(settings) >= MOST_SETTINGS:
+        return
+    with suppress(UnicodeDecodeError):
+        settings.append(SettingsFile(path, data.decode("utf-8-sig")))
 
 
 def _walk(root: Path, unread: list[Unread]) -> list[Path]:
@@ -122,12 +150,8 @@ def _walk(root: Path, unread: list[Unread]) -> list[Path]:
                 continue
             unread.append(Unread((here / inner).relative_to(root).as_posix(), reason))
         folders[:] = kept
-        found.extend(here / file for file in sorted(names) if file.endswith(".py"))
-        unread.extend(
-            Unread((here / file).relative_to(root).as_posix(), "notebook")
-            for file in names
-            if file.endswith(".ipynb")
-        )
+        wanted = (".py", ".ipynb", *SETTINGS_ENDINGS)
+        found.extend(here / file for file in sorted(names) if file.endswith(wanted))
     return found
 
 
@@ -146,10 +170,16 @@ def _read_regular(path: Path, relative: str, unread: list[Unread]) -> bytes | No
         if not stat.S_ISREG(status.st_mode):
             unread.append(Unread(relative, "not a regular file"))
             return None
-        if status.st_size > LARGEST_FILE:
-            unread.append(Unread(relative, f"larger than {LARGEST_FILE} bytes"))
+        largest = largest_size(relative)
+        if status.st_size > largest:
+            unread.append(Unread(relative, f"larger than {largest} bytes"))
             return None
-        return stream.read(LARGEST_FILE)
+        return stream.read(largest)
+
+
+def largest_size(path: str) -> int:
+    """The most bytes that are read of a file; notebooks carry their pictures with them."""
+    return LARGEST_NOTEBOOK if path.endswith(".ipynb") else LARGEST_FILE
 
 
 def _read_commit(git_dir: Path, *, name: str, revision: str) -> Sources:
@@ -157,34 +187,49 @@ def _read_commit(git_dir: Path, *, name: str, revision: str) -> Sources:
     unread: list[Unread] = []
     wanted: list[TreeFile] = []
     total = 0
+    configured: list[TreeFile] = []
     for entry in list_tree(git_dir, commit):
-        if entry.path.endswith(".ipynb"):
-            unread.append(Unread(entry.path, "notebook"))
-        if not entry.path.endswith(".py"):
+        if entry.path.endswith(SETTINGS_ENDINGS):
+            if not entry.is_link and 0 <= entry.size <= LARGEST_SETTINGS and len(configured) < MOST_SETTINGS:
+                configured.append(entry)
+            continue
+        if not entry.path.endswith((".py", ".ipynb")):
             continue
         if entry.is_link:
             unread.append(Unread(entry.path, "symbolic link, not followed"))
-        elif entry.size > LARGEST_FILE:
-            unread.append(Unread(entry.path, f"larger than {LARGEST_FILE} bytes"))
+        elif entry.size > largest_size(entry.path):
+            unread.append(Unread(entry.path, f"larger than {largest_size(entry.path)} bytes"))
         elif total + entry.size > LARGEST_TOTAL or len(wanted) >= MOST_FILES:
             unread.append(Unread(entry.path, "the limit of files or bytes of one scan was reached"))
         else:
             total += max(entry.size, 0)
             wanted.append(entry)
-    contents = read_blobs(git_dir, [entry.blob for entry in wanted])
+    contents = read_blobs(git_dir, [entry.blob for entry in [*wanted, *configured]])
+    settings: list[SettingsFile] = []
+    for entry in configured:
+        _add_settings(entry.path, contents.get(entry.blob), settings)
     files: list[SourceFile] = []
     for entry in wanted:
         if entry.blob in contents:
             _decode(entry.path, contents[entry.blob], files, unread)
         else:
             unread.append(Unread(entry.path, "this clone does not hold the file"))
-    return Sources(name=name, commit=commit, files=tuple(files), unread=tuple(unread))
+    return Sources(
+        name=name, commit=commit, files=tuple(files), unread=tuple(unread), settings=tuple(settings)
+    )
 
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 
 
 def _decode(path: str, data: bytes, files: list[SourceFile], unread: list[Unread]) -> None:
+    if path.endswith(".ipynb"):
+        text = notebook_source(data)
+        if text is None:
+            unread.append(Unread(path, "not a notebook that can be read"))
+        else:
+            files.append(SourceFile(path=path, text=text))
+        return
     if b"\0" in data:
         unread.append(Unread(path, "binary, not text"))
         return
