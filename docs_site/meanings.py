@@ -91,7 +91,7 @@ SHARED: dict[str, str] = {
     "sweep": "The tiers with the lower cut moved; one entry per cut.",
     "disagreement": "Share of counted steps on which the rule chose a class other than that of plain argmax.",
     # Classes whose fields need words of their own
-    "DisagreementResult.share": "Share of counted steps on which the rule chose a class other than that of plain argmax.",
+    "DisagreementResult.share": "Share of counted steps on which the rule chose another class than argmax.",
     "FloorRow.draws": "Seeds of the level draws behind the row.",
     "FloorMeasurement.floors": "One row per game, level set and reference.",
     "Evaluation.cells": "One row per cell: run or reference, rule, level set, draw.",
@@ -280,7 +280,7 @@ PRINTED: dict[str, dict[str, str]] = {
         "mean": "Its mean return.",
         "SEM": "Standard error per episode: sd(ddof=1)/sqrt(n).",
         "episodes": SHARED["n_episodes"],
-        "shipped": "The floor in the package's data for these levels. It checks your machine and is never used instead.",
+        "shipped": "The floor in the package's data for these levels: a check of your machine, never used instead.",
         "paper": "The floor that the paper prints, on its own draws.",
     },
     "gapfloor evaluate": {
@@ -293,7 +293,7 @@ PRINTED: dict[str, dict[str, str]] = {
         "gap": "train - test ± its error.",
         "floor train": "The floor on the same training levels ± its error.",
         "floor test": "The floor on the same held-out levels ± its error.",
-        "floor gap": "The difference between the level sets for random play. A gap of this size says nothing about learning.",
+        "floor gap": "The difference that random play shows too. A gap of this size says nothing about learning.",
         "held-out call": "above, below, equivalent or not distinguishable from the floor on held-out levels, over runs "
         "after Holm; for one checkpoint a statement about that checkpoint only.",
     },
@@ -370,7 +370,7 @@ PRINTED: dict[str, dict[str, str]] = {
         "first screen": "Held-out levels whose first screen equals a training level's; the levels may still differ.",
         "first frame": "Held-out levels whose first picture of the whole level equals a training level's.",
         "leaked": "Held-out levels whose layout equals a training level's.",
-        "confirmed: moves": "Leaked levels that longer play with the nine moves could not distinguish from a training level.",
+        "confirmed: moves": "Leaked levels that stay the same as a training level in longer play with the nine moves.",
         "all actions": "The same with every action.",
         "layouts train": "Different layouts among the training levels, of all.",
         "layouts test": "Different layouts among the held-out levels, of all.",
