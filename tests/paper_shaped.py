@@ -1,7 +1,7 @@
 """A data set with the shape and the printed numbers of the paper's study, for tests, benchmarks and the report.
 
 84 runs (48 at 8M, 36 at 25M) x 2 rules x 2 level sets x 3 draws x 128 episodes are 1,008 cells; 288 cells of
-merged argmax and 48 of the floor come beside them, 172,032 episodes in all. Run values reproduce the printed
+merged argmax and 48 of the floor are added, 172,032 episodes in total. Run values reproduce the printed
 means and SEMs of train, test and gap per agent and pooled, the number of runs above the floor, and nearly the
 printed intervals of the gaps; floors reproduce their printed mean and SEM with whole-number returns. Episodes
 around a run value are invented: level effects and noise of a size that gives the printed Stouffer Z.

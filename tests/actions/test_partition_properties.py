@@ -126,6 +126,6 @@ def test_a_row_is_merged_alike_whoever_its_companions_are():
     ("classes", "message"),
     [([[0, 1], [1, 2]], "Action 1 is in two classes"), ([[0], [2]], "some action is missing")],
 )
-def test_what_is_no_partition_is_refused(classes, message):
+def test_something_that_is_not_a_partition_is_refused(classes, message):
     with pytest.raises(UsageError, match=message):
         Partition.from_classes(classes)

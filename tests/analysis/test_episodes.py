@@ -211,7 +211,7 @@ def test_cells_are_counted_by_run_rule_level_set_and_draw(rows, as_table):
     assert count_cells(table, rules=("greedy",)) == 2 * 2 * 2 * 4
 
 
-def test_a_stricter_reference_is_compared_beside_the_floor(rows, as_table):
+def test_a_stricter_reference_is_compared_in_addition_to_the_floor(rows, as_table):
     blind = [
         {**row, "rule": "constant:4", "reference": "constant:4"} for row in rows if row["rule"] == "uniform"
     ]

@@ -1,4 +1,4 @@
-"""Gaps with and without leaked levels, on episodes small enough to reckon by hand."""
+"""Gaps with and without leaked levels, on episodes small enough to calculate by hand."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""A store's cells are analysed as they lie, entropies included."""
+"""The cells of a store are analysed, including their entropies."""
 
 from __future__ import annotations
 

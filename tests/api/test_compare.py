@@ -36,7 +36,7 @@ def comparison(episodes):
 
 
 def plain(row):
-    """Every field of a row, nested ones too, with null for what is no number."""
+    """Every field of a row, nested ones too, with null for what is not a number."""
     return jsonable(dataclasses.asdict(row))
 
 

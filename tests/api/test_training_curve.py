@@ -67,7 +67,7 @@ def test_gap_and_delta_follow_from_the_cells(store, result):
     assert last.delta.value == pytest.approx(means["greedy", "test"] - means["uniform", "test"])
 
 
-def test_the_in_loop_mean_stands_beside_the_sampled_checkpoint_on_training_levels(run, result):
+def test_the_in_loop_mean_is_shown_with_the_sampled_checkpoint_on_training_levels(run, result):
     (course,) = result.curves
     log = pq.read_table(run / "log.parquet").to_pylist()
     ended = {row["steps"]: row for row in log if row["in_loop_return"] == row["in_loop_return"]}

@@ -21,7 +21,7 @@ def some_states(game, n_states=30, **options):
 
 
 def one_action_at_a_time(game, state, horizon=5):
-    """The plainest way: one slot, loaded anew for every action, whole outcomes compared."""
+    """The plainest way: one slot, loaded again for every action, whole outcomes compared."""
     engine = ProcgenEngine(game, slots=1, levels=LevelSet(5, 6))
     seen = []
     for action in range(engine.n_actions):

@@ -34,7 +34,7 @@ def test_json_holds_every_game_with_its_classes(capsys):
         assert 1 <= game["mean_state_k"] <= game["k"]
 
 
-def test_words_and_matrix_are_printed_and_shipped_classes_shown_beside(capsys):
+def test_words_and_matrix_are_printed_and_shipped_classes_shown_for_comparison(capsys):
     code, out, _ = run(capsys, "fruitbot", *FEW)
     assert code == 0
     assert "LEFT = LEFT+DOWN = LEFT+UP" in out
@@ -59,7 +59,7 @@ def test_the_same_command_writes_the_same_bytes(capsys):
     assert one == two
 
 
-def test_a_policy_s_own_states_are_measured_beside_random_play(capsys):
+def test_a_policy_s_own_states_are_compared_with_random_play(capsys):
     arguments = ("coinrun", *FEW, "--policy", "small_policies:constant_logits")
     code, out, _ = run(capsys, *arguments, "--json")
     game = json.loads(out)["games"][0]

@@ -44,7 +44,7 @@ def random_actions(steps, slots, seed=0):
     return np.random.default_rng(seed).integers(0, 15, (steps, slots))
 
 
-def play_beside(game, *, levels, steps, mode="easy", options=None):
+def play_in_both(game, *, levels, steps, mode="easy", options=None):
     """Both engines on the same levels and actions; each step of both, an ended slot beginning its level again."""
     ours = engine_from_spec(
         make_spec(game, mode=mode, options=options), slots=len(levels), levels=LevelSet(0, 1)
@@ -70,7 +70,7 @@ def play_beside(game, *, levels, steps, mode="easy", options=None):
 
 @pytest.mark.parametrize("game", GAMES)
 def test_rewards_and_ends_are_those_of_procgen_on_the_same_level(game):
-    frames = list(play_beside(game, levels=[0, 57, 1003], steps=150))
+    frames = list(play_in_both(game, levels=[0, 57, 1003], steps=150))
     alike = np.mean([(ours == theirs).mean() for ours, theirs in frames])
     assert alike == 1 if game in SAME_PIXELS else alike > 0.95
 
@@ -87,7 +87,7 @@ def test_rewards_and_ends_are_those_of_procgen_on_the_same_level(game):
     ],
 )
 def test_modes_and_options_mean_the_same(game, mode, options, levels):
-    for ours, theirs in play_beside(game, levels=levels, steps=40, mode=mode, options=options):
+    for ours, theirs in play_in_both(game, levels=levels, steps=40, mode=mode, options=options):
         np.testing.assert_array_equal(ours, theirs)
 
 
@@ -187,7 +187,7 @@ def measure_cell(game):
     return CellSpec(spec_of(game), Run(reference="uniform"), "uniform", "uniform", "test", HELD_OUT, 1)
 
 
-def test_both_engines_in_one_command_are_two_rows_and_only_procgens_has_a_shipped_floor_beside_it():
+def test_both_engines_in_one_command_are_two_rows_and_only_procgens_is_shown_with_a_shipped_floor():
     from gapfloor.play.known_floors import known_floor
 
     measured = measure_floor(

@@ -28,7 +28,7 @@ def test_a_level_set_prints_as_it_is_written(text):
         ("0:99999999999", "beyond the last level seed"),
     ],
 )
-def test_what_is_no_level_set_is_refused_in_words(text, words):
+def test_something_that_is_not_a_level_set_is_refused_in_words(text, words):
     with pytest.raises(UsageError, match=words):
         LevelSet.parse(text)
 

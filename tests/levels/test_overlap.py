@@ -43,7 +43,7 @@ def test_a_held_out_level_is_paired_with_all_its_training_twins():
     assert equal_pairs(MARKS, train=TRAIN, test=TEST) == [(10, 0), (10, 2), (12, 1)]
 
 
-def test_levels_that_are_alike_within_one_set_are_no_leak():
+def test_levels_that_are_alike_within_one_set_are_not_leaks():
     assert equal_pairs({0: "a", 1: "a", 10: "b", 11: "b"}, train=TRAIN, test=TEST) == []
 
 
@@ -101,7 +101,7 @@ def test_another_file_is_refused_by_name(tmp_path, text):
         read_leakage(path)
 
 
-def test_level_sets_that_are_no_text_are_refused_by_name(tmp_path):
+def test_level_sets_that_are_not_text_are_refused_by_name(tmp_path):
     path = tmp_path / "leakage.json"
     names = ("game", "mode", "engine", "version", "compared", "later")
     counts = ("first_screen", "first_frame", "distinct_train", "distinct_test")

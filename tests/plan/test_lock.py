@@ -96,7 +96,7 @@ def test_a_damaged_lock_is_refused(plan_file, text):
         read_lock(plan_file)
 
 
-def test_an_addendum_is_locked_beside_the_plan_with_its_own_count(plan_file, addendum_file):
+def test_an_addendum_is_locked_with_the_plan_with_its_own_count(plan_file, addendum_file):
     lock(plan_file, cells=1008)
     add_addendum(plan_file, addendum_file, cells_seen=0, seen_in="declared", now=NOON)
     plan = load_plan(plan_file)

@@ -14,7 +14,7 @@ from gapfloor.records.store import Store
 SMALL = {"episodes": 16, "slots": 8, "draws": (0,), "train": "0:20", "test": "100:120", "workers": 1}
 
 
-def test_a_floor_has_one_row_a_level_set_and_prints_itself():
+def test_a_floor_has_one_row_per_level_set_and_prints_itself():
     floor = measure_floor("starpilot", **SMALL)
     assert [(row.level_set, row.n_episodes) for row in floor.floors] == [("train", 16), ("test", 16)]
     assert "starpilot" in repr(floor)
@@ -120,7 +120,7 @@ def test_a_cell_made_under_another_specification_is_refused_not_reused(tmp_path)
         evaluate(policy, game="starpilot", rules="greedy", store=tmp_path, batch=16, **SMALL)
 
 
-def test_a_floor_of_another_design_is_measured_anew(tmp_path):
+def test_a_floor_of_another_design_is_measured_again(tmp_path):
     measure_floor("starpilot", store=tmp_path, **SMALL)
     evaluate(
         small_policies.linear(), game="starpilot", rules="greedy", store=tmp_path, **{**SMALL, "slots": 4}

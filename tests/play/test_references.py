@@ -43,7 +43,7 @@ def test_the_best_constant_action_is_chosen_on_training_levels_and_reported_on_b
     assert floor.floors[0].sem == 0.0
 
 
-def test_untrained_networks_stand_beside_the_floor_with_their_spread(tmp_path):
+def test_untrained_networks_are_shown_with_the_floor_and_their_spread(tmp_path):
     result = evaluate(
         small_policies.linear(), game="starpilot", rules="sampled", store=tmp_path,
         references=["random-weights:impoola:2", "sticky:0.5"], **SMALL,
@@ -99,7 +99,7 @@ def test_a_blind_run_learns_as_the_network_with_black_images_would(blind_run):
         assert torch.allclose(one.grad, other.grad, atol=1e-5)
 
 
-def test_what_is_no_reference_is_refused_before_anything_is_played(tmp_path, blind_run):
+def test_something_that_is_not_a_reference_is_refused_before_anything_is_played(tmp_path, blind_run):
     for name, message in [
         ("best-konstant", "did you mean best-constant"),
         ("random-weights:impala:none", "needs a number of networks"),
@@ -143,7 +143,7 @@ def test_one_reference_name_holds_one_content(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["constant:\u00b2", "random-weights:impoola:\u00b2"])
-def test_a_superscript_is_no_number(name):
+def test_a_superscript_is_not_a_number(name):
     with pytest.raises(UsageError, match="needs a"):
         measure_floor("starpilot", reference=name, **SMALL)
 

@@ -54,7 +54,7 @@ def test_a_return_that_is_not_the_recorded_one_is_refused(store):
     assert [path.suffix for path in (store.root / "replays").iterdir()] == [".failed"]
 
 
-def test_a_policy_that_is_not_at_hand_is_asked_for(store):
+def test_a_missing_policy_is_asked_for(store):
     episodes = [
         e
         for e in choose_episodes(store, ReplayRequest(count=1))

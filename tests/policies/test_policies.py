@@ -101,7 +101,7 @@ def test_a_policy_that_cannot_be_loaded_is_refused_in_words(name, words):
 
 
 @pytest.mark.fast
-def test_something_that_is_no_policy_is_refused():
+def test_something_that_is_not_a_policy_is_refused():
     with pytest.raises(PolicyError, match="int is not a policy"):
         wrap(3)
 

@@ -57,7 +57,7 @@ def test_a_cut_or_altered_cell_is_noticed_and_named(store, suffix, harm):
     assert [damaged.stem for damaged in store.damaged] == ["one"]
 
 
-def test_episodes_without_a_manifest_are_no_cell(store):
+def test_episodes_without_a_manifest_are_not_a_cell(store):
     write(store)
     (store.cells_folder / "one.json").unlink()
     assert store.cells() == []

@@ -99,7 +99,7 @@ def _write_cell(folder: Path, part: pa.Table, labels: dict[str, Any], record: di
     kept = {name: record[name] for name in CELLS.names if name in record and name not in LABELS}
     key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     manifest = Manifest(key, content, labels, kept, hashlib.sha256(data).hexdigest())
-    # As Store.write_cell files it, without waiting for the disk once a file.
+    # As Store.write_cell files it, without waiting for the disk once per file.
     (folder / f"{key}.parquet").write_bytes(data)
     (folder / f"{key}.json").write_bytes(manifest.to_bytes())
 

@@ -15,7 +15,7 @@ HYPERPARAMETERS: dict[str, Any] = _CONTEXT["hyper"]
 
 
 def cka_documents() -> list[dict[str, Any]]:
-    """One record a seed, as `results/cka/*.json` holds them."""
+    """One record per seed, in the form of `results/cka/*.json`."""
     records = []
     for row in PRINTED:
         for seed, spread in ((1, 0.98), (2, 1.0), (3, 1.02)):

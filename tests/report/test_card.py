@@ -115,7 +115,9 @@ def test_a_card_written_by_hand_is_checked_by_its_labels(tmp_path: Path) -> None
         ("a.md", "nothing here", "no labelled lines"),
     ],
 )
-def test_what_is_no_card_is_refused_in_a_sentence(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_something_that_is_not_a_card_is_refused_in_a_sentence(
+    tmp_path: Path, name: str, text: str, message: str
+) -> None:
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match=message):

@@ -91,7 +91,7 @@ def test_audit_tables_come_from_the_ledger(tables: Tables) -> None:
     assert "1fbf2567cca1" in to_tabular(commits)
 
 
-def test_csv_holds_unrounded_values_one_a_column(tables: Tables) -> None:
+def test_csv_holds_unrounded_values_one_per_column(tables: Tables) -> None:
     table = tables.get("unmask")
     assert table is not None
     rows = list(csv.DictReader(io.StringIO(to_csv(table))))

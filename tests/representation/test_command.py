@@ -11,7 +11,7 @@ from command_line import run
 from gapfloor.report.cka_input import read_cka
 from gapfloor.representation import CkaSettings, Geometry, linear_cka, measure_cka
 
-#: 64 rows a level set; geo16 is recorded because the other geometry has 16 slots.
+#: 64 rows per level set; geo16 is recorded because the other geometry has 16 slots.
 SMALL = ["--geometry", "8x8", "--other-geometry", "16x4", "--permutations", "20"]
 
 
@@ -79,7 +79,7 @@ def test_json_is_one_document_and_the_same_command_measures_nothing_again(capsys
     assert {path: path.read_bytes() for path in (store / "results" / "cka").iterdir()} == before
 
 
-def test_measuring_anew_gives_the_same_bytes_and_another_draw_other_ones(capsys, store, runs, tmp_path):
+def test_measuring_again_gives_the_same_bytes_and_another_draw_other_ones(capsys, store, runs, tmp_path):
     arguments = ["cka", runs[0], *SMALL, "--out"]
     name = f"results/cka/{runs[0].name}.json"
     assert run(capsys, *arguments, tmp_path / "again")[0] == 0

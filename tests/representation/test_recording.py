@@ -76,7 +76,7 @@ def test_policies_with_state_or_without_features_are_refused():
 
 
 @pytest.mark.parametrize("text", ["64", "64x", "x16", "64 by 16", "-2x4"])
-def test_what_is_no_geometry_is_refused(text):
+def test_something_that_is_not_a_geometry_is_refused(text):
     with pytest.raises(UsageError, match="SLOTSxSTEPS"):
         Geometry.parse(text)
 

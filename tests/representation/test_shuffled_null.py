@@ -84,7 +84,7 @@ def test_very_large_and_very_small_features_have_the_same_null():
     assert scaled.mean == pytest.approx(plain.mean, rel=1e-5)
 
 
-def test_one_permutation_is_no_null():
+def test_one_permutation_is_not_a_null():
     x = with_spectrum(np.ones(5), 50, 0)
     with pytest.raises(UsageError, match="at least 2"):
         permutation_null(x, x, rng=np.random.default_rng(0), permutations=1)

@@ -96,7 +96,7 @@ def test_a_rule_prints_as_it_is_written(text):
         ("temperature:inf", "out of range"),
     ],
 )
-def test_what_is_no_rule_is_refused_in_words(text, words):
+def test_something_that_is_not_a_rule_is_refused_in_words(text, words):
     with pytest.raises(UsageError, match=words):
         parse_rule(text)
 

@@ -69,7 +69,7 @@ def test_a_gap_is_the_difference_of_two_level_sets():
     assert both.se_levels == pytest.approx(np.hypot(halves[0].se_levels, halves[1].se_levels))
 
 
-def test_no_shared_level_is_no_comparison():
+def test_without_a_shared_level_there_is_no_comparison():
     a, b = [(np.ones(3), np.arange(3))], [(np.ones(3), np.arange(10, 13))]
     assert crossed_difference([(1.0, a, b)]) is None
 

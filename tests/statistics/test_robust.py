@@ -1,4 +1,4 @@
-"""The estimators beside the paper's, each against an independent computation and its own claim."""
+"""The robust estimators, each against an independent computation and its own claim."""
 
 from __future__ import annotations
 

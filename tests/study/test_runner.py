@@ -74,7 +74,7 @@ def test_a_failed_task_is_tried_again(tmp_path):
     assert not outcome.failed
 
 
-def test_a_task_that_keeps_failing_is_reported_with_its_log_and_the_rest_goes_on(tmp_path):
+def test_a_task_that_keeps_failing_is_reported_with_its_log_and_the_rest_continues(tmp_path):
     outcome, executor = run(tmp_path, {"train a": ["bad", "bad"]})
     assert outcome.failed == {"train a": "bad"}
     assert outcome.blocked == ["evaluate a", "analyse"]

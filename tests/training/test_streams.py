@@ -20,7 +20,7 @@ def test_seed_and_purpose_decide_a_stream() -> None:
     assert all(0 <= draw_seed(s, "levels") < 2**31 - 1 for s in range(100))
 
 
-def test_a_saved_stream_goes_on_where_it_was() -> None:
+def test_a_saved_stream_continues_where_it_was() -> None:
     stream = make_stream(7, "minibatches")
     stream.permutation(100)
     stream.integers(2, size=3, dtype=np.uint32)  # leaves half a word in the generator

@@ -184,7 +184,7 @@ def test_intermediate_checkpoints_lie_in_history_and_the_run_has_one_checkpoint(
     ]
 
 
-def test_the_log_has_a_row_an_update_and_no_time_host_or_path(tmp_path: Path) -> None:
+def test_the_log_has_a_row_per_update_and_no_time_host_or_path(tmp_path: Path) -> None:
     result = train_small(tmp_path, spec=small_spec(updates=3))
     table = pq.read_table(result.checkpoint.parent / "log.parquet")
     assert table["iteration"].to_pylist() == [1, 2, 3]

@@ -1,4 +1,4 @@
-"""A loaded policy beside the library's own model, step by step through whole episodes."""
+"""A loaded policy compared with the library's own model, step by step through whole episodes."""
 
 from __future__ import annotations
 

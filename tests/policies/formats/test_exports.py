@@ -131,7 +131,7 @@ def test_the_hash_is_that_of_the_file_and_of_what_is_done_to_observations(export
     assert len(torch_hashes) == 3
 
 
-def test_tensors_that_lie_beside_the_graph_are_part_of_the_hash(
+def test_tensors_stored_next_to_the_graph_are_part_of_the_hash(
     exports: dict[str, Path], tmp_path: Path
 ) -> None:
     model = onnx.load(str(exports["onnx"]))

@@ -144,7 +144,7 @@ def test_separate_frames_are_gymnasiums(shape: tuple[int, ...]) -> None:
             first = ~np.ones(1, dtype=bool)
 
 
-def test_numbers_and_texts_beside_the_frames_are_not_stacked() -> None:
+def test_numbers_and_texts_given_with_the_frames_are_not_stacked() -> None:
     seen = {
         "image": np.ones((2, 3, 3, 1), np.uint8),
         "mission": np.array(["go", "get"]),

@@ -259,7 +259,7 @@ def test_a_zip_that_describes_no_model_is_refused_in_a_sentence(
         PolicySource(f"sb3:{path}").load()
 
 
-def test_a_program_that_is_no_text_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_a_program_that_is_not_text_is_refused_in_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "model.pt"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("model/code/__torch__.py", b"\xff\xfe\x00")
