@@ -37,6 +37,7 @@ _NEEDED = ("game", "agent", "seed", "rule", "level_set", "episode_return")
 
 def name_columns(table: pa.Table, options: TableOptions, *, source: str) -> tuple[pa.Table, list[str]]:
     """The table with our column names and the labels that the user supplied, and remarks on what was done."""
+    theirs = list(table.column_names)
     table, notes = _rename(table, options, source)
     for name, value in options.labels.items():
         if name in table.column_names:
@@ -45,7 +46,7 @@ def name_columns(table: pa.Table, options: TableOptions, *, source: str) -> tupl
     table = _apply_floor(table, options, source)
     missing = [name for name in _NEEDED if name not in table.column_names]
     if missing:
-        raise _missing_columns(missing, table.column_names, source)
+        raise _missing_columns(missing, theirs, source)
     for name, (value, note) in _DEFAULTS.items():
         if name not in table.column_names:
             table = _append(table, name, value)

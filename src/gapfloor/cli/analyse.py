@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from gapfloor.cli.options import print_json
+from gapfloor.cli.table_options import table_options
 from gapfloor.errors import UsageError
 
 if TYPE_CHECKING:
     from gapfloor.analysis.floor_results import FloorComparisonResult
     from gapfloor.analysis.results import AnalysisResults
+    from gapfloor.analysis.table_options import TableOptions
 
 _SHOWN = 20
 
@@ -33,6 +35,7 @@ _SHOWN = 20
 @click.option(
     "--rliable", type=click.Path(path_type=Path), help="Write rliable's score matrices to this .npz file."
 )
+@table_options()
 def command(
     source: Path | None,
     plan: Path | None,
@@ -40,12 +43,14 @@ def command(
     out: Path | None,
     sb3: tuple[str, ...],
     rliable: Path | None,
+    table: TableOptions,
 ) -> None:
-    """Apply the plan's tests to SOURCE: a store, or a .parquet or .csv file of episodes.
+    """Apply the plan's tests to SOURCE: a store, or a .csv, .tsv, .parquet, .jsonl or .npz file of episodes.
 
-    A file needs the columns game, budget, agent (or encoder), seed, rule, level_set, draw and episode_return;
-    level_seed makes claims about the generator of levels possible. Rows with rule "uniform" are the floor.
-    Without --plan the paper's plan is used and every result is exploratory.
+    A file needs columns for game, agent, seed, rule, level_set and episode_return, under these or common other names
+    (env, algo, split, score ...); --columns, --label, --rule and --floor supply what it does not say. level_seed makes
+    claims about the generator of levels possible. Rows with the rule "uniform" are the floor. Without --plan the
+    paper's plan is used and every result is exploratory.
     """
     from gapfloor.analysis.apply import analyse
     from gapfloor.analysis.episodes import read_inputs
@@ -54,7 +59,7 @@ def command(
 
     if source is None and not sb3:
         raise UsageError("Give a store or an episode file, or --sb3 files.")
-    inputs = read_labelled(source, sb3) if sb3 else read_inputs(source)
+    inputs = read_labelled(source, sb3) if sb3 else read_inputs(source, options=table)
     results = analyse(inputs, plan)
     if out is not None:
         write_results(results, out)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from gapfloor.cli.options import print_json
+from gapfloor.cli.table_options import table_options
 from gapfloor.errors import UsageError
+
+if TYPE_CHECKING:
+    from gapfloor.analysis.episodes import Inputs
+    from gapfloor.analysis.table_options import TableOptions
 
 
 @click.command(name="power")
@@ -32,6 +37,7 @@ from gapfloor.errors import UsageError
 @click.option("--simulations", type=click.IntRange(min=0), default=2000, show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the simulation.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@table_options(with_rule=False)
 def command(
     pilot: Path | None,
     plan: Path | None,
@@ -48,6 +54,7 @@ def command(
     simulations: int,
     seed: int,
     as_json: bool,
+    table: TableOptions,
 ) -> None:
     """How many runs, floor episodes or levels a call needs for a given power after Holm.
 
@@ -55,6 +62,7 @@ def command(
     """
     import numpy as np
 
+    from gapfloor.analysis.episodes import read_inputs
     from gapfloor.plan.lock import load_plan
 
     if not 0 < wanted < 1:
@@ -69,7 +77,7 @@ def command(
     if pilot is not None:
         if any(value is not None for value in given.values()):
             raise UsageError("Give a pilot, or --delta and the SEMs, not both.")
-        rows = _from_pilot(pilot, plan, rule, level_set, family, wanted, alpha)
+        rows = _from_pilot(read_inputs(pilot, options=table), plan, rule, level_set, family, wanted, alpha)
     else:
         missing = [name for name, value in given.items() if value is None]
         if missing:
@@ -87,7 +95,7 @@ def command(
 
 
 def _from_pilot(
-    pilot: Path,
+    pilot: Inputs,
     plan: Path | None,
     rule: str | None,
     level_set: str,

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+from gapfloor.cli.table_options import table_options
+
+if TYPE_CHECKING:
+    from gapfloor.analysis.table_options import TableOptions
 
 
 @click.command("report", context_settings={"help_option_names": ["-h", "--help"]})
@@ -27,7 +33,10 @@ import click
     "--plan", type=click.Path(path_type=Path), default=None, help="Analysis plan (default: the paper's)."
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
-def command(source: Path, out: Path, formats: str, plan: Path | None, as_json: bool) -> None:
+@table_options()
+def command(
+    source: Path, out: Path, formats: str, plan: Path | None, as_json: bool, table: TableOptions
+) -> None:
     """Write tables (LaTeX, Markdown, CSV), numbers, figures, the page and the gap card.
 
     Reads a store, or an episode file (CSV or Parquet), and needs neither engine nor torch.
@@ -41,7 +50,7 @@ def command(source: Path, out: Path, formats: str, plan: Path | None, as_json: b
     for name in chosen:
         if name not in FORMATS:
             raise unknown_name("format", name, FORMATS)
-    loaded = load_report_source(source, plan=plan)
+    loaded = load_report_source(source, plan=plan, options=table)
     report = write_report(
         loaded,
         out,

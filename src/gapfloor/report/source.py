@@ -17,6 +17,7 @@ from gapfloor.actions.partition import Partition
 from gapfloor.analysis.episodes import Inputs, read_inputs
 from gapfloor.analysis.leaked import LeakedGap, gap_without
 from gapfloor.analysis.results import AnalysisResults
+from gapfloor.analysis.table_options import TableOptions
 from gapfloor.errors import GapfloorError
 from gapfloor.levels.overlap import read_leakage
 from gapfloor.records.store import Store, StoredCell
@@ -59,12 +60,17 @@ class ReportSource:
     problems: tuple[str, ...] = ()
 
 
-def load_report_source(source: str | Path, *, plan: Any = None) -> ReportSource:
-    """Read a store's folder or an episode file and analyse it under `plan` (default: the paper's)."""
+def load_report_source(
+    source: str | Path, *, plan: Any = None, options: TableOptions | None = None
+) -> ReportSource:
+    """Read a store's folder or an episode file and analyse it under `plan` (default: the paper's).
+
+    `options` says about a file what it does not say itself.
+    """
     from gapfloor.analysis import analyse
 
     path = Path(source)
-    inputs = read_inputs(path)
+    inputs = read_inputs(path, options=options)
     results = analyse(inputs, plan=plan)
     return source_of_results(results, inputs=inputs, path=path)
 
