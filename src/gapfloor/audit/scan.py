@@ -21,7 +21,7 @@ from gapfloor.audit.judgement.paths import (
 from gapfloor.audit.reading.index import build_index
 from gapfloor.audit.reading.sources import Unread, read_target
 
-#: A scan follows nothing new after this much processor time; a repository that needs longer is reported as not read to its end.
+#: A scan follows nothing new after this much processor time; the report then says that it is not complete.
 MOST_SECONDS = 40.0
 RULES = ("sampled", "argmax", "epsilon-greedy", "mixed", "unresolved")
 PROVENANCES = (

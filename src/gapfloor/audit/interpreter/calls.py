@@ -23,7 +23,7 @@ from gapfloor.audit.interpreter.primitives import (
     draw_of_receiver,
     noise_in,
 )
-from gapfloor.audit.interpreter.randomness import combine, is_deterministic_function, noise_kind
+from gapfloor.audit.interpreter.randomness import combine, is_deterministic_function, is_settled, noise_kind
 from gapfloor.audit.interpreter.values import (
     Action,
     Alternative,
@@ -64,7 +64,7 @@ _ACTING = re.compile(
 )
 _SHAPING = re.compile(
     r"array|tensor|clip|clamp|stack|concat|^cat$|squeeze|expand_dims|reshape|^int|^float|^long|^list$|^tuple$|numpy|"
-    r"tree_map|map_structure|^map$|device_get|device_put|^to_|^from_|flatten|convert|cast|detach|act|round|where|rescale",
+    r"tree_map|map_structure|^map$|device_get|device_put|^to_|^from_|flatten|convert|cast|detach|act|round|where|rescale|^view$|^to$|^repeat$|^tile$|^item$|^cpu$|permute|transpose",
     re.IGNORECASE,
 )
 _FIRST_ARGUMENT = frozenset(
@@ -161,13 +161,24 @@ def evaluate_call(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[A
         name = literal(call.args[1])
         if isinstance(name, str):
             base = evaluator.evaluate(call.args[0], frame)
-            return tuple(one for item in base for one in evaluator.objects.attribute(item, name, call, frame))
+            named = [one for item in base for one in evaluator.objects.attribute(item, name, call, frame)]
+            return tuple(_or_default(one, name, call, frame) for one in named)
     if isinstance(function, ast.Attribute):
         return _method_call(evaluator, call, function, frame)
     found: list[Alternative] = []
     for target in evaluator.evaluate(function, frame):
         found.extend(item.under(*target.guards) for item in call_value(evaluator, target, call, frame))
     return tuple(found)
+
+
+def _or_default(item: Alternative, name: str, call: ast.Call, frame: Frame) -> Alternative:
+    """`getattr(settings, name, default)`: the default, where no setting of that name is known."""
+    default = literal(call.args[2]) if len(call.args) > 2 else None
+    is_setting = isinstance(item.value, Unknown) and item.value.text == f"args.{name}"
+    if len(call.args) < 3 or not is_setting or is_missing(default):
+        return item
+    mark = Mark(frame.module.path, call.lineno, f"setting '{name}', default {default!r}")
+    return Alternative(Option(name, default, has_default=True), item.guards, (mark,), "option")
 
 
 def call_value(
@@ -209,7 +220,12 @@ def computed(
 ) -> tuple[Alternative, ...]:
     """What a function that only computes gives back: whatever its arguments carry."""
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    return combine([*receivers, *(evaluator.evaluate(item, frame) for item in given)], call, frame)
+    operands = [*receivers, *(evaluator.evaluate(item, frame) for item in given)]
+    if _SHAPING.search(last_name(call.func)) and operands and is_settled(operands[0]):
+        # Bounds, shapes and devices do not change how the first argument was chosen, unless they are random.
+        rest = [one for one in operands[1:] if any(isinstance(item.value, Action | Noise) for item in one)]
+        operands = [operands[0], *rest]
+    return combine(operands, call, frame)
 
 
 def invoke(evaluator: Evaluator, value: Callable, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
@@ -587,8 +603,17 @@ def _external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame
         return _partial(evaluator, call, frame)
     if last in _FIRST_ARGUMENT and call.args:
         return evaluator.evaluate(call.args[0], frame)
+    if last in ("instantiate", "instantiate_from_config") and call.args:
+        return instantiate(evaluator, call, frame)
     if name in _CASTS and len(call.args) == 1:
         return _cast(evaluator, name, call, frame)
+    if name == "vars" and call.args:
+        return evaluator.evaluate(call.args[0], frame)
+    if last in ("safe_load", "full_load", "unsafe_load", "compose") or name in (
+        "yaml.load",
+        "OmegaConf.load",
+    ):
+        return (Alternative(Namespace()),)
     if name in ("os.environ.get", "os.getenv") and call.args:
         return _environment_variable(evaluator, call, frame)
     if last in ("where", "select", "where_v2", "cond") and len(call.args) >= 3:
@@ -624,6 +649,31 @@ def _external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame
     if is_deterministic_function(name) and not last[:1].isupper() and last not in OBJECT_MAKERS:
         return computed(evaluator, call, frame)
     return (Alternative(ExternalObject(name, call, frame)),)
+
+
+def instantiate(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
+    """Hydra's `instantiate(cfg.group)`: the class that the group's `_target_` names, made with the group's settings."""
+    found: list[Alternative] = []
+    for item in evaluator.evaluate(call.args[0], frame):
+        space = item.value
+        targets = (
+            evaluator.options.in_files((*space.path, "_target_"), frame.chain()[0].module)
+            if isinstance(space, Namespace) and space.path
+            else []
+        )
+        if not targets:
+            return (Alternative(Unknown(f"the class that {describe(call.args[0])} names")),)
+        made = _Empty.call_like(call)
+        made.args = call.args[1:]
+        made.keywords = [*call.keywords, *made.keywords]
+        for target in {str(one.value): one for one in targets}.values():
+            mark = Mark(target.file, target.line, f"'_target_' is {target.value}")
+            for value in evaluator.names.dotted(str(target.value), frame.module):
+                if isinstance(value.value, Class | Callable):
+                    found.extend(one.noting(mark) for one in call_value(evaluator, value, made, frame))
+                else:
+                    found.append(Alternative(Unknown(f"{target.value} ({target.file}:{target.line})")))
+    return tuple(found)
 
 
 def _drawn(evaluator: Evaluator, kind: str, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:

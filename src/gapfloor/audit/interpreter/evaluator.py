@@ -19,7 +19,7 @@ from gapfloor.audit.interpreter.object_state import StateModel
 from gapfloor.audit.interpreter.objects import ObjectModel
 from gapfloor.audit.interpreter.options import OptionTable, is_missing, literal
 from gapfloor.audit.interpreter.primitives import RANKINGS, is_random_test
-from gapfloor.audit.interpreter.randomness import combine, is_deterministic_function
+from gapfloor.audit.interpreter.randomness import combine, is_deterministic_function, is_settled
 from gapfloor.audit.interpreter.reaching_definitions import Assignment, conditions, definitions_in
 from gapfloor.audit.interpreter.values import (
     Action,
@@ -37,6 +37,7 @@ from gapfloor.audit.interpreter.values import (
     KnownValue,
     Mapping,
     Mark,
+    Namespace,
     Noise,
     Option,
     Sequence,
@@ -56,9 +57,16 @@ MOST_STEPS = 400_000
 class Evaluator:
     """Evaluates expressions in frames; remembers what it has seen and stops at a budget."""
 
-    def __init__(self, index: Index, *, most_steps: int = MOST_STEPS, deadline: float | None = None) -> None:
+    def __init__(
+        self,
+        index: Index,
+        *,
+        most_steps: int = MOST_STEPS,
+        deadline: float | None = None,
+        options: OptionTable | None = None,
+    ) -> None:
         self.index = index
-        self.options = OptionTable(index)
+        self.options = options if options is not None else OptionTable(index)
         self.names = NameModel(self)
         self.objects = ObjectModel(self)
         self.state = StateModel(self)
@@ -225,7 +233,7 @@ class Evaluator:
                 found.extend(one.under(*item.guards) for one in self.names.elements((item,)))
             elif isinstance(item.value, ExternalObject) and is_deterministic_function(item.value.name):
                 found.append(Alternative(Computed(node, frame), item.guards, item.marks))
-            elif isinstance(index, str) and isinstance(item.value, Unknown):
+            elif isinstance(index, str) and isinstance(item.value, Unknown | Namespace):
                 found.extend(self.objects.attribute(item, index, node, frame))
             else:
                 found.append(Alternative(Unknown(describe(node))))
@@ -296,6 +304,11 @@ class Evaluator:
                 return tuple(
                     Alternative(Action("noisy", node, frame), item.guards, item.marks) for item in chosen
                 )
+        if isinstance(node.op, ast.Mult | ast.Div):
+            # A factor that cannot be read scales an action; it does not make another rule of it.
+            for one, other in ((left, right), (right, left)):
+                if is_settled(one) and all(isinstance(item.value, Unknown) for item in other):
+                    return combine([one], node, frame, is_arithmetic=True)
         return combine([left, right], node, frame, is_arithmetic=True)
 
     def _masked(
@@ -389,7 +402,8 @@ class Evaluator:
             if binding.is_default:
                 constant = isinstance(item.value, KnownValue)
                 mark = Mark(*place, f"default argument {name}={shown}")
-                found.append(item.noting(mark).from_origin("default" if constant else item.origin))
+                origin = "option" if binding.is_setting else "default"
+                found.append(item.noting(mark).from_origin(origin if constant else item.origin))
             elif isinstance(binding.expression, ast.Constant):
                 found.append(
                     item.noting(Mark(*place, f"{name}={shown} passed at the call")).from_origin("argument")
@@ -401,6 +415,11 @@ class Evaluator:
 
     def _attribute(self, node: ast.Attribute, frame: Frame) -> tuple[Alternative, ...]:
         found: list[Alternative] = []
+        if node.attr == "training" and isinstance(node.value, ast.Attribute):
+            # The mode of a part is the mode of the module that holds it.
+            for item in self.evaluate(node.value.value, frame):
+                if isinstance(item.value, Instance) and self.objects.is_network(item.value.info):
+                    return self.objects.attribute(item, "training", node, frame)
         for item in self.evaluate(node.value, frame):
             inner = self.objects.attribute(item, node.attr, node, frame)
             found.extend(one.under(*item.guards) for one in inner)

@@ -47,9 +47,22 @@ if TYPE_CHECKING:
 _SETTINGS = re.compile(
     r"(^|\.|_)(args?|config|cfg|conf|flags|hparams?|opts?|options|params|settings)$", re.IGNORECASE
 )
+_SPACES = frozenset({"action_space", "observation_space", "single_action_space", "single_observation_space"})
 _INNER_ENVIRONMENT = frozenset({"env", "venv", "envs", "unwrapped", "vec_env", "gym_env"})
 _ENVIRONMENT_BASE = re.compile(r"(env|wrapper|vecenv|envwrapper)$", re.IGNORECASE)
 _USE_END = ast.Pass()
+
+
+#: What every torch module can do; a function of the repository with such a name is not meant.
+_MODULE_METHODS = frozenset(
+    {"train", "eval", "to", "cuda", "cpu", "parameters", "named_parameters", "state_dict", "load_state_dict"}
+    | {"modules", "children", "apply", "zero_grad", "float", "half", "share_memory", "requires_grad_"}
+)
+#: Library functions and classes that hold settings under attributes or keys.
+SETTINGS_MAKERS = frozenset(
+    {"SimpleNamespace", "Namespace", "Munch", "EasyDict", "edict", "ConfigDict", "DotMap", "AttrDict", "Box"}
+    | {"safe_load", "full_load", "unsafe_load", "OmegaConf", "DictConfig", "compose", "parse_known_args"}
+)
 
 
 class ObjectModel:
@@ -105,6 +118,8 @@ class ObjectModel:
         value = item.value
         if isinstance(value, Module):
             return self.evaluator.names.global_name(value.info, name) if name else (item,)
+        if isinstance(value, External) and value.name == "wandb" and name == "config":
+            return (Alternative(Namespace()),)
         if isinstance(value, External):
             return self._of_external(value, name, frame)
         if isinstance(value, Instance):
@@ -116,7 +131,8 @@ class ObjectModel:
         if isinstance(value, Namespace):
             return self.option(name, value, node, frame)
         if isinstance(value, Environment):
-            return (item,) if name in _INNER_ENVIRONMENT else (Alternative(Unknown(f"env.{name}")),)
+            # Spaces and specifications of an environment are fixed.
+            return (item,) if name in _INNER_ENVIRONMENT else (Alternative(Computed(node, frame)),)
         if isinstance(value, Mapping) and name in value.items:
             return self.evaluator.evaluate_binding(value.items[name], name)
         if isinstance(value, Action | Computed | Noise):
@@ -131,11 +147,15 @@ class ObjectModel:
                 ),
             )
         if isinstance(value, ExternalObject):
-            if name in ("mode", "mean") and DISTRIBUTION.search(value.name.rsplit(".", 1)[-1]):
+            if value.name.rsplit(".", 1)[-1] in SETTINGS_MAKERS:
+                return self.option(name, Namespace(), node, frame)
+            if name in ("mode", "mean", "loc") and DISTRIBUTION.search(value.name.rsplit(".", 1)[-1]):
                 return (Alternative(Action("argmax", node, frame, needs_distribution=True)),)
             return (Alternative(External(f"{value.name}().{name}")),)
         if isinstance(value, Unknown | Option):
             text = value.text if isinstance(value, Unknown) else value.name
+            if name in _SPACES:
+                return (Alternative(Computed(node, frame)),)
             if _SETTINGS.search(text):
                 return self.option(name, Namespace(), node, frame)
             return (Alternative(Unknown(f"{text}.{name}")),)
@@ -146,12 +166,21 @@ class ObjectModel:
 
     def option(self, name: str, space: Namespace, node: ast.AST, frame: Frame) -> tuple[Alternative, ...]:
         """The setting `name` of parsed options."""
-        entry = field_of(space.fields, name) if space.fields is not None else None
-        if entry is None:
+        entry = self.evaluator.options.given_entry(name)
+        if entry is None and space.fields is not None:
+            entry = field_of(space.fields, name)
+        if entry is None and not space.path:
             entry = self.evaluator.options.find(name, space.module)
         if entry is None:
+            path = (*space.path, name)
+            if self.evaluator.options.is_section(path):
+                return (Alternative(Namespace(space.module, None, path)),)
+            entry = self.evaluator.options.from_files(path, frame.chain()[0].module)
+        if entry is None:
             return self._set_once(name, frame) or (Alternative(Unknown(f"args.{name}")),)
-        is_overwritten = bool(self.evaluator.index.outside_assignments(name, frame.chain()[0].module))
+        is_overwritten = entry.module is not None and bool(
+            self.evaluator.index.outside_assignments(name, frame.chain()[0].module, but=entry.mark)
+        )
         read = Mark(frame.module.path, getattr(node, "lineno", 0), f"option '{entry.name}' is read here")
         # A setting that the code itself overwrites after parsing has no default that one could rely on.
         option = Option(entry.name, entry.default, entry.has_default and not is_overwritten)
@@ -214,6 +243,8 @@ class ObjectModel:
             return changed
         if name == "training" and self.is_network(value.info):
             return (self._initial_mode(frame),)
+        if name in ("mean", "mode", "loc") and self.is_distribution(value.info):
+            return (Alternative(Action("argmax", node, frame, needs_distribution=True)),)
         found = [*self._assigned(item, value, name)]
         if is_settings_class(value.info.node):
             return self._setting_field(value, name, node, frame)
@@ -227,7 +258,13 @@ class ObjectModel:
         found.extend(self._from_outside(name, frame))
         if not found and self.is_environment(value.info) and name in _INNER_ENVIRONMENT:
             return (item,)
+        if not found and name in _MODULE_METHODS and self.is_network(value.info):
+            return (Alternative(External(f"torch.nn.Module().{name}")),)
         return tuple(found) or (Alternative(Unknown(f"self.{name}")),)
+
+    def is_distribution(self, info: ClassInfo) -> bool:
+        """Whether the class derives from a library's distribution."""
+        return any(DISTRIBUTION.search(base.rsplit(".", 1)[-1]) for base in self.external_bases(info))
 
     def is_network(self, info: ClassInfo) -> bool:
         """Whether the class is a torch module or the like."""

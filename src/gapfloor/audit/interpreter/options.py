@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
 from gapfloor.audit.interpreter.values import Mark
 from gapfloor.audit.reading.index import ClassInfo, Index, ModuleInfo, last_name
+from gapfloor.audit.reading.settings import FileSetting, read_settings
+from gapfloor.audit.reading.sources import SETTINGS_ENDINGS
 
 _MISSING = object()
 
@@ -20,15 +23,31 @@ class OptionEntry:
     name: str
     default: Any
     has_default: bool
-    module: ModuleInfo
+    module: ModuleInfo | None
     mark: Mark
 
 
 class OptionTable:
-    """Every setting of a repository, by name; case and dashes do not matter."""
+    """Every setting of a repository, by name; case and dashes do not matter.
 
-    def __init__(self, index: Index) -> None:
+    Settings come from the code (argparse, dataclasses, tables) and from configuration files. `given` are those that a
+    command line states; they outweigh every default.
+    """
+
+    def __init__(
+        self, index: Index, *, given: dict[str, Any] | None = None, files: tuple[str, ...] = ()
+    ) -> None:
         self._entries: dict[str, list[OptionEntry]] = defaultdict(list)
+        self._given = {_normal(name): value for name, value in (given or {}).items()}
+        self._in_files: dict[str, list[FileSetting]] = defaultdict(list)
+        self._sections: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+        self._chosen_files = files
+        self._index = index
+        for file in index.settings:
+            for setting in read_settings(file):
+                self._in_files[_normal(setting.path[-1])].append(setting)
+                for length in range(1, len(setting.path)):
+                    self._sections[_normal(setting.path[length - 1])].add(setting.path[:length])
         for module in index.modules.values():
             for node in module.order:
                 for name, default, line in _options_of(node):
@@ -42,8 +61,63 @@ class OptionTable:
         entry = OptionEntry(name, default if has_default else None, has_default, module, mark)
         self._entries[_normal(name)].append(entry)
 
+    def is_section(self, path: tuple[str, ...]) -> bool:
+        """Whether configuration files have a group of settings under these keys."""
+        return any(one[-len(path) :] == path for one in self._sections.get(_normal(path[-1]), ()))
+
+    def in_files(self, path: tuple[str, ...], script: ModuleInfo | None) -> list[FileSetting]:
+        """The settings under these keys, from the files that a command or the script's text names, else from all."""
+        found = [
+            one
+            for one in self._in_files.get(_normal(path[-1]), ())
+            if tuple(map(_normal, one.path[-len(path) :])) == tuple(map(_normal, path))
+        ]
+        if len({repr(one.value) for one in found}) < 2:
+            return found
+        for names in (self._chosen_files, self._named_files(script)):
+            chosen = [one for one in found if any(_is_named(one.file, name) for name in names)]
+            if chosen:
+                return chosen
+        return found
+
+    def _named_files(self, script: ModuleInfo | None) -> tuple[str, ...]:
+        """Configuration files that the script itself names."""
+        if script is None:
+            return ()
+        texts = [
+            node.value
+            for node in script.order
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and 2 < len(node.value) < 120
+        ]
+        hydra = [text for text in texts if "/" not in text and " " not in text and "." not in text]
+        return tuple(text for text in [*texts, *hydra] if text.endswith(SETTINGS_ENDINGS) or text in hydra)
+
+    def from_files(self, path: tuple[str, ...], script: ModuleInfo | None) -> OptionEntry | None:
+        """The setting under these keys of configuration files; without a value where files disagree."""
+        found = self.in_files(path, script)
+        if not found:
+            return None
+        values = {repr(one.value) for one in found}
+        name = ".".join(path)
+        if len(values) == 1:
+            mark = Mark(found[0].file, found[0].line, f"setting '{name}' is {found[0].value!r}")
+            return OptionEntry(name, found[0].value, True, None, mark)
+        files = ", ".join(dict.fromkeys(one.file for one in found[:3]))
+        what = f"setting '{name}' differs between {files}"
+        return OptionEntry(name, None, False, None, Mark(found[0].file, found[0].line, what))
+
+    def given_entry(self, name: str) -> OptionEntry | None:
+        """The setting as the command line states it."""
+        if _normal(name) not in self._given:
+            return None
+        value = self._given[_normal(name)]
+        return OptionEntry(name, value, True, None, Mark("(command line)", 1, f"--{name} {value}"))
+
     def find(self, name: str, module: ModuleInfo | None) -> OptionEntry | None:
         """The setting called `name`: the one of `module`, else the only one, else one all of whose kin agree."""
+        given = self.given_entry(name)
+        if given is not None:
+            return given
         entries = self._entries.get(_normal(name), [])
         here = [entry for entry in entries if entry.module is module]
         for group in (here, entries):
@@ -55,6 +129,13 @@ class OptionTable:
         return None
 
 
+def _is_named(file: str, text: str) -> bool:
+    """Whether a text names a file, with or without folders and ending."""
+    stem = file.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+    named = text.rsplit("/", 1)[-1]
+    return file.endswith(text) if "/" in text else named in (stem, file.rsplit("/", 1)[-1])
+
+
 def _normal(name: str) -> str:
     return name.lstrip("-").replace("-", "_").lower()
 
@@ -62,6 +143,11 @@ def _normal(name: str) -> str:
 def _options_of(node: ast.AST) -> list[tuple[str, Any, int]]:
     if isinstance(node, ast.Call):
         return _options_of_call(node)
+    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
+        target = node.targets[0]
+        if re.search(r"^(config|cfg|conf|hparams|c)$", last_name(target.value)):
+            value = literal(node.value)
+            return [] if value is _MISSING else [(target.attr, value, node.lineno)]
     if isinstance(node, ast.ClassDef) and is_settings_class(node):
         return [(name, default, line) for name, (default, line) in settings_fields(node).items()]
     return []
@@ -76,7 +162,7 @@ def _options_of_call(node: ast.Call) -> list[tuple[str, Any, int]]:
         name = literal(keywords["dest"]) if "dest" in keywords else long[0]
         line = keywords["default"].lineno if "default" in keywords else node.lineno
         if "default" in keywords:
-            default = literal(keywords["default"])
+            default = _converted(literal(keywords["default"]), keywords.get("type"))
         elif "action" in keywords:
             action = literal(keywords["action"])
             default = {"store_true": False, "store_false": True}.get(str(action), _MISSING)
@@ -88,6 +174,19 @@ def _options_of_call(node: ast.Call) -> list[tuple[str, Any, int]]:
     if called == "append" and len(node.args) == 1 and isinstance(node.args[0], ast.Tuple):
         return _option_of_row(node.args[0])
     return []
+
+
+def _converted(default: Any, kind: ast.expr | None) -> Any:
+    """A default that is a string passes through the option's type, as argparse does it."""
+    if not isinstance(default, str) or kind is None:
+        return default
+    name = last_name(kind)
+    if name == "str":
+        return default
+    try:
+        return {"int": int, "float": float, "bool": bool}[name](default)
+    except (KeyError, ValueError):
+        return _MISSING
 
 
 def _option_of_row(row: ast.Tuple) -> list[tuple[str, Any, int]]:

@@ -189,6 +189,14 @@ def _noisy(
     return [Alternative(Action(rule, node, frame, rule == "sampled"), noise[0].guards, marks)]
 
 
+def is_settled(alternatives: tuple[Alternative, ...]) -> bool:
+    """Whether every alternative is an action or something that a network computed."""
+    return bool(alternatives) and all(
+        isinstance(item.value, Action) or (isinstance(item.value, Computed) and item.value.is_observed)
+        for item in alternatives
+    )
+
+
 def is_plain(item: Alternative) -> bool:
     """Whether a value is known to carry no randomness of the policy."""
     value = item.value

@@ -29,6 +29,8 @@ class Binding:
     expression: ast.expr | None
     frame: Frame | None
     is_default: bool = False
+    is_setting: bool = False
+    """Whether a default can be set from a configuration file (gin)."""
 
 
 @dataclass(eq=False, repr=False)
@@ -100,6 +102,8 @@ class Namespace:
 
     module: ModuleInfo | None = None
     fields: ClassInfo | None = None
+    path: tuple[str, ...] = ()
+    """The keys that lead to this group of settings in configuration files."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -136,7 +136,14 @@ class Explorer:
 
     def _visit(self, call: ast.Call, frame: Frame, script: str) -> None:
         name = last_name(call.func)
-        if name not in self._interesting and not (isinstance(call.func, ast.Attribute) and name == "remote"):
+        is_mapped = isinstance(call.func, ast.Call) and _maps_step(call.func)
+        is_handed = any(
+            last_name(item) in self._interesting
+            for item in [*call.args, *(keyword.value for keyword in call.keywords)]
+            if isinstance(item, ast.Name | ast.Attribute | ast.Call)
+        )
+        is_remote = isinstance(call.func, ast.Attribute) and name == "remote"
+        if name not in self._interesting and not is_remote and not is_mapped and not is_handed:
             return
         if any(self.evaluator.is_ruled_out(guard) for guard in guards_of(frame, call)):
             return
@@ -145,7 +152,7 @@ class Explorer:
             and name in ("step", "act")
             and bool(call.args or call.keywords)
         )
-        if is_step and self._note_step(call, frame, script):
+        if (is_step or is_mapped) and self._note_step(call, frame, script):
             return
         target_node: ast.expr = call.func
         if name == "remote" and isinstance(call.func, ast.Attribute):
@@ -154,6 +161,35 @@ class Explorer:
         known = [item for item in targets if isinstance(item.value, Callable | Class | External)]
         for target in known or targets:
             self._follow(target, call, frame, script)
+        if any(isinstance(item.value, External | ExternalObject | Unknown) for item in targets):
+            self._follow_callbacks(call, frame, script)
+
+    def _follow_callbacks(self, call: ast.Call, frame: Frame, script: str) -> None:
+        """Functions handed to something outside the repository are called there: scan, Process, map, Thread."""
+        for given in [*call.args, *(keyword.value for keyword in call.keywords)]:
+            if not isinstance(given, ast.Name | ast.Attribute | ast.Lambda | ast.Call):
+                continue
+            if isinstance(given, ast.Call) and last_name(given.func) not in (
+                "partial",
+                "jit",
+                "vmap",
+                "pmap",
+                "remote",
+            ):
+                continue
+            for item in self.evaluator.evaluate(given, frame):
+                value = item.value
+                if not isinstance(value, Callable) or value.function.name not in self._interesting:
+                    continue
+                owner = value.function.owner
+                if owner is not None and self.evaluator.objects.is_environment(owner):
+                    continue
+                if calls.may_enter(value.function, frame):
+                    handed = _call_with(call, given)
+                    inner = self.evaluator.bound_frame(
+                        value.function, handed, frame, value.receiver, value.parent, value.preset
+                    )
+                    self._walk(inner, script)
 
     def _follow(self, target: Alternative, call: ast.Call, frame: Frame, script: str) -> None:
         value = target.value
@@ -184,6 +220,8 @@ class Explorer:
             and not self.evaluator.objects.is_environment(function.owner)
             and fits(function, call)
         ]
+        reach = self.evaluator.index.reach(frame.chain()[0].module)
+        candidates = [item for item in candidates if item.module.path in reach] or candidates
         if 0 < len(candidates) <= 3:
             for function in candidates:
                 assert function.owner is not None
@@ -193,6 +231,8 @@ class Explorer:
 
     def _note_step(self, call: ast.Call, frame: Frame, script: str) -> bool:
         function = call.func
+        if isinstance(function, ast.Call):  # jax.vmap(env.step, ...)(keys, states, actions)
+            function = function.args[0]
         assert isinstance(function, ast.Attribute)
         receivers = self.evaluator.evaluate(function.value, frame)
         environments = [item for item in receivers if isinstance(item.value, Environment)]
@@ -203,23 +243,26 @@ class Explorer:
             looks_like_one = bool(_ENVIRONMENT_NAME.search(last_name(function.value)))
             if function.attr == "act" or not (is_unknown and looks_like_one):
                 return False
-        argument = call.args[0] if call.args else call.keywords[0].value
+        argument = _action_argument(call)
         if not environments and self._is_handed_in(argument, frame):
             return True  # a worker or a wrapper passes on what somebody else has chosen
         actions = self.evaluator.evaluate(argument, frame)
         self._add(StepEvent(frame, call, environments, actions, script))
         return True
 
-    def _is_handed_in(self, argument: ast.expr, frame: Frame) -> bool:
+    def _is_handed_in(self, argument: ast.AST, frame: Frame, depth: int = 4) -> bool:
         """Whether an action comes from outside: an unbound parameter, or a message from another process."""
-        if not isinstance(argument, ast.Name):
+        while isinstance(argument, ast.Subscript | ast.Attribute | ast.Starred):
+            argument = argument.value
+        if isinstance(argument, ast.Call):
+            return last_name(argument.func) in ("recv", "get", "get_nowait")
+        if not isinstance(argument, ast.Name) or depth == 0:
             return False
         definitions = self.evaluator.definitions(frame.module, frame.scope).get(argument.id, [])
         if not definitions:
             return frame.function is not None and argument.id not in frame.bindings
         return all(
-            isinstance(item.expression, ast.Call)
-            and last_name(item.expression.func) in ("recv", "get", "get_nowait")
+            item.expression is not None and self._is_handed_in(item.expression, frame, depth - 1)
             for item in definitions
         )
 
@@ -258,6 +301,45 @@ class Explorer:
             self._add(StepEvent(frame, call, environments, actions, script, fact))
 
 
+def _maps_step(call: ast.Call) -> bool:
+    """Whether a call maps an environment's step over a batch: `jax.vmap(env.step, ...)`."""
+    first = call.args[0] if call.args else None
+    return (
+        last_name(call.func) in ("vmap", "pmap", "jit", "partial")
+        and isinstance(first, ast.Attribute)
+        and first.attr == "step"
+    )
+
+
+def _action_argument(call: ast.Call) -> ast.expr:
+    """The action: by keyword, by name, the third argument of `step(key, state, action)`, else the first."""
+    for keyword in call.keywords:
+        if keyword.arg in ("action", "actions"):
+            return keyword.value
+    named = [item for item in call.args if re.match(r"actions?$|act$", last_name(item))]
+    if len(call.args) >= 2 and len(named) == 1:
+        return named[0]
+    if len(call.args) >= 3 and re.search(r"rng|key|seed", last_name(call.args[0]) or ""):
+        return call.args[2]
+    return call.args[0] if call.args else call.keywords[0].value
+
+
+def _call_with(call: ast.Call, callback: ast.expr) -> ast.Call:
+    """The call that another process or a scan makes: `args=(...)` are its arguments, otherwise they are not known."""
+    kept: ast.Call | None = getattr(call, "_handed_over", None)
+    if kept is None:
+        given = next((item.value for item in call.keywords if item.arg == "args"), None)
+        if isinstance(given, ast.Tuple | ast.List):
+            kept = ast.Call(func=callback, args=list(given.elts), keywords=[])
+        else:
+            unknown = ast.copy_location(ast.Name("arguments_of_the_library", ast.Load()), call)
+            kept = ast.Call(func=callback, args=[], keywords=[ast.keyword(arg=None, value=unknown)])
+        ast.copy_location(kept, call)
+        kept._worker_of = call.func  # type: ignore[attr-defined]
+        call._handed_over = kept  # type: ignore[attr-defined]
+    return kept
+
+
 def is_unit_test(module: ModuleInfo) -> bool:
     """Whether a file tests the code rather than a policy (`test.py` beside `train.py` is an evaluation)."""
     parts = module.path.lower().split("/")
@@ -289,6 +371,13 @@ def _interesting_names(evaluator: Evaluator) -> set[str]:
 
 def _called_names(function: FunctionInfo) -> set[str]:
     names = {last_name(call.func) for call in function.calls}
+    # A function that is handed to another process, or to a scan, is called there.
+    for call in function.calls:
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        names |= {last_name(item) for item in given if isinstance(item, ast.Name | ast.Attribute)} - {
+            "step",
+            "act",
+        }
     if "remote" in names:
         names |= {
             last_name(call.func.value) for call in function.calls if isinstance(call.func, ast.Attribute)

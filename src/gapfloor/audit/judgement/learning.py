@@ -110,6 +110,20 @@ class LearningModel:
             for loop in reversed(self.loops_around(here, inner)):
                 if self.updates_in(loop, here):
                     return here, loop
+        return self._learner_beside(chain)
+
+    def _learner_beside(self, chain: list[Frame]) -> tuple[Frame, ast.AST] | None:
+        """A worker process or thread plays while the function that started it learns."""
+        for position in range(len(chain) - 1, 0, -1):
+            call, home = chain[position].call, chain[position - 1]
+            if call is None or home.function is None or not _starts_worker(call):
+                continue
+            if self.updates_in(home.scope, home) or any(
+                item in self._updating
+                for item in home.module.functions.values()
+                if item.outer is home.function
+            ):
+                return home, home.scope
         return None
 
     def is_fresh(
@@ -184,6 +198,18 @@ class LearningModel:
             if not self.updates_in(region, frame):
                 return True
         return False
+
+
+def _starts_worker(call: ast.AST) -> bool:
+    """Whether a frame was entered by handing its function to a process, a thread or an actor."""
+    original = getattr(call, "_worker_of", None)
+    return original is not None and last_name(original) in (
+        "Process",
+        "Thread",
+        "ActorThread",
+        "start_processes",
+        "spawn",
+    )
 
 
 def _may_learn(call: ast.Call) -> bool:

@@ -77,7 +77,11 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
     if len(rules) > 1 or "noisy" in rules or "unresolved" in rules:
         return RuleFinding("unresolved", "unresolved", _marks(live), _names(live), primitives, is_value_based)
     rule = rules.pop()
-    rivals = [item for item in chosen if not item.is_live and _rule(item) != rule]
+    rivals = [
+        item
+        for item in judged
+        if not item.is_live and (not isinstance(item.alternative.value, Action) or _rule(item) != rule)
+    ]
     provenance, lines = _provenance(rivals, live)
     return RuleFinding(rule, provenance, (*_marks(live), *lines), (), primitives, is_value_based)
 
@@ -132,16 +136,25 @@ def _rule(item: _Judged) -> str:
 def _provenance(rivals: list[_Judged], live: list[_Judged]) -> tuple[str, tuple[Mark, ...]]:
     if not rivals:
         return "unflagged", ()
-    found: dict[str, tuple[Mark, ...]] = {}
     # The rival that fails by the fewest conditions is the one that the rule's own flag keeps out.
     fewest = min(len(item.refusals) for item in rivals)
+    kinds: list[dict[str, tuple[Mark, ...]]] = []
     for item in rivals:
-        for decider in item.refusals[-1] if len(item.refusals) == fewest else ():
+        if len(item.refusals) != fewest:
+            continue
+        found: dict[str, tuple[Mark, ...]] = {}
+        for decider in item.refusals[-1]:
             if decider.origin in _PROVENANCE:
                 found.setdefault(_PROVENANCE[decider.origin], decider.marks)
-    if len(found) == 1:
-        return next(iter(found.items()))
-    return "unresolved", tuple(mark for marks in found.values() for mark in marks)
+        kinds.append(found)
+    common = set.intersection(*(set(found) for found in kinds)) if kinds else set()
+    # A flag given at the call decides, also where a setting could have prevented it.
+    for name in ("explicit-call-site", "config-option", "default-argument"):
+        if name in common and (name == "explicit-call-site" or all(set(found) == {name} for found in kinds)):
+            return name, tuple(dict.fromkeys(mark for found in kinds for mark in found[name]))
+    return "unresolved", tuple(
+        dict.fromkeys(mark for found in kinds for marks in found.values() for mark in marks)
+    )
 
 
 def _with_exploration(

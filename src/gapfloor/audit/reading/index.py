@@ -219,11 +219,19 @@ class Index:
             self._reach[module.path] = frozenset(found)
         return self._reach[module.path]
 
-    def outside_assignments(self, name: str, script: ModuleInfo) -> list[tuple[ModuleInfo, ast.expr]]:
-        """Where code that a script can load assigns the attribute `name` from outside an object's class."""
+    def outside_assignments(
+        self, name: str, script: ModuleInfo, but: object = None
+    ) -> list[tuple[ModuleInfo, ast.expr]]:
+        """Where code that a script can load assigns the attribute `name` from outside an object's class.
+
+        `but` is the line (with `file` and `line`) that states the setting itself.
+        """
         reach = self.reach(script)
+        own = (getattr(but, "file", None), getattr(but, "line", None))
         return [
-            (module, value) for module, value in self.set_from_outside.get(name, ()) if module.path in reach
+            (module, value)
+            for module, value in self.set_from_outside.get(name, ())
+            if module.path in reach and (module.path, value.lineno) != own
         ]
 
 
