@@ -8,7 +8,8 @@ import pytest
 from gitrepos import write_files
 from smallrepos import MODEL, evaluate, frozen, in_loop, train
 
-from gapfloor.audit.scan import AuditVerdict, ScanResult, scan
+from gapfloor.audit.judgement.verdict import AuditVerdict
+from gapfloor.audit.scan import ScanResult, scan
 
 pytestmark = pytest.mark.fast
 
@@ -84,9 +85,28 @@ def test_two_ranges_that_differ_are_held_out(tmp_path: Path):
     assert result.paths[0].levels == "100 levels from 1000"
 
 
-def test_a_range_against_a_setting_is_not_decided(tmp_path: Path):
-    result = scanned(tmp_path, frozen("action, _ = net.act(obs)", levels="100"))
-    assert result.verdict.evaluates_heldout is None
+@pytest.mark.parametrize(
+    ("levels", "start", "heldout"),
+    [
+        ("200", "0", False),  # the training levels themselves, which are an option with default 200
+        ("100", "50", False),  # some of them
+        ("100", "1000", True),  # none of them
+        ("100", "150", None),  # half of them
+        ("0", "0", True),  # every level there is
+        ("args.num_levels", "0", False),
+        ("args.num_levels", "args.num_levels", True),
+    ],
+)
+def test_level_sets_are_compared_as_sets(tmp_path: Path, levels: str, start: str, heldout: bool | None):
+    files = frozen("action, _ = net.act(obs)")
+    files["evaluation.py"] = evaluate("action, _ = net.act(obs)", levels=levels, start=start)
+    assert scanned(tmp_path, files).verdict.evaluates_heldout is heldout
+
+
+def test_a_range_is_not_held_out_from_the_full_distribution(tmp_path: Path):
+    files = frozen("action, _ = net.act(obs)", levels="100")
+    files["train.py"] = files["train.py"].replace("num_levels=args.num_levels", "num_levels=0")
+    assert scanned(tmp_path, files).verdict.evaluates_heldout is False
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ import pytest
 from gitrepos import write_files
 from smallrepos import MODEL, evaluate, frozen, train
 
-from gapfloor.audit.scan import AuditVerdict, ScanResult, scan
+from gapfloor.audit.judgement.verdict import AuditVerdict
+from gapfloor.audit.scan import ScanResult, scan
 
 pytestmark = pytest.mark.fast
 

@@ -156,6 +156,21 @@ def changes_of_mapping(name: str, scope: ast.AST) -> tuple[dict[str, ast.expr | 
     return keys, is_open
 
 
+def is_filled_elsewhere(name: str, scope: ast.AST, *, is_empty: bool) -> bool:
+    """Whether a mapping is handed to code that puts something into it: `exec`, or any call while it is empty."""
+    for node in own_nodes(scope):
+        if not isinstance(node, ast.Call):
+            continue
+        called = last_name(node.func)
+        fills = called in ("exec", "eval") or (
+            is_empty and called not in ("len", "print", "dict", "str", "bool")
+        )
+        given = [*node.args, *(item.value for item in node.keywords if item.arg is not None)]
+        if fills and any(isinstance(item, ast.Name) and item.id == name for item in given):
+            return True
+    return False
+
+
 def _key_of(target: ast.AST, name: str) -> str | None:
     if not isinstance(target, ast.Subscript) or last_name(target.value) != name:
         return None

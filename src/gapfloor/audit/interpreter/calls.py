@@ -59,6 +59,11 @@ _ENVIRONMENT_WORD = re.compile(
     r"env|wrap|vec|monitor|normali|stack|transform|record|extract|clip|viewer|resize|gray|limit",
     re.IGNORECASE,
 )
+#: Constructors of environments outside the repository that no row of the facts describes.
+_ENVIRONMENT_MAKER = re.compile(
+    r"(Env|Environment)$|suite\.load$|(env|gym|craft|brax|retro|atari|mujoco|dmc|grid)\w*(\.\w+)*\.(make|make_env|create|"
+    r"get_environment|load|make_vec|make_craftax_env_from_name|make_env_from_name)$",
+)
 _ACTING = re.compile(
     r"act|predict|step|policy|choose|select|sample|forward|infer|greedy|explor", re.IGNORECASE
 )
@@ -352,7 +357,7 @@ def _method_of(
     if not isinstance(value, Unknown | ExternalObject | KnownValue):
         targets = evaluator.objects.attribute(base, name, function, frame)
         for target in targets:
-            if isinstance(target.value, Callable | Class | Instance | Action):
+            if isinstance(target.value, Callable | Class | Instance | Action | ExternalObject):
                 found.extend(
                     item.under(*target.guards) for item in call_value(evaluator, target, call, frame)
                 )
@@ -636,6 +641,8 @@ def _external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame
         inner = environments_among(evaluator, call, frame)
         if inner:
             return inner
+    if _ENVIRONMENT_MAKER.search(name) and "." in name:
+        return (Alternative(Environment(name, call, frame)),)
     through = _passes_through(evaluator, call, frame)
     if through:
         return through

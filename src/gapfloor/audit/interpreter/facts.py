@@ -63,6 +63,8 @@ class LoopFact:
     actor: str | None = None
     """The argument that acts; without it, or where it is not known, the repository's imports are asked."""
     actor_position: int | None = None
+    environment_at: str = "call"
+    """Where the environment is given: at the call itself, or at the constructor of the agent."""
     actor_method: str | None = None
     """The method of the actor whose fact tells the rule."""
 
@@ -118,6 +120,9 @@ def find_loops(name: str) -> list[LoopFact]:
     if found:
         return found
     head, _, tail = name.rpartition(".")
+    if tail == "learn":
+        agents = [fact for fact in loop_facts() if fact.environment_at == "constructor"]
+        return [fact for fact in agents if name.startswith(fact.name.rpartition(".")[0] + ".")][:1]
     return [
         fact
         for fact in loop_facts()

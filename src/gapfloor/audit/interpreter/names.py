@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gapfloor.audit.interpreter.binding import additions_to_sequence, changes_of_mapping
+from gapfloor.audit.interpreter.binding import additions_to_sequence, changes_of_mapping, is_filled_elsewhere
 from gapfloor.audit.interpreter.reaching_definitions import Assignment, conditions, reaching
 from gapfloor.audit.interpreter.values import (
     Action,
@@ -74,6 +74,7 @@ class NameModel:
         if not isinstance(item.value, Mapping):
             return item
         keys, is_open = changes_of_mapping(name, frame.scope)
+        is_open = is_open or is_filled_elsewhere(name, frame.scope, is_empty=not item.value.items)
         if not keys and not is_open:
             return item
         kept = {key: binding for key, binding in item.value.items.items() if key not in keys}

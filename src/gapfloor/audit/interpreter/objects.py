@@ -49,7 +49,7 @@ _SETTINGS = re.compile(
 )
 _SPACES = frozenset({"action_space", "observation_space", "single_action_space", "single_observation_space"})
 _INNER_ENVIRONMENT = frozenset({"env", "venv", "envs", "unwrapped", "vec_env", "gym_env"})
-_ENVIRONMENT_BASE = re.compile(r"(env|wrapper|vecenv|envwrapper)$", re.IGNORECASE)
+_ENVIRONMENT_BASE = re.compile(r"(env|environment|wrapper|vecenv|envwrapper)$", re.IGNORECASE)
 _USE_END = ast.Pass()
 
 

@@ -74,7 +74,7 @@ def is_deterministic_function(name: str) -> bool:
     """
     if name in _PURE_BUILTINS:
         return True
-    if noise_kind(name) is not None:
+    if noise_kind(name) is not None or name.startswith(tuple(_table()["not_numerical"])):
         return False
     last = name.rsplit(".", 1)[-1]
     rows = [row for row in _table()["deterministic"] if f"{name}.".startswith(row["prefix"])]

@@ -70,7 +70,7 @@ class Explorer:
     def explore(self) -> Exploration:
         """Walk from every script, then from every function that no script reached."""
         modules = list(self.evaluator.index.modules.values())
-        for module in sorted(modules, key=lambda item: (not item.is_script, item.path)):
+        for module in sorted(modules, key=_urgency):
             if is_unit_test(module):
                 continue
             if module.is_script or self._has_interesting_call(module):
@@ -161,7 +161,7 @@ class Explorer:
         known = [item for item in targets if isinstance(item.value, Callable | Class | External)]
         for target in known or targets:
             self._follow(target, call, frame, script)
-        if any(isinstance(item.value, External | ExternalObject | Unknown) for item in targets):
+        if not any(isinstance(item.value, Callable | Class) for item in targets):
             self._follow_callbacks(call, frame, script)
 
     def _follow_callbacks(self, call: ast.Call, frame: Frame, script: str) -> None:
@@ -244,11 +244,19 @@ class Explorer:
             if function.attr == "act" or not (is_unknown and looks_like_one):
                 return False
         argument = _action_argument(call)
-        if not environments and self._is_handed_in(argument, frame):
+        is_message = self._is_handed_in(argument, frame) and not self._is_parameter(argument, frame)
+        if is_message or (not environments and self._is_handed_in(argument, frame)):
             return True  # a worker or a wrapper passes on what somebody else has chosen
         actions = self.evaluator.evaluate(argument, frame)
         self._add(StepEvent(frame, call, environments, actions, script))
         return True
+
+    def _is_parameter(self, argument: ast.expr, frame: Frame) -> bool:
+        while isinstance(argument, ast.Subscript | ast.Attribute | ast.Starred):
+            argument = argument.value
+        return isinstance(argument, ast.Name) and not self.evaluator.definitions(
+            frame.module, frame.scope
+        ).get(argument.id)
 
     def _is_handed_in(self, argument: ast.AST, frame: Frame, depth: int = 4) -> bool:
         """Whether an action comes from outside: an unbound parameter, or a message from another process."""
@@ -265,6 +273,25 @@ class Explorer:
             item.expression is not None and self._is_handed_in(item.expression, frame, depth - 1)
             for item in definitions
         )
+
+    def _note_agent(self, fact: LoopFact, name: str, call: ast.Call, frame: Frame, script: str) -> None:
+        """An agent of a library plays the environment that its constructor was given."""
+        if not isinstance(call.func, ast.Attribute):
+            return
+        for item in self.evaluator.evaluate(call.func.value, frame):
+            if not isinstance(item.value, ExternalObject):
+                continue
+            given = _made_with(item.value, fact)
+            if given is None:
+                continue
+            environments = [
+                one
+                for one in self.evaluator.evaluate(given, item.value.frame)
+                if isinstance(one.value, Environment)
+            ]
+            mark = Mark(frame.module.path, call.lineno, f"{name} plays the environment: {fact.source}")
+            actions = actions_of_loop(self.evaluator, fact, call, frame, mark)
+            self._add(StepEvent(frame, call, environments, actions, script, fact))
 
     def _add(self, event: StepEvent) -> None:
         chosen = tuple(
@@ -284,7 +311,11 @@ class Explorer:
             self.result.events.append(event)
 
     def _note_fact(self, name: str, call: ast.Call, frame: Frame, script: str) -> None:
-        for fact in find_loops(name):
+        kind, _, method = name.rpartition("().")
+        for fact in find_loops(f"{kind}.{method}" if kind else name):
+            if fact.environment_at == "constructor":
+                self._note_agent(fact, name, call, frame, script)
+                continue
             given: ast.expr | None = None
             if fact.position is not None and len(call.args) > fact.position:
                 given = call.args[fact.position]
@@ -338,6 +369,23 @@ def _call_with(call: ast.Call, callback: ast.expr) -> ast.Call:
         kept._worker_of = call.func  # type: ignore[attr-defined]
         call._handed_over = kept  # type: ignore[attr-defined]
     return kept
+
+
+def _urgency(module: ModuleInfo) -> tuple[bool, bool, int, str]:
+    """Scripts first, and of these the ones that by their name train or evaluate; then from the top of the tree down."""
+    name = module.path.rsplit("/", 1)[-1]
+    is_named = re.match(r"(train|main|run|eval|test|enjoy)", name, re.IGNORECASE) is not None
+    return (not module.is_script, not is_named, module.path.count("/"), module.path)
+
+
+def _made_with(value: ExternalObject, fact: LoopFact) -> ast.expr | None:
+    """The environment that an agent of a library was made with."""
+    for keyword in value.call.keywords:
+        if keyword.arg == fact.environment:
+            return keyword.value
+    if fact.position is not None and len(value.call.args) > fact.position:
+        return value.call.args[fact.position]
+    return None
 
 
 def is_unit_test(module: ModuleInfo) -> bool:

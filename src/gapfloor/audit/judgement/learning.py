@@ -21,6 +21,32 @@ _DIRECT = frozenset(
 _LEARNER = re.compile(
     r"agent|policy|model|algo|learner|ppo|trainer|self|actor|critic|net|optim", re.IGNORECASE
 )
+_EVALUATING = re.compile(r"eval|test|valid|perform|score|assess|benchmark|holdout|held", re.IGNORECASE)
+_TRAINING = re.compile(r"train|rollout|explor|collect|sample_(trajector|episode|batch|data)", re.IGNORECASE)
+_STORES = frozenset(
+    {
+        "store",
+        "store_transition",
+        "remember",
+        "push",
+        "add_transition",
+        "add_experience",
+        "add_sample",
+        "observe",
+    }
+    | {
+        "add_path",
+        "add_episode",
+        "store_episode",
+        "add_step",
+        "save_transition",
+        "store_step",
+        "insert_transition",
+    }
+)
+_MEMORY = re.compile(
+    r"buffer|memory|replay|storage|rollout|trajector|transitions|batch|^episode$|^data$", re.IGNORECASE
+)
 _TRAIN_OPERATION = re.compile(r"train|optim|update", re.IGNORECASE)
 
 
@@ -31,6 +57,7 @@ class LearningModel:
         self.evaluator = evaluator
         self._updating: set[FunctionInfo] = set()
         self._names: set[str] = set()
+        self._resets: set[str] | None = None
         self._regions: dict[tuple[int, int], bool] = {}
         self._close()
 
@@ -141,6 +168,30 @@ class LearningModel:
                 return True
         return False
 
+    def feeds_learning(self, frame: Frame, node: ast.Call, home: Frame) -> bool:
+        """Whether episodes that are played whole are stored for the update, and nothing calls them an evaluation."""
+        chain = frame.chain()
+        inside = chain[chain.index(home) :]
+        names = [here.function.name for here in inside[1:] if here.function is not None]
+        receiver = last_name(node.func.value) if isinstance(node.func, ast.Attribute) else ""
+        if any(_EVALUATING.search(name) for name in [*names, receiver]) or self._is_marked(frame, node):
+            return False
+        if any(_TRAINING.search(name) for name in names):
+            return True
+        return any(
+            isinstance(item, ast.Call)
+            and isinstance(item.func, ast.Attribute)
+            and (
+                item.func.attr in _STORES
+                or (
+                    item.func.attr in ("add", "append", "insert", "push")
+                    and _MEMORY.search(last_name(item.func.value))
+                )
+            )
+            for here in inside
+            for item in own_nodes(here.scope)
+        )
+
     def is_ambiguous(self, frame: Frame, node: ast.Call, home: Frame) -> bool:
         """Whether a rollout might be an evaluation: a helper resets and steps in one loop, or a block says so."""
         if self._is_marked(frame, node):
@@ -172,6 +223,20 @@ class LearningModel:
                 current = here.module.parents.get(current)
         return False
 
+    def _resetting(self) -> set[str]:
+        """Names of small functions that reset an environment and do not step it."""
+        if self._resets is None:
+            self._resets = {
+                item.name
+                for module in self.evaluator.index.modules.values()
+                for item in module.functions.values()
+                if item.name not in ("reset", "__init__", "main", "step")
+                and "reset" in {last_name(call.func) for call in item.calls}
+                and "step" not in {last_name(call.func) for call in item.calls}
+                and re.search(r"reset|init|begin|start", item.name)
+            }
+        return self._resets
+
     def _is_made_inside(self, environment: Environment, home: Frame, loop: ast.AST) -> bool:
         chain = environment.frame.chain()
         if home not in chain:
@@ -184,9 +249,12 @@ class LearningModel:
         receiver = step.func.value if isinstance(step.func, ast.Attribute) else None
         loops = self.loops_around(frame, inner)
         for node in own_nodes(loop if loop is not None else frame.scope):
-            if not (isinstance(node, ast.Call) and last_name(node.func) == "reset"):
+            if not isinstance(node, ast.Call):
                 continue
-            if receiver is not None and not _same_receiver(node, receiver):
+            is_helper = last_name(node.func) in self._resetting() and node is not inner
+            if last_name(node.func) != "reset" and not is_helper:
+                continue
+            if receiver is not None and not is_helper and not _same_receiver(node, receiver):
                 continue
             if frame.module.order[node] > frame.module.order[inner]:
                 continue

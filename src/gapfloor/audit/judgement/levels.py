@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gapfloor.audit.interpreter.binding import argument, keyword_bindings
 from gapfloor.audit.interpreter.evaluator import Evaluator
@@ -20,17 +20,30 @@ from gapfloor.audit.interpreter.values import (
     Environment,
     Frame,
     Guard,
+    Instance,
     KnownValue,
     Mapping,
     Mark,
+    Namespace,
     Option,
     Unknown,
     describe,
 )
-from gapfloor.audit.reading.index import names_in
+from gapfloor.audit.reading.index import names_in, own_nodes
 
 _LEVEL_COUNT = re.compile(r"^(num|n|nr|number_of)?_?(train_)?levels?$|^num_levels$|^nlev$", re.IGNORECASE)
 _ID_KEYWORDS = ("id", "env_id", "task_id")
+#: Parameters that do not choose what is played: seeds, numbers of copies, pictures, logs.
+_INCIDENTAL = re.compile(
+    r"seed|render|rank|device|log|num_envs|n_envs|num_processes|num_workers|gamma|visual|video|record|monitor|verbose|"
+    r"worker|index|save|path|dir$|directory|realtime|real_time|async|context|port|reward|norm|clip|stack|skip|gray|size|"
+    r"allow_early|life|capture|run_name|max_episode|time_limit|wrapper|ret$|ob$|writer|env_num|nproc|^idx$",
+    re.IGNORECASE,
+)
+_SPLIT = re.compile(
+    r"split|^mode$|train|test|eval|valid|held|phase|dataset|partition|tasks?$|levels?$|level_set|fold|distribution",
+    re.IGNORECASE,
+)
 _RANK = frozenset(
     {"Get_rank", "get_rank", "rank", "local_rank", "world_rank", "process_index", "worker_index"}
 )
@@ -52,17 +65,39 @@ class EnvironmentLevels:
 def level_sets(evaluator: Evaluator, environment: Environment) -> list[EnvironmentLevels]:
     """The level sets an environment can be made with; those that settings at their defaults rule out are dropped."""
     made = Mark(environment.frame.module.path, environment.call.lineno, "environment made")
+    inner = _inner_environments(evaluator, environment)
+    if inner:
+        found = [level for one in inner for level in level_sets(evaluator, one)]
+        return _distinct([replace(level, marks=(made, *level.marks)) for level in found])
     alternatives = _count_alternatives(evaluator, environment)
     if alternatives is None:
         return [_without_levels(evaluator, environment, made)]
     start, start_mark = _start(evaluator, environment)
-    found: list[EnvironmentLevels] = []
+    found = []
     for item in alternatives:
         by_rank = any(_depends_on_rank(evaluator, guard.test, guard.frame, 4) for guard in item.guards)
         if not by_rank and any(_is_false(evaluator, guard) for guard in item.guards):
             continue
         found.append(_level_set(item, start, (made, *start_mark), is_worker_choice=by_rank))
     return _distinct(found)
+
+
+def _inner_environments(evaluator: Evaluator, environment: Environment) -> list[Environment]:
+    """The environments that a class of the repository makes in its constructor and plays through."""
+    if environment.info is None:
+        return []
+    init = evaluator.objects.method(environment.info, "__init__")
+    if init is None or environment.frame.depth > 12:
+        return []
+    receiver = Alternative(Instance(environment.info, environment.call, environment.frame, None))
+    frame = evaluator.bound_frame(init, environment.call, environment.frame, receiver, None)
+    found: dict[int, Environment] = {}
+    for node in own_nodes(init.node):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
+            for item in evaluator.evaluate(node.value, frame):
+                if isinstance(item.value, Environment) and item.value.info is not environment.info:
+                    found[id(item.value.call)] = item.value
+    return list(found.values())
 
 
 def _count_alternatives(evaluator: Evaluator, environment: Environment) -> tuple[Alternative, ...] | None:
@@ -153,23 +188,65 @@ def _identity(environment: Environment, keywords: dict[str, Binding]) -> str:
 
 
 def _without_levels(evaluator: Evaluator, environment: Environment, made: Mark) -> EnvironmentLevels:
-    """An environment that has no levels is known by what it is: a literal or a setting, else it is not known."""
-    if environment.info is not None:
-        return EnvironmentLevels("none", (environment.name,), "no levels", (made,), ())
-    names: set[object] = set()
-    keywords, _ = given_keywords(evaluator, environment, find_environment(environment.name))
-    binding = _id_of(environment, keywords)
-    if binding is not None:
-        for item in evaluator.evaluate_binding(binding, "id"):
-            if isinstance(item.value, KnownValue):
-                names.add(item.value.value)
-            elif isinstance(item.value, Option):
-                names.add(("option", item.value.name))
-            else:
-                names.add(None)
-    if len(names) != 1 or None in names:
+    """An environment without a level count is known by what it is: its name and what its constructor is given."""
+    given = _given_arguments(evaluator, environment)
+    if given is None or (environment.info is None and not given):
         return EnvironmentLevels("unknown", (), "not known", (made,), ())
-    return EnvironmentLevels("none", (environment.name, *names), "no levels", (made,), ())
+    return EnvironmentLevels("none", (environment.name, *sorted(given.items())), "no levels", (made,), ())
+
+
+def _given_arguments(evaluator: Evaluator, environment: Environment) -> dict[str, object] | None:
+    """What decides which environment is made, by parameter; None when the name of the environment is not known."""
+    found: dict[str, object] = {}
+    fact = find_environment(environment.name)
+    keywords, is_open = given_keywords(evaluator, environment, fact)
+    binding = _id_of(environment, keywords)
+    bindings = dict(keywords)
+    if environment.info is None:
+        if binding is not None:
+            bindings["id"] = binding
+        for number, item in enumerate(environment.call.args[1:], start=2):
+            bindings[f"argument {number}"] = Binding(item, environment.frame)
+    else:
+        bindings = _constructor_bindings(evaluator, environment)
+    for name, one in bindings.items():
+        if not _INCIDENTAL.search(name):
+            found[name] = _symbol(evaluator, one, name)
+    if is_open:
+        found["further keywords"] = describe(environment.call)
+    is_named = environment.info is not None or found.get("id", ("unknown",))[0] != "unknown"  # type: ignore[index]
+    return found if is_named else None
+
+
+def _constructor_bindings(evaluator: Evaluator, environment: Environment) -> dict[str, Binding]:
+    assert environment.info is not None
+    init = evaluator.objects.method(environment.info, "__init__")
+    if init is None:
+        return {}
+    receiver = Alternative(Instance(environment.info, environment.call, environment.frame, None))
+    frame = evaluator.bound_frame(init, environment.call, environment.frame, receiver, None)
+    return dict(frame.bindings)
+
+
+def _symbol(evaluator: Evaluator, binding: Binding, name: str) -> tuple[object, ...]:
+    """An argument as far as it can be compared: a value, a setting, or the words in which it is written."""
+    values = evaluator.evaluate_binding(binding, name)
+    live = [item for item in values if not evaluator.is_unlikely(item)] or list(values)
+    symbols: set[tuple[object, ...]] = set()
+    for item in live:
+        value = item.value
+        if isinstance(value, KnownValue):
+            symbols.add(("value", repr(value.value)))
+        elif isinstance(value, Option):
+            default = repr(value.default) if value.has_default else None
+            symbols.add(("setting", value.name, default))
+        elif isinstance(value, Namespace | Instance | Mapping):
+            symbols.add(("object", type(value).__name__))
+        elif isinstance(value, Unknown) and re.search(r"[.\[(]", value.text):
+            symbols.add(("text", value.text))
+        else:
+            symbols.add(("unknown",))
+    return symbols.pop() if len(symbols) == 1 else ("unknown",)
 
 
 def _start(evaluator: Evaluator, environment: Environment) -> tuple[object, tuple[Mark, ...]]:
@@ -181,6 +258,8 @@ def _start(evaluator: Evaluator, environment: Environment) -> tuple[object, tupl
     values = evaluator.evaluate_binding(binding, "start_level")
     if len(values) == 1 and isinstance(values[0].value, KnownValue):
         return values[0].value.value, ()
+    if len(values) == 1 and isinstance(values[0].value, Option) and values[0].value.has_default:
+        return values[0].value.default, ()
     text = describe(binding.expression) if binding.expression is not None else "?"
     return text, ()
 
@@ -197,6 +276,16 @@ def _level_set(
         return EnvironmentLevels(
             "finite", (value.value, start), text, everything, item.guards, is_worker_choice
         )
+    if (
+        isinstance(value, Option)
+        and value.has_default
+        and isinstance(value.default, int)
+        and value.default > 1
+    ):
+        text = f"option {value.name} (default {value.default}) from {start}"
+        key = (value.default, start)
+        return EnvironmentLevels("finite", key, text, everything, item.guards, is_worker_choice)
+    # A count that is 0 by default is there to be set: which levels the paper's command plays is not in the code.
     if isinstance(value, Option):
         shown = f" (default {value.default})" if value.has_default else ""
         text = f"option {value.name}{shown} from {start}"
@@ -216,19 +305,95 @@ def _distinct(sets: list[EnvironmentLevels]) -> list[EnvironmentLevels]:
 
 
 def differ(test: EnvironmentLevels, train: EnvironmentLevels) -> bool | None:
-    """Whether two level sets differ; None when one is not known."""
+    """Whether the test levels are held out from training: False when training plays them too, None when not known.
+
+    The full distribution is held out from a finite training set; a range is held out when it shares no level with it.
+    """
     if "unknown" in (test.kind, train.kind):
         return None
     if test.kind == train.kind == "none":
-        return None if test.key != train.key else False
+        return _compare_arguments(test.key, train.key)
     if "none" in (test.kind, train.kind):
         return None
-    if test.kind != train.kind and "full" not in (test.kind, train.kind):
-        return None  # a range against a setting: the setting may be that range
-    if (test.kind, test.key) != (train.kind, train.key) and "full" not in (test.kind, train.kind):
-        # A single level is what code gives that changes the seed itself, level by level.
-        return None if 1 in (test.key[:1] + train.key[:1]) else True
-    return (test.kind, test.key) != (train.kind, train.key)
+    if train.kind == "full":
+        return False if test.kind in ("full", "finite") else None
+    if test.kind == "full":
+        return True
+    if (test.kind, test.key) == (train.kind, train.key):
+        return False
+    return _compare_ranges(test.key, train.key)
+
+
+def _compare_ranges(test: tuple[object, ...], train: tuple[object, ...]) -> bool | None:
+    numbers = [*test[:2], *train[:2]]
+    if len(numbers) != 4 or not all(isinstance(item, int) for item in numbers):
+        return None
+    count, start, train_count, train_start = (int(item) for item in numbers)  # type: ignore[call-overload]
+    if 1 in (count, train_count):
+        return None  # a single level is what code gives that changes the level itself, episode by episode
+    if train_start <= start and start + count <= train_start + train_count:
+        return False
+    if start >= train_start + train_count or start + count <= train_start:
+        return True
+    return None
+
+
+def _compare_arguments(test: tuple[object, ...], train: tuple[object, ...]) -> bool | None:
+    """Two environments without level counts: the same constructor with the same arguments plays the same levels."""
+    if test[0] != train[0]:
+        return None
+    ours: dict[str, tuple[object, ...]] = dict(test[1:])  # type: ignore[arg-type]
+    theirs: dict[str, tuple[object, ...]] = dict(train[1:])  # type: ignore[arg-type]
+    different = [
+        name
+        for name in {*ours, *theirs}
+        if ours.get(name, ("absent",)) != theirs.get(name, ("absent",)) or ours.get(name) == ("unknown",)
+    ]
+    if not different:
+        return False
+    if all(ours.get(name, ("absent",))[0] in ("value", "setting", "absent") for name in different):
+        splits = [name for name in different if _SPLIT.search(name)]
+        values = [(ours.get(name, ("absent",))[0], theirs.get(name, ("absent",))[0]) for name in splits]
+        if splits and len(splits) == len(different) and all(pair == ("value", "value") for pair in values):
+            return True
+    return None
+
+
+def is_made_alike(one: Environment, other: Environment) -> bool:
+    """Whether two environments are the same object, or come from two calls in one function that read the same."""
+    if one.call is other.call and one.frame is other.frame:
+        return True
+    ours = [(frame.caller, frame.call) for frame in one.frame.chain()[1:]] + [(one.frame, one.call)]
+    theirs = [(frame.caller, frame.call) for frame in other.frame.chain()[1:]] + [(other.frame, other.call)]
+    for (frame, call), (other_frame, other_call) in zip(ours, theirs, strict=False):
+        if frame is not other_frame:
+            return False
+        if call is not other_call:
+            return _reads_the_same(call, other_call)
+    return False
+
+
+def _reads_the_same(one: ast.AST | None, other: ast.AST | None) -> bool:
+    if not isinstance(one, ast.Call) or not isinstance(other, ast.Call):
+        return False
+    if ast.dump(one.func) != ast.dump(other.func) or len(one.args) != len(other.args):
+        return False
+    pairs = [
+        *zip(one.args, other.args, strict=True),
+        *_pairs_of_keywords(one, other),
+    ]
+    return all(
+        (first is not None and second is not None and ast.dump(first) == ast.dump(second))
+        or any(item is not None and _INCIDENTAL.search(describe(item)) for item in (first, second))
+        for first, second in pairs
+    )
+
+
+def _pairs_of_keywords(one: ast.Call, other: ast.Call) -> list[tuple[ast.expr | None, ast.expr | None]]:
+    ours = {item.arg: item.value for item in one.keywords}
+    theirs = {item.arg: item.value for item in other.keywords}
+    names = [name for name in {*ours, *theirs} if name is None or not _INCIDENTAL.search(name)]
+    return [(ours.get(name), theirs.get(name)) for name in names]
 
 
 def is_seeded(evaluator: Evaluator, environment: Environment) -> bool | None:

@@ -10,7 +10,14 @@ from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.values import Environment, Mark, describe
 from gapfloor.audit.judgement.explore import StepEvent
 from gapfloor.audit.judgement.learning import LearningModel
-from gapfloor.audit.judgement.levels import EnvironmentLevels, differ, is_seeded, level_sets, rank_marks
+from gapfloor.audit.judgement.levels import (
+    EnvironmentLevels,
+    differ,
+    is_made_alike,
+    is_seeded,
+    level_sets,
+    rank_marks,
+)
 from gapfloor.audit.judgement.reporting import averages_over_updates, report_marks
 from gapfloor.audit.judgement.rules import RuleFinding, decide_rule
 from gapfloor.audit.reading.index import FunctionInfo, names_in
@@ -41,6 +48,10 @@ class EvaluationPath:
     candidates: tuple[str, ...]
     evidence: tuple[Mark, ...]
     has_training: bool
+    functions: tuple[str, ...] = ()
+    """The functions through which the script comes to the step."""
+    is_reached: bool = True
+    """Whether a script reaches the step; a function that none reaches may be anybody's."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +89,7 @@ class PathFinder:
         self.evaluator = evaluator
         self.learning = learning
         self._kinds: dict[str, str | None] = {}
+        self._rollouts: list[Played] = []
         self.is_complete = True
         """Whether every event could be judged."""
 
@@ -117,7 +129,8 @@ class PathFinder:
         )
         makers: list[Environment | None] = [*environments] or [None]
         fresh = [self.learning.is_fresh(event.frame, event.node, item, home, loop) for item in makers]
-        return ("fresh" if all(fresh) else "rollout"), mark, self._kind(home.module.path)
+        is_training = all(fresh) and self.learning.feeds_learning(event.frame, event.node, home)
+        return ("fresh" if all(fresh) and not is_training else "rollout"), mark, self._kind(home.module.path)
 
     def _kind(self, path: str) -> str | None:
         """Policy gradient or value based, by the words of the file that holds the learning loop."""
@@ -142,6 +155,7 @@ class PathFinder:
             for item in played
             if item.finding.rule not in ("random", "constant") or item.role == "rollout"
         ]
+        self._rollouts = [item for item in played if item.role == "rollout"]
         found: list[EvaluationPath] = []
         training: list[Played] = []
         for script in dict.fromkeys(item.event.script for item in played):
@@ -185,11 +199,13 @@ class PathFinder:
     ) -> EvaluationPath:
         provenance = item.finding.provenance
         if provenance == "unflagged":
-            provenance = self._unflagged(item, rollouts, in_loop=in_loop)
+            provenance = self._unflagged(item, rollouts or self._rollouts, in_loop=in_loop)
         heldout: bool | None = None
         if level is not None and train_sets:
             answers = {differ(level, other) for other in train_sets}
             heldout = answers.pop() if len(answers) == 1 else None
+        if heldout is None and any(_plays_the_same(item, other) for other in rollouts):
+            heldout = False
         seeded = {is_seeded(self.evaluator, environment) for environment in item.environments}
         if len(seeded) > 1:
             seeded.discard(None)  # another kind of environment beside the one that has levels
@@ -197,7 +213,7 @@ class PathFinder:
             script=item.event.script,
             rule=item.finding.rule,
             provenance=provenance if item.finding.rule != "unresolved" else "unresolved",
-            in_loop=None if item.is_pooled else in_loop,
+            in_loop=None if item.is_pooled or not _is_reached(item.event) else in_loop,
             evaluates_heldout=heldout,
             levels=level.text if level is not None else None,
             seeded_levels=seeded.pop() if len(seeded) == 1 else None,
@@ -207,6 +223,10 @@ class PathFinder:
             candidates=item.finding.candidates,
             evidence=self._evidence(item, level),
             has_training=bool(rollouts),
+            functions=tuple(
+                one.function.name for one in item.event.frame.chain() if one.function is not None
+            ),
+            is_reached=_is_reached(item.event),
         )
 
     def _unflagged(self, item: Played, rollouts: list[Played], *, in_loop: bool) -> str:
@@ -217,6 +237,8 @@ class PathFinder:
             return "training-rollout"
         if all(one.frame.function is item.event.frame.function for one in item.finding.primitives):
             return "explicit-call-site"
+        if rollouts and all(_acts_otherwise(item, other) for other in rollouts):
+            return "explicit-call-site"  # the evaluation calls another method than training does
         return "unresolved"
 
     def _evidence(self, item: Played, level: EnvironmentLevels | None) -> tuple[Mark, ...]:
@@ -250,6 +272,31 @@ class PathFinder:
             if frame.function is not None:
                 found.extend(inert_parameters(frame.function))
         return tuple(dict.fromkeys(found))
+
+
+def _plays_the_same(item: Played, other: Played) -> bool:
+    """Whether two steps play one and the same environment: one object, or two made in the same words."""
+    if item.event.node is other.event.node:
+        ours, theirs = item.event.frame.receiver, other.event.frame.receiver
+        if ours is not None and theirs is not None and ours.value is theirs.value:
+            return True
+    pairs = [(one, two) for one in item.environments for two in other.environments]
+    return bool(pairs) and all(is_made_alike(one, two) for one, two in pairs)
+
+
+def _acts_otherwise(item: Played, other: Played) -> bool:
+    """Whether two steps choose their actions by different functions that are both known."""
+    ours = {one.frame.function for one in item.finding.primitives}
+    theirs = {one.frame.function for one in other.finding.primitives}
+    return bool(ours and theirs) and not ours & theirs
+
+
+def _is_reached(event: StepEvent) -> bool:
+    root = event.frame.chain()[0]
+    if root.function is None or root.module.is_script:
+        return True
+    # A framework calls what is decorated: sacred, hydra, click.
+    return not isinstance(root.function.node, ast.Lambda) and bool(root.function.node.decorator_list)
 
 
 def inert_parameters(function: FunctionInfo) -> list[str]:

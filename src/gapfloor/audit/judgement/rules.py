@@ -14,7 +14,9 @@ from gapfloor.audit.interpreter.values import (
     Frame,
     Guard,
     KnownValue,
+    Mapping,
     Mark,
+    Sequence,
     Unknown,
     describe,
 )
@@ -52,7 +54,7 @@ class _Judged:
 
 def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> RuleFinding:
     """The rule by which an action was chosen, from what the action can be."""
-    actions = tuple(_as_action(item) for item in alternatives)
+    actions = tuple(_as_action(item) for item in _flat(evaluator, alternatives, 3))
     judged = [_judge(evaluator, item) for item in actions if _is_possible(evaluator, item)]
     if not judged and any(_is_fixed(item) for item in alternatives):
         return RuleFinding("constant", "n/a", (), ())
@@ -77,13 +79,36 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
     if len(rules) > 1 or "noisy" in rules or "unresolved" in rules:
         return RuleFinding("unresolved", "unresolved", _marks(live), _names(live), primitives, is_value_based)
     rule = rules.pop()
-    rivals = [
-        item
-        for item in judged
-        if not item.is_live and (not isinstance(item.alternative.value, Action) or _rule(item) != rule)
-    ]
+    rivals = [item for item in chosen if not item.is_live and _rule(item) != rule]
     provenance, lines = _provenance(rivals, live)
+    if not rivals:
+        # Something unreadable that a flag at the call, or its default, keeps out shows what decides; a setting may
+        # keep out anything.
+        hidden = [item for item in judged if not item.is_live and item not in chosen]
+        kept_out, marks = _provenance(hidden, live)
+        if kept_out in ("explicit-call-site", "default-argument"):
+            provenance, lines = kept_out, marks
     return RuleFinding(rule, provenance, (*_marks(live), *lines), (), primitives, is_value_based)
+
+
+def _flat(evaluator: Evaluator, alternatives: tuple[Alternative, ...], depth: int) -> list[Alternative]:
+    """Actions out of the lists and mappings in which they are handed to an environment."""
+    found: list[Alternative] = []
+    for item in alternatives:
+        inner: list[Alternative] = []
+        if isinstance(item.value, Sequence) and item.value.elements and depth:
+            inner = [*evaluator.names.elements((item,))]
+        elif isinstance(item.value, Mapping) and item.value.items and not item.value.is_open and depth:
+            for name, binding in item.value.items.items():
+                inner.extend(evaluator.evaluate_binding(binding, name))
+        if inner:
+            found.extend(
+                one.under(*item.guards).noting(*item.marks)
+                for one in _flat(evaluator, tuple(inner), depth - 1)
+            )
+        else:
+            found.append(item)
+    return found
 
 
 def _as_action(item: Alternative) -> Alternative:

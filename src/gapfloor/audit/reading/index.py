@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gapfloor.audit.reading.parsing import child_nodes, parse_source
-from gapfloor.audit.reading.sources import SettingsFile, Sources, Unread
+from gapfloor.audit.reading.sources import SettingsFile, Sources, Unread, may_play
 
 #: Libraries whose names repositories reuse for folders of their own.
 LIBRARIES = frozenset(
@@ -129,6 +129,8 @@ class ModuleInfo:
     @property
     def is_script(self) -> bool:
         """Whether it has an `if __name__ == "__main__"` block."""
+        if self.path.endswith(".ipynb"):
+            return True
         return any(isinstance(node, ast.If) and "__name__" in names_in(node.test) for node in self.tree.body)
 
     def scope_of(self, node: ast.AST) -> Scope:
@@ -292,7 +294,7 @@ def build_index(sources: Sources) -> Index:
     for source in sources.files:
         tree = parse_source(source.text)
         if isinstance(tree, str):
-            index.unread.append(Unread(source.path, tree))
+            index.unread.append(Unread(source.path, tree, may_play(source.text.encode(errors="replace"))))
             continue
         module = ModuleInfo(path=source.path, tree=tree)
         _enter_nodes(module)

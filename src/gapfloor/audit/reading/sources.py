@@ -59,6 +59,16 @@ class Unread:
 
     file: str
     reason: str
+    may_play: bool = True
+    """Whether it could hold an evaluation; a link, or a text that steps nothing, cannot."""
+
+
+_PLAYS = re.compile(rb"\bstep|predict|evaluat|rollout|\bact\b|play")
+
+
+def may_play(data: bytes) -> bool:
+    """Whether a text that cannot be parsed mentions anything that plays an environment."""
+    return _PLAYS.search(data) is not None
 
 
 @dataclass(frozen=True)
@@ -148,7 +158,7 @@ def _walk(root: Path, unread: list[Unread]) -> list[Path]:
             else:
                 kept.append(inner)
                 continue
-            unread.append(Unread((here / inner).relative_to(root).as_posix(), reason))
+            unread.append(Unread((here / inner).relative_to(root).as_posix(), reason, may_play=False))
         folders[:] = kept
         wanted = (".py", ".ipynb", *SETTINGS_ENDINGS)
         found.extend(here / file for file in sorted(names) if file.endswith(wanted))
@@ -163,12 +173,12 @@ def _read_regular(path: Path, relative: str, unread: list[Unread]) -> bytes | No
         reason = (
             "symbolic link, not followed" if path.is_symlink() else f"cannot be opened ({error.strerror})"
         )
-        unread.append(Unread(relative, reason))
+        unread.append(Unread(relative, reason, may_play=not path.is_symlink()))
         return None
     with os.fdopen(handle, "rb") as stream:
         status = os.fstat(stream.fileno())
         if not stat.S_ISREG(status.st_mode):
-            unread.append(Unread(relative, "not a regular file"))
+            unread.append(Unread(relative, "not a regular file", may_play=False))
             return None
         largest = largest_size(relative)
         if status.st_size > largest:
@@ -196,7 +206,7 @@ def _read_commit(git_dir: Path, *, name: str, revision: str) -> Sources:
         if not entry.path.endswith((".py", ".ipynb")):
             continue
         if entry.is_link:
-            unread.append(Unread(entry.path, "symbolic link, not followed"))
+            unread.append(Unread(entry.path, "symbolic link, not followed", may_play=False))
         elif entry.size > largest_size(entry.path):
             unread.append(Unread(entry.path, f"larger than {largest_size(entry.path)} bytes"))
         elif total + entry.size > LARGEST_TOTAL or len(wanted) >= MOST_FILES:
@@ -231,7 +241,7 @@ def _decode(path: str, data: bytes, files: list[SourceFile], unread: list[Unread
             files.append(SourceFile(path=path, text=text))
         return
     if b"\0" in data:
-        unread.append(Unread(path, "binary, not text"))
+        unread.append(Unread(path, "binary, not text", may_play=False))
         return
     encoding = "utf-8-sig"
     for line in data.split(b"\n", 2)[:2]:
@@ -244,8 +254,8 @@ def _decode(path: str, data: bytes, files: list[SourceFile], unread: list[Unread
             raise LookupError
         text = data.decode(encoding)
     except LookupError:
-        unread.append(Unread(path, f"encoding '{encoding[:40]}' is not one that is read"))
+        unread.append(Unread(path, f"encoding '{encoding[:40]}' is not one that is read", may_play(data)))
     except UnicodeDecodeError:
-        unread.append(Unread(path, f"not valid {encoding}"))
+        unread.append(Unread(path, f"not valid {encoding}", may_play(data)))
     else:
         files.append(SourceFile(path=path, text=text.removeprefix("\ufeff")))
