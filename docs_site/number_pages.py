@@ -51,7 +51,7 @@ SECTIONS = (
         "floor and evaluate",
         "`gapfloor floor --json`, `gapfloor evaluate --json`, and what `gapfloor.measure_floor` and "
         "`gapfloor.evaluate` return.",
-        "gapfloor.play.results",
+        "gapfloor.analysis.evaluation_results",
     ),
     Section(
         "analyse",

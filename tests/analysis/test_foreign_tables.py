@@ -31,7 +31,9 @@ def as_lines(rows, delimiter=","):
 
 
 def calls(results):
-    return [(row.game, row.rule, row.decision.call, round(row.test.delta, 9)) for row in results.floor_comparisons]
+    return [
+        (row.game, row.rule, row.decision.call, round(row.test.delta, 9)) for row in results.floor_comparisons
+    ]
 
 
 def renamed(rows):

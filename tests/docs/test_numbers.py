@@ -12,12 +12,12 @@ from tests.report.printed_results import printed_results
 
 from command_line import run
 from field_docs import field_docs
+from gapfloor.analysis.evaluation_results import Evaluation, FloorMeasurement, FloorRow, StricterReference
 from gapfloor.analysis.sweep import Sweep, SweepTrend
 from gapfloor.analysis.training_curves import TrainingCurves
 from gapfloor.api.compare import Comparison
 from gapfloor.cli.tables import leak_table
 from gapfloor.levels.overlap import Leakage
-from gapfloor.play.results import Evaluation, FloorMeasurement, ReferenceRow
 from gapfloor.records.schema import CELLS, EPISODES
 from gapfloor.report.cka_input import read_cka
 from gapfloor.report.findings import Findings
@@ -120,7 +120,8 @@ def test_headings_of_floor_evaluate_and_contrasts_are_explained():
     floor = [*FloorMeasurement(()).table()[0], "shipped", "paper"]
     assert floor == list(PRINTED["gapfloor floor"])
     assert Evaluation((), (), (), ()).table()[0] == list(PRINTED["gapfloor evaluate"])
-    row = ReferenceRow("g", "sticky:0.9", "test", 1.0, 0.1, 8, 1, {"AGENT RULE": 0.5})
+    floor = FloorRow("g", "easy", "test", "0:9", "sticky:0.9", 1.0, 0.1, 8, (0,))
+    row = StricterReference(floor, {"AGENT RULE": 0.5})
     assert Evaluation((), (), (), (), references=(row,)).reference_table()[0] == list(
         PRINTED["gapfloor evaluate --reference"]
     )

@@ -188,7 +188,7 @@ def measure_cell(game):
 
 
 def test_both_engines_in_one_command_are_two_rows_and_only_procgens_is_shown_with_a_shipped_floor():
-    from gapfloor.play.known_floors import known_floor
+    from gapfloor.analysis.known_floors import known_floor
 
     measured = measure_floor(
         ["starpilot", "envpool:starpilot"], **{**SMALL, "train": "none", "test": "1000:1100"}

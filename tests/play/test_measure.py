@@ -143,9 +143,9 @@ def test_a_policy_that_takes_one_action_everywhere_is_flagged():
     assert any("stuck seed 1 under sampled took one action" in note for note in result.notes)
 
 
-def test_everything_is_said_to_be_disjoint_from_nothing():
+def test_a_level_set_of_everything_is_said_to_be_disjoint_from_no_other():
     result = evaluate(small_policies.linear(), game="starpilot", rules="greedy", **{**SMALL, "test": "all"})
-    assert any("disjoint from nothing" in note for note in result.notes)
+    assert any("no other level set is disjoint from it" in note for note in result.notes)
 
 
 def test_companions_and_places_in_the_inference_batch_change_no_bit():

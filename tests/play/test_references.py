@@ -48,8 +48,8 @@ def test_untrained_networks_are_shown_with_the_floor_and_their_spread(tmp_path):
         small_policies.linear(), game="starpilot", rules="sampled", store=tmp_path,
         references=["random-weights:impoola:2", "sticky:0.5"], **SMALL,
     )  # fmt: skip
-    networks = [row for row in result.references if row.reference == "random-weights:impoola"]
-    assert [(row.n_networks, row.n_episodes) for row in networks] == [(2, 8), (2, 6)]
+    networks = [row for row in result.references if row.floor.reference == "random-weights:impoola"]
+    assert [(row.floor.n_networks, row.floor.n_episodes) for row in networks] == [(2, 8), (2, 6)]
     rows = Store(tmp_path).episodes().to_pylist()
     of_each = [
         np.mean(
@@ -61,7 +61,7 @@ def test_untrained_networks_are_shown_with_the_floor_and_their_spread(tmp_path):
         )
         for seed in (1, 2)
     ]
-    assert networks[1].sem == pytest.approx(abs(of_each[0] - of_each[1]) / 2)
+    assert networks[1].floor.sem == pytest.approx(abs(of_each[0] - of_each[1]) / 2)
     names = {row.reference for row in analyse(tmp_path).reference_comparisons}
     assert names == {"random-weights:impoola", "sticky:0.5"}
     assert {row.reference for row in analyse(tmp_path).floor_comparisons} == {"uniform"}
@@ -77,7 +77,7 @@ def test_a_blind_agent_acts_the_same_whatever_it_is_shown(blind_run, tmp_path):
         small_policies.linear(), game="starpilot", rules="sampled", store=tmp_path,
         references=[f"blind:{blind_run}"], **SMALL,
     )  # fmt: skip
-    assert {(row.reference, row.level_set) for row in result.references} == {
+    assert {(row.floor.reference, row.floor.level_set) for row in result.references} == {
         ("blind", "train"),
         ("blind", "test"),
     }
@@ -128,7 +128,7 @@ def test_a_run_is_an_agent_and_a_reference_in_one_store_whichever_came_first(bli
     measure_floor("starpilot", reference=f"blind:{blind_run}", store=tmp_path / "reference", **SMALL)
     other = evaluate(str(blind_run), store=tmp_path / "reference", **arguments)
     expected = {row.level_set: row.mean for row in as_agent.summary if row.agent}
-    assert {row.level_set: row.mean for row in again.references} == expected
+    assert {row.floor.level_set: row.floor.mean for row in again.references} == expected
     assert {row.level_set: row.mean for row in other.summary if row.agent} == expected
     assert {row.reference for row in analyse(tmp_path / "agent").floors} == {"uniform", "blind"}
 

@@ -11,7 +11,7 @@ from gapfloor.analysis.difference_rows import agent_difference_rows, agent_rows,
 from gapfloor.analysis.episodes import Inputs, Source, read_inputs
 from gapfloor.analysis.floors import call_counts, comparison_rows, floor_rows
 from gapfloor.analysis.gap_rows import gap_rows
-from gapfloor.analysis.grouping import Study, group
+from gapfloor.analysis.grouping import StudyEpisodes, group
 from gapfloor.analysis.results import AddendumUsed, AnalysisResults, PlanUsed, Problem, SourceSummary
 from gapfloor.analysis.row_context import Context
 from gapfloor.analysis.score_rows import normalised_rows, profile_rows
@@ -155,7 +155,7 @@ def _plan_used(context: Context) -> PlanUsed:
     )
 
 
-def _summary(study: Study, inputs: Inputs) -> SourceSummary:
+def _summary(study: StudyEpisodes, inputs: Inputs) -> SourceSummary:
     runs = {(c.game, c.mode, c.budget, run) for c, by_run in study.policies.items() for run in by_run}
     return SourceSummary(
         n_episodes=inputs.n_rows,

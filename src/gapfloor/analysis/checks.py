@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from gapfloor.analysis.episodes import Inputs
-from gapfloor.analysis.grouping import RunName, Sample, Study
+from gapfloor.analysis.grouping import RunName, RunSample, StudyEpisodes
 from gapfloor.analysis.results import Problem
 from gapfloor.plan.model import Plan
 
 
-def find_problems(study: Study, inputs: Inputs, plan: Plan) -> tuple[Problem, ...]:
+def find_problems(study: StudyEpisodes, inputs: Inputs, plan: Plan) -> tuple[Problem, ...]:
     """Everything that is missing, unbalanced, copied or assumed, cell by cell."""
     problems: list[Problem] = []
     problems += [Problem(kind="assumed", where="the source", what=text) for text in inputs.assumed]
@@ -39,7 +39,7 @@ def _name(place: tuple[str, str, str], *parts: str) -> str:
     return ", ".join(part for part in (game, mode if mode != "easy" else "", budget, *parts) if part)
 
 
-def _outside_plan(study: Study, plan: Plan) -> Iterator[Problem]:
+def _outside_plan(study: StudyEpisodes, plan: Plan) -> Iterator[Problem]:
     """Games that the plan names and the data lack."""
     present = {(game, budget) for game, _, budget in study.places()}
     for budget, games in plan.scope.games.items():
@@ -58,7 +58,7 @@ def _outside_plan(study: Study, plan: Plan) -> Iterator[Problem]:
                     yield Problem(kind="missing", where=where, what="the plan names it; no episodes")
 
 
-def _missing_cells(study: Study, place: tuple[str, str, str]) -> Iterator[Problem]:
+def _missing_cells(study: StudyEpisodes, place: tuple[str, str, str]) -> Iterator[Problem]:
     """Cells that other runs of the same game and budget have."""
     here = {c: runs for c, runs in study.policies.items() if c[:3] == place}
     everyone = sorted({run for runs in here.values() for run in runs})
@@ -93,7 +93,7 @@ def _missing_cells(study: Study, place: tuple[str, str, str]) -> Iterator[Proble
                         )
 
 
-def _unbalanced_cells(study: Study, place: tuple[str, str, str], plan: Plan) -> Iterator[Problem]:
+def _unbalanced_cells(study: StudyEpisodes, place: tuple[str, str, str], plan: Plan) -> Iterator[Problem]:
     """Draws with another number of episodes than the plan says, or than most have."""
     for rule in study.rules:
         for level_set in study.level_sets:
@@ -118,7 +118,7 @@ def _unbalanced_cells(study: Study, place: tuple[str, str, str], plan: Plan) -> 
                 )
 
 
-def _floors(study: Study, place: tuple[str, str, str]) -> Iterator[Problem]:
+def _floors(study: StudyEpisodes, place: tuple[str, str, str]) -> Iterator[Problem]:
     """Level sets without a floor, and floors on other draws than the policies'."""
     for level_set in study.level_sets:
         samples = [s for rule in study.rules for s in study.runs(*place, rule, level_set).values()]
@@ -149,7 +149,7 @@ def _floors(study: Study, place: tuple[str, str, str]) -> Iterator[Problem]:
             )
 
 
-def _too_few_runs(study: Study, place: tuple[str, str, str]) -> Iterator[Problem]:
+def _too_few_runs(study: StudyEpisodes, place: tuple[str, str, str]) -> Iterator[Problem]:
     for rule in study.rules:
         for level_set in study.level_sets:
             if len(study.runs(*place, rule, level_set)) == 1:
@@ -160,7 +160,7 @@ def _too_few_runs(study: Study, place: tuple[str, str, str]) -> Iterator[Problem
                 )
 
 
-def _copies(study: Study) -> Iterator[Problem]:
+def _copies(study: StudyEpisodes) -> Iterator[Problem]:
     """Runs whose every episode equals another run's: one checkpoint under two names."""
     prints: dict[tuple[str, str, str], dict[tuple[str, RunName], list[bytes]]] = {}
     constant: dict[tuple[str, str, RunName], bool] = {}
@@ -188,7 +188,7 @@ def _copies(study: Study) -> Iterator[Problem]:
                 )
 
 
-def _fingerprint(rule: str, level_set: str, sample: Sample) -> bytes:
+def _fingerprint(rule: str, level_set: str, sample: RunSample) -> bytes:
     digest = hashlib.sha256(f"{rule}|{level_set}|{sample.draws}".encode())
     digest.update(sample.returns.tobytes())
     digest.update(sample.levels.tobytes())

@@ -16,7 +16,7 @@ from gapfloor.analysis.difference_results import (
     RobustPairEstimates,
 )
 from gapfloor.analysis.gap_rows import halves
-from gapfloor.analysis.grouping import RunName, Sample
+from gapfloor.analysis.grouping import RunName, RunSample
 from gapfloor.analysis.row import Quantity
 from gapfloor.analysis.row_context import Context
 from gapfloor.plan.model import split_difference
@@ -35,10 +35,10 @@ def run_values(
 ) -> dict[RunName, float]:
     """One value per run: its return on a level set, or its gap; on all draws, or on one."""
 
-    def mean(sample: Sample) -> float:
+    def mean(sample: RunSample) -> float:
         return sample.mean if draw is None else sample.draw_mean(draw)
 
-    def has(sample: Sample) -> bool:
+    def has(sample: RunSample) -> bool:
         return draw is None or draw in sample.draws
 
     if quantity == "gap":

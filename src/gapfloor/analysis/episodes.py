@@ -26,7 +26,7 @@ from gapfloor.analysis.column_names import (
 from gapfloor.analysis.table_files import read_table_file
 from gapfloor.analysis.table_options import TableOptions
 from gapfloor.errors import UsageError
-from gapfloor.records.store import Store
+from gapfloor.records.store import Store, StoredCell, cell_table, episode_table
 from gapfloor.statistics.conventions import Floats, Ints
 
 #: A label: a code per row, and the names that the codes stand for.
@@ -103,17 +103,23 @@ def read_inputs(
 
 def _read_store(store: Store) -> Inputs:
     store.check_readable()
-    episodes = store.episodes()
-    if episodes.num_rows == 0:
+    cells = store.comparable_cells()
+    if not cells:
         raise UsageError(f"The store {store.root} holds no cells. Run gapfloor floor or evaluate first.")
+    inputs = inputs_of_cells(cells, source=str(store.root))
     damaged = tuple(path.stem for path in store.damaged)
-    cells = store.cell_records()
-    inputs = tidy(episodes, cells=cells, source=str(store.root), unit="row", first=1, damaged=damaged)
     failed = tuple(sorted(path.stem for path in (store.root / "replays").glob("*.failed")))
+    return dataclasses.replace(inputs, damaged=damaged, replay_failures=failed)
+
+
+def inputs_of_cells(cells: Sequence[StoredCell], *, source: str = "the store") -> Inputs:
+    """The episodes and records of stored cells."""
+    records = cell_table(cells)
+    inputs = tidy(episode_table(cells), cells=records, source=source, unit="row", first=1)
     census = frozenset(
-        (row["game"], row["mode"], row["level_set"]) for row in cells.to_pylist() if row["repeats"]
+        (row["game"], row["mode"], row["level_set"]) for row in records.to_pylist() if row["repeats"]
     )
-    return dataclasses.replace(inputs, replay_failures=failed, census=census)
+    return dataclasses.replace(inputs, census=census)
 
 
 def tidy(

@@ -9,7 +9,7 @@ import numpy as np
 
 from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.floor_results import CallCount, FloorComparisonResult, FloorResult
-from gapfloor.analysis.grouping import RunName, Sample
+from gapfloor.analysis.grouping import RunName, RunSample
 from gapfloor.analysis.robust_rows import complete_family, robust_floor_estimates
 from gapfloor.analysis.row_context import Context, family_name
 from gapfloor.statistics.clustered import clustered_sem
@@ -74,8 +74,8 @@ def comparison_rows(
 def _compare(
     context: Context,
     where: tuple[str, str, str, str, str],
-    runs: dict[RunName, Sample],
-    floor: Sample,
+    runs: dict[RunName, RunSample],
+    floor: RunSample,
     *,
     agent: str | None,
     reference: str,
@@ -163,7 +163,7 @@ def call_counts(rows: Iterable[FloorComparisonResult]) -> tuple[CallCount, ...]:
     )
 
 
-def success_rate(samples: Iterable[Sample]) -> float:
+def success_rate(samples: Iterable[RunSample]) -> float:
     """Share of positive returns where returns are all or nothing; NaN where they are graded."""
     returns = np.concatenate([sample.returns for sample in samples])
     values = np.unique(returns)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from gapfloor.analysis.gap_results import GapResult, RunGap
-from gapfloor.analysis.grouping import RunName, Sample
+from gapfloor.analysis.grouping import RunName, RunSample
 from gapfloor.analysis.robust_rows import complete_gap_family, robust_gap_estimates
 from gapfloor.analysis.row_context import Context, family_name
 from gapfloor.statistics.conventions import NAN
@@ -16,7 +16,7 @@ from gapfloor.statistics.gaps import gap
 
 def halves(
     context: Context, place: tuple[str, str, str], rule: str, *, agent: str | None = None
-) -> dict[RunName, tuple[Sample, Sample]]:
+) -> dict[RunName, tuple[RunSample, RunSample]]:
     """The training and held-out samples of the runs that have both, in the order of agents and seeds."""
     train = context.study.runs(*place, rule, "train")
     test = context.study.runs(*place, rule, "test")
@@ -40,7 +40,7 @@ def gap_rows(context: Context) -> tuple[GapResult, ...]:
 
 
 def _gap(
-    context: Context, place: tuple[str, str, str], rule: str, both: dict[RunName, tuple[Sample, Sample]]
+    context: Context, place: tuple[str, str, str], rule: str, both: dict[RunName, tuple[RunSample, RunSample]]
 ) -> GapResult:
     game, mode, budget = place
     row = context.row("gap", game=game, mode=mode, budget=budget, n=len(both), rules=(rule,))

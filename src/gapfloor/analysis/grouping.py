@@ -38,7 +38,7 @@ class RunName(NamedTuple):
         )
 
 
-class Place(NamedTuple):
+class ReferencePlace(NamedTuple):
     """Where a reference was measured; an empty budget serves every budget."""
 
     game: str
@@ -49,7 +49,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sample:
+class RunSample:
     """The episodes of one run, or of one reference, under one rule on one level set.
 
     Rows are sorted by draw, level and return, so that every sum over them is the same whatever the order of
@@ -99,11 +99,11 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Study:
+class StudyEpisodes:
     """All samples, with the labels in the order in which results are written."""
 
-    policies: dict[Condition, dict[RunName, Sample]]
-    references: dict[Place, Sample]
+    policies: dict[Condition, dict[RunName, RunSample]]
+    references: dict[ReferencePlace, RunSample]
     games: tuple[str, ...]
     modes: tuple[str, ...]
     budgets: tuple[str, ...]
@@ -113,16 +113,16 @@ class Study:
     agents: tuple[str, ...]
     n_cells: int
 
-    def runs(self, game: str, mode: str, budget: str, rule: str, level_set: str) -> dict[RunName, Sample]:
+    def runs(self, game: str, mode: str, budget: str, rule: str, level_set: str) -> dict[RunName, RunSample]:
         """The runs measured under a condition."""
         return self.policies.get(Condition(game, mode, budget, rule, level_set), {})
 
     def floor(
         self, game: str, mode: str, budget: str, level_set: str, *, reference: str = FLOOR_RULE
-    ) -> Sample | None:
+    ) -> RunSample | None:
         """The reference for a budget: one of its own, else the one that serves every budget."""
         for label in (budget, ""):
-            found = self.references.get(Place(game, mode, label, reference, level_set))
+            found = self.references.get(ReferencePlace(game, mode, label, reference, level_set))
             if found is not None:
                 return found
         return None
@@ -139,22 +139,22 @@ class Study:
         ]
 
 
-def group(inputs: Inputs, plan: Plan) -> Study:
+def group(inputs: Inputs, plan: Plan) -> StudyEpisodes:
     """Gather the episodes of a source."""
     labels = {**inputs.labels, "level_set": _named_level_sets(inputs, plan)}
     key = combined_codes([labels[name] for name in LABELS[:-1]])
     draw_codes, draw_names = labels["draw"]
     order = np.lexsort((inputs.returns, inputs.level_seed, draw_codes, key))
     starts = np.flatnonzero(np.r_[True, np.diff(key[order]) != 0])
-    policies: dict[Condition, dict[RunName, Sample]] = {}
-    pooled: dict[Place, list[Ints]] = {}
+    policies: dict[Condition, dict[RunName, RunSample]] = {}
+    pooled: dict[ReferencePlace, list[Ints]] = {}
     for rows in np.split(order, starts[1:]):
         game, mode, budget, agent, seed, reference, rule, level_set = (
             labels[name][1][labels[name][0][rows[0]]] for name in LABELS[:-1]
         )
         if reference:
             # A floor has no agent or seed that would tell its episodes apart.
-            pooled.setdefault(Place(game, mode, budget, reference, level_set), []).append(rows)
+            pooled.setdefault(ReferencePlace(game, mode, budget, reference, level_set), []).append(rows)
         else:
             condition = Condition(game, mode, budget, rule, level_set)
             sample = _sample(inputs, rows, draw_codes, draw_names, (game, mode, level_set) in inputs.census)
@@ -170,7 +170,7 @@ def group(inputs: Inputs, plan: Plan) -> Study:
         means = np.sort([float(np.sort(inputs.returns[part]).mean()) for part in parts])
         has_networks = len({labels["seed"][0][part[0]] for part in parts}) > 1
         references[place] = dataclasses.replace(sample, network_means=means) if has_networks else sample
-    return Study(
+    return StudyEpisodes(
         policies=policies,
         references=references,
         games=_ordered(labels["game"][1], [g for games in plan.scope.games.values() for g in games]),
@@ -186,10 +186,10 @@ def group(inputs: Inputs, plan: Plan) -> Study:
 
 def _sample(
     inputs: Inputs, rows: Ints, draw_codes: Ints, draw_names: tuple[str, ...], is_census: bool
-) -> Sample:
+) -> RunSample:
     present, draw = np.unique(draw_codes[rows], return_inverse=True)
     levels = inputs.level_seed[rows]
-    return Sample(
+    return RunSample(
         returns=inputs.returns[rows],
         draws=tuple(draw_names[code] for code in present),
         draw=draw,

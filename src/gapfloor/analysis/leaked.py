@@ -19,7 +19,7 @@ import numpy as np
 
 from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.episodes import Source, read_inputs
-from gapfloor.analysis.grouping import RunName, Sample, Study, group
+from gapfloor.analysis.grouping import RunName, RunSample, StudyEpisodes, group
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.levels.overlap import Leakage, LevelOverlap
@@ -72,7 +72,7 @@ class LeakedGap:
         }
 
 
-def split_by_leak(sample: Sample, leaked: Collection[int]) -> tuple[Floats, Floats]:
+def split_by_leak(sample: RunSample, leaked: Collection[int]) -> tuple[Floats, Floats]:
     """Returns on leaked levels and on the others."""
     if not sample.levels.size:
         raise UsageError("The episodes have no level seeds: leaked levels cannot be told from the others.")
@@ -105,7 +105,7 @@ def gap_without(source: Source, leakage: Leakage) -> tuple[LeakedGap, ...]:
     return (*rows, *_floors_alone(study, leakage))
 
 
-def _floors_alone(study: Study, leakage: Leakage) -> list[LeakedGap]:
+def _floors_alone(study: StudyEpisodes, leakage: Leakage) -> list[LeakedGap]:
     """Floors of games without runs, each as if it were a policy: a store of floors has something to say too."""
     with_runs = {place[:2] for place in study.places()}
     rows = []
@@ -121,10 +121,10 @@ def _floors_alone(study: Study, leakage: Leakage) -> list[LeakedGap]:
 
 
 def _row(
-    study: Study,
+    study: StudyEpisodes,
     overlap: LevelOverlap,
     place: tuple[str, str, str, str, str],
-    halves: Mapping[RunName, tuple[Sample, Sample]],
+    halves: Mapping[RunName, tuple[RunSample, RunSample]],
 ) -> LeakedGap:
     game, mode, budget, agent, rule = place
     floors = [
@@ -171,7 +171,7 @@ def _row(
     )
 
 
-def _check_covers(overlap: LevelOverlap, levels: LevelSet, sample: Sample | None) -> None:
+def _check_covers(overlap: LevelOverlap, levels: LevelSet, sample: RunSample | None) -> None:
     """Refuse a leakage file about other levels than those that were played."""
     if sample is None:
         return

@@ -9,7 +9,7 @@ import numpy as np
 
 from gapfloor.analysis.floor_results import FloorComparisonResult, RobustFloorEstimates
 from gapfloor.analysis.gap_results import GapResult, RobustGapEstimates
-from gapfloor.analysis.grouping import RunName, Sample
+from gapfloor.analysis.grouping import RunName, RunSample
 from gapfloor.analysis.row_context import Context
 from gapfloor.statistics.aggregate import probability_of_improvement, summarise_iqm
 from gapfloor.statistics.clustered import (
@@ -36,8 +36,8 @@ _PIGEONHOLES = 1000
 def robust_floor_estimates(
     context: Context,
     found: FloorComparison,
-    runs: dict[RunName, Sample],
-    floor: Sample,
+    runs: dict[RunName, RunSample],
+    floor: RunSample,
     *,
     rng: np.random.Generator,
 ) -> RobustFloorEstimates:
@@ -73,8 +73,8 @@ def robust_floor_estimates(
 def _with_levels_of_floor(
     context: Context,
     estimates: RobustFloorEstimates,
-    samples: Sequence[Sample],
-    floor: Sample,
+    samples: Sequence[RunSample],
+    floor: RunSample,
     *,
     rng: np.random.Generator,
 ) -> RobustFloorEstimates:
@@ -120,8 +120,8 @@ def complete_family(
 def robust_gap_estimates(
     context: Context,
     found: Gap,
-    both: Sequence[tuple[Sample, Sample]],
-    floors: tuple[Sample | None, Sample | None],
+    both: Sequence[tuple[RunSample, RunSample]],
+    floors: tuple[RunSample | None, RunSample | None],
     *,
     rng: np.random.Generator,
 ) -> RobustGapEstimates:
@@ -146,7 +146,7 @@ def robust_gap_estimates(
 def _with_levels_of_gap(
     context: Context,
     estimates: RobustGapEstimates,
-    both: Sequence[tuple[Sample, Sample]],
+    both: Sequence[tuple[RunSample, RunSample]],
     *,
     rng: np.random.Generator,
 ) -> RobustGapEstimates:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gapfloor.analysis.grouping import Study
+from gapfloor.analysis.grouping import StudyEpisodes
 from gapfloor.analysis.row import Status
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Addendum, Plan
@@ -30,7 +30,7 @@ class Naming:
 class Context:
     """The study with the plan that is applied to it."""
 
-    study: Study
+    study: StudyEpisodes
     plan: Plan
     plan_hash: str
     locked: LockedPlan | None

@@ -19,7 +19,7 @@ import numpy as np
 
 from gapfloor.analysis.difference_results import AgentDifferenceResult
 from gapfloor.analysis.difference_rows import agent_difference_rows
-from gapfloor.analysis.grouping import Condition, RunName, Sample, Study
+from gapfloor.analysis.grouping import Condition, RunName, RunSample, StudyEpisodes
 from gapfloor.analysis.row_context import Context
 from gapfloor.api.comparison_inputs import Asked, Place, Side, read_studies, take_side
 from gapfloor.api.policy_campaign import play_policies
@@ -228,7 +228,7 @@ def compare(
 
 def _compare(
     sources: Sequence[Any],
-    studies: Sequence[Study],
+    studies: Sequence[StudyEpisodes],
     asked: Asked,
     detect: float | None,
     plan: Plan,
@@ -252,11 +252,11 @@ def _compare(
     )
 
 
-def join_sides(a: Side, b: Side) -> Study:
+def join_sides(a: Side, b: Side) -> StudyEpisodes:
     """One study that holds both agents under two names, at the places that both have."""
     pairs = _pair_places(a, b)
     names = _names(a, b, pairs)
-    policies: dict[Condition, dict[RunName, Sample]] = {}
+    policies: dict[Condition, dict[RunName, RunSample]] = {}
     for (place_a, place_b), budget in pairs.items():
         for rule, level_set in a.runs[place_a]:
             if (rule, level_set) not in b.runs[place_b]:
@@ -321,7 +321,7 @@ def _names(a: Side, b: Side, pairs: dict[tuple[Place, Place], str]) -> tuple[str
     return f"{a.agent} (A)", f"{b.agent} (B)"
 
 
-def _check_schedules(study: Study) -> bool:
+def _check_schedules(study: StudyEpisodes) -> bool:
     """Refuse runs that did not play the same levels in the same draws; False where levels are unknown."""
     known = True
     for condition, runs in study.policies.items():
@@ -343,7 +343,7 @@ def _check_schedules(study: Study) -> bool:
     return known
 
 
-def _schedule(sample: Sample) -> str:
+def _schedule(sample: RunSample) -> str:
     return f"{sample.returns.size} episodes in the draws {', '.join(sample.draws)}"
 
 
@@ -353,7 +353,7 @@ def _family(over: AgentDifferenceResult) -> tuple[str, ...]:
 
 
 def _row(
-    study: Study, over: AgentDifferenceResult, detect: float | None, *, alpha: float, family_size: int
+    study: StudyEpisodes, over: AgentDifferenceResult, detect: float | None, *, alpha: float, family_size: int
 ) -> ComparisonRow:
     place = (over.game, over.mode, over.budget)
     level_sets = ("train", "test") if over.quantity == "gap" else (over.quantity,)
@@ -396,7 +396,7 @@ def _row(
     )
 
 
-def _both(runs: dict[RunName, Sample], agents: tuple[str, ...]) -> tuple[list[Any], list[Any]]:
+def _both(runs: dict[RunName, RunSample], agents: tuple[str, ...]) -> tuple[list[Any], list[Any]]:
     """Each agent's runs in the order of their seeds, which is the same on every level set."""
     first, second = (
         [(runs[run].returns, runs[run].levels) for run in sorted(runs) if run.agent == agent]

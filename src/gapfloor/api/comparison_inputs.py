@@ -1,7 +1,7 @@
 """The two sides of a comparison: policies that are played now, or episodes that were recorded, by any study.
 
 A source is a store's folder, a .csv or .parquet file of episodes, a pattern of runs' folders or checkpoints, or
-`package.module:factory`. Whatever it is, it becomes a `Study` whose samples carry their levels.
+`package.module:factory`. Whatever it is, it becomes a `StudyEpisodes` whose samples carry their levels.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from gapfloor.analysis.episodes import Inputs, read_inputs
-from gapfloor.analysis.grouping import Condition, RunName, Sample, Study, group
+from gapfloor.analysis.grouping import Condition, RunName, RunSample, StudyEpisodes, group
 from gapfloor.engines.registry import split_game
 from gapfloor.errors import MissingExtraError, UsageError, unknown_name
 from gapfloor.plan.model import Plan
@@ -53,13 +53,13 @@ class Side:
     """One agent's runs by place, rule and level set."""
 
     agent: str
-    study: Study
-    runs: dict[Place, dict[tuple[str, str], dict[RunName, Sample]]]
+    study: StudyEpisodes
+    runs: dict[Place, dict[tuple[str, str], dict[RunName, RunSample]]]
 
 
 def is_recorded(source: Any) -> bool:
     """Whether a source holds episodes (or else policies)."""
-    if isinstance(source, pa.Table | Store | Inputs | Study):
+    if isinstance(source, pa.Table | Store | Inputs | StudyEpisodes):
         return True
     if not isinstance(source, str | Path):
         return False
@@ -73,15 +73,17 @@ def read_studies(
     *,
     plan: Plan,
     play: PlayPolicies,
-) -> tuple[list[Study], list[str]]:
+) -> tuple[list[StudyEpisodes], list[str]]:
     """A study for each source; policies of all sources are played together, on one schedule."""
-    studies: dict[int, Study] = {}
+    studies: dict[int, StudyEpisodes] = {}
     engines: dict[int, Engines] = {}
     members: dict[str, list[Entrant]] = {}
     owners: dict[str, list[int]] = {}
     for number, source in enumerate(sources):
         if is_recorded(source):
-            studies[number] = source if isinstance(source, Study) else group(read_inputs(source), plan)
+            studies[number] = (
+                source if isinstance(source, StudyEpisodes) else group(read_inputs(source), plan)
+            )
             engines[number] = _recorded_engines(source)
             continue
         agent = asked.agents[number] if asked.agents and len(sources) == 2 else None
@@ -160,7 +162,7 @@ def find_policies(
     return found
 
 
-def take_side(study: Study, asked: Asked, side: int, *, source: str) -> Side:
+def take_side(study: StudyEpisodes, asked: Asked, side: int, *, source: str) -> Side:
     """The runs of one agent of a study, as asked for."""
     agents = {run.agent for runs in study.policies.values() for run in runs}
     if asked.agents is not None:
@@ -174,7 +176,7 @@ def take_side(study: Study, asked: Asked, side: int, *, source: str) -> Side:
             f"{source} holds the agents {', '.join(sorted(agents))}: name the two to compare, as --agents "
             f"{','.join(sorted(agents)[:2])}."
         )
-    runs: dict[Place, dict[tuple[str, str], dict[RunName, Sample]]] = {}
+    runs: dict[Place, dict[tuple[str, str], dict[RunName, RunSample]]] = {}
     for condition, by_run in study.policies.items():
         mine = {run: sample for run, sample in by_run.items() if run.agent == agent}
         if mine and _is_asked(condition, asked, side):
@@ -198,7 +200,7 @@ def _is_asked(condition: Condition, asked: Asked, side: int) -> bool:
 
 def _study(
     store: Store, found: Mapping[str, GameCells], owners: Mapping[str, Sequence[int]], number: int, plan: Plan
-) -> Study:
+) -> StudyEpisodes:
     tables = []
     for game, played in found.items():
         mine = [

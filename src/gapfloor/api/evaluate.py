@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gapfloor.analysis.evaluation import summarise_evaluation
+from gapfloor.analysis.evaluation_results import Evaluation
 from gapfloor.api.policy_campaign import play_policies
 from gapfloor.engines.protocol import Option
 from gapfloor.errors import UsageError
 from gapfloor.play.candidate import Entrant
 from gapfloor.play.census_advice import census_notes
-from gapfloor.play.comparison import summarise_evaluation
 from gapfloor.play.protocol import INFERENCE_BATCH, make_protocol
 from gapfloor.play.references import UNIFORM, check_references, recorded_name
-from gapfloor.play.results import Evaluation
 from gapfloor.play.workers import Progress
 from gapfloor.records.temporary_store import open_store
 from gapfloor.rules import parse_rules
@@ -74,12 +74,13 @@ def evaluate(
             progress=progress,
         )
         asked = {recorded_name(name)[0] for name in references}
+        stricter = [cell for cell in campaign.reference_cells if cell.run.reference in asked]
         return summarise_evaluation(
-            opened,
-            floors=campaign.games[0].floor,
-            cells=campaign.run_cells,
-            references=[cell for cell in campaign.reference_cells if cell.run.reference in asked],
+            floors=campaign.stored_cells(campaign.games[0].floor),
+            cells=campaign.stored_cells(campaign.run_cells),
+            references=campaign.stored_cells(stricter),
             notes=[*campaign.notes, *census_notes(protocol, chosen)],
+            deterministic_rules=campaign.deterministic_rules,
         )
 
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gapfloor.engines.protocol import EngineSpec, Option
+from gapfloor.analysis.evaluation import reference_rows
+from gapfloor.analysis.evaluation_results import FloorMeasurement
+from gapfloor.engines.protocol import Option
 from gapfloor.play.campaign import Request, plan_campaign
-from gapfloor.play.cell import CellSpec
-from gapfloor.play.protocol import Protocol, make_protocol
+from gapfloor.play.protocol import make_protocol
 from gapfloor.play.references import check_references
-from gapfloor.play.results import FloorMeasurement, FloorRow
-from gapfloor.play.summary import read_cells, summarise_reference
 from gapfloor.play.workers import CellWorkers, Progress, Silence
-from gapfloor.records.store import Store
 from gapfloor.records.temporary_store import open_store
 
 
@@ -53,34 +51,8 @@ def measure_floor(
     with open_store(store) as opened:
         campaign = plan_campaign(requests, opened)
         campaign.play(CellWorkers(workers, progress or Silence()))
-        rows = reference_rows(protocol, campaign.reference_cells, opened)
-        return FloorMeasurement(tuple(rows), design=str(protocol.design), damaged=campaign.damaged)
-
-
-def reference_rows(protocol: Protocol, cells: Sequence[CellSpec], store: Store) -> list[FloorRow]:
-    """One row per game, reference and level set."""
-    found = read_cells(store, cells)
-    groups: dict[tuple[EngineSpec, str, str], list[CellSpec]] = {}
-    for cell in cells:
-        place = (cell.engine, cell.run.reference, cell.level_set)
-        groups.setdefault(place, []).append(cell)
-    rows = []
-    for (engine, reference, role), mine in groups.items():
-        mean, sem, n, networks = summarise_reference(mine, found)
-        rows.append(
-            FloorRow(
-                engine.game,
-                engine.mode,
-                role,
-                str(mine[0].levels),
-                reference,
-                mean,
-                sem,
-                n,
-                protocol.draws,
-                engine=engine.engine,
-                engine_version=engine.version,
-                n_networks=networks,
-            )
+        rows = reference_rows(
+            cells=campaign.stored_cells(campaign.reference_cells),
+            deterministic_rules=campaign.deterministic_rules,
         )
-    return rows
+        return FloorMeasurement(tuple(rows), design=str(protocol.design), damaged=campaign.damaged)

@@ -46,8 +46,8 @@ def command(
       gapfloor floor heist --design census --repeats 4
       gapfloor floor starpilot --reference uniform --reference best-constant --reference sticky:0.9
     """
+    from gapfloor.analysis.known_floors import known_floor
     from gapfloor.api.floor import measure_floor
-    from gapfloor.play.known_floors import known_floor
 
     with LiveProgress(quiet=as_json) as progress:
         measured = measure_floor(
@@ -77,7 +77,9 @@ def command(
     )
     for row in measured.floors:
         if row.levels == "all":
-            click.echo("The level set 'all' is the whole distribution: it is disjoint from nothing.")
+            click.echo(
+                "The level set 'all' is the whole distribution: no other level set is disjoint from it."
+            )
             break
     for name in measured.damaged:
         click.echo(f"The cell {name} was cut or altered and has been measured again.")

@@ -112,6 +112,11 @@ class Campaign:
         return tuple(_cells([*(group for game in self.games for group in game.references), *self._chosen]))
 
     @property
+    def deterministic_rules(self) -> frozenset[str]:
+        """The rules of the wanted cells under which an episode is a function of its level."""
+        return frozenset(cell.rule for cell in self.cells if cell.is_deterministic)
+
+    @property
     def notes(self) -> list[str]:
         """What a reader should know: cells that were repaired, and which action was chosen."""
         redone = [f"The cell {name} was cut or altered and has been measured again." for name in self.damaged]

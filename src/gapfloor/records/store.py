@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -124,17 +124,11 @@ class Store:
 
     def episodes(self) -> pa.Table:
         """All episodes that can be compared with each other, as one table (contract 6)."""
-        tables = [read_episodes(cell.path) for cell in self.comparable_cells()]
-        return pa.concat_tables(tables) if tables else EPISODES.empty_table()
+        return episode_table(self.comparable_cells())
 
     def cell_records(self) -> pa.Table:
         """One row a cell: labels, entropies, action counts, device (contract 6)."""
-        rows = [
-            {**cell.manifest.labels, **cell.manifest.record, "policy": cell.manifest.content["policy"],
-             "repeats": cell.manifest.content.get("repeats"), "key": cell.manifest.key}
-            for cell in self.comparable_cells()
-        ]  # fmt: skip
-        return rows_to_table(rows, CELLS)
+        return cell_table(self.comparable_cells())
 
     def comparable_cells(self) -> list[StoredCell]:
         """The cells of the one design that this store's runs have; other floors are left aside."""
@@ -174,6 +168,22 @@ class Store:
         connection.register("episodes", self.episodes())
         connection.register("cells", self.cell_records())
         return connection.sql(sql).to_arrow_table()
+
+
+def episode_table(cells: Iterable[StoredCell]) -> pa.Table:
+    """The episodes of these cells, as one table."""
+    tables = [read_episodes(cell.path) for cell in cells]
+    return pa.concat_tables(tables) if tables else EPISODES.empty_table()
+
+
+def cell_table(cells: Iterable[StoredCell]) -> pa.Table:
+    """One row per cell: its labels and its record."""
+    rows = [
+        {**cell.manifest.labels, **cell.manifest.record, "policy": cell.manifest.content["policy"],
+         "repeats": cell.manifest.content.get("repeats"), "key": cell.manifest.key}
+        for cell in cells
+    ]  # fmt: skip
+    return rows_to_table(rows, CELLS)
 
 
 def read_episodes(path: Path) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Floors that ship with the package, to be shown beside fresh ones and never instead of them."""
+"""Floors that come with the package, to be shown next to measured ones and never instead of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from gapfloor.play.results import FloorRow
+from gapfloor.analysis.evaluation_results import FloorRow
 from gapfloor.text_tables import with_error
 
 

@@ -1,12 +1,14 @@
-"""What `measure_floor` and `evaluate` return: frozen rows that print themselves."""
+"""What `measure_floor` and `evaluate` return: rows with tables that print themselves."""
 
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from gapfloor.json_values import jsonable
+from gapfloor.json_values import inlined, jsonable
+from gapfloor.statistics.families import FamilyCall
+from gapfloor.statistics.floor import FloorComparison
 from gapfloor.text_tables import html_table, number, signed, text_table, with_error
 
 
@@ -21,7 +23,7 @@ class FloorRow:
     reference: str
     mean: float
     sem: float
-    """Per episode, sd(ddof=1)/sqrt(n); in a census with repeats within levels; over networks if there are several."""
+    """Per episode, sd(ddof=1)/sqrt(n); within levels in a census with repeats; over networks if there are several."""
     n_episodes: int
     draws: tuple[int, ...]
     engine: str = "procgen"
@@ -37,7 +39,7 @@ class FloorMeasurement:
     floors: tuple[FloorRow, ...]
     design: str = ""
     damaged: tuple[str, ...] = ()
-    """Cells that were found cut or altered, and were measured again."""
+    """Cells that were found cut or altered and have been measured again."""
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `gapfloor floor --json` prints."""
@@ -88,7 +90,7 @@ class CellRow:
 
 
 @dataclass(frozen=True)
-class SummaryRow:
+class ReturnRow:
     """Runs of one agent (or a reference) under one rule on one level set."""
 
     game: str
@@ -103,8 +105,8 @@ class SummaryRow:
 
 
 @dataclass(frozen=True)
-class GapRow:
-    """Train minus test of one agent under one rule, beside the floor's own difference."""
+class EvaluationGap:
+    """Train minus test of one agent under one rule, with the floor's own difference."""
 
     game: str
     agent: str
@@ -116,7 +118,7 @@ class GapRow:
 
 
 @dataclass(frozen=True)
-class ComparisonRow:
+class EvaluationComparison:
     """An agent against the floor on one level set: over runs, or of this checkpoint only."""
 
     game: str
@@ -124,38 +126,33 @@ class ComparisonRow:
     rule: str
     level_set: str
     scope: str
-    """"runs" (the call of the paper, Holm over the games of this evaluation) or "this checkpoint only"."""
-    delta: float
-    p: float
-    p_holm: float
-    call: str
+    """"runs" (the paper's call, about the agent), "these runs only" or "this checkpoint only"."""
+    test: FloorComparison = field(metadata=inlined())
+    """The comparison: of run values for the scope "runs", otherwise of episodes."""
+    decision: FamilyCall = field(metadata=inlined())
+    """The call; each comparison of an evaluation is a family of its own."""
 
 
 @dataclass(frozen=True)
-class ReferenceRow:
-    """A stricter reference on one level set, and how far each rule of the agent lies above it."""
+class StricterReference:
+    """A stricter reference than the floor on one level set, and how far the agent is above it under each rule."""
 
-    game: str
-    reference: str
-    level_set: str
-    mean: float
-    sem: float
-    n_episodes: int
-    n_networks: int
+    floor: FloorRow = field(metadata=inlined())
+    """The reference's own return."""
     above: dict[str, float]
     """Agent and rule -> its mean return minus the reference's."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Policies under stated rules, beside the floor on the very same level draws."""
+    """Policies under stated rules, and the floor on the same level draws."""
 
     cells: tuple[CellRow, ...]
-    summary: tuple[SummaryRow, ...]
-    gap: tuple[GapRow, ...]
-    comparisons: tuple[ComparisonRow, ...]
+    summary: tuple[ReturnRow, ...]
+    gap: tuple[EvaluationGap, ...]
+    comparisons: tuple[EvaluationComparison, ...]
     notes: tuple[str, ...] = ()
-    references: tuple[ReferenceRow, ...] = ()
+    references: tuple[StricterReference, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `gapfloor evaluate --json` prints."""
@@ -169,11 +166,11 @@ class Evaluation:
         }
 
     def reference_table(self) -> tuple[list[str], list[list[str]]]:
-        """Every stricter reference, and the agent minus it."""
+        """Every stricter reference, and the agent's return minus the reference's."""
         rules = list(dict.fromkeys(rule for row in self.references for rule in row.above))
         rows = [
-            [row.game, row.reference, row.level_set, with_error(row.mean, row.sem), str(row.n_episodes),
-             *[signed(row.above[rule]) if rule in row.above else "" for rule in rules]]
+            [row.floor.game, row.floor.reference, row.floor.level_set, with_error(row.floor.mean, row.floor.sem),
+             str(row.floor.n_episodes), *[signed(row.above[rule]) if rule in row.above else "" for rule in rules]]
             for row in self.references
         ]  # fmt: skip
         return [
@@ -182,11 +179,11 @@ class Evaluation:
             "level set",
             "mean",
             "episodes",
-            *[f"{rule} minus it" for rule in rules],
+            *[f"{rule} minus reference" for rule in rules],
         ], rows
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Train, test, gap and floor side by side, one row an agent and rule."""
+        """Train, test, gap and floor, one row per agent and rule."""
         rows = []
         for gap in self.gap:
             halves = {row.level_set: row for row in self.summary if _same(row, gap)}
@@ -226,12 +223,12 @@ class Evaluation:
         ]
         return [*headings, "held-out call"], rows
 
-    def _call(self, gap: GapRow, level_set: str) -> str:
+    def _call(self, gap: EvaluationGap, level_set: str) -> str:
         found = [row for row in self.comparisons if _same(row, gap) and row.level_set == level_set]
         if not found:
             return ""
         scope = "" if found[0].scope == "runs" else f" ({found[0].scope})"
-        return f"{found[0].call}{scope}"
+        return f"{found[0].decision.call}{scope}"
 
     def __repr__(self) -> str:
         return "\n".join([text_table(*self.table()), *self.notes])
@@ -241,5 +238,5 @@ class Evaluation:
         return html_table(*self.table()) + notes
 
 
-def _same(row: SummaryRow | ComparisonRow, gap: GapRow) -> bool:
+def _same(row: ReturnRow | EvaluationComparison, gap: EvaluationGap) -> bool:
     return (row.game, row.agent, row.rule) == (gap.game, gap.agent, gap.rule)
