@@ -19,7 +19,7 @@ def test_an_evaluation_scans_the_store_once_and_plays_the_floor_it_does_not_find
     )  # fmt: skip
     assert len(scans) == 1
     assert {row.rule for row in result.summary} == {"uniform", "sampled", "greedy"}
-    assert {row.reference for row in result.references} == {"sticky:0.5"}
+    assert {row.floor.reference for row in result.references} == {"sticky:0.5"}
 
 
 def test_a_factory_is_opened_in_one_small_engine_per_evaluation_and_process(monkeypatch):
