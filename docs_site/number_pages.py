@@ -1,114 +1,21 @@
 """The page of numbers: every column and field that a user meets, with its meaning.
 
-Fields come from the dataclasses themselves, their meanings from the sentence below each in the source; only what
-has none there is said in `meanings.py`. So a new field without a meaning fails the tests, and none gets stale here.
+Fields and their meanings come from the dataclasses themselves. The columns of printed tables, of the report's tables
+and of a store are described in `meanings.py`. A new field without a meaning fails the tests.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import importlib
 import inspect
 import re
-from dataclasses import dataclass
 
-from field_docs import FieldDoc, field_docs
+from field_docs import field_docs
 from gapfloor.records.schema import CELLS, EPISODES, LABELS
-from meanings import COLUMNS, PRINTED, RECORDS, SHARED
+from meanings import COLUMNS, PRINTED, RECORDS
+from result_sections import SECTIONS
 
 #: Where the hand-written page `docs/numbers.md` is continued.
 MARKER = "<!-- generated: columns and fields -->"
-
-
-@dataclass(frozen=True)
-class Section:
-    """Dataclasses that one command gives as JSON."""
-
-    title: str
-    words: str
-    module: str
-    names: tuple[str, ...] = ()
-    """Empty: every public dataclass of the module."""
-
-    @property
-    def classes(self) -> list[type]:
-        """The dataclasses of the section."""
-        module = importlib.import_module(self.module)
-        found = [
-            cls
-            for name, cls in vars(module).items()
-            if inspect.isclass(cls) and cls.__module__ == self.module and dataclasses.is_dataclass(cls)
-            and not name.startswith("_") and (not self.names or name in self.names)
-        ]  # fmt: skip
-        missing = set(self.names) - {cls.__name__ for cls in found}
-        if missing:
-            raise LookupError(f"{self.module} has no {', '.join(sorted(missing))}")
-        return found
-
-
-SECTIONS = (
-    Section(
-        "floor and evaluate",
-        "`gapfloor floor --json`, `gapfloor evaluate --json`, and what `gapfloor.measure_floor` and "
-        "`gapfloor.evaluate` return.",
-        "gapfloor.analysis.evaluation_results",
-    ),
-    Section(
-        "analyse",
-        "`gapfloor analyse --json`; `--out` writes the same rows as one CSV file per table.",
-        "gapfloor.analysis.results",
-    ),
-    *(
-        Section(f"analyse: {title}", words, f"gapfloor.{module}", names)
-        for title, words, module, names in (
-            ("every row", "What every row has.", "analysis.row", ()),
-            ("floors", "`floors`, `floor_comparisons`, `call_counts`.", "analysis.floor_results", ()),
-            ("gaps", "`gaps`.", "analysis.gap_results", ()),
-            ("differences", "`pairs`, `encoders`, `agents`.", "analysis.difference_results", ()),
-            ("the entropy screen", "`screen`, `disagreements`.", "analysis.screen_results", ()),
-            ("scores", "`normalised`, `profiles`.", "analysis.score_results", ()),
-            ("a floor comparison", "Part of each floor comparison.", "statistics.floor", ()),
-            ("a call", "Part of each floor comparison.", "statistics.families", ("FamilyCall",)),
-            ("a gap", "Part of each gap and of its runs.", "statistics.gaps", ()),
-            ("a difference", "Part of each pair and each agent difference.", "statistics.paired", ()),
-            ("one draw", "Part of each draw of an agent difference.", "statistics.welch", ("WelchTest",)),
-            ("tiers", "The points of `sweep`.", "statistics.screen", ()),
-            ("scores of a suite", "Part of each profile.", "statistics.aggregate", ()),
-            ("sign flip", "`robust.sign_flip`.", "statistics.signflip", ()),
-            ("runs and levels", "`robust.crossed`.", "statistics.clustered", ("CrossedEstimate",)),
-            ("excess and strata", "`robust.excess` and `robust.stratified`.", "statistics.excess", ()),
-            ("random effects", "`robust.random_effects`.", "statistics.random_effects", ()),
-        )
-    ),
-    Section("levels gap", "`gapfloor levels gap --json`.", "gapfloor.analysis.leaked", ("LeakedGap",)),
-    Section("levels check", "`gapfloor levels check --json` and `leakage.json`.", "gapfloor.levels.overlap"),
-    Section(
-        "sweep, training-curve, compare: a mean over levels",
-        "The value that the next three sections are made of.",
-        "gapfloor.statistics.level_means",
-        ("LevelContrast",),
-    ),
-    Section("sweep", "`gapfloor sweep --json`.", "gapfloor.analysis.sweep"),
-    Section("sweep: the trend", "Return against entropy played.", "gapfloor.statistics.ranks"),
-    Section("training-curve", "`gapfloor training-curve --json`.", "gapfloor.analysis.training_curves"),
-    Section("compare", "`gapfloor compare --json`.", "gapfloor.api.compare"),
-    Section(
-        "compare: runs and levels",
-        "The difference for new runs and new levels.",
-        "gapfloor.statistics.crossed",
-    ),
-    Section("cka", "A record of `results/cka/*.json`.", "gapfloor.report.cka_input"),
-    Section("train", "A row of a run's `log.parquet`.", "gapfloor.training.log", ("LogRow",)),
-    Section("engines check", "`gapfloor engines check --json`.", "gapfloor.engines.contract_results"),
-    Section(
-        "engines list", "`gapfloor engines list --json`.", "gapfloor.engines.catalogue", ("InstalledEngine",)
-    ),
-)
-
-
-def field_meaning(doc: FieldDoc) -> str:
-    """What a field means: the source's own words, or else the shared ones; empty if there are none."""
-    return doc.words or SHARED.get(f"{doc.owner}.{doc.name}") or SHARED.get(doc.name, "")
 
 
 def column_meaning(name: str) -> tuple[str, str] | None:
@@ -168,7 +75,7 @@ def generated_part() -> str:
     for section in SECTIONS:
         parts += ["", f"### {section.title}", "", section.words]
         for cls in section.classes:
-            rows = [(f"`{doc.name}`", field_meaning(doc)) for doc in field_docs(cls)]
+            rows = [(f"`{doc.name}`", doc.words) for doc in field_docs(cls)]
             words = " ".join((inspect.getdoc(cls) or "").split())
             parts += ["", f"**{cls.__name__}**: {words}", "", *_table(("field", "meaning"), rows)]
     return "\n".join(parts) + "\n"

@@ -17,17 +17,27 @@ class FloorRow:
     """A reference's return on one level set of one game."""
 
     game: str
+    """The game, or the environment's name."""
     mode: str
+    """Distribution mode of the game: easy, hard, ..."""
     level_set: str
+    """`train` or `test` (held-out)."""
     levels: str
+    """The level set as a range, e.g. 0:200, or `all`."""
     reference: str
+    """The policy that knows nothing; `uniform` is the floor. Empty for a run."""
     mean: float
+    """Mean return."""
     sem: float
     """Per episode, sd(ddof=1)/sqrt(n); within levels in a census with repeats; over networks if there are several."""
     n_episodes: int
+    """Counted episodes."""
     draws: tuple[int, ...]
+    """Seeds of the level draws behind the row."""
     engine: str = "procgen"
+    """The engine that played: procgen, gymnasium, envpool."""
     engine_version: str = ""
+    """Its version."""
     n_networks: int = 1
     """Networks behind the reference; with several, the standard error is over them."""
 
@@ -37,7 +47,9 @@ class FloorMeasurement:
     """Floors of games on their level sets."""
 
     floors: tuple[FloorRow, ...]
+    """One row per game, level set and reference."""
     design: str = ""
+    """How levels were chosen (draws or census), with slots, burn-in and episodes."""
     damaged: tuple[str, ...] = ()
     """Cells that were found cut or altered and have been measured again."""
 
@@ -70,23 +82,39 @@ class CellRow:
     """One evaluated cell."""
 
     game: str
+    """The game, or the environment's name."""
     mode: str
+    """Distribution mode of the game: easy, hard, ..."""
     agent: str
+    """The agent (encoder or algorithm) by name."""
     seed: int | None
+    """The seed of the run."""
     budget: str
+    """Label of the training budget, e.g. 8M; empty if there is none."""
     reference: str
+    """The policy that knows nothing; `uniform` is the floor. Empty for a run."""
     rule: str
+    """How actions were chosen: sampled, greedy, merged, epsilon:E, temperature:T."""
     level_set: str
+    """`train` or `test` (held-out)."""
     draw: int
+    """Seed of the level draw."""
     mean: float
+    """Mean return."""
     sem: float
+    """Per episode: sd(ddof=1)/sqrt(n)."""
     n_episodes: int
+    """Counted episodes."""
     n_steps: int
+    """Environment steps of the counted episodes."""
     entropy_raw: float | None
+    """Entropy of the policy over raw actions, all counted steps, in nats."""
     disagreement: float | None
+    """Share of counted steps on which the rule chose a class other than that of plain argmax."""
     top_action_share: float
     """Share of counted steps on which the most frequent action was taken."""
     key: str
+    """The cell's content address: a hash of everything that can change an episode."""
 
 
 @dataclass(frozen=True)
@@ -94,14 +122,21 @@ class ReturnRow:
     """Runs of one agent (or a reference) under one rule on one level set."""
 
     game: str
+    """The game, or the environment's name."""
     agent: str
+    """The agent (encoder or algorithm) by name."""
     rule: str
+    """How actions were chosen: sampled, greedy, merged, epsilon:E, temperature:T."""
     level_set: str
+    """`train` or `test` (held-out)."""
     mean: float
+    """Mean return."""
     sem: float
     """Over runs where there are several; per episode for one checkpoint and for references."""
     n_episodes: int
+    """Counted episodes."""
     n_runs: int
+    """Runs behind the row."""
 
 
 @dataclass(frozen=True)
@@ -109,12 +144,19 @@ class EvaluationGap:
     """Train minus test of one agent under one rule, with the floor's own difference."""
 
     game: str
+    """The game, or the environment's name."""
     agent: str
+    """The agent (encoder or algorithm) by name."""
     rule: str
+    """How actions were chosen: sampled, greedy, merged, epsilon:E, temperature:T."""
     gap: float
+    """train - test, of the same runs under the same rule."""
     sem: float
+    """Over runs if there are several; otherwise over the episodes of one checkpoint."""
     floor_gap: float
+    """The floor's own train - test difference."""
     n_runs: int
+    """Runs behind the row."""
 
 
 @dataclass(frozen=True)
@@ -122,9 +164,13 @@ class EvaluationComparison:
     """An agent against the floor on one level set: over runs, or of this checkpoint only."""
 
     game: str
+    """The game, or the environment's name."""
     agent: str
+    """The agent (encoder or algorithm) by name."""
     rule: str
+    """How actions were chosen: sampled, greedy, merged, epsilon:E, temperature:T."""
     level_set: str
+    """`train` or `test` (held-out)."""
     scope: str
     """"runs" (the paper's call, about the agent), "these runs only" or "this checkpoint only"."""
     test: FloorComparison = field(metadata=inlined())
@@ -148,11 +194,17 @@ class Evaluation:
     """Policies under stated rules, and the floor on the same level draws."""
 
     cells: tuple[CellRow, ...]
+    """One row per cell: run or reference, rule, level set, draw."""
     summary: tuple[ReturnRow, ...]
+    """One row per agent (or reference), rule and level set."""
     gap: tuple[EvaluationGap, ...]
+    """One row per agent and rule."""
     comparisons: tuple[EvaluationComparison, ...]
+    """One row per agent, rule and level set, compared with the floor."""
     notes: tuple[str, ...] = ()
+    """Sentences that a reader must know."""
     references: tuple[StricterReference, ...] = ()
+    """One row per stricter reference and level set."""
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `gapfloor evaluate --json` prints."""

@@ -22,10 +22,13 @@ class FloorResult(Row):
     reference: str
     """"uniform" is the floor; constant actions, blind and random-weight policies are stricter."""
     level_set: str
+    """`train` or `test` (held-out)."""
     mean: float
+    """Mean return."""
     sem: float
     """Per episode: sd(ddof=1)/sqrt(n), as in the paper."""
     n_draws: int
+    """Level draws behind the row."""
     n_levels: int
     """Number of distinct levels played; 0 where level seeds are unknown."""
     sem_clustered: float
@@ -69,10 +72,13 @@ class FloorComparisonResult(Row):
     """Runs compared with a reference on one level set under one rule; `n` counts runs."""
 
     rule: str
+    """How actions were chosen: sampled, greedy, merged, epsilon:E, temperature:T."""
     level_set: str
+    """`train` or `test` (held-out)."""
     agent: str | None = None
     """None: all agents pooled (the paper's rows). A name: that agent alone (the paper's per-encoder z)."""
     reference: str = "uniform"
+    """The policy that knows nothing; `uniform` is the floor. Empty for a run."""
     test: FloorComparison = field(metadata=inlined())
     """The comparison: means, delta, its interval and its tests."""
     decision: FamilyCall = field(metadata=inlined())
@@ -82,6 +88,7 @@ class FloorComparisonResult(Row):
     success: float
     """Share of policy episodes with a positive return where returns take only two values (heist, coinrun)."""
     floor_success: float
+    """The same for the floor."""
     family: str
     """For example "floor: sampled, test, 8M"; an addendum's family starts with the addendum's name."""
     robust: RobustFloorEstimates = field(default_factory=RobustFloorEstimates)
@@ -93,12 +100,20 @@ class CallCount:
     """How many games of a family got which call (the paper's count.* numbers)."""
 
     budget: str
+    """Label of the training budget, e.g. 8M; empty if there is none."""
     rule: str
+    """How actions were chosen: sampled, greedy, merged, epsilon:E, temperature:T."""
     level_set: str
+    """`train` or `test` (held-out)."""
     games: int
+    """Games of the family."""
     above: int
+    """Games called above."""
     below: int
+    """Games called below."""
     equivalent: int
+    """Games called equivalent."""
     not_distinguishable: int
+    """Games called not distinguishable."""
     z_not_above: int
     """Games whose z is not > 2: at or below the floor by the normal-approximation rule."""

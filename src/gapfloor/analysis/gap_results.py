@@ -19,8 +19,11 @@ class RunGap:
     """One run's gap and its own Welch test on episode returns."""
 
     agent: str
+    """The agent (encoder or algorithm) by name."""
     seed: str
+    """The run's seed."""
     test: RunTest = field(metadata=inlined())
+    """Mean return on held-out levels."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +51,9 @@ class GapResult(Row):
     """Train - test over runs under one rule; `n` counts runs that have both halves."""
 
     rule: str
+    """How actions were chosen: sampled, greedy, merged, epsilon:E, temperature:T."""
     agent: str | None = None
+    """The agent (encoder or algorithm) by name."""
     gap: Gap = field(metadata=inlined(mean="gap"))
     """The gap over runs: means, interval and tests. In JSON its mean is called `gap`."""
     p_holm: float
@@ -56,7 +61,10 @@ class GapResult(Row):
     floor_gap: float
     """Floor train - floor test (the paper's tab:gap2x2); NaN without a floor."""
     runs: tuple[RunGap, ...]
+    """The runs, one entry each (RunGap)."""
     family: str
+    """The tests that were corrected together."""
     family_size: int
+    """How many tests the family has."""
     robust: RobustGapEstimates = field(default_factory=RobustGapEstimates)
     """Estimators that stay valid where those of the row itself do not."""

@@ -32,37 +32,55 @@ class LeakedGap:
     """An agent's gap under one rule, with all held-out levels and without the leaked ones."""
 
     game: str
+    """The game, or the environment's name."""
     mode: str
+    """Distribution mode of the game: easy, hard, ..."""
     budget: str
+    """Label of the training budget, e.g. 8M; empty if there is none."""
     agent: str
     """Empty: all runs of the game, whatever their agent."""
     rule: str
+    """How actions were chosen: sampled, greedy, merged, epsilon:E, temperature:T."""
     n_runs: int
     """0: the floor alone."""
     train: float
+    """Mean return on training levels."""
     test: float
+    """Mean return on held-out levels."""
     test_without: float
+    """Mean held-out return without leaked levels."""
     test_leaked: float
     """Mean return on the leaked levels alone."""
     gap: float
+    """Gap with all held-out levels."""
     sem: float
     """Over runs; NaN for one run."""
     gap_without: float
+    """Gap without leaked levels."""
     sem_without: float
+    """Its standard error over runs."""
     gap_unshared: float
     """Without leaked held-out levels and without their twins among the training levels."""
     sem_unshared: float
+    """Its standard error over runs."""
     floor_gap: float
+    """The floor's own train - test difference."""
     floor_gap_without: float
+    """The floor's gap without leaked levels."""
     floor_gap_unshared: float
+    """The floor's gap without leaked levels and their twins among the training levels."""
     levels: int
     """Held-out levels of the set."""
     leaked_levels: int
+    """Held-out levels that equal a training level."""
     episodes: int
     """Held-out episodes of the runs."""
     episodes_left: int
+    """Held-out episodes on the other levels."""
     floor_episodes: int
+    """Held-out episodes of the floor."""
     floor_episodes_left: int
+    """The floor's episodes on the other levels."""
 
     def to_dict(self) -> dict[str, Any]:
         """The row as JSON values; what is not a number is null."""

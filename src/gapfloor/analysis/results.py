@@ -28,9 +28,11 @@ class Problem:
     """Something in the data that a reader must know; nothing is dropped without one."""
 
     kind: Literal["missing", "unbalanced", "replay", "copy", "no floor", "too few", "assumed"]
+    """missing, unbalanced, replay (the same episodes twice), copy, no floor, too few, assumed."""
     where: str
     """The rows or the cell concerned, in words."""
     what: str
+    """What the problem is, in words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,10 +40,15 @@ class AddendumUsed:
     """An addendum as the results used it."""
 
     name: str
+    """Its name."""
     hash: str
+    """SHA-256 of the text that was locked."""
     status: Status
+    """pre-registered, pre-specified or exploratory."""
     locked_at: str
+    """When it was locked, as ISO time."""
     cells_seen: int
+    """Cells of its rules that had been seen when it was locked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +56,9 @@ class PlanUsed:
     """The plan as the results used it."""
 
     name: str
+    """Its name."""
     hash: str
+    """SHA-256 of the text that was locked."""
     status: Status
     """Of what the plan names."""
     locked_at: str
@@ -57,12 +66,19 @@ class PlanUsed:
     cells_seen: int | None
     """Cells of the study seen when it was locked; None if never locked."""
     alpha: float
+    """Level of the tests."""
     confidence: float
+    """Confidence of the intervals."""
     resamples: int
+    """Bootstrap resamples."""
     seed: int
+    """The plan's seed, from which every row's own seed is made."""
     primary_rule: str
+    """The rule of the main claim."""
     cuts: Pair
+    """The two cuts between low, intermediate and high entropy, in nats."""
     addenda: tuple[AddendumUsed, ...] = ()
+    """Addenda that were locked later."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,18 +86,29 @@ class SourceSummary:
     """What was read."""
 
     n_episodes: int
+    """Episodes read."""
     n_cells: int
+    """Cells read."""
     n_runs: int
+    """Different runs among them."""
     n_floor_episodes: int
+    """Episodes of the uniform reference among them."""
     games: tuple[str, ...]
+    """The games, in the order of the tables."""
     budgets: tuple[str, ...]
+    """The budget labels."""
     agents: tuple[str, ...]
     """In the order differences are taken."""
     rules: tuple[str, ...]
+    """The rules, in the order given."""
     level_sets: tuple[str, ...]
+    """The level sets."""
     draws: tuple[str, ...]
+    """Seeds of the level draws."""
     has_level_seeds: bool
+    """Whether episodes say which level they were on."""
     has_cell_records: bool
+    """Whether entropies and action counts came with the episodes."""
     extra_columns: tuple[str, ...]
     """Columns that were not needed, kept with the episodes."""
 
@@ -91,8 +118,11 @@ class AnalysisResults:
     """Everything `analyse` found."""
 
     plan: PlanUsed
+    """The plan as it was used."""
     source: SourceSummary
+    """What was read."""
     floors: tuple[FloorResult, ...]
+    """Floors: one row per game, level set and reference."""
     floor_comparisons: tuple[FloorComparisonResult, ...]
     """Pooled over agents: the calls."""
     agent_floor_comparisons: tuple[FloorComparisonResult, ...]
@@ -100,16 +130,27 @@ class AnalysisResults:
     reference_comparisons: tuple[FloorComparisonResult, ...]
     """Against stricter references than the uniform floor, where the data hold any; exploratory."""
     gaps: tuple[GapResult, ...]
+    """Gaps: one row per game, budget and rule."""
     pairs: tuple[PairResult, ...]
+    """Differences between two rules of the same runs."""
     encoders: tuple[AgentDifferenceResult, ...]
+    """Differences between two agents."""
     agents: tuple[AgentResult, ...]
+    """Every agent's returns."""
     screen: tuple[ScreenResult, ...]
+    """The entropy screen."""
     disagreements: tuple[DisagreementResult, ...]
+    """How often a rule differs from argmax."""
     normalised: tuple[NormalisedResult, ...]
+    """Normalised scores."""
     profiles: tuple[ProfileResult, ...]
+    """IQM and performance profiles over the suite."""
     call_counts: tuple[CallCount, ...]
+    """Calls counted over a family."""
     screen_summaries: tuple[ScreenSummary, ...]
+    """Flagged games counted."""
     problems: tuple[Problem, ...]
+    """What is missing or unusual in the data."""
 
     def to_dict(self) -> dict[str, Any]:
         """The results as JSON-ready values: tuples become lists, NaN and infinities null."""

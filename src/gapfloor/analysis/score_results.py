@@ -16,10 +16,13 @@ class NormalisedResult(Row):
     rule: str
     """A rule, or "uniform" for the floor."""
     level_set: str
+    """`train` or `test` (held-out)."""
     score: float
+    """(mean - r_min) / (r_max - r_min)."""
     r_min: float
     """NaN for the suite mean."""
     r_max: float
+    """The best return possible by the published constants; NaN for the suite mean."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +33,9 @@ class ProfileResult(Row):
     """
 
     rule: str
+    """How actions were chosen: sampled, greedy, merged, epsilon:E, temperature:T."""
     level_set: str
+    """`train` or `test` (held-out)."""
     profile: PerformanceProfile = field(metadata=inlined())
     """Interquartile mean over all games, and the fraction of runs above each tau."""
     p_improvement: float

@@ -22,6 +22,7 @@ class ScreenResult(Row):
     fraction: float
     """entropy / maximum."""
     tier: Tier
+    """low, intermediate or high: raw entropy against the plan's cuts."""
     entropy_probe: float
     """Raw entropy on the probe states, the ones that merged entropies are measured on."""
     entropy_first: float
@@ -29,7 +30,9 @@ class ScreenResult(Row):
     entropy_greedy: float
     """Raw entropy on the states of greedy evaluation."""
     merged_state: float
+    """Entropy over each probe state's own classes of equal actions, in nats."""
     merged_game: float
+    """Entropy over the game's classes of equal actions, in nats."""
     mean_ln_k: float
     """Mean of ln(classes) over probe states."""
     k: int | None
@@ -39,9 +42,13 @@ class ScreenResult(Row):
     merged_state_scaled: float
     """merged_state / mean_ln_k * maximum: what the cuts are compared with."""
     merged_game_scaled: float
+    """merged_game / ln(k) * maximum: what the cuts are compared with."""
     merged_tier_state: Tier | None
+    """Tier of `merged_state_scaled`."""
     merged_tier_game: Tier | None
+    """Tier of `merged_game_scaled`."""
     sweep: tuple[Tiers, ...]
+    """The tiers with the lower cut moved; one entry per cut."""
     call: Call | None
     """Primary-rule, test-level call of this game (the above-floor check)."""
     gap_primary: float
@@ -55,8 +62,11 @@ class DisagreementResult(Row):
     """Share of counted steps on which a rule's choice falls in another class than plain argmax."""
 
     rule: str
+    """How actions were chosen: sampled, greedy, merged, epsilon:E, temperature:T."""
     level_set: str
+    """`train` or `test` (held-out)."""
     share: float
+    """Share of counted steps on which the rule chose another class than argmax."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,9 +74,16 @@ class ScreenSummary:
     """How many games the screen flags (tier other than low), and the range of the share."""
 
     budget: str
+    """Label of the training budget, e.g. 8M; empty if there is none."""
     games: int
+    """Games screened."""
     raw: int
+    """Games whose raw entropy is not in the low tier."""
     merged_state: int
+    """Games whose merged entropy (classes of each state) is not low."""
     merged_game: int
+    """Games whose merged entropy (classes of the game) is not low."""
     share_min: float
+    """Smallest share of entropy on equivalent actions over the games."""
     share_max: float
+    """Largest share of entropy on equivalent actions over the games."""

@@ -42,13 +42,17 @@ class TemperaturePoint:
     """One temperature on one level set."""
 
     temperature: float
+    """Logits were divided by it; 0 is greedy, 1 sampled."""
     rule: str
+    """How actions were chosen: sampled, greedy, merged, epsilon:E, temperature:T."""
     level_set: str
+    """`train` or `test` (held-out)."""
     entropy_played: float
     """Nats; of the distribution that was drawn from, in the states that this temperature visits."""
     entropy_raw: float
     """Nats; of the untempered distribution in the same states."""
     episode_return: LevelContrast
+    """Mean return, with its error over levels."""
     above_floor: LevelContrast
     """Return minus floor, paired by level."""
     below_reference: LevelContrast
@@ -62,10 +66,13 @@ class SweepTrend:
     """What the grid says about one level set."""
 
     level_set: str
+    """`train` or `test` (held-out)."""
     correlation: RankCorrelation
     """Of return with the entropy that was played."""
     hot: str
+    """The rule at the highest temperature."""
     cold: str
+    """The rule at the lowest temperature."""
     contrast: LevelContrast
     """Return under `hot` minus return under `cold`, paired by level."""
 
@@ -75,17 +82,25 @@ class Sweep:
     """A checkpoint at a grid of temperatures."""
 
     game: str
+    """The game, or the environment's name."""
     mode: str
+    """Distribution mode of the game: easy, hard, ..."""
     run: RunIdentity
+    """The trained run."""
     design: str
+    """How levels were chosen (draws or census), with slots, burn-in and episodes."""
     draws: tuple[int, ...]
+    """Seeds of the level draws."""
     points: tuple[TemperaturePoint, ...]
+    """One entry per temperature and level set."""
     floors: dict[str, LevelContrast]
     """Level set -> the floor's mean, its error clustered by level."""
     gaps: dict[float, LevelContrast]
     """Temperature -> train minus test."""
     trends: tuple[SweepTrend, ...]
+    """One entry per level set."""
     notes: tuple[str, ...] = ()
+    """Sentences that a reader must know."""
 
     @property
     def temperatures(self) -> tuple[float, ...]:

@@ -45,6 +45,7 @@ class PlayedCheckpoint:
     """One checkpoint of a run, as it was played."""
 
     steps: int
+    """Environment steps of training."""
     samples: Mapping[tuple[str, str], EpisodeSample]
     """(rule, level set) -> episodes."""
 
@@ -54,10 +55,15 @@ class CheckpointPoint:
     """One checkpoint under one rule; errors are over levels."""
 
     steps: int
+    """Environment steps of training."""
     rule: str
+    """How actions were chosen: sampled, greedy, merged, epsilon:E, temperature:T."""
     train: LevelContrast
+    """Mean return on training levels."""
     test: LevelContrast
+    """Mean return on held-out levels."""
     gap: LevelContrast
+    """train - test, of the same runs under the same rule."""
     delta: LevelContrast
     """Held-out return minus floor, paired by level."""
     entropy_raw: float
@@ -71,10 +77,15 @@ class InLoopPoint:
     """The log's running mean compared with the fixed checkpoint, sampled, on the same training levels."""
 
     steps: int
+    """Environment steps of training."""
     in_loop: float
+    """Mean of the log's last training episodes, over changing weights."""
     window_episodes: int
+    """Training episodes behind the in-loop mean."""
     window_updates: int
+    """Updates of the weights during those episodes."""
     fixed: float
+    """Return of the fixed checkpoint, sampled, on the same training levels."""
     fixed_sem: float
     """Per episode: the estimand is these training levels, from which both draw."""
     difference: float
@@ -88,8 +99,11 @@ class CheckpointChoice:
     """The checkpoint with the best training return under a rule, against the last one, on held-out levels."""
 
     rule: str
+    """How actions were chosen: sampled, greedy, merged, epsilon:E, temperature:T."""
     steps: int
+    """Environment steps of training."""
     last_steps: int
+    """Steps of the last checkpoint."""
     gain: LevelContrast
     """Held-out return of the chosen minus that of the last, paired by level."""
 
@@ -99,15 +113,23 @@ class TrainingCurve:
     """One run over its training."""
 
     name: str
+    """Its name."""
     game: str
+    """The game, or the environment's name."""
     mode: str
+    """Distribution mode of the game: easy, hard, ..."""
     rules: tuple[str, ...]
+    """The rules, in the order given."""
     points: tuple[CheckpointPoint, ...]
+    """One entry per checkpoint and rule."""
     in_loop: tuple[InLoopPoint, ...]
+    """The log's running mean at each fixed checkpoint."""
     in_loop_curve: tuple[tuple[int, float], ...]
     """Steps and running mean at every update of the log."""
     floors: dict[str, LevelContrast]
+    """Level set to the floor's mean."""
     choices: tuple[CheckpointChoice, ...]
+    """The best checkpoint by training return; one entry per rule."""
 
 
 @dataclass(frozen=True)
@@ -115,8 +137,11 @@ class TrainingCurves:
     """The curves of one or more runs."""
 
     curves: tuple[TrainingCurve, ...]
+    """One entry per run."""
     design: str
+    """How levels were chosen (draws or census), with slots, burn-in and episodes."""
     notes: tuple[str, ...] = ()
+    """Sentences that a reader must know."""
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `gapfloor training-curve --json` prints."""

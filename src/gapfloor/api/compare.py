@@ -53,10 +53,13 @@ class ComparisonRow:
     over_runs: AgentDifferenceResult
     """Agent a minus agent b, Welch over runs: the analysis's row. Estimand: these levels, new runs."""
     p_holm: float
+    """p after Holm's correction over the family."""
     family_size: int
+    """How many tests the family has."""
     by_level: CrossedDifference | None
     """Paired by level: new runs on new levels, and these runs on new levels. None without level seeds."""
     by_level_p_holm: float
+    """p of new runs on new levels after Holm."""
     levels_p_holm: float
     """Holm over the p of these runs on new levels."""
     floor: float
@@ -78,10 +81,15 @@ class Comparison:
     """Two agents compared."""
 
     agent_a: str
+    """The first agent; differences are first minus second."""
     agent_b: str
+    """The second agent."""
     rows: tuple[ComparisonRow, ...]
+    """One row per game, budget, rule and quantity."""
     alpha: float
+    """Level of the tests."""
     notes: tuple[str, ...] = ()
+    """Sentences that a reader must know."""
 
     def row(self, game: str, rule: str, quantity: str, *, budget: str | None = None) -> ComparisonRow:
         """The row of a game, rule and quantity."""

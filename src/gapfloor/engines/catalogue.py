@@ -81,10 +81,15 @@ class InstalledEngine:
     """One engine, as it is found on this machine."""
 
     name: str
+    """Its name."""
     package: str
+    """The package that brings the engine."""
     version: str | None
+    """The engine's version."""
     games: str
+    """How its games are written on the command line."""
     words: str
+    """Whether it is installed here, and what it cannot do."""
 
     def to_dict(self) -> dict[str, Any]:
         """The engine as JSON values."""

@@ -11,9 +11,13 @@ class Clause:
     """One part of the contract and whether it holds."""
 
     name: str
+    """Its name."""
     mark: Literal["holds", "note", "BROKEN"]
+    """holds, note (worth knowing, but no problem) or BROKEN."""
     words: str
+    """What was tried and seen."""
     is_needed: bool = True
+    """Whether measuring is impossible without it."""
 
     @property
     def is_failure(self) -> bool:
@@ -30,9 +34,11 @@ class Contract:
     """What was found about one environment."""
 
     game: str
+    """The game, or the environment's name."""
     version: str
     """The engine and its version; empty where the environment could not be made."""
     clauses: tuple[Clause, ...]
+    """One entry per part of the contract."""
 
     @property
     def failures(self) -> tuple[Clause, ...]:

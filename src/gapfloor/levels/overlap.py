@@ -60,7 +60,9 @@ class LevelPair:
     """A held-out level and a training level of the same layout."""
 
     held_out: int
+    """Level seed of the held-out level."""
     training: int
+    """Level seed of the training level of the same layout."""
     moves_agree: bool
     """Whether longer random play with the nine moves stayed the same in both."""
     actions_agree: bool
@@ -72,12 +74,19 @@ class LevelOverlap:
     """What two level sets of one game have in common."""
 
     game: str
+    """The game, or the environment's name."""
     mode: str
+    """Distribution mode of the game: easy, hard, ..."""
     engine: str
+    """The engine that played: procgen, gymnasium, envpool."""
     version: str
+    """The engine's version."""
     train: LevelSet
+    """The training levels, as a range."""
     test: LevelSet
+    """The held-out levels, as a range."""
     pairs: tuple[LevelPair, ...]
+    """Pairs of levels of the same layout."""
     first_screen: int
     """Held-out levels whose first screen equals a training level's: not yet the same level."""
     first_frame: int
@@ -85,6 +94,7 @@ class LevelOverlap:
     distinct_train: int
     """Different layouts among the training levels."""
     distinct_test: int
+    """Different layouts among the held-out levels."""
     compared: str
     """What was compared, in words."""
     later: str
@@ -146,6 +156,7 @@ class Leakage:
     """The overlaps of several games."""
 
     games: tuple[LevelOverlap, ...]
+    """The games, in the order of the tables."""
 
     def to_dict(self) -> dict[str, Any]:
         """The document of `leakage.json` and of `gapfloor levels check --json`."""

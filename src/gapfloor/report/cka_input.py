@@ -40,24 +40,43 @@ class CkaRecord:
     """One checkpoint's CKA with its controls; NaN where a field was not given."""
 
     game: str
+    """The game, or the environment's name."""
     mode: str
+    """Distribution mode of the game: easy, hard, ..."""
     agent: str
+    """The agent (encoder or algorithm) by name."""
     seed: str
+    """The seed of the run."""
     budget: str
+    """Label of the training budget, e.g. 8M; empty if there is none."""
     n: int | None
+    """Rows compared."""
     n_control: int | None
+    """Rows of the controls A to D."""
     permutations: int | None
+    """Shuffles behind the null."""
     as_computed: float
+    """CKA of training rows against held-out rows that share slot and step."""
     perm_mean: float = _NAN
+    """Mean CKA with one side's rows shuffled."""
     perm_sd: float = _NAN
+    """Its standard deviation over shuffles."""
     z: float = _NAN
+    """(as_computed - perm_mean) / perm_sd."""
     analytic: float = _NAN
+    """That mean without shuffling: sqrt(PR_X PR_Y) / (n - 1)."""
     pr: float = _NAN
+    """Participation ratio: how many directions the training features fill."""
     A: float = _NAN
+    """Half of the training slots against held-out rows at the same step."""
     B: float = _NAN
+    """A with one side's rows shuffled."""
     C: float = _NAN
+    """The same training rows against those of the other half of the training slots."""
     D: float = _NAN
+    """C with one side's rows shuffled."""
     geo16: float = _NAN
+    """As computed with 16 slots x 64 steps, nothing else changed."""
 
 
 def read_cka(folder: Path) -> tuple[CkaRecord, ...]:

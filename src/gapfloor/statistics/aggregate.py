@@ -30,6 +30,7 @@ class RunSummary:
     ci: Pair = NO_PAIR
     """Percentile bootstrap interval over runs."""
     estimand: str = THESE_LEVELS
+    """What the number is about: these levels, or the generator of levels."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class PerformanceProfile:
     profile_high: tuple[float, ...]
     """Upper end of the profile's interval at each tau."""
     estimand: str = THESE_LEVELS
+    """What the number is about: these levels, or the generator of levels."""
 
 
 def interquartile_mean(values: npt.ArrayLike, *, axis: int = -1) -> Floats:

@@ -39,9 +39,11 @@ class CrossedEstimate:
     v_residual: float = NAN
     """The residual's part of the variance, which both of the others contain."""
     n_runs: int = 0
+    """Runs behind the row."""
     n_levels: int = 0
     """Number of levels that every run has played."""
     estimand: str = GENERATOR
+    """What the number is about: these levels, or the generator of levels."""
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,11 @@ class LevelPart:
     """What one level set adds to the variance of the difference."""
 
     v_level: float
+    """Variance that the choice of levels adds to the difference."""
     v_residual_a: float
+    """Variance of the first agent's runs on levels beyond both."""
     v_residual_b: float
+    """The same for the second agent."""
     effective_levels: float
     """Levels, fewer where some were played more often than others."""
 
@@ -41,23 +44,37 @@ class CrossedDifference:
     """Agent a minus agent b, paired by level."""
 
     estimate: float
+    """First minus second."""
     se: float
     """For new runs on new levels; NaN unless both agents have two runs."""
     df: float
+    """Its degrees of freedom."""
     p: float
+    """Two-sided p, before any correction."""
     interval: Pair
+    """95% interval."""
     se_levels: float
     """For these runs on new levels: what a comparison of single checkpoints can claim."""
     df_levels: float
+    """Its degrees of freedom."""
     p_levels: float
+    """p for these runs on new levels."""
     interval_levels: Pair
+    """95% interval for these runs on new levels."""
     v_run_a: float
+    """Variance that the first agent's runs add."""
     v_run_b: float
+    """Variance that the second agent's runs add."""
     parts: tuple[LevelPart, ...]
+    """What each level set adds to the variance."""
     n_a: int
+    """Runs of the first."""
     n_b: int
+    """Runs of the second."""
     n_levels: int
+    """Distinct levels played."""
     estimand: str = GENERATOR
+    """What the number is about: these levels, or the generator of levels."""
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ class Excess:
     floor_gap_se: float = NAN
     """Per-episode standard error of `floor_gap`."""
     estimand: str = THESE_LEVELS
+    """What the number is about: these levels, or the generator of levels."""
 
 
 def floor_excess_gap(
@@ -87,6 +88,7 @@ class StratifiedComparison:
     p_tost: float = NAN
     """p of the equivalence test at the margin."""
     estimand: str = THESE_LEVELS
+    """What the number is about: these levels, or the generator of levels."""
 
 
 def compare_to_floor_stratified(

@@ -64,6 +64,7 @@ class FloorComparison:
     n_resamples: int = N_RESAMPLES
     """Number of bootstrap resamples behind `ci`."""
     estimand: str = THESE_LEVELS
+    """What the number is about: these levels, or the generator of levels."""
 
     @property
     def se(self) -> float:

@@ -87,6 +87,7 @@ class Gap:
     n_resamples: int = N_RESAMPLES
     """Number of bootstrap resamples behind `ci`."""
     estimand: str = THESE_LEVELS
+    """What the number is about: these levels, or the generator of levels."""
 
 
 def gap(

@@ -22,14 +22,21 @@ class LevelContrast:
     """A mean over levels (of returns, or of differences) with its standard error over levels."""
 
     value: float
+    """The mean over levels."""
     se: float
+    """Standard error."""
     df: float
+    """Its degrees of freedom."""
     p: float
     """Two-sided, of a value of zero."""
     interval: Pair
+    """95% interval."""
     n_levels: int
+    """Distinct levels played."""
     n_episodes: int
+    """Counted episodes."""
     estimand: str = GENERATOR
+    """What the number is about: these levels, or the generator of levels."""
 
 
 def mean_by_level(returns: Floats, levels: Ints, *, confidence: float = CONFIDENCE) -> LevelContrast:

@@ -57,6 +57,7 @@ class PairedDifference:
     runs_equal: int
     """Number of runs in which both are equal."""
     estimand: str = THESE_LEVELS
+    """What the number is about: these levels, or the generator of levels."""
 
 
 def paired_difference(
@@ -136,6 +137,7 @@ class AgentDifference:
     t_interval: Pair
     """Student's interval with the test's standard error and df."""
     estimand: str = THESE_LEVELS
+    """What the number is about: these levels, or the generator of levels."""
 
 
 def agent_difference(

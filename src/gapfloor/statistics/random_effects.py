@@ -34,6 +34,7 @@ class RandomEffects:
     prediction: Pair = NO_PAIR
     """Interval in which the gap of a new run is expected."""
     estimand: str = THESE_LEVELS
+    """What the number is about: these levels, or the generator of levels."""
 
 
 def random_effects_mean(

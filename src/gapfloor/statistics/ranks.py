@@ -26,11 +26,15 @@ class RankCorrelation:
     """Kendall's tau-b of paired values and its two-sided permutation p."""
 
     tau: float
+    """Kendall's tau-b."""
     p: float
+    """Two-sided permutation p."""
     smallest: float
     """The smallest p that this many points allow."""
     n: int
+    """Points of the grid."""
     is_exact: bool
+    """Whether every order was counted; otherwise p was sampled."""
     rises_always: bool
     """Whether y rises with x at every step (ties of y do not rise)."""
     n_rises: int

@@ -31,6 +31,7 @@ class SignFlip:
     is_exact: bool = False
     """Whether all flips were counted; otherwise they were drawn at random."""
     estimand: str = THESE_LEVELS
+    """What the number is about: these levels, or the generator of levels."""
 
 
 def sign_flip_test(values: npt.ArrayLike, *, rng: np.random.Generator) -> SignFlip:

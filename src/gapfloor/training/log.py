@@ -38,16 +38,23 @@ class LogRow:
     entropy_nats: float
     """Policy entropy over raw actions on the rollout's states."""
     policy_loss: float
+    """Clipped surrogate loss, mean over the update's minibatches."""
     value_loss: float
+    """Value loss, mean over the update's minibatches."""
     entropy: float
     """As the loss saw it, over the update's minibatches."""
     old_approx_kl: float
+    """Divergence of the new from the old policy, first-order estimate."""
     approx_kl: float
+    """The same, low-variance estimate."""
     clip_fraction: float
+    """Share of samples whose ratio was clipped."""
     explained_variance: float
+    """1 - Var(return - value) / Var(return)."""
     gradient_norm: float
     """Before clipping."""
     learning_rate: float
+    """Step size of this update."""
 
     def values(self) -> list[float]:
         """The fields as numbers, in order."""
