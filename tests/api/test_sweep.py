@@ -12,7 +12,7 @@ from gapfloor.api.evaluate import evaluate
 from gapfloor.api.sweep import check_temperatures, rule_at, sweep
 from gapfloor.errors import UsageError
 from gapfloor.records.store import Store
-from gapfloor.report.contrast_figures import write_sweep
+from gapfloor.report.figures.sweep import write_sweep
 from gapfloor.rules import Epsilon, Temperature, softmax
 
 SMALL = {"game": "fruitbot", "draws": [0], "episodes": 8, "slots": 4}

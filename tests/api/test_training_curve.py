@@ -12,7 +12,7 @@ import pytest
 from gapfloor.api.training_curve import training_curve
 from gapfloor.errors import UsageError
 from gapfloor.records.store import Store
-from gapfloor.report.contrast_figures import write_training_curves
+from gapfloor.report.figures.training_curves import write_training_curves
 from gapfloor.training.history import read_history, read_in_loop
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))

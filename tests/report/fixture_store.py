@@ -55,7 +55,7 @@ def add_surroundings(root: Path) -> None:
     for budget in ("8M", "25M"):
         for agent in ("impala", "fpn"):
             for seed in (1, 2, 3):
-                _write_run(root, "heist", agent, budget, seed)
+                write_run(root, "heist", agent, budget, seed)
     for rule, length in (("sampled", 37), ("greedy", 400), ("uniform", 90)):
         write_replay(root, game="heist", rule=rule, level_seed=1007, length=length)
 
@@ -104,13 +104,14 @@ def _write_cell(folder: Path, part: pa.Table, labels: dict[str, Any], record: di
     (folder / f"{key}.json").write_bytes(manifest.to_bytes())
 
 
-def _write_run(root: Path, game: str, agent: str, budget: str, seed: int) -> None:
+def write_run(root: Path, game: str, agent: str, budget: str, seed: int, *, blind: bool = False) -> None:
     folder = root / "runs" / f"{game}-easy-{agent}-{budget}-s{seed}"
     folder.mkdir(parents=True)
     values = HYPERPARAMETERS
     header = {
         "format": "gapfloor-checkpoint/1", "game": game, "mode": "easy", "encoder": agent, "seed": seed,
-        "budget": budget, "budget_steps": values["total_timesteps"][budget],
+        "budget": budget, "budget_steps": values["total_timesteps"][budget], "blind": blind,
+        "steps": values["total_timesteps"][budget],
         "hyperparameters": {
             "environments": values["parallel_envs"][budget], "rollout_length": values["rollout_length"],
             "learning_rate": values["learning_rate"], "discount": values["gamma"],

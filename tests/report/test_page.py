@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlparse
 
 import pytest
 from tests.report.printed_results import printed_results, without
@@ -40,6 +41,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    driver.set_script_timeout(300)
     driver.execute_cdp_cmd("Network.enable", {})
     driver.execute_cdp_cmd(
         "Network.emulateNetworkConditions",
@@ -130,11 +132,75 @@ def test_hover_and_focus_show_a_marks_numbers(browser: Any, page: Path) -> None:
     assert tip.is_displayed()
     assert "held-out" in tip.text
     assert tip.text == mark.get_attribute("data-tip")
-    dot = browser.find_element("css selector", "#figures .mark")
-    browser.execute_script("arguments[0].focus()", dot)
-    WebDriverWait(browser, 10).until(lambda _: tip.text == dot.get_attribute("data-tip"))
+    first, second = browser.find_elements("css selector", "#figures [data-tip]")[:2]
+    browser.execute_script("arguments[0].focus()", first)
+    WebDriverWait(browser, 10).until(lambda _: tip.text == first.get_attribute("data-tip"))
+    ActionChains(browser).send_keys(Keys.ARROW_RIGHT).perform()
+    WebDriverWait(browser, 10).until(lambda _: tip.text == second.get_attribute("data-tip"))
     ActionChains(browser).send_keys(Keys.ESCAPE).perform()
     assert not tip.is_displayed()
+
+
+@needs_chromium
+def test_a_figure_is_one_stop_of_the_tab_key(browser: Any, page: Path) -> None:
+    visit(browser, page)
+    stops = "return document.querySelectorAll(arguments[0] + ' [data-tip][tabindex=\\'0\\']').length"
+    n_figures = len(browser.find_elements("css selector", ".chart"))
+    assert n_figures > 5
+    assert browser.execute_script(stops, ".chart") == n_figures
+    n_strips = len(browser.find_elements("css selector", ".strip"))
+    assert browser.execute_script(stops, ".strip") == n_strips
+
+
+@needs_chromium
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_no_violation(browser: Any, page: Path, width: int, theme: str) -> None:
+    axe = pytest.importorskip("axe_core_python.base", reason="needs axe-core: pip install axe-core-python")
+    browser.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]}
+    )
+    visit(browser, page, width=width)
+    browser.execute_script("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    browser.execute_script((Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8"))
+    found = browser.execute_async_script("axe.run(document).then(arguments[0])")["violations"]
+    assert [(entry["id"], entry["impact"], entry["nodes"][0]["html"][:200]) for entry in found] == []
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+@needs_chromium
+def test_tables_link_to_files_that_exist(browser: Any, page: Path) -> None:
+    visit(browser, page)
+    links = [link.get_attribute("href") for link in browser.find_elements("css selector", ".files a")]
+    assert links
+    assert all(Path(unquote(urlparse(link).path)).is_file() for link in links)
+
+
+@needs_chromium
+def test_a_level_in_the_table_leads_to_its_replay(browser: Any, page: Path) -> None:
+    visit(browser, page)
+    link = browser.find_element("css selector", "td a[href^='#scene-']")
+    scene = browser.find_element("id", link.get_attribute("href").rpartition("#")[2])
+    seed = link.find_element("xpath", "ancestor::tr/td[1]").get_attribute("textContent")
+    assert f"level {seed}" in scene.find_element("tag name", "figcaption").text
+
+
+@needs_chromium
+def test_class_colours_differ_and_no_name_is_cut(browser: Any, page: Path) -> None:
+    visit(browser, page)
+    colours = browser.execute_script(
+        "return Object.fromEntries(Array.from(document.querySelectorAll('#figure-classes rect.class'))"
+        ".map(r => [r.classList[1], getComputedStyle(r).fill]))"
+    )
+    assert len(colours) == len(set(colours.values())) > 5
+    cut = browser.execute_script(
+        "return Array.from(document.querySelectorAll('.chart svg')).flatMap(svg => {"
+        "  const box = svg.getBoundingClientRect();"
+        "  return Array.from(svg.querySelectorAll('text')).filter(t => { const r = t.getBoundingClientRect();"
+        "    return r.width && (r.left < box.left - 1 || r.right > box.right + 1 || r.top < box.top - 1 ||"
+        "      r.bottom > box.bottom + 1); }).map(t => t.textContent); })"
+    )
+    assert cut == []
 
 
 @needs_chromium
@@ -156,7 +222,7 @@ def test_replays_play_pause_and_share_one_clock(browser: Any, page: Path) -> Non
     play.click()
     stopped = canvases[1].get_attribute("data-shown")
     assert play.text == "Play"
-    # At the end the short clip holds its last frame while the long one has gone on.
+    # At the end the short clip keeps its last frame while the long one continues.
     seek = scene.find_element("css selector", ".seek")
     browser.execute_script(
         "arguments[0].value = arguments[0].max; arguments[0].dispatchEvent(new Event('input'))", seek
@@ -166,6 +232,7 @@ def test_replays_play_pause_and_share_one_clock(browser: Any, page: Path) -> Non
     assert shown == [frame - 1 for frame in frames]
     assert shown[0] < shown[1]
     assert int(stopped) < shown[1]
+    assert len(scene.find_elements("css selector", ".clip.is-ended")) == len(canvases)
     pixels = browser.execute_script(
         "const d = arguments[0].getContext('2d').getImageData(0, 0, 64, 64).data; return Math.max(...d.slice(0, 4096))",
         canvases[0],
@@ -209,7 +276,7 @@ def test_a_game_named_script_does_nothing(browser: Any, tmp_path: Path) -> None:
     visit(browser, evil_page(tmp_path))
     assert browser.title != "owned"
     assert browser.get_log("browser") == []
-    assert EVIL in browser.find_element("css selector", ".card h4").text
+    assert EVIL in browser.find_element("css selector", ".card-name").text
     assert browser.execute_script("return document.scripts.length") == 1
 
 

@@ -44,7 +44,7 @@ def analyse(
         UsageError: the source or the plan cannot be read, or an episode is not finite or stands twice.
         CheckFailedError: the plan was changed after locking, or one of its stop conditions is met.
     """
-    locked = _resolve(plan)
+    locked = resolve_plan(plan)
     content = locked.plan if locked is not None else paper_plan()
     inputs = read_inputs(source, cells=cells)
     study = group(inputs, content)
@@ -97,7 +97,8 @@ def count_cells(source: Source, *, rules: tuple[str, ...] | None = None) -> int:
     )
 
 
-def _resolve(plan: str | Path | Plan | LockedPlan | None) -> LockedPlan | None:
+def resolve_plan(plan: str | Path | Plan | LockedPlan | None) -> LockedPlan | None:
+    """The plan with its lock and addenda; None stands for the built-in plan of the paper."""
     if plan is None or isinstance(plan, LockedPlan):
         return plan
     if isinstance(plan, Plan):

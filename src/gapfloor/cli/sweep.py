@@ -61,7 +61,7 @@ def command(
     """
     from gapfloor.api.sweep import sweep
     from gapfloor.records.atomic import write_text_atomically
-    from gapfloor.report.contrast_figures import write_sweep
+    from gapfloor.report.figures.sweep import write_sweep
 
     with LiveProgress(quiet=as_json) as progress:
         result = sweep(

@@ -58,7 +58,7 @@ def command(
     """
     from gapfloor.api.training_curve import training_curve
     from gapfloor.records.atomic import write_text_atomically
-    from gapfloor.report.contrast_figures import write_training_curves
+    from gapfloor.report.figures.training_curves import write_training_curves
 
     with LiveProgress(quiet=as_json) as progress:
         result = training_curve(

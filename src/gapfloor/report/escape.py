@@ -43,6 +43,15 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#])")
 _KEY = re.compile(r"[^A-Za-z0-9.:+\-]")
 
 
+def clean_text(text: str) -> str:
+    r"""`text` on one line, with a space for each character that has no glyph: controls, direction marks, surrogates.
+
+    >>> clean_text("a\nb\u202ec")
+    'a b c'
+    """
+    return text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
+
+
 def escape_tex(text: str) -> str:
     r"""`text` so that pdflatex prints it as it stands; characters outside Latin-1 become a question mark.
 

@@ -1,4 +1,4 @@
-"""What the figures show, taken from the data once and drawn twice: for print and for the page."""
+"""What the figures show, taken from the data."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gapfloor.analysis.episodes import Inputs, combined_codes
+from gapfloor.records.run_identity import read_run_identity
 from gapfloor.report.findings import FLOOR
 
-#: More points than this a panel of per-level returns are thinned evenly, for the page's sake.
+#: A panel of per-level returns with more points than this is thinned evenly, to keep the page small.
 MOST_LEVELS = 400
 #: Points of a training curve; a run of 8M steps logs 1,953.
 CURVE_POINTS = 200
@@ -50,7 +51,7 @@ class LevelPanel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curve:
+class EntropyCurve:
     """Entropy during training of one agent, mean over its seeds."""
 
     game: str
@@ -65,8 +66,8 @@ class Curve:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ActionClasses:
-    """Which actions of a game do the same."""
+class GameActionClasses:
+    """Which actions of a game have the same effect."""
 
     game: str
     mode: str
@@ -156,8 +157,11 @@ def _means(inputs: Inputs, rows: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ..
     return seeds, np.bincount(place, weights=inputs.returns[rows]) / count, count
 
 
-def read_curves(store: Path) -> tuple[Curve, ...]:
-    """Entropy curves from the training logs of a store, one a game, budget and agent."""
+def read_curves(store: Path) -> tuple[EntropyCurve, ...]:
+    """Entropy curves from the training logs of a store, one per game, budget and agent.
+
+    The agent is the checkpoint's: logs of version 0.1 name the encoder, which blind and sighted runs share.
+    """
     runs: dict[tuple[str, ...], list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]] = {}
     for path in sorted(store.glob("runs/*/log.parquet")):
         try:
@@ -167,20 +171,22 @@ def read_curves(store: Path) -> tuple[Curve, ...]:
         except (pa.ArrowException, OSError, KeyError):
             continue
         if table.num_rows:
-            key = tuple(str(table[name][0].as_py()) for name in ("game", "mode", "budget", "agent"))
+            identity = read_run_identity(path.parent)
+            agent = identity.agent if identity else str(table["agent"][0].as_py())
+            key = (*(str(table[name][0].as_py()) for name in ("game", "mode", "budget")), agent)
             steps = np.asarray(table["steps"].to_numpy(), dtype=np.float64)
             runs.setdefault(key, []).append((steps, np.asarray(table["entropy_nats"].to_numpy())))
     return tuple(_curve(key, members) for key, members in runs.items())
 
 
-def _curve(key: tuple[str, ...], members: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]) -> Curve:
+def _curve(key: tuple[str, ...], members: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]) -> EntropyCurve:
     # Seeds log at the same steps; where one is still training, the curve ends where the shortest does.
     length = min(steps.size for steps, _ in members)
     values = np.stack([entropy[:length] for _, entropy in members])
     keep = np.unique(np.linspace(0, length - 1, min(length, CURVE_POINTS)).astype(int))
     n = len(members)
     sem = values.std(axis=0, ddof=1) / math.sqrt(n) if n > 1 else np.full(length, math.nan)
-    return Curve(
+    return EntropyCurve(
         game=key[0],
         mode=key[1],
         budget=key[2],

@@ -6,6 +6,7 @@ labels itself. A content policy in the file forbids every outside request, whate
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
@@ -14,38 +15,46 @@ from markupsafe import Markup
 
 import gapfloor
 from gapfloor.analysis.row import Row
-from gapfloor.engines.procgen import ACTION_NAMES
 from gapfloor.report.card import card_to_markdown
+from gapfloor.report.escape import clean_text
+from gapfloor.report.figures.build import build_figures
+from gapfloor.report.figures.inks import rule_ink
+from gapfloor.report.figures.model import LegendEntry, PanelSpec, PointMark
+from gapfloor.report.figures.page_figure import legend_svg, panel_svg, render_panels
+from gapfloor.report.figures.verdict_strip import verdict_strip
 from gapfloor.report.findings import MERGED, Findings
 from gapfloor.report.formats import Cell, count_word
-from gapfloor.report.page_figures import (
-    class_grid,
-    entropy_dumbbells,
-    gap_forest,
-    level_scatters,
-    return_panels,
-    training_panels,
-    verdict_strip,
-)
+from gapfloor.report.level_tables import level_tables
 from gapfloor.report.replays import Scene
 from gapfloor.report.source import ReportSource
-from gapfloor.report.svg import drawing, line, mark
 from gapfloor.report.table import Table
 from gapfloor.report.tables.build import Tables
 from gapfloor.report.verdict import build_verdicts, headline
+from gapfloor.text_tables import counted
 
-#: Tables that stand open when the page loads.
+#: What the coloured label of a verdict says, and what that means.
+TONES = {
+    "supported": ("supported", "held-out play is above chance, so the gap can be read"),
+    "open": ("open", "the data do not decide"),
+    "unsupported": ("not supported", "the gap cannot be read as generalization"),
+}
+#: Tables that are open when the page loads.
 _OPEN = ("unmask",)
-#: Tables that are the same whatever the data.
-_LAST = ("audit", "commits", "hyper")
 
 
 def render_page(
-    source: ReportSource, tables: Tables, card: dict[str, Any], *, scenes: tuple[Scene, ...] = ()
+    source: ReportSource,
+    tables: Tables,
+    card: dict[str, Any],
+    *,
+    scenes: tuple[Scene, ...] = (),
+    formats: Sequence[str] = (),
 ) -> str:
-    """The whole page."""
+    """The whole page; `formats` are those that lie next to it, to which tables link."""
     findings = source.findings
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, finalize=_finalize
+    )
     template = environment.from_string(_read("page.html.j2"))
     figures = _figures(source)
     sections = [("verdicts", "Verdicts")]
@@ -64,9 +73,14 @@ def render_page(
         all_exploratory=findings.plan.status == "exploratory",
         scenes=scenes,
         figures=figures,
+        one_game=len(findings.all_envs) == 1,
+        tones=_tones(findings),
         tables=[
-            _table(table, all_exploratory=findings.plan.status == "exploratory") for table in tables.tables
-        ],
+            _table(table, all_exploratory=findings.plan.status == "exploratory", formats=formats)
+            for table in tables.tables
+        ]
+        + level_tables(findings, source.levels, scenes),
+        table_kinds=_kinds(formats),
         missing=tables.missing,
         facts=_facts(source),
         exploratory=_exploratory(findings),
@@ -77,6 +91,11 @@ def render_page(
         css=Markup(_read("page.css")),
         js=Markup(_read("page.js")),
     )
+
+
+def _finalize(value: Any) -> Any:
+    """Text from the data without characters that have no glyph; our own markup as it is."""
+    return clean_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _read(name: str) -> str:
@@ -98,8 +117,8 @@ def _chips(source: ReportSource) -> list[dict[str, str]]:
     findings = source.findings
     summary = findings.source
     chips = [
-        {"text": f"{summary.n_runs} runs", "kind": ""},
-        {"text": f"{summary.n_episodes:,} episodes", "kind": ""},
+        {"text": counted(summary.n_runs, "run"), "kind": ""},
+        {"text": counted(summary.n_episodes, "episode"), "kind": ""},
         {"text": f"primary rule: {findings.primary}", "kind": ""},
     ]
     if summary.n_floor_episodes:
@@ -117,106 +136,79 @@ def _chips(source: ReportSource) -> list[dict[str, str]]:
 
 
 def _legend(findings: Findings) -> list[dict[str, Any]]:
-    entries = []
-    for rule in findings.rules:
-        words = "merged argmax" if rule == MERGED else rule
-        svg = drawing(16, 16, [mark(rule, 8, 8, filled=True, tip=words).replace('tabindex="0" ', "")], words)
-        entries.append({"svg": Markup(svg), "text": f"{words} actions"})
-    floor = drawing(16, 16, [line(8, 1, 8, 15, "floorline")], "floor")
-    entries.append({"svg": Markup(floor), "text": "random floor (band: 95%)"})
-    return entries
+    entries = [
+        LegendEntry(words=f"{'merged argmax' if rule == MERGED else rule} actions", ink=rule_ink(rule))
+        for rule in findings.rules
+    ]
+    entries.append(LegendEntry(words="random floor (band: 95% interval)", guide="floor"))
+    return [{"svg": Markup(legend_svg(entry)), "text": entry.words} for entry in entries]
+
+
+def _tones(findings: Findings) -> list[dict[str, str]]:
+    """What the coloured labels mean, those that occur."""
+    present = {verdict.tone for verdict in build_verdicts(findings)}
+    return [
+        {"kind": tone, "words": words, "meaning": meaning}
+        for tone, (words, meaning) in TONES.items()
+        if tone in present
+    ]
 
 
 def _verdict_groups(findings: Findings) -> list[dict[str, Any]]:
     groups: dict[str, list[dict[str, Any]]] = {}
     for verdict in build_verdicts(findings):
-        strip = verdict_strip(findings, verdict.env, verdict.budget)
-        groups.setdefault(verdict.budget, []).append({"verdict": verdict, "strip": Markup(strip)})
+        panel = verdict_strip(findings, verdict.env, verdict.budget)
+        strip = panel_svg(panel, size=(320.0, 22.0 + 22.0 * _n_rows(panel)), is_strip=True) if panel else ""
+        groups.setdefault(verdict.budget, []).append(
+            {"verdict": verdict, "strip": Markup(strip), "tone": TONES[verdict.tone][0]}
+        )
+    has_titles = len(groups) > 1
     return [
-        {"title": f"{budget} steps" if budget and len(groups) > 1 else "", "cards": cards}
+        {
+            "title": f"{budget} steps" if budget and has_titles else "",
+            # Below the title of a budget a game is one level deeper.
+            "heading": Markup("h4" if budget and has_titles else "h3"),
+            "cards": cards,
+        }
         for budget, cards in groups.items()
     ]
 
 
+def _n_rows(panel: PanelSpec) -> int:
+    return sum(isinstance(shape, PointMark) for shape in panel.shapes)
+
+
 def _figures(source: ReportSource) -> list[dict[str, Any]]:
-    findings = source.findings
-    made: list[dict[str, Any]] = []
-
-    def add(name: str, title: str, caption: str, drawn: Any, *, is_open: bool = True) -> None:
-        if not drawn:
-            return
-        panels = []
-        if not isinstance(drawn, str):
-            panels = [
-                {"title": panel.title, "subtitle": panel.subtitle, "svg": Markup(panel.svg)}
-                for panel in drawn
-            ]
-        made.append(
-            {
-                "id": f"fig-{len(made)}-{name}",
-                "title": title,
-                "caption": caption,
-                "svg": "" if panels else Markup(drawn),
-                "panels": panels,
-                "open": is_open,
-            }
-        )
-
-    for budget in sorted(findings.budgets, key=lambda budget: budget != findings.main_budget):
-        at = f" at {budget}" if budget else ""
-        add(
-            "returns",
-            f"Return against floor{at}.",
-            "Filled: held-out levels; hollow: training levels; bars: one SEM over runs. Grey lines: random "
-            "floor on held-out (solid) and training levels (dashed). Scales differ between games.",
-            return_panels(findings, budget),
-            is_open=budget == findings.main_budget,
-        )
-        add(
-            "gaps",
-            f"Gap{at}.",
-            "Train − test with its 95% bootstrap interval. The thick grey tick is the floor's own train − "
-            "test difference: what the level sets differ by when nobody has learnt anything.",
-            gap_forest(findings, budget),
-            is_open=budget == findings.main_budget,
-        )
-        add(
-            "entropy",
-            f"Entropy, raw and merged{at}.",
-            "Circle: raw actions; filled diamond: merged by state; hollow diamond: merged by game. Dashed: "
-            "the screen's cuts; dotted: the maximum.",
-            entropy_dumbbells(findings, budget),
-            is_open=budget == findings.main_budget,
-        )
-        add(
-            "levels",
-            f"Level by level{at}.",
-            "Each dot is one held-out level: mean return of the runs against the floor's on that level. "
-            "Above the diagonal the policy beats random play.",
-            level_scatters(findings, source.levels, budget),
-            is_open=budget == findings.main_budget,
-        )
-    add(
-        "training",
-        "Entropy during training.",
-        "Mean over seeds with a band of one SEM. Dashed: the screen's cuts; dotted: ln 15.",
-        training_panels(findings, source.curves),
-    )
-    add(
-        "classes",
-        "Actions that do the same.",
-        "Actions with the same letter had the same effect in every calibrated state of the game.",
-        class_grid(findings, source.classes, ACTION_NAMES),
-    )
-    return made
+    return [
+        {
+            "id": f"figure-{figure.name}",
+            "title": figure.title,
+            "caption": figure.caption,
+            "legend": [{"svg": Markup(legend_svg(entry)), "text": entry.words} for entry in figure.legend],
+            "panels": [
+                {"title": panel.title, "subtitle": panel.subtitle, "svg": Markup(svg)}
+                for panel, svg in zip(figure.panels, render_panels(figure), strict=True)
+            ],
+            "is_single": len(figure.panels) == 1,
+            "open": figure.is_open,
+        }
+        for figure in build_figures(source)
+    ]
 
 
-def _ordered(tables: Tables) -> list[Table]:
-    """The tables of these data first, those of the world around them last."""
-    return sorted(tables.tables, key=lambda table: table.name in _LAST)
+def _kinds(formats: Sequence[str]) -> str:
+    words = [
+        name for kind, name in (("csv", "CSV with unrounded values"), ("tex", "LaTeX")) if kind in formats
+    ]
+    return " and ".join(words)
 
 
-def _table(table: Table, *, all_exploratory: bool) -> dict[str, Any]:
+def _files(name: str, formats: Sequence[str]) -> list[tuple[str, str]]:
+    known = {"csv": ("CSV", f"csv/{name}.csv"), "tex": ("LaTeX", f"tables/{name}.tex")}
+    return [entry for kind, entry in known.items() if kind in formats]
+
+
+def _table(table: Table, *, all_exploratory: bool, formats: Sequence[str]) -> dict[str, Any]:
     groups: list[dict[str, Any]] = []
     at = 0
     for group in sorted(table.groups, key=lambda group: group.first):
@@ -233,7 +225,7 @@ def _table(table: Table, *, all_exploratory: bool) -> dict[str, Any]:
             text = cell.plain if cell.plain or not isinstance(cell.sort, str) else cell.sort
             cells.append(
                 {"text": text, "align": column.align + (" long" if len(text) > 60 else ""), "sort": _sort(cell),
-                 "tone": cell.sort if cell.sort in ("above", "below") else ""}
+                 "tone": cell.sort if cell.sort in ("above", "below") else "", "href": ""}
             )  # fmt: skip
         rows.append(cells)
     return {
@@ -242,7 +234,9 @@ def _table(table: Table, *, all_exploratory: bool) -> dict[str, Any]:
         # Where no plan was locked everything is exploratory: the page says so once, at the top.
         "status": "" if all_exploratory else table.status,
         "open": table.name in _OPEN,
-        "beside": table.name.endswith("_beside"),
+        "code": table.name,
+        "files": _files(table.name, formats),
+        "robust": table.name.endswith("_beside"),
         "caption": table.caption.plain,
         "groups": groups,
         "headers": [{"text": column.header.plain, "align": column.align} for column in table.columns],
@@ -297,7 +291,7 @@ def _slots(source: ReportSource) -> str:
     if not provenance.slots:
         return ""
     burn_in = " or ".join(map(str, provenance.burn_in)) or "0"
-    return f"{' or '.join(map(str, provenance.slots))} slots, burn-in {burn_in} a slot, in episodes"
+    return f"{' or '.join(map(str, provenance.slots))} slots, burn-in of {burn_in} per slot, in episodes"
 
 
 def _exploratory(findings: Findings) -> list[str]:

@@ -17,14 +17,15 @@ from gapfloor.actions.partition import Partition
 from gapfloor.analysis.episodes import Inputs, read_inputs
 from gapfloor.analysis.leaked import LeakedGap, gap_without
 from gapfloor.analysis.results import AnalysisResults
+from gapfloor.analysis.stored_results import read_stored_results, results_digest
 from gapfloor.analysis.table_options import TableOptions
 from gapfloor.errors import GapfloorError
 from gapfloor.levels.overlap import read_leakage
 from gapfloor.records.store import Store, StoredCell
 from gapfloor.report.cka_input import CkaRecord, read_cka
 from gapfloor.report.figure_data import (
-    ActionClasses,
-    Curve,
+    EntropyCurve,
+    GameActionClasses,
     LevelPanel,
     action_shares,
     level_panels,
@@ -50,8 +51,8 @@ class ReportSource:
     findings: Findings
     provenance: Provenance
     levels: tuple[LevelPanel, ...] = ()
-    curves: tuple[Curve, ...] = ()
-    classes: tuple[ActionClasses, ...] = ()
+    curves: tuple[EntropyCurve, ...] = ()
+    classes: tuple[GameActionClasses, ...] = ()
     cka: tuple[CkaRecord, ...] = ()
     leaked: tuple[LeakedGap, ...] = ()
     """Gaps without leaked levels, where the store holds `leakage/*.json`."""
@@ -63,16 +64,17 @@ class ReportSource:
 def load_report_source(
     source: str | Path, *, plan: Any = None, options: TableOptions | None = None
 ) -> ReportSource:
-    """Read a store's folder or an episode file and analyse it under `plan` (default: the paper's).
+    """Read a store's folder or an episode file with its results under `plan` (default: the paper's).
 
-    `options` says about a file what it does not say itself.
+    The results that `analyse` left in a store are used if they belong to these data and this plan; otherwise, and for
+    an episode file, the analysis is made here. `options` says about a file what it does not say itself.
     """
     from gapfloor.analysis import analyse
 
     path = Path(source)
     inputs = read_inputs(path, options=options)
-    results = analyse(inputs, plan=plan)
-    return source_of_results(results, inputs=inputs, path=path)
+    results = read_stored_results(path, digest=results_digest(inputs, plan)) if path.is_dir() else None
+    return source_of_results(results or analyse(inputs, plan=plan), inputs=inputs, path=path)
 
 
 def source_of_results(
@@ -112,7 +114,7 @@ def source_of_results(
     )
 
 
-def _in_agent_order(curves: tuple[Curve, ...], findings: Findings) -> tuple[Curve, ...]:
+def _in_agent_order(curves: tuple[EntropyCurve, ...], findings: Findings) -> tuple[EntropyCurve, ...]:
     agents = [agent.lower() for agent in findings.source.agents]
     games = [env.game for env in findings.all_envs]
 
@@ -137,7 +139,7 @@ def _classes(
     store: Path | None,
     shares: Mapping[tuple[str, str], tuple[float, ...]],
     envs: tuple[Env, ...],
-) -> tuple[ActionClasses, ...]:
+) -> tuple[GameActionClasses, ...]:
     """Partitions per game: those that merged cells were played with, those of the store, those we ship."""
     found: dict[tuple[str, str], tuple[int, ...]] = {}
     names: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -162,7 +164,7 @@ def _classes(
             continue
     order = {(env.game, env.mode): at for at, env in enumerate(envs)}
     return tuple(
-        ActionClasses(
+        GameActionClasses(
             game=game,
             mode=mode,
             labels=labels,

@@ -73,16 +73,17 @@ def write_report(
         files |= {Path("card.md"): card_to_markdown(card), Path("card.json"): card_to_json(card)}
     if "html" in formats:
         tell("page")
-        files[Path("index.html")] = _page(source, tables, card)
+        files[Path("index.html")] = _page(source, tables, card, formats)
     written: list[Path] = []
     for path, text in files.items():
         write_text_atomically(folder / path, text)
         written.append(folder / path)
     if "figures" in formats:
-        from gapfloor.report.figures import write_figures
+        from gapfloor.report.figures.build import build_figures
+        from gapfloor.report.figures.print_figure import write_figures
 
         tell("figures")
-        written += write_figures(source, folder / "figures")
+        written += write_figures(build_figures(source), folder / "figures")
     return WrittenReport(folder, tuple(sorted(written)), tables, numbers)
 
 
@@ -102,12 +103,12 @@ def _markdown_files(tables: Tables) -> dict[Path, str]:
     return {Path("tables.md"): "# Tables\n\n" + "\n".join(parts)}
 
 
-def _page(source: ReportSource, tables: Tables, card: dict[str, Any]) -> str:
+def _page(source: ReportSource, tables: Tables, card: dict[str, Any], formats: Sequence[str]) -> str:
     from gapfloor.report.page import render_page
     from gapfloor.report.replays import build_scenes
 
     scenes = build_scenes(source.replays, rules=source.findings.rules) if source.replays else ()
-    return render_page(source, tables, card, scenes=scenes)
+    return render_page(source, tables, card, scenes=scenes, formats=formats)
 
 
 def _no_hyperparameters(source: ReportSource) -> str:

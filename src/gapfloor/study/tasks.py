@@ -125,10 +125,14 @@ def _plan(study: Study, home: Path) -> Path | None:
 
 def _analyse(study: Study, home: Path, store: Store) -> None:
     from gapfloor.analysis import analyse
+    from gapfloor.analysis.episodes import read_inputs
+    from gapfloor.analysis.stored_results import results_digest, write_stored_results
 
     digest = inputs_digest(study, home, store, "analyse")
-    document = analyse(store.root, plan=_plan(study, home)).to_dict()
-    text = json.dumps(document, sort_keys=True, indent=1, allow_nan=False) + "\n"
+    inputs, plan = read_inputs(store.root), _plan(study, home)
+    results = analyse(inputs, plan=plan)
+    write_stored_results(results, store.root, digest=results_digest(inputs, plan))
+    text = json.dumps(results.to_dict(), sort_keys=True, indent=1, allow_nan=False) + "\n"
     write_text_atomically(store.root / "results" / "analysis.json", text)
     write_text_atomically(store.root / "results" / "analysis.inputs", digest + "\n")
 

@@ -19,18 +19,48 @@
     const node = event.target.closest && event.target.closest("[data-tip]");
     if (node) show(node, event.clientX, event.clientY);
   });
-  const beside = (node) => { const box = node.getBoundingClientRect(); show(node, box.left + box.width / 2, box.top); };
+  const showAbove = (node) => { const box = node.getBoundingClientRect(); show(node, box.left + box.width / 2, box.top); };
   let focused = null;
   document.addEventListener("focusin", (event) => {
     focused = event.target.closest && event.target.closest("[data-tip]");
-    if (focused) beside(focused);
+    if (focused) showAbove(focused);
   });
   document.addEventListener("focusout", () => { focused = null; hide(); });
-  // Focus scrolls its mark into view: the tip goes along. Any other scrolling leaves the mark behind.
-  document.addEventListener("scroll", () => { if (focused) beside(focused); else hide(); }, { passive: true });
+  // Focus scrolls a mark into view and the tip follows it. Any other scrolling hides the tip.
+  document.addEventListener("scroll", () => { if (focused) showAbove(focused); else hide(); }, { passive: true });
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") { focused = null; hide(); } });
 
-  // Sorting: numbers by value, words by alphabet, what is missing last; a third click restores the order.
+  // A figure is one stop of the Tab key; the arrow keys lead from mark to mark.
+  all(".chart, .strip").forEach((figure) => {
+    const marks = all("[data-tip]", figure);
+    marks.forEach((mark, at) => {
+      mark.setAttribute("tabindex", at === 0 ? "0" : "-1");
+      mark.setAttribute("role", "img");
+      mark.setAttribute("aria-label", mark.dataset.tip);
+    });
+    const move = (from, to) => {
+      from.setAttribute("tabindex", "-1");
+      to.setAttribute("tabindex", "0");
+      to.focus();
+    };
+    figure.addEventListener("keydown", (event) => {
+      const at = marks.indexOf(event.target);
+      const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: marks.length - 1 }[event.key];
+      if (at < 0 || to === undefined) return;
+      event.preventDefault();
+      if (marks[to]) move(marks[at], marks[to]);
+    });
+  });
+
+  // A table or figure that fits needs no scrolling and is not a stop of the Tab key.
+  const scrollable = () => all(".scroll, .single").forEach((box) => {
+    if (box.scrollWidth > box.clientWidth + 1) box.setAttribute("tabindex", "0"); else box.removeAttribute("tabindex");
+  });
+  scrollable();
+  addEventListener("resize", scrollable);
+  document.addEventListener("toggle", scrollable, true);
+
+  // Sorting: numbers by value, words by alphabet, missing values last; a third click restores the order.
   const compare = (a, b) => {
     if (a === b) return 0;
     if (a === "") return 1;
@@ -60,7 +90,7 @@
     });
   });
 
-  // Replays: one sprite sheet a clip, one clock a level.
+  // Replays: one sprite sheet per clip, one clock per level.
   all(".scene").forEach((scene) => {
     const stride = Number(scene.dataset.stride);
     const clips = all("canvas", scene).map((canvas) => {
@@ -80,6 +110,7 @@
         const frame = Math.min(at, frames - 1), w = canvas.width, h = canvas.height;
         canvas.getContext("2d").drawImage(image, (frame % columns) * w, Math.floor(frame / columns) * h, w, h, 0, 0, w, h);
         canvas.dataset.shown = String(frame);
+        canvas.closest(".clip").classList.toggle("is-ended", at >= frames - 1 && last > 0);
       });
       seek.value = String(at);
       clock.textContent = "step " + at * stride;

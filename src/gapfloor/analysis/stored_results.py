@@ -1,0 +1,77 @@
+"""Results kept in a store: `analyse` writes them, `report` reads them if nothing behind them has changed.
+
+`results/rows.json` holds every row without loss, and a digest of what the analysis read: the episodes and cell records,
+the plan with its lock and addenda, and the version of gapfloor. `results/analysis.json` next to it is the same analysis
+as a document for people.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import gapfloor
+from gapfloor.analysis.apply import resolve_plan
+from gapfloor.analysis.episodes import Inputs
+from gapfloor.analysis.results import AnalysisResults
+from gapfloor.exact_json import NotThisTypeError, from_exact, to_exact
+from gapfloor.records.atomic import write_text_atomically
+
+SCHEMA = "gapfloor-rows/1"
+_PATH = Path("results") / "rows.json"
+
+
+def results_digest(inputs: Inputs, plan: Any = None) -> str:
+    """The hash of everything that `analyse(inputs, plan)` depends on."""
+    digest = hashlib.sha256(f"{SCHEMA} {gapfloor.__version__}".encode())
+    digest.update(json.dumps(to_exact(resolve_plan(plan)), sort_keys=True).encode())
+    for field in dataclasses.fields(inputs):
+        digest.update(field.name.encode())
+        _update(digest, getattr(inputs, field.name))
+    return digest.hexdigest()
+
+
+def write_stored_results(results: AnalysisResults, store: Path, *, digest: str) -> None:
+    """File the rows in a store."""
+    document = {"schema": SCHEMA, "inputs": digest, "results": to_exact(results)}
+    write_text_atomically(store / _PATH, json.dumps(document, allow_nan=False) + "\n")
+
+
+def read_stored_results(store: Path, *, digest: str) -> AnalysisResults | None:
+    """The rows of a store; None where there are none, they cannot be read, or they belong to other inputs."""
+    try:
+        document = json.loads((store / _PATH).read_text(encoding="utf-8"))
+        if document["schema"] != SCHEMA or document["inputs"] != digest:
+            return None
+        return from_exact(AnalysisResults, document["results"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, NotThisTypeError):
+        return None
+
+
+def _update(digest: Any, value: Any) -> None:
+    """Feed a value to a hash: arrays by their bytes, containers by their members."""
+    if isinstance(value, np.ndarray):
+        digest.update(f"{value.dtype}{value.shape}".encode() + np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, pa.Table):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, value.schema) as writer:
+            writer.write_table(value.combine_chunks())
+        digest.update(sink.getvalue())
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            digest.update(repr(key).encode())
+            _update(digest, item)
+    elif isinstance(value, frozenset | set):
+        digest.update(repr(sorted(value)).encode())
+    elif isinstance(value, list | tuple):
+        digest.update(f"{len(value)}:".encode())
+        for item in value:
+            _update(digest, item)
+    else:
+        digest.update(repr(value).encode())

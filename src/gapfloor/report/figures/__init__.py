@@ -1,0 +1,1 @@
+"""Figures, each described once and rendered for print and for the page."""

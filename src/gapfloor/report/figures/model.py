@@ -1,0 +1,247 @@
+"""How a figure is described: panels with scales and marks, once for print and page.
+
+A description knows data coordinates, words and what a mark means (its ink); it knows neither pixels nor inches. The
+renderers, `print_figure` (matplotlib) and `page_figure` (inline SVG), decide how an ink, a guide or a tick looks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from gapfloor.report.escape import clean_text
+from gapfloor.report.formats import is_number
+
+GuideKind = Literal["floor", "floor train", "floor gap", "cut", "maximum", "zero"]
+Ticks = tuple[tuple[float, str], ...]
+
+#: Names from the data that are longer than this are cut in a figure; tables show them whole.
+LONGEST_NAME = 28
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """One axis: its range, its words and where it is marked."""
+
+    low: float
+    high: float
+    label: str = ""
+    ticks: Ticks | None = None
+    """Positions and words; None for round numbers, an empty tuple for none."""
+    has_names: bool = False
+    """Whether the ticks are names of things (games, rules) instead of numbers."""
+    is_slanted: bool = False
+    """Whether long names stand at an angle above the panel."""
+
+    def ticks_shown(self, most: int = 5) -> Ticks:
+        """The ticks with their words; at most about `most` where they are numbers."""
+        if self.ticks is not None:
+            return self.ticks
+        return tuple((value, number_text(value)) for value in nice_ticks(self.low, self.high, most))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointMark:
+    """A point that has numbers of its own, with an interval along one axis where it has one."""
+
+    x: float
+    y: float
+    ink: str
+    tip: str
+    is_filled: bool = True
+    interval: tuple[float, float] | None = None
+    along: Literal["x", "y"] = "y"
+
+
+@dataclass(frozen=True)
+class Dot:
+    """One of many points."""
+
+    x: float
+    y: float
+    tip: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DotCloud:
+    """Many points of one kind."""
+
+    ink: str
+    dots: tuple[Dot, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurveMark:
+    """A line through points, with a band around it where it has an error."""
+
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    ink: str
+    tip: str
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuideLine:
+    """A straight line at one value of an axis: a floor, a cut, a maximum, zero."""
+
+    at: float
+    across: Literal["x", "y"]
+    """The axis whose value it marks."""
+    kind: GuideKind
+    tip: str = ""
+    band: tuple[float, float] | None = None
+    span: tuple[float, float] | None = None
+    """The part of the other axis that it covers; all of it where None."""
+    ink: str = ""
+    """Colour of another kind than the guide's own, e.g. the floor of one level set among two."""
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Diagonal:
+    """The line where x equals y."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkMark:
+    """A thin horizontal line that joins marks of one row."""
+
+    start: float
+    end: float
+    y: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class TileMark:
+    """A coloured square of one unit with a letter."""
+
+    x: float
+    y: float
+    shade: int
+    letter: str
+    tip: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextMark:
+    """Words inside a panel, to the right of a point."""
+
+    x: float
+    y: float
+    words: str
+
+
+Shape = PointMark | DotCloud | CurveMark | GuideLine | Diagonal | LinkMark | TileMark | TextMark
+
+
+@dataclass(frozen=True, kw_only=True)
+class PanelSpec:
+    """One drawing area."""
+
+    title: str
+    summary: str
+    """What the panel shows, for those who do not see it."""
+    x: Scale
+    y: Scale
+    shapes: tuple[Shape, ...]
+    subtitle: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LegendEntry:
+    """What an ink, or a guide, means."""
+
+    words: str
+    ink: str = ""
+    is_filled: bool = True
+    guide: GuideKind | None = None
+    is_curve: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureSpec:
+    """A whole figure."""
+
+    name: str
+    """File stem."""
+    title: str
+    caption: str
+    panels: tuple[PanelSpec, ...]
+    legend: tuple[LegendEntry, ...] = ()
+    size: tuple[float, float]
+    """Width and height of one panel's drawing on the page, in CSS pixels, without room for names."""
+    inches: tuple[float, float]
+    """Width and height of one panel in print."""
+    columns: int = 1
+    """Panels in one line of print."""
+    is_open: bool = True
+    """Whether the page shows it at once."""
+
+
+def name_text(name: str) -> str:
+    """A name from the data as a figure shows it: printable, and cut where it is very long.
+
+    >>> name_text("heist"), name_text("a" * 40)
+    ('heist', 'aaaaaaaaaaaaaaaaaaaaaaaaaaa…')
+    """
+    clean = clean_text(name)
+    return clean if len(clean) <= LONGEST_NAME else clean[: LONGEST_NAME - 1] + "…"
+
+
+def levels_words(level_set: str) -> str:
+    """A level set within a sentence."""
+    return {"train": "training levels", "test": "held-out levels"}.get(level_set, level_set)
+
+
+def padded(
+    values: Iterable[float], *, part: float = 0.08, include: Sequence[float] = ()
+) -> tuple[float, float]:
+    """The range of `values` with some air on both sides."""
+    numbers = [value for value in (*values, *include) if is_number(value)]
+    if not numbers:
+        return 0.0, 1.0
+    low, high = min(numbers), max(numbers)
+    air = (high - low or abs(high) or 1.0) * part
+    return low - air, high + air
+
+
+def nice_ticks(low: float, high: float, most: int = 5) -> list[float]:
+    """At most about `most` round values between `low` and `high`.
+
+    >>> nice_ticks(0, 19, 4)
+    [0.0, 5.0, 10.0, 15.0]
+    """
+    span = high - low
+    if not (math.isfinite(span) and span > 0):
+        return [low]
+    rough = span / most
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
+    first = math.ceil(low / step - 1e-9)
+    last = math.floor(high / step + 1e-9)
+    return [round(i * step, 12) + 0.0 for i in range(first, last + 1)]
+
+
+def number_text(value: float) -> str:
+    """A tick's number, with a real minus sign."""
+    return f"{value:g}".replace("-", "−")
+
+
+def steps_text(steps: float) -> str:
+    """A number of environment steps in short.
+
+    >>> steps_text(2_500_000), steps_text(100_000), steps_text(512)
+    ('2.5M', '100k', '512')
+    """
+    if steps >= 1e6:
+        return f"{steps / 1e6:g}M"
+    return f"{steps / 1e3:g}k" if steps >= 1e3 else f"{steps:g}"
+
+
+def interval_of(mean: float, error: float) -> tuple[float, float] | None:
+    """`mean` minus and plus `error`, or None where there is no error."""
+    return (mean - error, mean + error) if is_number(error) else None

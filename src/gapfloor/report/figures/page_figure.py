@@ -1,0 +1,283 @@
+"""Figures for the page: the same descriptions as inline SVG, themed by the page's colours.
+
+A mark carries its numbers in `data-tip`; the page shows them on hover and on keyboard focus. A figure is one stop of
+the Tab key: its first mark can be reached, and the arrow keys lead to the others. Colour is never the only difference:
+rules differ in shape, level sets in filling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from gapfloor.report.escape import clean_text
+from gapfloor.report.figures.inks import INKS, SHADES
+from gapfloor.report.figures.model import (
+    CurveMark,
+    Diagonal,
+    DotCloud,
+    FigureSpec,
+    GuideLine,
+    LegendEntry,
+    LinkMark,
+    PanelSpec,
+    PointMark,
+    Shape,
+    TileMark,
+)
+
+_GUIDES = {
+    "floor": "floorline", "floor train": "floorline dashed", "floor gap": "floortick", "cut": "cut",
+    "maximum": "maximum", "zero": "zero",
+}  # fmt: skip
+_LETTER = 6.1
+"""Width of an average letter of a tick in pixels."""
+_NAME_LETTER = 7.2
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """Where the data of a panel lie within its drawing, in pixels."""
+
+    panel: PanelSpec
+    left: float
+    right: float
+    top: float
+    bottom: float
+
+    def x(self, value: float) -> float:
+        scale = self.panel.x
+        return self.left + _part(value, scale.low, scale.high) * (self.right - self.left)
+
+    def y(self, value: float) -> float:
+        scale = self.panel.y
+        return self.bottom - _part(value, scale.low, scale.high) * (self.bottom - self.top)
+
+
+def render_panels(spec: FigureSpec) -> list[str]:
+    """One SVG per panel."""
+    return [panel_svg(panel, size=spec.size) for panel in spec.panels]
+
+
+def panel_svg(panel: PanelSpec, *, size: tuple[float, float], is_strip: bool = False) -> str:
+    """A panel as a drawing that scales with its box; a strip has no grid and little room around it."""
+    width, height = size
+    left = 8.0 if is_strip else _left_margin(panel)
+    if panel.y.has_names:
+        width += left
+    top = _top_margin(panel)
+    bottom = 20.0 if is_strip else 22.0 + 16.0 * bool(panel.x.label)
+    if panel.x.is_slanted:
+        bottom = 6.0
+    frame = _Frame(panel, left, width - 10.0, top, height - bottom)
+    parts = _axes(frame, is_strip=is_strip, width=width, height=height)
+    for shape in panel.shapes:
+        parts += _shape(frame, shape)
+    return _drawing(width, height, parts, panel.summary)
+
+
+def legend_svg(entry: LegendEntry) -> str:
+    """The sample of a legend's entry."""
+    if entry.guide:
+        parts = [f'<line class="{_GUIDES[entry.guide]}" x1="1" x2="21" y1="8" y2="8"/>']
+    elif entry.is_curve:
+        ink = INKS[entry.ink]
+        parts = [f'<line class="curve {ink.css} {_dash(ink.dash)}" x1="1" x2="21" y1="8" y2="8"/>']
+    else:
+        parts = [_mark_svg(entry.ink, 11.0, 8.0, is_filled=entry.is_filled, attributes="")]
+    return f'<svg class="sample" viewBox="0 0 22 16" width="22" height="16" aria-hidden="true">{"".join(parts)}</svg>'
+
+
+def _part(value: float, low: float, high: float) -> float:
+    return min(1.02, max(-0.02, (value - low) / (high - low or 1.0)))
+
+
+def _left_margin(panel: PanelSpec) -> float:
+    words = [text for _, text in panel.y.ticks_shown(4)]
+    if panel.y.has_names:
+        return max(64.0, 16.0 + _NAME_LETTER * max((len(text) for text in words), default=0))
+    return 10.0 + 16.0 * bool(panel.y.label) + _LETTER * max((len(text) for text in words), default=0)
+
+
+def _top_margin(panel: PanelSpec) -> float:
+    if panel.x.is_slanted:
+        # Slanted names need their length's height.
+        return 24.0 + 5.4 * max((len(text) for _, text in panel.x.ticks_shown()), default=0)
+    has_labels = any(isinstance(shape, GuideLine) and shape.label for shape in panel.shapes)
+    return 18.0 if has_labels else 10.0
+
+
+def _axes(frame: _Frame, *, is_strip: bool, width: float, height: float) -> list[str]:
+    panel, parts = frame.panel, []
+    if not panel.x.is_slanted:
+        for value, words in panel.x.ticks_shown(5):
+            x = frame.x(value)
+            if not (is_strip or panel.x.has_names):
+                parts.append(_line(x, frame.top, x, frame.bottom, "grid"))
+            parts.append(_text(x, frame.bottom + 14, words))
+    else:
+        for value, words in panel.x.ticks_shown():
+            place = f"translate({frame.x(value) + 3:.1f},{frame.top - 6:.1f}) rotate(-55)"
+            parts.append(f'<text class="tick" transform="{place}">{_words(words)}</text>')
+    for value, words in panel.y.ticks_shown(4):
+        y = frame.y(value)
+        if panel.y.has_names:
+            parts.append(_text(frame.left - 8, y + 4, words, anchor="end", kind="name"))
+        else:
+            parts.append(_line(frame.left, y, frame.right, y, "grid"))
+            parts.append(_text(frame.left - 4, y + 3.5, words, anchor="end"))
+    if panel.x.label:
+        parts.append(_text((frame.left + frame.right) / 2, height - 6, panel.x.label, kind="axis-label"))
+    if panel.y.label:
+        middle = (frame.top + frame.bottom) / 2
+        place = f"translate(11,{middle:.1f}) rotate(-90)"
+        parts.append(
+            f'<text class="axis-label" text-anchor="middle" transform="{place}">{_words(panel.y.label)}</text>'
+        )
+    if is_strip:
+        parts.append(_line(frame.left, frame.bottom, frame.right, frame.bottom, "axis"))
+    return parts
+
+
+def _shape(frame: _Frame, shape: Shape) -> list[str]:
+    if isinstance(shape, PointMark):
+        return _point(frame, shape)
+    if isinstance(shape, DotCloud):
+        css = INKS[shape.ink].css
+        return [
+            f'<circle class="dot {css}" data-tip="{_words(dot.tip)}" cx="{frame.x(dot.x):.1f}" '
+            f'cy="{frame.y(dot.y):.1f}" r="2.8"/>'
+            for dot in shape.dots
+        ]
+    if isinstance(shape, CurveMark):
+        return _curve(frame, shape)
+    if isinstance(shape, GuideLine):
+        return _guide(frame, shape)
+    if isinstance(shape, Diagonal):
+        scale = frame.panel.x
+        low, high = max(scale.low, frame.panel.y.low), min(scale.high, frame.panel.y.high)
+        return [_line(frame.x(low), frame.y(low), frame.x(high), frame.y(high), "zero")] if low < high else []
+    if isinstance(shape, LinkMark):
+        return [_line(frame.x(shape.start), frame.y(shape.y), frame.x(shape.end), frame.y(shape.y), "link")]
+    if isinstance(shape, TileMark):
+        return [_tile(frame, shape)]
+    return [_text(frame.x(shape.x), frame.y(shape.y) + 4, shape.words, anchor="start", kind="name")]
+
+
+def _point(frame: _Frame, mark: PointMark) -> list[str]:
+    x, y = frame.x(mark.x), frame.y(mark.y)
+    parts = []
+    if mark.interval:
+        low, high = mark.interval
+        ends = (
+            (frame.x(low), y, frame.x(high), y) if mark.along == "x" else (x, frame.y(low), x, frame.y(high))
+        )
+        parts.append(_line(*ends, f"bar {INKS[mark.ink].css}"))
+    parts.append(_mark_svg(mark.ink, x, y, is_filled=mark.is_filled, attributes=_told(mark.tip)))
+    return parts
+
+
+def _curve(frame: _Frame, curve: CurveMark) -> list[str]:
+    ink = INKS[curve.ink]
+    parts = []
+    if curve.low:
+        upper = list(zip(curve.x, curve.high, strict=True))
+        lower = list(zip(curve.x, curve.low, strict=True))
+        parts.append(f'<polygon class="band {ink.css}" points="{_path(frame, [*upper, *reversed(lower)])}"/>')
+    points = _path(frame, list(zip(curve.x, curve.y, strict=True)))
+    told = _told(curve.tip) if curve.tip else ""
+    parts.append(f'<polyline class="curve {ink.css} {_dash(ink.dash)}" {told} points="{points}"/>')
+    return parts
+
+
+def _guide(frame: _Frame, guide: GuideLine) -> list[str]:
+    is_upright = guide.across == "x"
+    ends = guide.span or ((frame.panel.y.low, frame.panel.y.high) if is_upright else (0.0, 0.0))
+    if is_upright:
+        at = frame.x(guide.at)
+        place = (
+            (at, frame.y(ends[1]), at, frame.y(ends[0])) if guide.span else (at, frame.top, at, frame.bottom)
+        )
+    else:
+        at = frame.y(guide.at)
+        place = (frame.left, at, frame.right, at)
+    css = _GUIDES[guide.kind] + (f" {INKS[guide.ink].css}" if guide.ink else "")
+    parts = []
+    if guide.band:
+        low, high = (frame.x(end) if is_upright else frame.y(end) for end in guide.band)
+        first, length = min(low, high), max(1.0, abs(high - low))
+        box = (first, frame.top, length, frame.bottom - frame.top)
+        if not is_upright:
+            box = (frame.left, first, frame.right - frame.left, length)
+        parts.append(
+            f'<rect class="floorband" x="{box[0]:.1f}" y="{box[1]:.1f}" width="{box[2]:.1f}" height="{box[3]:.1f}"/>'
+        )
+    parts.append(_line(*place, css))
+    if guide.tip:
+        parts.append(_line(*place, "hit", more=_told(guide.tip)))
+    if guide.label:
+        # Near an edge the words lean inwards.
+        part = (at - frame.left) / (frame.right - frame.left)
+        anchor = "start" if part < 0.08 else ("end" if part > 0.92 else "middle")
+        parts.append(_text(at, frame.top - 5, guide.label, anchor=anchor, kind="tick strong"))
+    return parts
+
+
+def _tile(frame: _Frame, tile: TileMark) -> str:
+    half_x, half_y = (frame.x(1) - frame.x(0)) / 2 - 1, (frame.y(-1) - frame.y(0)) / 2 - 1
+    x, y = frame.x(tile.x), frame.y(tile.y)
+    return (
+        f'<g data-tip="{_words(tile.tip)}"><rect class="class k{tile.shade % len(SHADES)}" x="{x - half_x:.1f}" '
+        f'y="{y - half_y:.1f}" width="{2 * half_x:.1f}" height="{2 * half_y:.1f}" rx="4"/>'
+        f"{_text(x, y + 4, tile.letter, kind='letter')}</g>"
+    )
+
+
+def _mark_svg(ink: str, x: float, y: float, *, is_filled: bool, attributes: str, size: float = 5) -> str:
+    look = INKS[ink]
+    style = f'class="mark {look.css} {"filled" if is_filled else "hollow"}" {attributes}'
+    if look.shape == "circle":
+        return f'<circle {style} cx="{x:.1f}" cy="{y:.1f}" r="{size}"/>'
+    if look.shape == "square":
+        side = size * 1.75
+        return f'<rect {style} x="{x - side / 2:.1f}" y="{y - side / 2:.1f}" width="{side:.1f}" height="{side:.1f}"/>'
+    r = size * 1.25
+    corners = (
+        [(0.0, -r), (r, 0.0), (0.0, r), (-r, 0.0)]
+        if look.shape == "diamond"
+        else [(0.0, -r), (r, r), (-r, r)]
+    )
+    points = " ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in corners)
+    return f'<polygon {style} points="{points}"/>'
+
+
+def _told(tip: str) -> str:
+    return f'role="img" aria-label="{_words(tip)}" data-tip="{_words(tip)}"'
+
+
+def _words(text: str) -> str:
+    return escape(clean_text(text), quote=True)
+
+
+def _dash(dash: str) -> str:
+    return {"-": "", "--": "dash-2", "-.": "dash-3", ":": "dash-4"}[dash]
+
+
+def _path(frame: _Frame, points: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{frame.x(x):.1f},{frame.y(y):.1f}" for x, y in points)
+
+
+def _text(x: float, y: float, words: str, *, anchor: str = "middle", kind: str = "tick") -> str:
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{_words(words)}</text>'
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str, *, more: str = "") -> str:
+    return f'<line class="{kind}" {more} x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
+
+
+def _drawing(width: float, height: float, parts: Sequence[str], label: str) -> str:
+    return (
+        f'<svg viewBox="0 0 {width:g} {height:g}" style="--natural:{width:g}px" role="group" '
+        f'aria-label="{_words(label)}" preserveAspectRatio="xMidYMid meet">{"".join(parts)}</svg>'
+    )

@@ -1,0 +1,228 @@
+"""Figures for print: PDF, SVG and PNG of the same drawing by matplotlib.
+
+Text stays text in PDF and SVG. Files carry no date, so the same data give the same bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from gapfloor.records.atomic import write_bytes_atomically
+from gapfloor.report.figures.inks import GREY, INKS, SHADES
+from gapfloor.report.figures.model import (
+    CurveMark,
+    Diagonal,
+    DotCloud,
+    FigureSpec,
+    GuideLine,
+    LegendEntry,
+    LinkMark,
+    PanelSpec,
+    PointMark,
+    Scale,
+    Shape,
+    TextMark,
+    TileMark,
+)
+
+_MARKERS = {"circle": "o", "square": "s", "diamond": "D", "triangle": "^"}
+#: Colour, width and dash of each kind of guide.
+_GUIDES: dict[str, tuple[str, float, Any]] = {
+    "floor": (GREY, 1.1, "-"),
+    "floor train": (GREY, 1.1, "--"),
+    "floor gap": (GREY, 2.2, "-"),
+    "cut": (GREY, 0.8, (0, (5, 3))),
+    "maximum": (GREY, 0.9, ":"),
+    "zero": ("black", 0.7, "-"),
+}
+#: What every figure shares; use it with `plt.rc_context`.
+STYLE = {
+    "font.size": 8,
+    "axes.titlesize": 8.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "legend.frameon": False,
+    "legend.fontsize": 7.5,
+    "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "gapfloor",
+    "figure.constrained_layout.use": True,
+    # Names such as $x$ or a lone $ from the data must not start math mode.
+    "text.parse_math": False,
+}
+
+
+def write_figures(figures: Iterable[FigureSpec], folder: Path, *, with_title: bool = False) -> list[Path]:
+    """Draw each figure in three formats; the files written."""
+    import matplotlib
+
+    matplotlib.use("Agg", force=False)
+    import matplotlib.pyplot as plt
+
+    written: list[Path] = []
+    with plt.rc_context(STYLE):
+        for spec in figures:
+            drawn = draw_figure(spec)
+            if with_title:
+                drawn.suptitle(spec.title, fontsize=8)
+            written += save_figure(drawn, folder, spec.name)
+            plt.close(drawn)
+    return written
+
+
+def draw_figure(spec: FigureSpec) -> Any:
+    """The figure as a matplotlib one."""
+    import matplotlib.pyplot as plt
+
+    count = len(spec.panels)
+    columns = min(spec.columns, count)
+    rows = math.ceil(count / columns)
+    width, height = spec.inches
+    figure, axes = plt.subplots(
+        rows, columns, squeeze=False, figsize=(width * columns, height * rows + 0.25 * bool(spec.legend))
+    )
+    panels = list(axes.flat)
+    for unused in panels[count:]:
+        unused.set_visible(False)
+    for at, (panel, place) in enumerate(zip(spec.panels, panels, strict=False)):
+        _draw_panel(place, panel)
+        # Panels of one line share what their axes mean: the words stand once.
+        if at % columns and panel.y.label == spec.panels[at - 1].y.label:
+            place.set_ylabel("")
+    if spec.legend:
+        handles = [_handle(entry) for entry in spec.legend]
+        words = [entry.words for entry in spec.legend]
+        figure.legend(handles, words, loc="outside lower center", ncols=_legend_columns(spec, columns))
+    return figure
+
+
+def save_figure(figure: Any, folder: Path, name: str) -> list[Path]:
+    """Write one matplotlib figure as PDF, SVG and PNG."""
+    written = []
+    # Laid out once, not once per format.
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    # Without these the files would differ from run to run by their date.
+    dateless: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
+    for kind, metadata in dateless.items():
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=kind, dpi=200, metadata=metadata)
+        path = folder / f"{name}.{kind}"
+        write_bytes_atomically(path, buffer.getvalue())
+        written.append(path)
+    return written
+
+
+def _legend_columns(spec: FigureSpec, columns: int) -> int:
+    letters = sum(len(entry.words) + 8 for entry in spec.legend)
+    room = spec.inches[0] * columns * 14
+    return max(1, min(len(spec.legend), int(len(spec.legend) * room / letters)))
+
+
+def _draw_panel(axes: Any, panel: PanelSpec) -> None:
+    for shape in panel.shapes:
+        _draw(axes, shape)
+    axes.set_xlim(panel.x.low, panel.x.high)
+    axes.set_ylim(panel.y.low, panel.y.high)
+    _draw_scale(axes.xaxis, panel.x)
+    _draw_scale(axes.yaxis, panel.y)
+    if any(isinstance(shape, Diagonal) for shape in panel.shapes):
+        axes.set_aspect("equal")
+    title = "\n".join(filter(None, (panel.title, panel.subtitle)))
+    if title:
+        axes.set_title(title, fontsize=7.5 if panel.subtitle else 8.5, wrap=True)
+    if any(isinstance(shape, TileMark) for shape in panel.shapes):
+        axes.tick_params(length=0)
+        for side in axes.spines.values():
+            side.set_visible(False)
+
+
+def _draw_scale(axis: Any, scale: Scale) -> None:
+    axis.set_label_text(scale.label)
+    ticks = scale.ticks_shown()
+    axis.set_ticks([value for value, _ in ticks], [words for _, words in ticks])
+    if scale.is_slanted:
+        axis.tick_top()
+        for label in axis.get_ticklabels():
+            label.set(rotation=55, ha="left", fontsize=7)
+
+
+def _draw(axes: Any, shape: Shape) -> None:
+    import matplotlib.pyplot as plt
+
+    if isinstance(shape, PointMark):
+        _draw_point(axes, shape)
+    elif isinstance(shape, DotCloud):
+        ink = INKS[shape.ink]
+        axes.scatter(
+            [dot.x for dot in shape.dots], [dot.y for dot in shape.dots], s=7, marker=_MARKERS[ink.shape],
+            color=ink.colour, alpha=0.5, lw=0,
+        )  # fmt: skip
+    elif isinstance(shape, CurveMark):
+        ink = INKS[shape.ink]
+        axes.plot(shape.x, shape.y, ink.dash, color=ink.colour, lw=1.2)
+        if shape.low:
+            axes.fill_between(shape.x, shape.low, shape.high, color=ink.colour, alpha=0.2, lw=0)
+    elif isinstance(shape, GuideLine):
+        _draw_guide(axes, shape)
+    elif isinstance(shape, Diagonal):
+        axes.axline((0, 0), slope=1, color="black", lw=0.6)
+    elif isinstance(shape, LinkMark):
+        axes.plot([shape.start, shape.end], [shape.y, shape.y], color="#bbbbbb", lw=1.2, zorder=1)
+    elif isinstance(shape, TileMark):
+        colour = SHADES[shape.shade % len(SHADES)]
+        axes.add_patch(plt.Rectangle((shape.x - 0.46, shape.y - 0.44), 0.92, 0.88, color=colour))
+        axes.text(shape.x, shape.y, shape.letter, ha="center", va="center", fontsize=7.5)
+    else:
+        assert isinstance(shape, TextMark)
+        axes.text(shape.x, shape.y, shape.words, va="center", fontsize=7.5)
+
+
+def _draw_point(axes: Any, mark: PointMark) -> None:
+    ink = INKS[mark.ink]
+    if mark.interval:
+        ends = list(mark.interval)
+        line = (ends, [mark.y] * 2) if mark.along == "x" else ([mark.x] * 2, ends)
+        axes.plot(*line, color=ink.colour, lw=1.3)
+    axes.plot([mark.x], [mark.y], **_marker(mark.ink, is_filled=mark.is_filled))
+
+
+def _draw_guide(axes: Any, guide: GuideLine) -> None:
+    colour, width, dash = _GUIDES[guide.kind]
+    colour = INKS[guide.ink].colour if guide.ink else colour
+    draw_line, draw_band = (
+        (axes.axvline, axes.axvspan) if guide.across == "x" else (axes.axhline, axes.axhspan)
+    )
+    if guide.band:
+        draw_band(*guide.band, color=colour, alpha=0.15, lw=0)
+    if guide.span:
+        ends, at = list(guide.span), [guide.at] * 2
+        axes.plot(*((at, ends) if guide.across == "x" else (ends, at)), color=colour, lw=width, ls=dash)
+    else:
+        draw_line(guide.at, color=colour, lw=width, ls=dash)
+
+
+def _marker(ink: str, *, is_filled: bool) -> dict[str, Any]:
+    look = INKS[ink]
+    return {
+        "marker": _MARKERS[look.shape], "ls": "", "color": look.colour, "ms": 4.5,
+        "mfc": look.colour if is_filled else "white",
+    }  # fmt: skip
+
+
+def _handle(entry: LegendEntry) -> Any:
+    from matplotlib.lines import Line2D
+
+    if entry.guide:
+        colour, width, dash = _GUIDES[entry.guide]
+        return Line2D([], [], color=colour, lw=width, ls=dash)
+    if entry.is_curve:
+        return Line2D([], [], color=INKS[entry.ink].colour, ls=INKS[entry.ink].dash, lw=1.2)
+    return Line2D([], [], **_marker(entry.ink, is_filled=entry.is_filled))

@@ -1,0 +1,91 @@
+"""Return, gap and distance from the floor of runs over their training, next to the log's running mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gapfloor.report.figures.inks import rule_ink
+from gapfloor.report.figures.model import (
+    CurveMark,
+    FigureSpec,
+    GuideLine,
+    LegendEntry,
+    PanelSpec,
+    Scale,
+    Shape,
+    name_text,
+    padded,
+)
+from gapfloor.report.figures.print_figure import write_figures
+from gapfloor.report.figures.sweep import curve_shapes, floor_guide, range_of
+
+if TYPE_CHECKING:
+    from gapfloor.analysis.training_curves import TrainingCurve, TrainingCurves
+
+
+def write_training_curves(result: TrainingCurves, folder: Path) -> list[Path]:
+    """Return, gap and distance from the floor over training: PDF, SVG and PNG."""
+    return write_figures([training_curves_figure(result)], folder, with_title=True)
+
+
+def training_curves_figure(result: TrainingCurves) -> FigureSpec:
+    """One row of three panels per run."""
+    rules = list(dict.fromkeys(rule for curve in result.curves for rule in curve.rules))
+    return FigureSpec(
+        name="training-curve",
+        title="Bars and bands are one SE over levels; the in-loop mean has none of its own",
+        caption="Fixed checkpoints of each run, next to the running mean that its training log reports.",
+        panels=tuple(panel for curve in result.curves for panel in _panels(curve)),
+        legend=(
+            *(LegendEntry(words=rule, ink=rule_ink(rule)) for rule in rules),
+            LegendEntry(words="in-loop mean", ink="floor", is_curve=True),
+            LegendEntry(words="random floor", guide="floor"),
+            LegendEntry(words="floor's own gap", guide="floor train"),
+        ),
+        size=(320.0, 240.0),
+        inches=(2.63, 2.3),
+        columns=3,
+    )
+
+
+def _panels(curve: TrainingCurve) -> list[PanelSpec]:
+    floor_gap = curve.floors["train"].value - curve.floors["test"].value
+    returns: list[Shape] = [floor_guide(curve.floors["train"])]
+    if curve.in_loop_curve:
+        steps, means = zip(*curve.in_loop_curve, strict=True)
+        returns.append(
+            CurveMark(x=tuple(step / 1e3 for step in steps), y=tuple(means), ink="floor", tip="in-loop mean")
+        )
+    zero = GuideLine(at=0.0, across="y", kind="zero")
+    gaps: list[Shape] = [
+        zero,
+        GuideLine(at=floor_gap, across="y", kind="floor train", tip=f"floor's own gap: {floor_gap:+.2f}"),
+    ]
+    deltas: list[Shape] = [zero]
+    for rule in curve.rules:
+        rows = [row for row in curve.points if row.rule == rule]
+        thousands = [row.steps / 1e3 for row in rows]
+        ink = rule_ink(rule)
+        returns += curve_shapes(thousands, [row.train for row in rows], ink, words=rule)
+        gaps += curve_shapes(thousands, [row.gap for row in rows], ink, words=rule)
+        deltas += curve_shapes(thousands, [row.delta for row in rows], ink, words=rule)
+    name = name_text(curve.name)
+    return [
+        _panel(curve, "return on training levels", returns, title=name),
+        _panel(curve, "gap: train − test return", gaps),
+        _panel(curve, "held-out return − floor", deltas),
+    ]
+
+
+def _panel(curve: TrainingCurve, label: str, shapes: list[Shape], *, title: str = "") -> PanelSpec:
+    steps = [row.steps / 1e3 for row in curve.points] + [step / 1e3 for step, _ in curve.in_loop_curve]
+    low, high = padded(steps, part=0.04)
+    bottom, top = range_of(shapes)
+    return PanelSpec(
+        title=title,
+        summary=f"{curve.name}: {label} over training",
+        x=Scale(low=low, high=high, label="environment steps (thousands)"),
+        y=Scale(low=bottom, high=top, label=label),
+        shapes=tuple(shapes),
+    )

@@ -1,0 +1,138 @@
+"""Figures are described once: both renderers draw every mark of a description, and names never become markup."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from tests.report.fixture_store import write_run
+from tests.report.printed_results import printed_results
+
+from gapfloor.analysis.sweep import Sweep, TemperaturePoint
+from gapfloor.analysis.training_curves import CheckpointPoint, TrainingCurve, TrainingCurves
+from gapfloor.records.run_identity import RunIdentity
+from gapfloor.report.figure_data import read_curves
+from gapfloor.report.figures.build import build_figures
+from gapfloor.report.figures.model import DotCloud, FigureSpec, GuideLine, PointMark, TileMark
+from gapfloor.report.figures.page_figure import legend_svg, panel_svg, render_panels
+from gapfloor.report.figures.print_figure import draw_figure, write_figures
+from gapfloor.report.figures.returns import returns_figure
+from gapfloor.report.figures.sweep import sweep_figure
+from gapfloor.report.figures.training_curves import training_curves_figure
+from gapfloor.report.findings import Findings
+from gapfloor.report.source import source_of_results
+from gapfloor.statistics.level_means import LevelContrast
+
+pytestmark = pytest.mark.fast
+
+
+def contrast(value: float) -> LevelContrast:
+    return LevelContrast(value, 0.5, 9.0, 0.1, (value - 1, value + 1), 10, 20)
+
+
+@pytest.fixture(scope="module")
+def figures() -> dict[str, FigureSpec]:
+    return {figure.name: figure for figure in build_figures(source_of_results(printed_results()))}
+
+
+def tips(figure: FigureSpec) -> list[str]:
+    found = []
+    for panel in figure.panels:
+        for shape in panel.shapes:
+            if isinstance(shape, DotCloud):
+                found += [dot.tip for dot in shape.dots]
+            elif isinstance(shape, PointMark | GuideLine | TileMark) and shape.tip:
+                found.append(shape.tip)
+    return found
+
+
+def test_the_page_draws_every_mark_of_a_description(figures: dict[str, FigureSpec]) -> None:
+    for figure in figures.values():
+        drawn = [
+            node.attrib["data-tip"]
+            for svg in render_panels(figure)
+            for node in ET.fromstring(svg).iter()
+            if "data-tip" in node.attrib
+        ]
+        assert sorted(drawn) == sorted(tips(figure)), figure.name
+        assert drawn
+
+
+def test_print_draws_one_axes_per_panel_with_the_same_names(figures: dict[str, FigureSpec]) -> None:
+    import matplotlib.pyplot as plt
+
+    figure = figures["gaps"]
+    drawn = draw_figure(figure)
+    names = [label.get_text() for label in drawn.axes[0].get_yticklabels()]
+    assert names == [words for _, words in figure.panels[0].y.ticks_shown()]
+    assert len(drawn.axes) == len(figure.panels)
+    plt.close(drawn)
+
+
+def test_a_level_panel_has_equal_axes_both_labels_and_its_diagonal(paper_source) -> None:
+    figure = {figure.name: figure for figure in build_figures(paper_source)}["levels"]
+    for panel in figure.panels:
+        assert (panel.x.low, panel.x.high) == (panel.y.low, panel.y.high)
+        assert panel.x.label
+        assert panel.y.label
+        assert 'class="zero"' in panel_svg(panel, size=figure.size)
+
+
+def test_names_are_text_in_both_renderers(tmp_path: Path) -> None:
+    import dataclasses
+
+    evil = "<b>$\\frac&\"'\x00\u202e"
+    full = printed_results()
+    rows = tuple(dataclasses.replace(row, game=evil) for row in full.floor_comparisons if row.game == "heist")
+    results = dataclasses.replace(full, floor_comparisons=rows, gaps=(), screen=(), floors=())
+    figure = returns_figure(Findings(results), "8M", name="evil", title="evil")
+    assert figure is not None
+    for svg in render_panels(figure):
+        assert ET.fromstring(svg) is not None
+    written = write_figures([figure], tmp_path)
+    assert {path.suffix for path in written} == {".pdf", ".svg", ".png"}
+    drawn = next(path for path in written if path.suffix == ".svg")
+    assert "".join(ET.fromstring(drawn.read_bytes()).itertext()).count("<b>$\\frac&") == 1
+
+
+def test_a_sweep_has_a_gap_only_where_both_level_sets_were_played() -> None:
+    points = tuple(
+        TemperaturePoint(t, "temperature", name, 1.0, 2.0, contrast(t), contrast(t), contrast(t), False)
+        for name in ("train", "test")
+        for t in (0.0, 0.5, 1.0)
+    )
+    run = RunIdentity(game="heist", mode="easy", budget="8M", agent="impala", seed=1)
+    floors = {"train": contrast(1.0), "test": contrast(2.0)}
+    gaps = {t: contrast(t) for t in (0.0, 0.5, 1.0)}
+    both = Sweep("heist", "easy", run, "draws", (0,), points, floors, gaps, ())
+    assert [panel.y.label for panel in sweep_figure(both).panels] == [
+        "return", "gap: train − test return", "entropy played (nats)",
+    ]  # fmt: skip
+    test = Sweep("heist", "easy", run, "draws", (0,), points[3:], {"test": contrast(2.0)}, {}, ())
+    assert len(sweep_figure(test).panels) == 2
+    for figure in (sweep_figure(both), sweep_figure(test)):
+        assert all(ET.fromstring(svg) is not None for svg in render_panels(figure))
+
+
+def test_training_curves_have_three_panels_per_run() -> None:
+    points = tuple(
+        CheckpointPoint(steps, rule, contrast(1), contrast(2), contrast(3), contrast(4), 2.0, False)
+        for rule in ("sampled", "greedy")
+        for steps in (1000, 2000)
+    )
+    course = TrainingCurve(
+        "a run", "heist", "easy", ("sampled", "greedy"), points, (), ((500, 1.0), (2000, 2.0)),
+        {"train": contrast(1.0), "test": contrast(2.0)}, (),
+    )  # fmt: skip
+    figure = training_curves_figure(TrainingCurves((course, course), "draws"))
+    assert len(figure.panels) == 6
+    assert [entry.words for entry in figure.legend][:2] == ["sampled", "greedy"]
+    assert all(legend_svg(entry).startswith("<svg") for entry in figure.legend)
+
+
+def test_blind_and_sighted_runs_are_not_pooled(tmp_path: Path) -> None:
+    write_run(tmp_path, "heist", "impala", "8M", 1)
+    write_run(tmp_path, "heist", "impala", "8M", 2, blind=True)
+    # Logs of version 0.1 say "impala" for both.
+    assert {(curve.agent, curve.n) for curve in read_curves(tmp_path)} == {("impala", 1), ("impala_blind", 1)}
