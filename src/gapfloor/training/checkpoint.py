@@ -1,8 +1,8 @@
 """Checkpoints: safetensors with a JSON header, so that loading one runs no code.
 
-The header says what the weights are (game, mode, levels, encoder, seed, steps, hyperparameters, versions) and
-carries a hash of the contents; no time, host or path, so equal runs give equal files. Tensors are named
-`encoder.*`, `policy.*` and `value.*`.
+The header says what the weights are (game, mode, levels, encoder, seed, steps, hyperparameters, versions), with a
+hash of the tensors and one of the header itself. It holds no time, host or path, so equal runs give equal files.
+Tensors are named `encoder.*`, `policy.*` and `value.*`.
 """
 
 from __future__ import annotations
@@ -18,23 +18,16 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
+from gapfloor.disk_errors import describe_disk_error
 from gapfloor.errors import PolicyError
+from gapfloor.input_files import check_input_file
 from gapfloor.records.atomic import write_bytes_atomically
 from gapfloor.records.run_identity import HEADER_KEY
 from gapfloor.training.agent import Agent, lay_out_channels_last
+from gapfloor.training.checkpoint_header import parse_header, seal_header
 
-FORMAT = "gapfloor-checkpoint/1"
-_REQUIRED = (
-    "game",
-    "mode",
-    "levels",
-    "encoder",
-    "seed",
-    "steps",
-    "observation_shape",
-    "n_actions",
-    "content_hash",
-)
+#: Weights of other types are refused: gapfloor neither trains nor ships them, and rounding must not go unnoticed.
+WEIGHT_TYPES = (torch.float16, torch.float32, torch.float64)
 
 
 @dataclass(frozen=True)
@@ -64,9 +57,15 @@ def architecture(header: Mapping[str, Any]) -> str:
 def write_checkpoint(path: Path, agent: Agent, header: Mapping[str, Any]) -> str:
     """Write the agent's weights with `header` to `path`, whole or not at all; the hash of its contents."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in agent.state_dict().items()}
+    return write_weights(path, tensors, header)
+
+
+def write_weights(path: Path, tensors: Mapping[str, torch.Tensor], header: Mapping[str, Any]) -> str:
+    """Write tensors with `header` and both of its hashes to `path`; the hash of the contents."""
     content_hash = hash_contents(tensors, architecture(header))
-    full = {"format": FORMAT, **header, "content_hash": content_hash}
-    write_bytes_atomically(path, save(tensors, metadata={HEADER_KEY: json.dumps(full, sort_keys=True)}))
+    sealed = seal_header({**header, "content_hash": content_hash})
+    text = json.dumps(sealed, sort_keys=True)
+    write_bytes_atomically(path, save(dict(tensors), metadata={HEADER_KEY: text}))
     return content_hash
 
 
@@ -90,14 +89,17 @@ def read_checkpoint(path: Path, *, game: str | None = None, encoder: str | None 
 def load_agent(checkpoint: Checkpoint) -> Agent:
     """The agent of a checkpoint, in evaluation layout (channels-last)."""
     header = checkpoint.header
+    # The shapes are compared before memory is taken: a header can claim any size.
     with torch.device("meta"):
-        agent = Agent(
-            header["encoder"],
-            observation_shape=tuple(header["observation_shape"]),
-            n_actions=header["n_actions"],
-            is_blind=bool(header.get("blind")),
-        )
-    agent = lay_out_channels_last(agent.to_empty(device="cpu"))
+        try:
+            agent = Agent(
+                header["encoder"],
+                observation_shape=tuple(header["observation_shape"]),
+                n_actions=header["n_actions"],
+                is_blind=bool(header.get("blind")),
+            )
+        except ValueError as error:
+            raise PolicyError(f"{checkpoint.path} cannot be loaded: {error}.") from error
     expected = {name: tuple(t.shape) for name, t in agent.state_dict().items()}
     found = {name: tuple(t.shape) for name, t in checkpoint.tensors.items()}
     if expected != found:
@@ -106,28 +108,23 @@ def load_agent(checkpoint: Checkpoint) -> Agent:
             f"{checkpoint.path} does not hold the weights of an {header['encoder']} agent: {odd[0]} has the shape "
             f"{found.get(odd[0])}, not {expected.get(odd[0])}."
         )
+    agent = lay_out_channels_last(agent.to_empty(device="cpu"))
     agent.load_state_dict(dict(checkpoint.tensors))
     return agent
 
 
 def _read(path: Path, *, with_tensors: bool) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    if not path.is_file():
-        raise PolicyError(f"{path} is not a file: give the checkpoint.safetensors of a run.")
+    check_input_file(path, error=PolicyError)
     try:
         with safe_open(path, framework="pt") as file:
-            text = (file.metadata() or {}).get(HEADER_KEY)
+            header = parse_header((file.metadata() or {}).get(HEADER_KEY), path=path)
             tensors = {name: file.get_tensor(name) for name in file.keys()} if with_tensors else {}  # noqa: SIM118
     except SafetensorError as error:
         raise PolicyError(f"{path} is not a safetensors file ({error}).") from error
-    try:
-        header = json.loads(text) if text is not None else None
-    except json.JSONDecodeError:
-        header = None
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise PolicyError(
-            f"{path} has no gapfloor header: load other weights through a factory, as examples/ shows."
-        )
-    missing = [name for name in _REQUIRED if name not in header]
-    if missing:
-        raise PolicyError(f"The header of {path} lacks {', '.join(missing)}: it was not written by gapfloor.")
+    except OSError as error:
+        raise PolicyError(describe_disk_error(error, path) or f"{path} cannot be read ({error}).") from error
+    for name, tensor in tensors.items():
+        if tensor.dtype not in WEIGHT_TYPES:
+            kind = str(tensor.dtype).removeprefix("torch.")
+            raise PolicyError(f"{path} holds {kind} values ({name}): convert the weights to float32 first.")
     return header, tensors

@@ -9,18 +9,15 @@ names the original's in its header. Evaluation computes in float32 as always.
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from safetensors.torch import save
 
 from gapfloor.errors import UsageError
-from gapfloor.records.atomic import write_atomically, write_bytes_atomically
-from gapfloor.records.run_identity import HEADER_KEY
-from gapfloor.training.checkpoint import architecture, hash_contents, read_checkpoint
+from gapfloor.records.atomic import write_atomically
+from gapfloor.training.checkpoint import read_checkpoint, write_weights
 
 
 def export_half(run: Path, out: Path) -> Path:
@@ -32,9 +29,8 @@ def export_half(run: Path, out: Path) -> Path:
         raise UsageError(f"{run.name} has done {done}: finish it first.")
     tensors = {name: tensor.to(torch.float16).contiguous() for name, tensor in original.tensors.items()}
     header["rounded_from"] = header["content_hash"]
-    header["content_hash"] = hash_contents(tensors, architecture(header))
     target = out / run.name / "checkpoint.safetensors"
-    write_bytes_atomically(target, save(tensors, metadata={HEADER_KEY: json.dumps(header, sort_keys=True)}))
+    write_weights(target, tensors, header)
 
     def copy_log(partial: Path) -> None:
         shutil.copyfile(run / "log.parquet", partial)

@@ -19,9 +19,11 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
+from gapfloor.disk_errors import shortened
 from gapfloor.engines.protocol import Engine
 from gapfloor.errors import StoreError
 from gapfloor.records.atomic import write_bytes_atomically
+from gapfloor.records.run_identity import HEADER_KEY
 from gapfloor.training.agent import Agent
 from gapfloor.training.log import FIELDS, LogRow
 from gapfloor.training.ppo import Position
@@ -29,7 +31,6 @@ from gapfloor.training.rewards import RewardScale
 from gapfloor.training.streams import load_stream, save_stream
 
 FORMAT = "gapfloor-resume/1"
-_HEADER = "gapfloor"
 
 #: Training episodes over which `in_loop_return` is the mean.
 RECENT_EPISODES = 100
@@ -90,7 +91,7 @@ def save_progress(
         tensors["rewards.discounted"] = torch.from_numpy(scale.discounted)
         # As hexadecimal text: every bit of the running moments matters.
         header["rewards"] = [float(x).hex() for x in (scale.mean, scale.variance, scale.count)]
-    write_bytes_atomically(path, save(tensors, metadata={_HEADER: json.dumps(header, sort_keys=True)}))
+    write_bytes_atomically(path, save(tensors, metadata={HEADER_KEY: json.dumps(header, sort_keys=True)}))
 
 
 def read_state_header(path: Path) -> dict[str, Any]:
@@ -101,6 +102,23 @@ def read_state_header(path: Path) -> dict[str, Any]:
 def load_progress(path: Path, *, agent: Agent, optimiser: torch.optim.Adam, engine: Engine) -> RunProgress:
     """Put a saved state into a new agent, optimiser and engine of the same specification."""
     header, tensors = _read(path)
+    try:
+        return _restore(header, tensors, agent=agent, optimiser=optimiser, engine=engine)
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise StoreError(
+            f"The resume state {path} is incomplete ({type(error).__name__}: {shortened(str(error))}): delete it to "
+            "start the run again."
+        ) from error
+
+
+def _restore(
+    header: Mapping[str, Any],
+    tensors: Mapping[str, torch.Tensor],
+    *,
+    agent: Agent,
+    optimiser: torch.optim.Adam,
+    engine: Engine,
+) -> RunProgress:
     agent.load_state_dict({n.removeprefix("agent."): t for n, t in tensors.items() if n.startswith("agent.")})
     for name, parameter in agent.named_parameters():
         optimiser.state[parameter] = {
@@ -138,16 +156,18 @@ def load_progress(path: Path, *, agent: Agent, optimiser: torch.optim.Adam, engi
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     try:
         with safe_open(path, framework="pt") as file:
-            header = json.loads((file.metadata() or {}).get(_HEADER, "null"))
+            header = json.loads((file.metadata() or {}).get(HEADER_KEY, "null"))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, json.JSONDecodeError, OSError) as error:
+    except (SafetensorError, ValueError, RecursionError, OSError) as error:
         raise StoreError(
-            f"The resume state {path} cannot be read ({error}): delete it to start anew."
+            f"The resume state {path} cannot be read ({error}): delete it to start the run again."
         ) from error
     if (
         not isinstance(header, dict)
         or header.get("format") != FORMAT
         or header.get("log_fields") != list(FIELDS)
     ):
-        raise StoreError(f"The resume state {path} was written by another version: delete it to start anew.")
+        raise StoreError(
+            f"The resume state {path} was written by another version: delete it to start the run again."
+        )
     return header, tensors

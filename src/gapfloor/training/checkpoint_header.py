@@ -1,0 +1,113 @@
+"""The header of a checkpoint: what the weights are, checked field by field, with a hash that notices edits.
+
+Two hashes are recorded. `content_hash` covers the tensors and identifies the policy. `header_hash` covers the whole
+header, `content_hash` included, so that edited levels, seeds or steps are noticed too; checkpoints of version 0.1
+have none and are still read. Both guard against damage and mistakes, not against forgery: neither is keyed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from gapfloor.disk_errors import shortened
+from gapfloor.errors import PolicyError, UsageError
+from gapfloor.levels import LevelSet
+from gapfloor.settings import parse_json
+
+FORMAT = "gapfloor-checkpoint/1"
+
+#: No image side, number of channels or number of actions of a checkpoint is larger than this.
+_LARGEST_SIZE = 65_536
+
+
+def seal_header(header: Mapping[str, Any]) -> dict[str, Any]:
+    """The header with its format and its hash; `content_hash` must be in it."""
+    full = {"format": FORMAT, **header}
+    return {**full, "header_hash": hash_header(full)}
+
+
+def hash_header(header: Mapping[str, Any]) -> str:
+    """A sha256 over every field but the hash itself."""
+    covered = {name: value for name, value in header.items() if name != "header_hash"}
+    return hashlib.sha256(json.dumps(covered, sort_keys=True).encode()).hexdigest()
+
+
+def parse_header(text: str | None, *, path: Path) -> dict[str, Any]:
+    """The checked header of the checkpoint at `path`; refused where a field is missing, odd or was edited."""
+    header = None if text is None else parse_json(text, source=f"The header of {path}", error=PolicyError)
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise PolicyError(
+            f"{path} has no gapfloor header: load other weights through a factory, as examples/ shows."
+        )
+    missing = [name for name in _REQUIRED if name not in header]
+    if missing:
+        raise PolicyError(f"The header of {path} lacks {', '.join(missing)}: it was not written by gapfloor.")
+    for name, (is_valid, expected) in {**_REQUIRED, **_OPTIONAL}.items():
+        if name in header and not is_valid(header[name]):
+            seen = shortened(repr(header[name]), 100)
+            raise PolicyError(f"The header of {path} says {name} = {seen}, which is not {expected}.")
+    recorded = header.get("header_hash")
+    if recorded is not None and recorded != hash_header(header):
+        raise PolicyError(
+            f"The header of {path} does not match its hash: it was edited or damaged. Restore the original file."
+        )
+    return header
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= 200 and value.isprintable()
+
+
+def _is_levels(value: Any) -> bool:
+    try:
+        return _is_text(value) and bool(LevelSet.parse(value))
+    except UsageError:
+        return False
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+
+
+def _is_size(value: Any) -> bool:
+    return _is_count(value) and 1 <= value <= _LARGEST_SIZE
+
+
+def _is_shape(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 3 and all(map(_is_size, value))
+
+
+def _is_hash(value: Any) -> bool:
+    return isinstance(value, str) and len(value) == 64 and set(value) <= set("0123456789abcdef")
+
+
+_Check = tuple[Callable[[Any], bool], str]
+_TEXT: _Check = (_is_text, "a name")
+_COUNT: _Check = (_is_count, "a whole number of 0 or more")
+_HASH: _Check = (_is_hash, "a sha256 in hexadecimal")
+
+#: Fields that every checkpoint has, and those that some have.
+_REQUIRED: dict[str, _Check] = {
+    "game": _TEXT,
+    "mode": _TEXT,
+    "levels": (_is_levels, "a level set such as 0:200"),
+    "encoder": _TEXT,
+    "seed": _COUNT,
+    "steps": _COUNT,
+    "observation_shape": (_is_shape, "a list of height, width and channels"),
+    "n_actions": (_is_size, "a number of actions"),
+    "content_hash": _HASH,
+}
+_OPTIONAL: dict[str, _Check] = {
+    "budget": _TEXT,
+    "budget_steps": _COUNT,
+    "iteration": _COUNT,
+    "n_updates": _COUNT,
+    "blind": (lambda value: isinstance(value, bool), "true or false"),
+    "rounded_from": _HASH,
+    "header_hash": _HASH,
+}
