@@ -12,10 +12,10 @@ from safetensors.torch import save
 
 from gapfloor.errors import GapfloorError, PolicyError, UsageError
 from gapfloor.policies.checkpoint import CheckpointPolicy, load_checkpoint_policy
-from gapfloor.policies.checkpoint_file import hash_header
 from gapfloor.policies.protocol import Policy
 from gapfloor.training.agent import make_agent
-from gapfloor.training.checkpoint import FORMAT, hash_contents, read_header, write_checkpoint
+from gapfloor.training.checkpoint import hash_contents, read_header, write_checkpoint
+from gapfloor.training.checkpoint_header import FORMAT, hash_header
 
 HEADER = {
     "game": "miner", "mode": "easy", "levels": "0:200", "encoder": "fpn", "seed": 4, "steps": 4096, "budget": "8M",

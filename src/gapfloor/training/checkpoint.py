@@ -27,7 +27,7 @@ from gapfloor.training.agent import Agent, lay_out_channels_last
 from gapfloor.training.checkpoint_header import parse_header, seal_header
 
 #: Weights of other types are refused: gapfloor neither trains nor ships them, and rounding must not go unnoticed.
-WEIGHT_TYPES = (torch.float16, torch.float32, torch.float64)
+WEIGHT_TYPES = (torch.float16, torch.float32)
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,15 @@ def read_checkpoint(path: Path, *, game: str | None = None, encoder: str | None 
     for kind, asked in (("game", game), ("encoder", encoder)):
         if asked is not None and header[kind] != asked:
             raise PolicyError(f"{path} was trained with the {kind} {header[kind]}, not {asked}.")
-    if hash_contents(tensors, architecture(header)) != header["content_hash"]:
+    return check_contents(Checkpoint(path, header, tensors))
+
+
+def check_contents(checkpoint: Checkpoint) -> Checkpoint:
+    """The checkpoint itself, if its tensors have the hash that its header records."""
+    header, path = checkpoint.header, checkpoint.path
+    if hash_contents(checkpoint.tensors, architecture(header)) != header["content_hash"]:
         raise PolicyError(f"{path} does not match the hash in its header: it was changed or damaged.")
-    return Checkpoint(path, header, tensors)
+    return checkpoint
 
 
 def load_agent(checkpoint: Checkpoint) -> Agent:

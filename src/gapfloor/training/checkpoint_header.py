@@ -41,19 +41,23 @@ def parse_header(text: str | None, *, path: Path) -> dict[str, Any]:
     header = None if text is None else parse_json(text, source=f"The header of {path}", error=PolicyError)
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise PolicyError(
-            f"{path} has no gapfloor header: load other weights through a factory, as examples/ shows."
+            f"{path} is not a gapfloor checkpoint, because it has no gapfloor header: load other weights with "
+            f"statedict:{path},net=package.module:Class."
         )
     missing = [name for name in _REQUIRED if name not in header]
     if missing:
-        raise PolicyError(f"The header of {path} lacks {', '.join(missing)}: it was not written by gapfloor.")
+        raise PolicyError(f"The header of {path} lacks {', '.join(missing)}: gapfloor did not write it.")
     for name, (is_valid, expected) in {**_REQUIRED, **_OPTIONAL}.items():
         if name in header and not is_valid(header[name]):
-            seen = shortened(repr(header[name]), 100)
-            raise PolicyError(f"The header of {path} says {name} = {seen}, which is not {expected}.")
+            raise PolicyError(
+                f"The header of {path} gives {name} as {shortened(repr(header[name]), 60)}, which is not {expected}: "
+                "the file was changed or damaged; copy it again."
+            )
     recorded = header.get("header_hash")
     if recorded is not None and recorded != hash_header(header):
         raise PolicyError(
-            f"The header of {path} does not match its hash: it was edited or damaged. Restore the original file."
+            f"The header of {path} does not match its hash: a label (e.g. the levels, seed or steps) was changed after "
+            "training, or the file is damaged."
         )
     return header
 
