@@ -3,8 +3,8 @@
     python benchmarks/claims_simulation.py [--replicates 2000] [--seed 0] [--only SECTION] [--all] [--out FILE]
 
 Prints one Markdown table. A cell is the worst of the worlds with this shape of run values (equal and 1:3 standard
-deviations of two agents' runs, level shares .3 and 1); `--all` prints every world in a row of its own. The Monte Carlo
-error is at most .005 near .05 with 2,000 replicates.
+deviations of two agents' runs, level shares .3 and 1, for calls also 0); `--all` prints every world in a row of its
+own. The Monte Carlo error is at most .005 near .05 with 2,000 replicates.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy as np
 from scipy import special, stats
 
 from claims_worlds import (
+    CALL_SHARES,
     N_EPISODES,
     N_GAMES,
     RATIOS,
@@ -151,7 +152,7 @@ def percentile_covers(
 
 def calls(replicates: int, rng: np.random.Generator) -> Iterator[Measured]:
     """Calls against the floor, eight games, no difference anywhere."""
-    for world in worlds():
+    for world in worlds(CALL_SHARES):
         for n in RUNS:
             data = null_families(world, n, CHEAP * replicates, rng)
             yield from _call_rows(world, n, data, rng)
@@ -572,7 +573,7 @@ def looks(replicates: int, rng: np.random.Generator) -> Iterator[Measured]:
     for shape, ratio in (("normal", 1.0), ("normal", 3.0), ("0-or-10", 1.0), ("log-normal", 1.0)):
         for effect in (0.0, 1.0, 2.0):
             count = replicates if effect else CHEAP * replicates
-            data = null_families(World(shape, ratio, 0.3), LOOKS[-1], count, rng)
+            data = null_families(World(shape, ratio, 0.0), LOOKS[-1], count, rng)
             moved = Calls(
                 data.runs + effect * data.run_sd[:, None], data.floor, data.floor_variance, data.run_sd
             )

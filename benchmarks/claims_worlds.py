@@ -18,6 +18,8 @@ Array = np.ndarray
 SHAPES = ("normal", "0-or-10", "log-normal")
 RATIOS = (1.0, 3.0)
 SHARES = (0.3, 1.0)
+#: For calls about the played levels a share of 0 is the hardest: then all of the floor's SEM is error.
+CALL_SHARES = (0.0, 0.3, 1.0)
 RUNS = (3, 6, 12)
 
 #: SEM over six runs and floor SEM of the paper's eight games (sampled, held-out, 8M); success rates of 0-or-10 games.
@@ -51,9 +53,9 @@ class Calls:
     """Per game, to express effects in standard deviations."""
 
 
-def worlds() -> list[World]:
-    """All worlds: three shapes, two ratios of standard deviations, two shares of levels."""
-    return [World(shape, ratio, share) for shape in SHAPES for ratio in RATIOS for share in SHARES]
+def worlds(shares: tuple[float, ...] = SHARES) -> list[World]:
+    """All worlds: three shapes, two ratios of standard deviations, and the shares of levels."""
+    return [World(shape, ratio, share) for shape in SHAPES for ratio in RATIOS for share in shares]
 
 
 def agent_factors(n: int, ratio: float) -> Array:

@@ -60,7 +60,7 @@ def test_the_simulated_looks_are_the_packages_looks():
 
 @pytest.mark.parametrize("section", ["calls", "equivalence", "looks"])
 def test_targets_are_kept_at_a_small_size(section):
-    # The one target that is missed: log-normal run values, whose interval is too short with six runs.
+    # Of the two targets that docs/claims.md lists as missed this one shows at a small size.
     known = ("95% interval of one game covers: recommended", "log-normal")
     rows = simulation.run(section, replicates=40, seed=1)
     assert any(row.target for row in rows)
