@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from gapfloor.records.store import Store
-from gapfloor.study.executors import Assignment, LocalExecutor
+from gapfloor.study.executors import LocalExecutor, StudyAssignment
 from gapfloor.study.graph import build_graph
 from gapfloor.study.model import EvaluationSettings, RunGroup, Study
 from gapfloor.study.runner import run_study
@@ -63,7 +63,7 @@ def runner(study: Study, root: Path, workers: int) -> float:
         study,
         home=HOME,
         root=root,
-        make_executor=lambda: LocalExecutor(Assignment(study, str(HOME), str(root)), workers=workers),
+        make_executor=lambda: LocalExecutor(StudyAssignment(study, str(HOME), str(root)), workers=workers),
         listener=Quiet(),
     )
     return time.perf_counter() - start

@@ -138,11 +138,11 @@ def test_a_run_that_was_measured_on_one_half_only_has_no_gap(episode_rows):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"agents": None}, "name them, as --agents"),
+        ({"agents": None}, "name them, e.g. --agents"),
         ({"agents": ("a", "c")}, "Unknown agent in .*: known: a, b"),
         ({"agents": ("a", "a")}, "named twice"),
         ({"games": ["starpilot"]}, "holds no episodes of a that fit"),
-        ({"budgets": ["1M", "2M", "3M"]}, "one budget, or one an agent"),
+        ({"budgets": ["1M", "2M", "3M"]}, "one budget, or one per agent"),
     ],
 )
 def test_what_cannot_be_compared_is_said(episode_rows, changes, words):

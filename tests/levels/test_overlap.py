@@ -97,7 +97,7 @@ def test_the_file_names_levels_sets_and_definition():
 def test_another_file_is_refused_by_name(tmp_path, text):
     path = tmp_path / "leakage.json"
     path.write_text(text)
-    with pytest.raises(UsageError, match=r"leakage\.json is no leakage file"):
+    with pytest.raises(UsageError, match=r"leakage\.json is not a leakage file"):
         read_leakage(path)
 
 
@@ -107,7 +107,7 @@ def test_level_sets_that_are_not_text_are_refused_by_name(tmp_path):
     counts = ("first_screen", "first_frame", "distinct_train", "distinct_test")
     game = {**dict.fromkeys(names, ""), **dict.fromkeys(counts, 0), "pairs": [], "train": 5, "test": 6}
     path.write_text(json.dumps({"format": "gapfloor-leakage/1", "games": [game]}))
-    with pytest.raises(UsageError, match=r"leakage\.json is no leakage file"):
+    with pytest.raises(UsageError, match=r"leakage\.json is not a leakage file"):
         read_leakage(path)
 
 

@@ -86,7 +86,9 @@ def test_a_gap_of_a_census_has_the_error_of_other_levels(tmp_path):
 def test_draws_that_cost_more_than_a_census_say_so():
     settings = {**CENSUS, "design": "draws", "episodes": 16, "slots": 8, "draws": (0,)}
     notes = evaluate(small_policies.linear(), game="starpilot", rules="greedy", **settings).notes
-    assert any("--design census --repeats 3 plays 30 episodes a rule instead of 32" in note for note in notes)
+    assert any(
+        "--design census --repeats 3 plays 30 episodes per rule instead of 32" in note for note in notes
+    )
 
 
 def test_a_census_of_everything_is_refused():

@@ -67,7 +67,7 @@ def test_every_task_comes_after_those_it_needs(tmp_path):
         (('name = "small"', 'name = "small"\n[evaluation]\nrules = ["sampld"]'), "did you mean sampled"),
         (('name = "small"', 'name = "small"\n[evaluation]\nepisodes = 100'), "cannot be shared equally"),
         (('name = "small"', 'name = "small"\n[addendum]\nrules = ["greedy"]'), "name it once"),
-        (('steps = 8192', 'steps = 8192\ncheckpoints = "agents"'), "has gone from agents"),
+        (('steps = 8192', 'steps = 8192\ncheckpoints = "agents"'), "is missing from agents"),
         (("[[runs]]", "[[runs]"), "is not valid TOML"),
     ],
 )  # fmt: skip

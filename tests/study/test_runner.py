@@ -2,7 +2,7 @@ import pytest
 
 from gapfloor.study.executors import Ending
 from gapfloor.study.graph import Task
-from gapfloor.study.journal import Journal
+from gapfloor.study.journal import TaskJournal
 from gapfloor.study.runner import _Schedule
 from gapfloor.study.shared import SharedStore
 
@@ -50,7 +50,7 @@ class Deaf:
 def run(tmp_path, script, done=()):
     executor = Scripted(script)
     todo = [task for task in GRAPH if task.name not in done]
-    outcome = _Schedule(todo, set(done), executor, Deaf(), Journal(tmp_path)).run()
+    outcome = _Schedule(todo, set(done), executor, Deaf(), TaskJournal(tmp_path)).run()
     return outcome, executor
 
 
@@ -79,7 +79,7 @@ def test_a_task_that_keeps_failing_is_reported_with_its_log_and_the_rest_continu
     assert outcome.failed == {"train a": "bad"}
     assert outcome.blocked == ["evaluate a", "analyse"]
     assert "evaluate b" in executor.begun
-    failure = Journal(tmp_path).failures()["train a"]
+    failure = TaskJournal(tmp_path).failures()["train a"]
     assert failure.log.read_text() == "log of train a\n"
 
 
@@ -90,7 +90,7 @@ def test_a_task_whose_worker_was_lost_is_rerun_more_patiently(tmp_path):
 
 
 def test_a_running_note_goes_when_the_task_ends(tmp_path):
-    journal = Journal(tmp_path)
+    journal = TaskJournal(tmp_path)
     with journal.working(GRAPH[0]):
         assert journal.running() == {"floor"}
     assert journal.running() == set()

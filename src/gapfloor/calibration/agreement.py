@@ -1,4 +1,4 @@
-"""Whether classes measured on random play hold where a policy goes (the paper's doubt about merged argmax)."""
+"""Whether classes measured on random play also hold in the states that a policy visits (the paper leaves this open)."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def read_classes(store_root: str | Path, spec: EngineSpec) -> ActionClasses | No
         classes = ActionClasses.from_json(json.loads(text))
     except (KeyError, TypeError, ValueError, AttributeError, UsageError) as error:
         raise StoreError(
-            f"{path} holds no action classes ({error}): delete it and calibrate again."
+            f"{path} does not hold action classes ({error}): delete it and calibrate again."
         ) from error
     if classes.engine != spec:
         raise StoreError(

@@ -133,7 +133,7 @@ class ActionClasses:
         )
 
     def to_text(self) -> str:
-        """The JSON text that is stored: one key a line, the matrix one row a line."""
+        """The JSON text that is stored: one key per line, and the matrix with one row per line."""
         lines = []
         for key, value in self.to_json().items():
             if key == "equal_states":

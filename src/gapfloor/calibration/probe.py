@@ -1,7 +1,7 @@
 """The probe of a cell: visited states whose clones tell which actions are the same there.
 
-Contract 6 of the design: the probe is the 1024 smallest hashes of (slot, index, step). So it is a uniform sample
-of all counted steps that does not depend on who played what, or when, and only as many engine states are ever held.
+The probe consists of the states with the 1024 smallest hashes of (slot, index, step). So it is a uniform sample of all
+counted steps that does not depend on the order of play, and no more engine states than that are ever held.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ProbedState:
     probabilities: Floats = field(repr=False)
 
     def __lt__(self, other: ProbedState) -> bool:
-        # heapq keeps the smallest on top; the top must be the one to give up, so the order is turned round.
+        # heapq keeps the smallest on top; the top must be the one to drop, so the order is reversed.
         return (self.hash, self.position) > (other.hash, other.position)
 
 

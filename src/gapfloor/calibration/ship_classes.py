@@ -1,7 +1,7 @@
 """Measures the classes that gapfloor ships: `python -m gapfloor.calibration.ship_classes` rewrites `data/classes.json`.
 
-All games in easy and hard mode, with the paper's settings. The file is data of a version of the engine; it is shown
-beside what `calibrate` measures and never used in its place.
+All games in easy and hard mode, with the paper's settings. The file belongs to one version of the engine; it is shown
+for comparison with what `calibrate` measures and never replaces it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SHIPPED_MODES = ("easy", "hard")
 
 
 def measure_shipped() -> str:
-    """The text of the shipped file, measured anew."""
+    """The text of the shipped file, measured again."""
     entries = [
         textwrap.indent(measure_classes(make_spec(game, mode=mode)).to_text().rstrip(), " ")
         for mode in SHIPPED_MODES

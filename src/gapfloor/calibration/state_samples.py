@@ -1,8 +1,8 @@
 """States to calibrate on: a seeded sample of those that random play, or a policy's own play, visits.
 
-The paper samples random play and suspects that this merges actions which differ where a trained policy goes;
-so the same sample can be taken from a policy's sampled play. Which states are taken is drawn before play, so
-only those are ever saved.
+The paper samples random play and suspects that this merges actions which differ in the states that a trained policy
+visits, so the same sample can be taken from a policy's sampled play. Which states are taken is drawn before play, so
+that only those are saved.
 """
 
 from __future__ import annotations

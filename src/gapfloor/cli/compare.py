@@ -27,20 +27,28 @@ from gapfloor.errors import UsageError
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="[B]", required=False)
 @click.option(
-    "--agents", default=None, help="Their names, as impala,fpn: which to take, or what to call them."
+    "--agents",
+    default=None,
+    help="Names of the two agents, e.g. impala,fpn: which to select, or what to call them.",
 )
-@click.option("--budgets", default=None, help="One budget for both, or one an agent, as 8M,25M.")
-@click.option("--game", "games", default=None, help="Games, with commas; default: all that both have.")
-@click.option("--rules", default=None, help="Rules, with commas; default: all recorded, or sampled,greedy.")
+@click.option("--budgets", default=None, help="One budget for both agents, or one per agent, e.g. 8M,25M.")
+@click.option(
+    "--game", "games", default=None, help="Games, separated by commas (default: all that both have)."
+)
+@click.option(
+    "--rules",
+    default=None,
+    help="Rules, separated by commas (default: all that were recorded, or sampled,greedy).",
+)
 @click.option(
     "--detect", type=click.FloatRange(min=0, min_open=True), default=None,
-    help="The difference in return that would matter: how many runs or levels find it.",
+    help="A difference in return that would matter; the table then says how many runs or levels would find it.",
 )  # fmt: skip
 @protocol_options
 @inference_options
 @workers_option
 @cells_option
-@click.option("--out", default=None, help="Folder for comparison.json; default: nothing is written.")
+@click.option("--out", default=None, help="Folder for comparison.json (default: nothing is written).")
 @json_option
 def command(
     a: str,
@@ -59,8 +67,9 @@ def command(
 ) -> None:
     r"""Compare two agents: A and B, or the two that --agents names in the one source A.
 
-    A source is a store, a .csv or .parquet file of episodes, runs' folders or checkpoints (a quoted pattern will do),
-    or package.module:factory. Recorded episodes are taken as they are; policies are played now, on one schedule.
+    A source is a store, a .csv or .parquet file of episodes, the folders or checkpoints of runs (also as a quoted
+    pattern), or package.module:factory. Recorded episodes are used as they are; policies are played now on one
+    schedule.
 
     \b
     Examples:
@@ -109,5 +118,5 @@ def _two(text: str | None) -> tuple[str, str] | None:
         return None
     names = _words(text)
     if len(names) != 2 or not all(names):
-        raise UsageError(f"'{text}' does not name two agents: write them with a comma, as impala,fpn.")
+        raise UsageError(f"'{text}' does not name two agents: write them with a comma, e.g. impala,fpn.")
     return names[0], names[1]

@@ -1,4 +1,4 @@
-"""`gapfloor evaluate`: policies under stated rules, beside the floor on the same draws."""
+"""`gapfloor evaluate`: policies under stated rules, compared with the floor on the same draws."""
 
 from __future__ import annotations
 
@@ -30,23 +30,27 @@ if TYPE_CHECKING:
 @click.argument("policies", nargs=-1, required=True, metavar="POLICY...")
 @click.option("--game", required=True, help="The game to evaluate on.")
 @click.option(
-    "--rules", required=True, help="sampled, greedy, merged, epsilon:E, temperature:T; several with commas."
+    "--rules",
+    required=True,
+    help="One or more rules, separated by commas: sampled, greedy, merged, epsilon:E, temperature:T.",
 )
-@click.option("--agent", default=None, help="Name of the agent; default: the checkpoint's encoder.")
+@click.option("--agent", default=None, help="Name of the agent (default: from the checkpoint).")
 @click.option(
-    "--budget", default=None, help="Label of the training budget, as 8M; default: the checkpoint's."
+    "--budget", default=None, help="Label of the training budget, e.g. 8M (default: from the checkpoint)."
 )
-@click.option("--seeds", default=None, help="Seeds of the policies, as 1,2,3; default: the checkpoints' own.")
+@click.option(
+    "--seeds", default=None, help="One seed per policy, e.g. 1,2,3 (default: from the checkpoints)."
+)
 @protocol_options
 @inference_options
 @click.option(
     "--probe", type=click.IntRange(min=0), default=0, show_default=True,
-    help="Visited states a sampled cell that are cloned to measure merged entropy (the paper: 1024).",
+    help="Number of visited states per sampled cell to clone for merged entropy (the paper: 1024).",
 )  # fmt: skip
 @reference_option()
 @click.option(
     "--without-leaks", "leaks", type=click.Path(path_type=Path), default=None, metavar="FILE",
-    help="Also give the gap without leaked levels: what gapfloor levels check wrote.",
+    help="Also print the gap without leaked levels; FILE is what gapfloor levels check wrote.",
 )  # fmt: skip
 @workers_option
 @store_option
@@ -61,9 +65,9 @@ def command(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    r"""Evaluate POLICYs, the runs of one agent, beside the floor.
+    r"""Evaluate POLICYs, the runs of one agent, and compare them with the floor.
 
-    A POLICY is a checkpoint or a run's folder, another library's file (sb3:model.zip, recurrent:, cleanrl:,
+    A POLICY is a checkpoint or the folder of a run, a file of another library (sb3:model.zip, recurrent:, cleanrl:,
     torchscript:, onnx:) or package.module:factory.
 
     \b

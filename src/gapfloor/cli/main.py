@@ -19,15 +19,15 @@ from gapfloor.errors import nearest_names
 #: command -> (module whose `command` it is, one-line help). The order is the order of `gapfloor --help`.
 COMMANDS: dict[str, tuple[str, str]] = {
     "floor": ("gapfloor.cli.floor", "Measure the random floor of games on both level sets."),
-    "evaluate": ("gapfloor.cli.evaluate", "Evaluate policies under stated rules beside the floor."),
-    "sweep": ("gapfloor.cli.sweep", "One checkpoint at a grid of temperatures, greedy to sampled."),
+    "evaluate": ("gapfloor.cli.evaluate", "Evaluate policies under stated rules and compare with the floor."),
+    "sweep": ("gapfloor.cli.sweep", "Play one checkpoint at a grid of temperatures."),
     "training-curve": (
         "gapfloor.cli.training_curve",
-        "Gap and floor over a run's checkpoints, and the in-loop mean.",
+        "Measure gap and floor over a run's checkpoints.",
     ),
-    "compare": ("gapfloor.cli.compare", "Two agents on the same schedule, paired by level."),
+    "compare": ("gapfloor.cli.compare", "Compare two agents on the same schedule, paired by level."),
     "train": ("gapfloor.cli.train", "Train an agent with PPO; the same command again resumes."),
-    "levels": ("gapfloor.cli.levels", "Find held-out levels that are training levels in disguise."),
+    "levels": ("gapfloor.cli.levels", "Find held-out levels that equal a training level."),
     "calibrate": ("gapfloor.cli.calibrate", "Measure which actions are the same."),
     "analyse": ("gapfloor.cli.analyse", "Apply the plan's tests to a store or an episode file."),
     "plan": ("gapfloor.cli.plan", "Write, lock, check or extend an analysis plan."),

@@ -1,4 +1,4 @@
-"""Options that several commands share, so that they are spelt and explained the same everywhere."""
+"""Options that several commands share, so that they are spelled and explained in the same way everywhere."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def store_option(function: F) -> F:
     """`--store DIR`, alias `--out`."""
     return click.option(
         "--store", "--out", "store", default=DEFAULT_STORE, show_default=True, envvar="GAPFLOOR_STORE",
-        help="Folder where cells are kept; the same command again does only what is missing.",
+        help="Folder that keeps the cells; run the same command again to do only what is missing.",
     )(function)  # fmt: skip
 
 
@@ -35,7 +35,10 @@ def json_option(function: F) -> F:
 def workers_option(function: F) -> F:
     """`--workers N`."""
     return click.option(
-        "--workers", type=click.IntRange(min=1), default=None, help="Processes; default: one a core."
+        "--workers",
+        type=click.IntRange(min=1),
+        default=None,
+        help="Number of worker processes (default: one per core).",
     )(function)
 
 
@@ -45,19 +48,23 @@ def protocol_options(function: F) -> F:
         click.option("--mode", default=None, help="ProcGen's easy (default), hard, extreme, memory or exploration."),
         click.option(
             "--option", "options", multiple=True, metavar="NAME=VALUE",
-            help="An option of the engine, as use_backgrounds=false; may be repeated.",
+            help="An option of the engine, e.g. use_backgrounds=false; may be repeated.",
         ),
         click.option("--train", default="0:200", show_default=True, help="Training levels: START:STOP, all or none."),
-        click.option("--test", default="1000:1100", show_default=True, help="Held-out levels, likewise."),
+        click.option(
+            "--test", default="1000:1100", show_default=True, help="Held-out levels, in the same form as --train."
+        ),
         click.option(
             "--design", type=click.Choice(["draws", "census"]), default="draws", show_default=True,
-            help="Seeded draws of levels (the paper's), or every level equally often.",
+            help="Seeded draws of levels (as in the paper), or every level equally often.",
         ),
-        click.option("--repeats", type=int, default=1, show_default=True, help="In a census: episodes a level."),
-        click.option("--draws", default="0,1,2", show_default=True, help="Seeds of the level draws."),
-        click.option("--episodes", type=int, default=128, show_default=True, help="Counted episodes a draw."),
-        click.option("--slots", type=int, default=16, show_default=True, help="Slots of a draw."),
-        click.option("--burn-in", type=int, default=1, show_default=True, help="Uncounted first episodes of a slot."),
+        click.option("--repeats", type=int, default=1, show_default=True, help="Episodes per level in a census."),
+        click.option("--draws", default="0,1,2", show_default=True, help="Seeds of the level draws, e.g. 0,1,2."),
+        click.option("--episodes", type=int, default=128, show_default=True, help="Counted episodes per draw."),
+        click.option("--slots", type=int, default=16, show_default=True, help="Parallel environments per draw."),
+        click.option(
+            "--burn-in", type=int, default=1, show_default=True, help="First episodes of a slot that are not counted."
+        ),
     ]  # fmt: skip
     for decorator in reversed(decorators):
         function = decorator(function)
@@ -67,14 +74,14 @@ def protocol_options(function: F) -> F:
 def inference_options(function: F) -> F:
     """`--device` and `--batch`: where and in which shape logits are computed."""
     device = click.option(
-        "--device", default="cpu", show_default=True, help="Where networks run: cpu or cuda."
+        "--device", default="cpu", show_default=True, help="Device for networks: cpu or cuda."
     )
     batch = click.option(
         "--batch",
         type=int,
         default=INFERENCE_BATCH,
         show_default=True,
-        help="Rows of one inference; part of the cell.",
+        help="Inference batch size. Changing it changes the cell key.",
     )
     return device(batch(function))
 
@@ -83,7 +90,7 @@ def cells_option(function: F) -> F:
     """`--store DIR` of commands that write their own results elsewhere (`--out`)."""
     return click.option(
         "--store", default=DEFAULT_STORE, show_default=True, envvar="GAPFLOOR_STORE",
-        help="Folder where cells are kept; the same command again does only what is missing.",
+        help="Folder that keeps the cells; run the same command again to do only what is missing.",
     )(function)  # fmt: skip
 
 
@@ -91,7 +98,7 @@ def reference_option(*, default: tuple[str, ...] = ()) -> Callable[[F], F]:
     """`--reference NAME`, which may be repeated."""
     return click.option(
         "--reference", "references", multiple=True, default=default, show_default=bool(default), metavar="NAME",
-        help="uniform (THE floor), best-constant, constant:A, sticky:P, random-weights:ENCODER:COUNT, blind:RUN or "
+        help="uniform (the floor), best-constant, constant:A, sticky:P, random-weights:ENCODER:COUNT, blind:RUN or "
         "upper:POLICY; may be repeated.",
     )  # fmt: skip
 
@@ -102,7 +109,7 @@ def parse_integers(text: str, *, what: str) -> list[int]:
         return [int(part) for part in text.split(",")]
     except ValueError:
         raise UsageError(
-            f"'{text}' is not a list of {what}: write whole numbers with commas, as 0,1,2."
+            f"'{text}' is not a list of {what}: write whole numbers with commas, e.g. 0,1,2."
         ) from None
 
 

@@ -1,6 +1,6 @@
 """Progress of cells being played: a live mean against the floor and the time left.
 
-On a terminal one bar; without one, a plain line a finished group of cells, so that logs stay readable.
+On a terminal this is a bar; otherwise one plain line per finished group of cells, so that logs stay readable.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gapfloor.play.cell import CellSpec
 
 
 class LiveProgress:
-    """Shows the running mean of what is played, beside the floor's where both are known."""
+    """Shows the running mean of what is played, and the floor's where it is known."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
@@ -56,7 +56,7 @@ class LiveProgress:
             self._bar.update(self._task, advance=1, description=self._describe(place))
 
     def cell(self, cell: CellSpec) -> None:
-        """Without a terminal, say so when all draws of a place are done."""
+        """Without a terminal, print a line when all draws of a place are done."""
         place = _place(cell)
         self._cells_left[place] -= 1
         if self._bar is None and not self._quiet and not self._cells_left[place]:

@@ -1,4 +1,4 @@
-"""`gapfloor study`: run, look at, size up or tidy a whole study."""
+"""`gapfloor study`: run, inspect, estimate or clean up a whole study."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 
 from gapfloor.cli.options import json_option, print_json
 from gapfloor.errors import CheckFailedError, UsageError
+from gapfloor.text_tables import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _FILE = click.argument("file", type=click.Path(path_type=Path), metavar="STUDY.toml")
 _STORE = click.option(
     "--store", "--out", "store", default=None, envvar="GAPFLOOR_STORE",
-    help="Folder (or fsspec address) of the study's store. Default: the study's name.",
+    help="Folder of the study's store (default: the study's name).",
 )  # fmt: skip
 
 
@@ -42,15 +43,18 @@ def command() -> None:
 @_FILE
 @_STORE
 @click.option(
-    "--workers", type=click.IntRange(min=1), default=None, help="Processes here; default: one a core."
+    "--workers",
+    type=click.IntRange(min=1),
+    default=None,
+    help="Number of worker processes (default: one per core).",
 )
 @click.option("--ray", default=None, metavar="auto|ADDRESS", help="Run on a Ray cluster instead.")
 @json_option
 def run(file: Path, store: str | None, workers: int | None, ray: str | None, as_json: bool) -> None:
-    """Do what is missing of a study; the same command again goes on where it stopped."""
+    """Do what is missing in a study; run the same command again to resume."""
     from gapfloor.machine import available_cores
     from gapfloor.records.store import Store
-    from gapfloor.study.executors import Assignment, LocalExecutor, RayExecutor
+    from gapfloor.study.executors import LocalExecutor, RayExecutor, StudyAssignment
     from gapfloor.study.model import read_study
     from gapfloor.study.runner import run_study
     from gapfloor.study.shared import SharedStore
@@ -59,13 +63,13 @@ def run(file: Path, store: str | None, workers: int | None, ray: str | None, as_
     place = store or study.name
     if SharedStore(place).is_remote:
         raise UsageError(
-            f"{place} is an address, and a study is run from a folder: mount it where all machines see it."
+            f"{place} is an address, and a study runs in a folder: mount it where all machines can see it."
         )
     root = Path(place).resolve()
     opened = Store(root)
     opened.prepare()
     opened.write_order(games=study.games, agents=study.agents)
-    assignment = Assignment(study, str(file.resolve().parent), str(root))
+    assignment = StudyAssignment(study, str(file.resolve().parent), str(root))
 
     def make_executor() -> Executor:
         if ray is not None:
@@ -80,13 +84,13 @@ def run(file: Path, store: str | None, workers: int | None, ray: str | None, as_
         print_json({"done": outcome.done, "failed": outcome.failed, "blocked": outcome.blocked})
     elif not outcome.failed:
         click.echo(
-            f"{study.name}: all {len(outcome.done)} tasks are done; the page is {root / 'report' / 'index.html'}."
+            f"{study.name}: all {len(outcome.done)} tasks are done. The page is {root / 'report' / 'index.html'}."
         )
     if outcome.failed:
         first = next(iter(outcome.failed))
         raise CheckFailedError(
-            f"{len(outcome.failed)} tasks failed and {len(outcome.blocked)} wait for them. First: {first}: "
-            f"{outcome.failed[first]} Logs are in {root / 'log' / 'tasks'}; the same command tries again."
+            f"{counted(len(outcome.failed), 'task')} failed and {len(outcome.blocked)} depend on them. First: {first}: "
+            f"{outcome.failed[first]} Logs are in {root / 'log' / 'tasks'}; run the same command to try again."
         )
 
 
@@ -98,13 +102,13 @@ def status(file: Path, store: str | None, as_json: bool) -> None:
     """Show what is done, running, failed and missing."""
     from gapfloor.study.finished import Survey
     from gapfloor.study.graph import build_graph
-    from gapfloor.study.journal import Journal
+    from gapfloor.study.journal import TaskJournal
     from gapfloor.study.model import read_study
 
     study = read_study(file)
     root = Path(store or study.name)
     survey = Survey(study, home=file.resolve().parent, root=root)
-    journal = Journal(root)
+    journal = TaskJournal(root)
     running, failures = journal.running(), journal.failures()
     states: dict[str, Counter[str]] = {}
     listed: dict[str, list[str]] = {"running": [], "failed": []}
@@ -141,7 +145,7 @@ def status(file: Path, store: str | None, as_json: bool) -> None:
 @click.option("--workers", type=click.IntRange(min=1), default=None, help="Cores for the time estimate.")
 @json_option
 def preview(file: Path, workers: int | None, as_json: bool) -> None:
-    """Say what would run, and about how long and how much disk it would take."""
+    """Show what would run, about how long it would take and how much disk it would need."""
     from gapfloor.machine import available_cores
     from gapfloor.study.costs import estimate
     from gapfloor.study.model import read_study
@@ -160,21 +164,22 @@ def preview(file: Path, workers: int | None, as_json: bool) -> None:
         )  # fmt: skip
         return
     click.echo(f"{study.name}: {study.description}" if study.description else study.name)
-    click.echo(f"{size.n_runs} runs, {size.n_cells} cells")
+    click.echo(f"{counted(size.n_runs, 'run')}, {counted(size.n_cells, 'cell')}")
     if size.n_addendum_cells:
-        click.echo(f"addendum ({', '.join(study.addendum.rules)}): {size.n_addendum_cells} cells")
-    click.echo(f"floors ({', '.join(study.references)}): {size.n_floor_cells} cells")
+        click.echo(f"addendum ({', '.join(study.addendum.rules)}): {counted(size.n_addendum_cells, 'cell')}")
+    click.echo(f"floors ({', '.join(study.references)}): {counted(size.n_floor_cells, 'cell')}")
     for kind, seconds in size.core_seconds.items():
         click.echo(f"  {kind:10} {_duration(seconds):>12} of one core")
     click.echo(
-        f"about {_duration(hours * 3600 / cores)} on {cores} cores, {size.disk_bytes / 2**20:,.0f} MB of disk"
+        f"about {_duration(hours * 3600 / cores)} on {counted(cores, 'core')}, "
+        f"{size.disk_bytes / 2**20:,.0f} MB of disk"
     )
 
 
 @command.command()
 @_FILE
 @_STORE
-@click.option("--yes", is_flag=True, help="Delete; without it, only say what would go.")
+@click.option("--yes", is_flag=True, help="Delete the files; without this option they are only listed.")
 def clean(file: Path, store: str | None, yes: bool) -> None:
     """Delete what a finished study no longer needs: resume states, leftovers and notes about failures."""
     import shutil
@@ -195,13 +200,15 @@ def clean(file: Path, store: str | None, yes: bool) -> None:
         for folder in found:
             shutil.rmtree(folder)
         remove_leftovers(root)
-    click.echo(f"{'Deleted' if yes else 'Would delete'} {len(found)} folders, {size / 2**20:,.1f} MB.")
+    click.echo(
+        f"{'Deleted' if yes else 'Would delete'} {counted(len(found), 'folder')}, {size / 2**20:,.1f} MB."
+    )
     if not yes and found:
         click.echo("Add --yes to delete them; runs, cells, results and the report stay.")
 
 
 class _Lines:
-    """One line a task that ends, with the time left."""
+    """Prints one line per task that ends, with the time left."""
 
     def __init__(self, study: Study, *, quiet: bool) -> None:
         self._study, self._quiet = study, quiet
@@ -213,15 +220,15 @@ class _Lines:
         self._cost = {task.name: task_seconds(self._study, task) for task in todo}
         self._left, self._total = sum(self._cost.values()), sum(self._cost.values())
         self._count, self._n = 0, len(todo)
-        self._say(f"{len(done)} tasks are done, {len(todo)} to do.")
+        self._say(f"{counted(len(done), 'task')} done, {len(todo)} to do.")
 
     def begun(self, task: Task) -> None:
         pass
 
     def ended(self, ending: Ending, *, again: bool) -> None:
         if ending.error:
-            then = "it is tried again" if again else "given up; the rest goes on"
-            self._say(f"FAILED {ending.task.name}: {ending.error} ({then})")
+            then = "it will be tried again" if again else "given up; the other tasks continue"
+            self._say(f"failed: {ending.task.name}: {ending.error} ({then})")
             if again:
                 return
         self._count += 1
@@ -240,7 +247,7 @@ class _Lines:
 
 
 def _duration(seconds: float) -> str:
-    """A duration in the two largest units that say something."""
+    """A duration in its two largest units."""
     whole = round(seconds)
     parts: list[Any] = []
     for name, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):

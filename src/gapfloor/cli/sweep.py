@@ -28,16 +28,16 @@ from gapfloor.errors import UsageError
 @click.option("--game", required=True, help="The game to play.")
 @click.option(
     "--temperatures", default="0,0.1,0.25,0.5,0.75,1", show_default=True,
-    help="The grid: 0 is the rule greedy, 1 the rule sampled.",
+    help="The grid, separated by commas: 0 is the rule greedy, 1 the rule sampled.",
 )  # fmt: skip
-@click.option("--agent", default=None, help="Name of the agent; default: the checkpoint's encoder.")
-@click.option("--budget", default=None, help="Label of the training budget; default: the checkpoint's.")
-@click.option("--seed", type=int, default=None, help="Seed of the policy; default: the checkpoint's.")
+@click.option("--agent", default=None, help="Name of the agent (default: from the checkpoint).")
+@click.option("--budget", default=None, help="Label of the training budget (default: from the checkpoint).")
+@click.option("--seed", type=int, default=None, help="Seed of the policy (default: from the checkpoint).")
 @protocol_options
 @inference_options
 @workers_option
 @cells_option
-@click.option("--out", default=None, help="Folder for sweep.json and the figure; default: below the store.")
+@click.option("--out", default=None, help="Folder for sweep.json and the figure (default: below the store).")
 @json_option
 def command(
     policy: str,
@@ -52,7 +52,7 @@ def command(
     r"""Play POLICY (a checkpoint or package.module:factory) at a grid of temperatures, on the same levels.
 
     Every point is an ordinary cell of the store, shared with `evaluate`. The table gives return, gap and the entropy of
-    the distribution that was drawn from; the figure sets them against temperature with the floor as a band.
+    the distribution that was drawn from; the figure plots them against temperature, with the floor as a band.
 
     \b
     Examples:
@@ -92,5 +92,5 @@ def parse_temperatures(text: str) -> list[float]:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise UsageError(
-            f"'{text}' is not a list of temperatures: write numbers with commas, as 0,0.25,0.5,1."
+            f"'{text}' is not a list of temperatures: write numbers with commas, e.g. 0,0.25,0.5,1."
         ) from None

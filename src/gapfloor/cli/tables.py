@@ -33,7 +33,7 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def leak_table(rows: Sequence[LeakedGap]) -> tuple[list[str], list[list[str]]]:
-    """Gaps with and without leaked levels, each beside the floor's on the same levels."""
+    """Gaps with and without leaked levels, each with the floor's on the same levels."""
     from gapfloor.text_tables import number, signed, with_error
 
     headings = [

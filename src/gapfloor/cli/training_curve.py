@@ -24,17 +24,17 @@ from gapfloor.cli.tables import print_table
 
 @click.command("training-curve")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option("--game", default=None, help="Refuse runs of another game; default: each run's own.")
+@click.option("--game", default=None, help="Refuse runs of another game (default: accept each run's own).")
 @click.option(
     "--rules", default="sampled,greedy", show_default=True,
-    help="sampled, greedy, merged, epsilon:E, temperature:T; several with commas.",
+    help="One or more rules, separated by commas: sampled, greedy, merged, epsilon:E, temperature:T.",
 )  # fmt: skip
 @protocol_options
 @inference_options
 @workers_option
 @cells_option
 @click.option(
-    "--out", default=None, help="Folder for training-curve.json and the figure; default: below the store."
+    "--out", default=None, help="Folder for training-curve.json and the figure (default: below the store)."
 )
 @json_option
 def command(
@@ -46,10 +46,10 @@ def command(
     as_json: bool,
     **settings: Any,
 ) -> None:
-    r"""Measure every kept checkpoint of RUNs (folders with history/) on both level sets, beside the floor.
+    r"""Measure every kept checkpoint of RUNs (folders with history/) and the floor on both level sets.
 
-    Which checkpoint is reported decides what a gap is of. The table gives gap and held-out return above the floor for
-    each, and the training log's running mean beside the fixed checkpoint's return on the same training levels.
+    A gap depends on the checkpoint that is reported. For each one the table gives the gap and the held-out return above
+    the floor, and the training log's running mean next to the fixed checkpoint's return on the same training levels.
 
     \b
     Examples:

@@ -3,7 +3,7 @@
 ProcGen seeds one Mersenne twister with `rand_seed`, takes one number from it for each slot, seeds that
 slot's own twister with the number, and takes one number modulo the size of the level set for each episode.
 The sequence of a slot therefore depends on the draw's seed and the slot's position alone: neither on the
-game nor on the actions nor on how many slots there are. `tests/engines` holds the real engine to this; other
+game nor on the actions nor on how many slots there are. `tests/engines` checks the real engine against this; other
 engines use the same law, so that a draw means the same thing everywhere.
 """
 

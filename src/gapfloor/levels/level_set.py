@@ -56,7 +56,7 @@ class LevelSet:
         match = re.fullmatch(r"\s*(\d+):(\d+)\s*", text)
         if match is None:
             raise UsageError(
-                f"'{text}' is not a level set: write START:STOP (as 0:200, STOP not included) or all."
+                f"'{text}' is not a level set: write START:STOP (e.g. 0:200; STOP is not included) or all."
             )
         start, stop = int(match[1]), int(match[2])
         if start >= stop:
@@ -67,12 +67,12 @@ class LevelSet:
 
 
 def check_disjoint(train: LevelSet, test: LevelSet) -> None:
-    """Refuse two ranges that share levels; `all` is let through, since nothing is disjoint from it."""
+    """Refuse two ranges that share levels; `all` is accepted, because nothing is disjoint from it."""
     if train.is_everything or test.is_everything:
         return
     if train.overlaps(test):
         shared = f"{max(train.start, test.start)}:{min(train.stop, test.stop)}"
         raise UsageError(
             f"The level sets {train} and {test} share the levels {shared}: a gap needs disjoint sets, "
-            "as --train 0:200 --test 1000:1100."
+            "e.g. --train 0:200 --test 1000:1100."
         )

@@ -218,5 +218,5 @@ def _read(path: Path) -> Leakage:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         reason = f"'{error.args[0]}' is missing" if isinstance(error, KeyError) else str(error)
         raise UsageError(
-            f"{path} is no leakage file ({reason}): write it anew with gapfloor levels check."
+            f"{path} is not a leakage file ({reason}): write it again with gapfloor levels check."
         ) from None

@@ -50,7 +50,7 @@ class Schedule:
 
 
 def drawn_schedule(levels: LevelSet, *, draw: int, slots: int, episodes: int, burn_in: int) -> Schedule:
-    """The schedule of a seeded draw: `episodes / slots` counted episodes a slot after `burn_in` uncounted ones."""
+    """The schedule of a seeded draw: `episodes / slots` counted episodes per slot after `burn_in` uncounted ones."""
     check_counts(slots=slots, episodes=episodes, burn_in=burn_in)
     counted = episodes // slots
     drawn = draw_levels(levels, draw=draw, slots=slots, episodes=burn_in + counted)[:, burn_in:]
@@ -77,7 +77,7 @@ def check_census(levels: LevelSet, *, repeats: int) -> None:
         raise UsageError(f"--repeats {repeats} is too small: a census plays every level at least once.")
     if levels.n * repeats > MOST_CENSUS_EPISODES:
         raise UsageError(
-            f"A census of {levels} is {levels.n * repeats:,} episodes, and {MOST_CENSUS_EPISODES:,} is the most: "
+            f"A census of {levels} is {levels.n * repeats:,} episodes, the limit is {MOST_CENSUS_EPISODES:,}: "
             "name a smaller level set, or use --design draws."
         )
 
@@ -94,5 +94,5 @@ def check_counts(*, slots: int, episodes: int, burn_in: int) -> None:
         below, above = episodes // slots * slots, (episodes // slots + 1) * slots
         near = f"{below} or {above}" if below else str(above)
         raise UsageError(
-            f"--episodes {episodes} cannot be shared equally by {slots} slots: use a multiple, as {near}."
+            f"--episodes {episodes} cannot be shared equally by {slots} slots: use a multiple, e.g. {near}."
         )

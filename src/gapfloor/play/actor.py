@@ -1,7 +1,6 @@
 """Who acts in a batch of slots: a policy through its rules, or a reference.
 
-The actor turns what is seen into one action a slot and remembers, for each slot, the entropies and
-disagreements of the episode under way.
+The actor turns observations into one action per slot and keeps the entropies and disagreements of the last step.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Actor(Protocol):
         uniforms: Floats,
         rules: Sequence[Rule | None],
     ) -> Actions:
-        """One action a slot; `rules[slot]` is None where nothing is played."""
+        """One action per slot; `rules[slot]` is None where nothing is played."""
         ...
 
     probabilities: Floats | None

@@ -29,7 +29,7 @@ Role = Literal["train", "test"]
 
 @dataclass(frozen=True)
 class Run:
-    """Who is measured: a trained agent's run, or a reference (then agent, seed and budget are empty)."""
+    """Who is measured: the run of a trained agent, or a reference (then agent and budget are empty)."""
 
     agent: str = ""
     seed: int | None = None
@@ -46,7 +46,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Design:
-    """How the episodes of a cell are laid out; a floor of another design is never compared.
+    """How the episodes of a cell are laid out; cells of different designs are never compared.
 
     A seeded draw of levels (the paper's), or, where `repeats` is not 0, a census: every level that many times.
     """
@@ -95,7 +95,7 @@ def design_from(content: Mapping[str, Any]) -> Design:
 
 @dataclass(frozen=True)
 class Inference:
-    """How logits are computed: the batch shape, the library and the instruction set move the last bits."""
+    """How logits are computed: the batch size, the library and the instruction set change the last bits."""
 
     batch: int = 0
     backend: str = ""
@@ -187,5 +187,5 @@ class CellSpec:
 
 
 def canonical_json(value: Any) -> str:
-    """The one way in which a value is written when bytes must agree."""
+    """The one way in which a value is written where bytes must be equal."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)

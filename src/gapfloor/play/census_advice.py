@@ -1,4 +1,4 @@
-"""When a census would do better than draws: said to the user, never done for them."""
+"""When a census would do better than draws: the user is told, and decides."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def census_notes(protocol: Protocol, rules: Sequence[Rule]) -> list[str]:
         return []
     words = (
         f"A census would leave no draw noise: --design census{f' --repeats {repeats}' if repeats > 1 else ''} plays "
-        f"{levels * repeats} episodes a rule instead of {drawn}"
+        f"{levels * repeats} episodes per rule instead of {drawn}"
     )
     if any(rule.is_deterministic for rule in rules):
         exact = ", ".join(str(rule) for rule in rules if rule.is_deterministic)

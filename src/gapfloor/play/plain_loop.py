@@ -1,8 +1,8 @@
-"""The plain balanced loop: the harness without a single shortcut, as the reference for the player.
+"""The plain balanced loop: play without any shortcut, to check the player against.
 
-It plays a seeded draw as ProcGen itself would: one engine with the cell's own slots, every episode played
-on from the one before it, burn-in episodes included, every slot stepped until each has met its quota. It is
-also what engines that cannot clone use.
+It plays a seeded draw as ProcGen itself would: one engine with the cell's own slots, each episode follows the
+one before it, burn-in episodes included, and every slot is stepped until each has played its quota. Engines that cannot
+start a chosen level use it too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The player: episodes taken from a queue, each a pure function of policy, rule, level and its own stream.
 
-Because an episode starts from its level's own initial state and draws from its own stream, the player may
-take the shortcuts that a plain loop cannot: burn-in episodes are not played, a slot that is done takes the
+Because an episode starts from its level's own initial state and draws from its own stream, the player can take
+shortcuts that a plain loop cannot: burn-in episodes are not played, a slot that is done takes the
 next episode of any cell at once, an episode that a deterministic rule has played on the same level is not
 simulated again, and the batch shrinks when the queue runs dry. `plain_loop` has none of these; tests compare
 the two byte for byte.

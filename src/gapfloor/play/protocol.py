@@ -14,11 +14,11 @@ from gapfloor.levels.draws import check_draw
 from gapfloor.levels.schedule import check_census, check_counts
 from gapfloor.play.cell import Design, Role
 
-#: Rows of one inference: the shape belongs to the cell, because it moves the last bits of logits. A frame costs
-#: the same in 16 rows as in 32, and at the end of a queue half as many rows wait for the longest episode.
+#: Inference batch size. It belongs to the cell, because it changes the last bits of logits. A frame costs the same in
+#: a batch of 16 as in one of 32, and at the end of a queue half as many rows wait for the longest episode.
 INFERENCE_BATCH = 16
 
-#: How levels come to be played: seeded draws (the paper's), or every level equally often.
+#: How levels are chosen: seeded draws (as in the paper), or every level equally often.
 DESIGNS = ("draws", "census")
 
 
@@ -61,7 +61,7 @@ def make_protocol(
         return Protocol(engines, level_sets, (0,), Design(slots=0, burn_in=0, episodes=0, repeats=repeats))
     check_counts(slots=slots, episodes=episodes, burn_in=burn_in)
     if not draws:
-        raise UsageError("No draw is named: give at least one, as --draws 0,1,2.")
+        raise UsageError("No draw is named: give at least one, e.g. --draws 0,1,2.")
     for draw in draws:
         check_draw(draw)
         if list(draws).count(draw) > 1:
@@ -82,7 +82,9 @@ def expand_games(games: Sequence[str]) -> tuple[str, ...]:
     }
     named = [game for name in games for game in groups.get(name, [name])]
     if not named:
-        raise UsageError("No game is named: give one or more, as starpilot, or paper for the paper's eight.")
+        raise UsageError(
+            "No game is named: give one or more, e.g. starpilot, or paper for the paper's eight."
+        )
     return tuple(dict.fromkeys(named))
 
 
@@ -93,7 +95,7 @@ def _parse_level_sets(train: str, test: str) -> tuple[tuple[Role, LevelSet], ...
     if test != "none":
         named.append(("test", LevelSet.parse(test)))
     if not named:
-        raise UsageError("Both level sets are none: name at least one, as --test 1000:1100.")
+        raise UsageError("Both level sets are none: name at least one, e.g. --test 1000:1100.")
     if len(named) == 2:
         check_disjoint(named[0][1], named[1][1])
     return tuple(named)

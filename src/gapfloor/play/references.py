@@ -77,7 +77,7 @@ def recorded_name(name: str) -> tuple[str, int]:
 
 
 def relative_to_file(name: str, home: Path, *, game: str) -> str:
-    """A reference of a study file, with its run's path taken from the file's own folder and `{game}` filled in."""
+    """A reference of a study file: the path of its run is relative to that file, and `{game}` is filled in."""
     kind, _, argument = name.replace("{game}", game).partition(":")
     if kind in (BLIND, UPPER) and (home / argument).exists():
         return f"{kind}:{home / argument}"
@@ -217,7 +217,9 @@ def _load(network: _Network, engine: EngineSpec, device: str) -> tuple[PolicySou
     policy = source.load()
     header = policy_header(policy)
     if network.name == BLIND and not header.get("blind"):
-        raise PolicyError(f"{source.name} sees its observations: train one with gapfloor train --blind.")
+        raise PolicyError(
+            f"{source.name} sees its observations: train a blind run with gapfloor train --blind."
+        )
     check_game(source.name, header, engine)
     return source, policy, header
 

@@ -109,7 +109,7 @@ def replay_episodes(
             with one_torch_thread():
                 recordings = _play(spec, policy, group)
         except CheckFailedError as error:
-            # A locked plan that stops on a failed replay check finds this beside the replays.
+            # A locked plan that stops on a failed replay check looks for this file.
             failed = store.root / "replays" / f"{group[0].file_name}.failed"
             write_text_atomically(failed, f"{error}\n")
             raise
@@ -128,7 +128,8 @@ def find_policy(spec: CellSpec, *, store: Store, sources: Sequence[PolicySource]
         if found == spec.policy:
             return policy
     raise UsageError(
-        f"The policy of {spec.run.name} on {spec.engine.game} is not among the store's runs: name its checkpoint."
+        f"The policy of {spec.run.name} on {spec.engine.game} is not among the store's runs: give its checkpoint "
+        "with --policy."
     )
 
 
@@ -175,7 +176,7 @@ def _frame(engine: Engine, spec: CellSpec, row: int) -> Frames:
     if frame is None:
         raise UsageError(
             f"{spec.engine.game} has no picture to keep: it offers neither render_mode rgb_array nor an image as "
-            "observation, so its episodes cannot be replayed for the page."
+            "observation, so its episodes cannot be shown on the page."
         )
     return frame
 
@@ -192,8 +193,9 @@ def _actor(spec: CellSpec, policy: Any, n_actions: int, noop: int) -> tuple[Acto
 def _check(spec: CellSpec, episode: RecordedEpisode, again: float, length: int) -> None:
     if (again, length) != (episode.episode_return, episode.length):
         raise CheckFailedError(
-            f"Level {episode.level_seed} of {spec.file_name} returned {again:g} in {length} steps, and "
-            f"{episode.episode_return:g} in {episode.length} is recorded: the replay is not the episode."
+            f"Level {episode.level_seed} of {spec.file_name} returned {again:g} in {length} steps, but "
+            f"{episode.episode_return:g} in {episode.length} steps is recorded: the replay differs from the "
+            "recorded episode."
         )
 
 

@@ -2,7 +2,7 @@
 
 Each episode has a stream of its own, keyed by everything that names it. No two policies, rules, level sets,
 draws or references share one, an episode can be replayed alone, and it does not matter which worker plays
-it or what is played beside it.
+it or what else is played.
 """
 
 from __future__ import annotations

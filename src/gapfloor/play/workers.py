@@ -117,7 +117,7 @@ class _Dispatcher:
             threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
             self._serve(futures)
         except BaseException:
-            # Ctrl-C, a failed worker or a failed policy: nobody goes on playing for a caller that has left.
+            # Ctrl-C, a failed worker or a failed policy: no worker continues for a caller that has left.
             pool.shutdown(wait=True, kill_workers=True)
             raise
         finally:

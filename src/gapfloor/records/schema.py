@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-#: One row an episode. `rule` and `reference` are both "uniform" for the floor.
+#: One row per episode. `rule` and `reference` are both "uniform" for the floor.
 EPISODES = pa.schema(
     [
         ("game", pa.string()),
@@ -29,7 +29,7 @@ EPISODES = pa.schema(
 #: The columns that say which cell a row belongs to, shared by both tables.
 LABELS = ("game", "mode", "budget", "agent", "seed", "reference", "rule", "level_set", "draw")
 
-#: One row a cell: its labels, then what was measured along the way. Entropies in nats.
+#: One row per cell: its labels, then what was measured along the way. Entropies in nats.
 CELLS = pa.schema(
     [
         *[EPISODES.field(name) for name in LABELS],

@@ -1,8 +1,7 @@
 """The store: a folder of cells, each whole or absent, that any number of processes may share.
 
-`cells/` holds two files a cell: the episodes as Parquet and a manifest. Nothing in them tells time, host,
-path or duration, so the same measurement gives the same bytes everywhere. Reading never runs anything that
-is in a file.
+Each cell is two files in `cells/`: the episodes as Parquet, and a signed manifest. They hold no time, host, path or
+duration, so the same measurement gives the same bytes everywhere. Reading a file never runs code from it.
 """
 
 from __future__ import annotations
@@ -127,7 +126,7 @@ class Store:
         return episode_table(self.comparable_cells())
 
     def cell_records(self) -> pa.Table:
-        """One row a cell: labels, entropies, action counts, device (contract 6)."""
+        """One row per cell: labels, entropies, action counts, device (contract 6)."""
         return cell_table(self.comparable_cells())
 
     def comparable_cells(self) -> list[StoredCell]:
@@ -141,7 +140,7 @@ class Store:
                 listed = "; ".join(", ".join(f"{k} {v}" for k, v in design) for design in sorted(found))
                 raise StoreError(
                     f"The store {self.root} holds {place} under {len(found)} designs ({listed}), which cannot be "
-                    "compared: keep each in a store of its own."
+                    "compared: keep each design in its own store."
                 )
         kept = [cell for cell in cells if _design(cell) in designs.get(_place(cell), set())]
         return sorted(kept, key=self._appearance)
@@ -206,7 +205,7 @@ def read_returns(store: Store, file_name: str) -> npt.NDArray[np.float64]:
 
 
 def _rank(name: str, order: Any) -> int:
-    """The place of a name in a study's order; names that it does not have come last, as they stand."""
+    """The place of a name in a study's order; names that it does not have come last, in their own order."""
     return order.index(name) if isinstance(order, list) and name in order else len(order or ())
 
 

@@ -1,7 +1,7 @@
-"""What a study will cost: seconds of one core a task, and bytes on disk, from measured rates.
+"""What a study will cost: core seconds per task, and bytes on disk, from measured rates.
 
 The rates ship with the package (`data/rates.json`, with the commands that measured them) and are those of one machine;
-another's differ, but the proportions travel.
+on another one they differ, but their proportions are similar.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What analysis and report were made from, as one hash: they are made again when it changes."""
+"""The inputs of analysis and report as one hash; both are made again when it changes."""
 
 from __future__ import annotations
 

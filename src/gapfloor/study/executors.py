@@ -1,7 +1,7 @@
-"""Who runs tasks: processes of this machine, or Ray.
+"""Where tasks run: in processes of this machine, or on Ray.
 
-An executor takes tasks and says, one by one, how they ended. Both run the same function, `perform`, and a
-task's bytes do not depend on where it ran. More than one machine is Ray's business alone.
+An executor takes tasks and reports how each of them ended. Both executors run the same function, `perform`, and the
+bytes that a task writes do not depend on where it ran. Several machines need Ray.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from gapfloor.errors import GapfloorError, MissingExtraError, UsageError
 from gapfloor.play.worker_pool import private_pool
 from gapfloor.study.graph import Task
-from gapfloor.study.journal import Journal
+from gapfloor.study.journal import TaskJournal
 from gapfloor.study.model import Study
 from gapfloor.study.shared import SharedStore
 from gapfloor.study.tasks import perform
@@ -34,7 +34,7 @@ class Ending:
 
 
 @dataclass(frozen=True)
-class Assignment:
+class StudyAssignment:
     """What a worker needs to know, wherever it is."""
 
     study: Study
@@ -43,11 +43,11 @@ class Assignment:
     """A path, or an fsspec address such as s3://bucket/study."""
 
 
-def carry_out(task: Task, assignment: Assignment) -> tuple[str, str]:
+def carry_out(task: Task, assignment: StudyAssignment) -> tuple[str, str]:
     """Run one task in this process; the error in a sentence and in full, both empty when it is done."""
     shared = SharedStore(assignment.store)
     try:
-        with shared.local(task) as root, Journal(root).working(task) as beat:
+        with shared.local(task) as root, TaskJournal(root).working(task) as beat:
             perform(task, assignment.study, home=Path(assignment.home), root=root, beat=beat)
         return "", ""
     except GapfloorError as error:
@@ -77,7 +77,7 @@ class Executor(Protocol):
 class LocalExecutor:
     """A pool of one-thread processes on this machine; a process that dies is replaced."""
 
-    def __init__(self, assignment: Assignment, *, workers: int) -> None:
+    def __init__(self, assignment: StudyAssignment, *, workers: int) -> None:
         self.capacity = workers
         self._assignment = assignment
         self._running: dict[concurrent.futures.Future[tuple[str, str]], Task] = {}
@@ -114,7 +114,7 @@ class LocalExecutor:
 class RayExecutor:
     """Tasks on a Ray cluster: one CPU each; a task whose node is lost is run again elsewhere."""
 
-    def __init__(self, assignment: Assignment, *, address: str, capacity: int | None = None) -> None:
+    def __init__(self, assignment: StudyAssignment, *, address: str, capacity: int | None = None) -> None:
         try:
             import ray
         except ImportError:

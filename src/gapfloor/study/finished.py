@@ -1,4 +1,4 @@
-"""Which tasks of a study are done: read off the store, never remembered."""
+"""Which tasks of a study are done; this is always read from the store."""
 
 from __future__ import annotations
 

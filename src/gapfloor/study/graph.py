@@ -1,6 +1,6 @@
 """The task graph of a study: train, floor, calibrate, evaluate, replay, analyse, report.
 
-A task names what it does; whether it is done is read off the store, so the graph has no state of its own.
+A task names what it does; whether it is done is read from the store, so the graph has no state of its own.
 """
 
 from __future__ import annotations

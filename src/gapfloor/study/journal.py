@@ -1,6 +1,6 @@
-"""What runs and what failed, for `study status`: notes in `log/`, which are no results.
+"""What is running and what failed, for `study status`: notes in `log/`, which are not results.
 
-A running task touches its note while it works; a note that has gone cold belongs to a process that died.
+A running task updates its note while it works; a note that has not been updated belongs to a process that died.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Failure:
     log: Path
 
 
-class Journal:
+class TaskJournal:
     """The notes of one store."""
 
     def __init__(self, root: Path) -> None:
@@ -42,7 +42,7 @@ class Journal:
 
     @contextlib.contextmanager
     def working(self, task: Task) -> Iterator[Callable[[], None]]:
-        """Note that a task runs; yields what it calls now and then to show that it is alive."""
+        """Note that a task runs; yields a function that the task calls now and then to show that it is alive."""
         note = self._path(task.name, "running")
         who = {"task": task.name, "host": socket.gethostname(), "process": os.getpid(), "since": time.time()}
         write_text_atomically(note, json.dumps(who) + "\n")
@@ -62,7 +62,7 @@ class Journal:
             note.unlink(missing_ok=True)
 
     def fail(self, task: Task, error: str, details: str) -> Path:
-        """Keep what is known about a failure; returns the log."""
+        """Write down what is known about a failure; returns the path of the log."""
         log = self._path(task.name, "log")
         write_text_atomically(log, details.rstrip() + "\n")
         failed = self._path(task.name, "failed")
@@ -79,7 +79,7 @@ class Journal:
         return found
 
     def running(self) -> set[str]:
-        """Tasks that have shown life lately."""
+        """Tasks whose note was updated recently."""
         found = set()
         for path in self._folder.glob("*.running"):
             with contextlib.suppress(OSError, ValueError):

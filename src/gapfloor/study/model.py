@@ -1,6 +1,6 @@
 """The study file: games, agents, seeds, budgets, rules, draws, references, calibration and plan.
 
-Everything that can change a result stands in the file; how many workers there are, and where, does not.
+Everything that can change a result is in the file; the number of workers, and where they run, is not.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class EvaluationSettings:
 
 @dataclass(frozen=True)
 class AddendumSettings:
-    """Rules evaluated beside the plan's, in a family of their own (the paper's merged argmax)."""
+    """Rules evaluated in addition to the plan's, in a family of their own (the paper's merged argmax)."""
 
     rules: tuple[str, ...] = ()
 
@@ -75,7 +75,7 @@ class Study:
     plan: str = ""
     """Analysis plan, relative to the study file; empty: the paper's, by which everything is exploratory."""
     replays: int = 1
-    """Levels a game whose episodes are replayed for the page; 0: none."""
+    """Number of levels per game whose episodes are replayed for the page; 0: none."""
     formats: tuple[str, ...] = ("tex", "md", "csv", "html", "card", "figures")
 
     @property
@@ -132,7 +132,7 @@ def read_study(path: Path) -> Study:
     """The checked study of a file: every name, number and combination is tried before any work starts."""
     study = from_table(Study, read_toml(path), source=path.name)
     if not study.runs:
-        raise UsageError(f"{path.name} names no runs: add a [[runs]] table with games and steps.")
+        raise UsageError(f"{path.name} does not name any runs: add a [[runs]] table with games and steps.")
     for game in study.games:
         make_spec(game, mode=study.mode, options=dict(study.options))
         study.protocol(game)
@@ -146,7 +146,7 @@ def read_study(path: Path) -> Study:
     check_references(study.references)
     if "uniform" not in study.references:
         raise UsageError(
-            f"{path.name} leaves out the reference uniform: without THE floor there are no calls."
+            f"{path.name} leaves out the reference uniform: without the floor there are no calls."
         )
     _check_runs(study, path)
     _check_files(study, path)
@@ -170,12 +170,14 @@ def _check_runs(study: Study, path: Path) -> None:
 
 def _check_files(study: Study, path: Path) -> None:
     if study.plan and not (path.parent / study.plan).is_file():
-        raise UsageError(f"{path.name} names the plan {study.plan}, which is not beside it: check the path.")
+        raise UsageError(
+            f"{path.name} names the plan {study.plan}, which is not in the folder of the study file: check the path."
+        )
     for group, spec in study.training_specs():
         if group.checkpoints:
             place = path.parent / group.checkpoints / spec.run / "checkpoint.safetensors"
             if not place.is_file():
                 raise UsageError(
-                    f"The checkpoint of {spec.run} has gone from {Path(group.checkpoints)}: restore it, or leave out "
+                    f"The checkpoint of {spec.run} is missing from {Path(group.checkpoints)}: restore it, or leave out "
                     "`checkpoints` to train it."
                 )

@@ -1,6 +1,6 @@
 """Running a study: ready tasks go to an executor until nothing is left that can be done.
 
-A failed task is tried again, then reported with its log; what depends on it waits, and the rest goes on.
+A failed task is tried again, then reported with its log; tasks that depend on it wait, and the others continue.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Protocol
 from gapfloor.study.executors import Ending, Executor
 from gapfloor.study.finished import Survey
 from gapfloor.study.graph import Task, build_graph
-from gapfloor.study.journal import Journal
+from gapfloor.study.journal import TaskJournal
 from gapfloor.study.model import Study
 
 #: How often a task that failed of itself is begun, and one whose worker was lost.
@@ -21,7 +21,7 @@ ATTEMPTS, ATTEMPTS_IF_LOST = 2, 5
 
 
 class Listener(Protocol):
-    """Hears how a study goes on."""
+    """Receives the progress of a study."""
 
     def start(self, todo: Sequence[Task], done: Sequence[Task]) -> None: ...
 
@@ -31,7 +31,7 @@ class Listener(Protocol):
 
 
 @dataclass
-class Outcome:
+class StudyOutcome:
     """How a study ended."""
 
     done: list[str] = field(default_factory=list)
@@ -49,7 +49,7 @@ def run_study(
     make_executor: Callable[[], Executor],
     listener: Listener,
     survey: Callable[[], Survey] | None = None,
-) -> Outcome:
+) -> StudyOutcome:
     """Do every task of `study` that is not done; returns what became of them."""
     look = survey or (lambda: Survey(study, home=home, root=root))
     graph = build_graph(study)
@@ -60,11 +60,11 @@ def run_study(
     final = {task.name for task in graph if task.kind in ("analyse", "report")}
     if all(task.name in final for task in todo) and all(seen.is_done(task) for task in todo):
         listener.start([], graph)
-        return Outcome(done=[task.name for task in graph])
+        return StudyOutcome(done=[task.name for task in graph])
     listener.start(todo, finished)
     executor = make_executor()
     try:
-        return _Schedule(todo, done, executor, listener, Journal(root)).run()
+        return _Schedule(todo, done, executor, listener, TaskJournal(root)).run()
     finally:
         executor.close()
 
@@ -73,16 +73,21 @@ class _Schedule:
     """Which tasks wait, run, are done or have failed."""
 
     def __init__(
-        self, todo: Sequence[Task], done: set[str], executor: Executor, listener: Listener, journal: Journal
+        self,
+        todo: Sequence[Task],
+        done: set[str],
+        executor: Executor,
+        listener: Listener,
+        journal: TaskJournal,
     ) -> None:
         self._waiting = list(todo)
-        self._outcome = Outcome(done=sorted(done))
+        self._outcome = StudyOutcome(done=sorted(done))
         self._done = set(done)
         self._attempts: dict[str, int] = {}
         self._n_running = 0
         self._executor, self._listener, self._journal = executor, listener, journal
 
-    def run(self) -> Outcome:
+    def run(self) -> StudyOutcome:
         while self._waiting or self._n_running:
             self._begin_ready()
             if not self._n_running:

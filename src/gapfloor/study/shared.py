@@ -51,7 +51,7 @@ class SharedStore:
                 self.send(root, known=before)
 
     def fetch(self, root: Path, patterns: list[str]) -> dict[str, bytes]:
-        """Copy the files that match from the address; returns their contents, to spare sending them back."""
+        """Copy the files that match from the address; returns their contents, so that they need not be sent back."""
         system, base = self._open()
         fetched: dict[str, bytes] = {}
         for pattern in patterns:

@@ -1,7 +1,7 @@
 """What each task of a study does, in whatever process it runs.
 
 Every task is idempotent and writes whole files with bytes that depend on the study alone, so it does not matter
-who runs it, how often it is begun, or what else runs beside it.
+where it runs, how often it is started, or what else runs at the same time.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _train(task: Task, study: Study, home: Path, store: Store, beat: Beat) -> No
     if group.checkpoints:
         source = home / group.checkpoints / spec.run
         if not (source / "checkpoint.safetensors").is_file():
-            raise StoreError(f"The checkpoint of {spec.run} has gone from {group.checkpoints}: restore it.")
+            raise StoreError(f"The checkpoint of {spec.run} is missing from {group.checkpoints}: restore it.")
         # The log first: the checkpoint is what says that the run is there.
         for name in ("log.parquet", "checkpoint.safetensors"):
             if (source / name).is_file():
