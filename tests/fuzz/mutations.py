@@ -1,0 +1,134 @@
+"""Damaged copies of a file, each determined by a number: flipped, cut, repeated and spliced bytes, and odd values.
+
+Bytes alone rarely get past a checksum, so archives are also taken apart, changed inside, and packed again, and JSON
+gets values of other types.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import warnings
+import zipfile
+from typing import Any
+
+#: Values that programs forget about.
+ODD_VALUES: tuple[Any, ...] = (
+    None, True, False, 0, -1, 1, 2**31, 2**63, 10**30, 1e308, float("inf"), float("nan"), "", "\0", "x" * 3000, "../..",
+    [], {}, [[]], [None], [-1], [0], [2**40], {"": 0}, {":type:": "<class 'int'>"}, "<class 'os.system'>",
+)  # fmt: skip
+
+
+def mutate_bytes(content: bytes, rng: random.Random) -> bytes:
+    """The content with one to four changes."""
+    changed = bytearray(content)
+    for _ in range(rng.randint(1, 4)):
+        changed = _change(changed, rng)
+    return bytes(changed)
+
+
+def _change(content: bytearray, rng: random.Random) -> bytearray:
+    if not content:
+        return bytearray(rng.randbytes(rng.randint(0, 64)))
+    at = rng.randrange(len(content))
+    # Headers and directories are short; most changes should hit them.
+    if rng.random() < 0.5:
+        at = rng.choice((min(at, 200), max(0, len(content) - 1 - min(at, 400))))
+    length = min(rng.choice((1, 1, 2, 4, 8, 64, 1024)), len(content) - at)
+    kind = rng.randrange(7)
+    if kind == 0:
+        content[at] ^= 1 << rng.randrange(8)
+    elif kind == 1:
+        content[at : at + length] = rng.randbytes(length)
+    elif kind == 2:
+        content[at : at + length] = rng.choice((b"\0", b"\xff", b"\x7f")) * length
+    elif kind == 3:
+        del content[at : at + length]
+    elif kind == 4:
+        content[at:at] = content[at : at + length]
+    elif kind == 5:
+        return content[:at]
+    else:
+        other = rng.randrange(len(content))
+        content[at : at + length] = content[other : other + length]
+    return content
+
+
+def mutate_json(content: bytes, rng: random.Random) -> bytes:
+    """JSON with one to three of its values replaced or removed."""
+    document = json.loads(content)
+    for _ in range(rng.randint(1, 3)):
+        _change_value(document, rng)
+    return json.dumps(document).encode()
+
+
+def _change_value(document: Any, rng: random.Random) -> None:
+    while isinstance(document, (dict, list)) and document:
+        keys = list(document) if isinstance(document, dict) else list(range(len(document)))
+        key = rng.choice(keys)
+        inner = document[key]
+        if isinstance(inner, (dict, list)) and inner and rng.random() < 0.7:
+            document = inner
+            continue
+        if rng.random() < 0.15:
+            del document[key]
+        else:
+            document[key] = rng.choice(ODD_VALUES)
+        return
+
+
+def mutate_zip(content: bytes, rng: random.Random) -> bytes:
+    """An archive with one entry changed and packed again with the right checksum."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        entries = [(name, archive.read(name)) for name in archive.namelist()]
+    number = rng.randrange(len(entries))
+    name, inner = entries[number]
+    kind = rng.randrange(8)
+    if kind == 0:
+        del entries[number]
+    elif kind == 1:
+        entries.append((name, mutate_bytes(inner, rng)))
+    elif kind == 2:
+        entries[number] = (rng.choice((name.upper(), "", "/", name + "/", "../" + name, name[:-1])), inner)
+    elif inner[:2] == b"PK" and rng.random() < 0.7:
+        entries[number] = (name, mutate_zip(inner, rng))
+    elif inner[:1] == b"{" and rng.random() < 0.8:
+        entries[number] = (name, mutate_json(inner, rng))
+    else:
+        entries[number] = (name, mutate_bytes(inner, rng))
+    buffer = io.BytesIO()
+    with warnings.catch_warnings(), zipfile.ZipFile(buffer, "w", rng.choice((0, 0, 8))) as archive:
+        warnings.simplefilter("ignore")
+        for each, inner in entries:
+            archive.writestr(each or "_", inner)
+    return buffer.getvalue()
+
+
+def mutate_safetensors(content: bytes, rng: random.Random) -> bytes:
+    """A safetensors file with a changed header."""
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    if rng.random() < 0.5:
+        own = mutate_json(header["__metadata__"]["gapfloor"].encode(), rng)
+        header["__metadata__"]["gapfloor"] = own.decode()
+    else:
+        _change_value(header, rng)
+    changed = json.dumps(header).encode()
+    return len(changed).to_bytes(8, "little") + changed + content[8 + length :]
+
+
+def mutant(content: bytes, number: int) -> bytes:
+    """The damaged copy with this number."""
+    rng = random.Random(number)
+    if rng.random() < 0.5:
+        try:
+            if content[:2] == b"PK":
+                return mutate_zip(content, rng)
+            if content[8:9] == b"{":
+                return mutate_safetensors(content, rng)
+            if content[:1] == b"{":
+                return mutate_json(content, rng)
+        except (zipfile.BadZipFile, ValueError, KeyError, RecursionError):
+            pass
+    return mutate_bytes(content, rng)
