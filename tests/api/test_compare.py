@@ -141,7 +141,7 @@ def test_a_run_that_was_measured_on_one_half_only_has_no_gap(episode_rows):
         ({"agents": None}, "name them, e.g. --agents"),
         ({"agents": ("a", "c")}, "Unknown agent in .*: known: a, b"),
         ({"agents": ("a", "a")}, "named twice"),
-        ({"games": ["starpilot"]}, "holds no episodes of a that fit"),
+        ({"games": ["starpilot"]}, "has no episodes of a for"),
         ({"budgets": ["1M", "2M", "3M"]}, "one budget, or one per agent"),
     ],
 )
@@ -240,6 +240,6 @@ def test_episodes_of_two_engines_or_options_are_not_compared(tmp_path):
     compare(lambda o: o[:, :2], lambda o: -o[:, :2], agents=("a", "b"), store=tmp_path / "one", **arguments)
     longer = {**arguments, "options": {"max_episode_steps": 100}}
     with pytest.raises(
-        UsageError, match=r"played in gymnasium .* by one side and in .*max_episode_steps=100"
+        UsageError, match=r"played in gymnasium .* by one agent and in .*max_episode_steps=100"
     ):
         compare(tmp_path / "one", lambda o: o[:, 2:], agents=("a", "c"), store=tmp_path / "two", **longer)

@@ -12,10 +12,10 @@ from tests.report.printed_results import printed_results
 
 from command_line import run
 from field_docs import field_docs
+from gapfloor.analysis.comparison import Comparison
 from gapfloor.analysis.evaluation_results import Evaluation, FloorMeasurement, FloorRow, StricterReference
 from gapfloor.analysis.sweep import Sweep, SweepTrend
 from gapfloor.analysis.training_curves import TrainingCurves
-from gapfloor.api.compare import Comparison
 from gapfloor.cli.tables import leak_table
 from gapfloor.levels.overlap import Leakage
 from gapfloor.records.schema import CELLS, EPISODES

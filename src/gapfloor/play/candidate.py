@@ -177,6 +177,5 @@ def _refuse_copy(candidate: Candidate, other: Candidate) -> None:
         )
     if candidate.run == other.run:
         raise UsageError(
-            f"{names} would both be filed as {candidate.run.name}: tell them apart with --seeds or with the name of "
-            "the agent."
+            f"{names} would both be filed as {candidate.run.name}: give them other names with --agents or --seeds."
         )

@@ -1,64 +1,36 @@
-"""The two sides of a comparison: policies that are played now, or episodes that were recorded, by any study.
+"""The sources of a comparison: policies that are played now, or episodes that were recorded earlier.
 
-A source is a store's folder, a .csv or .parquet file of episodes, a pattern of runs' folders or checkpoints, or
-`package.module:factory`. Whatever it is, it becomes a `StudyEpisodes` whose samples carry their levels.
+A source is a store's folder, a .csv or .parquet file of episodes, a pattern of run folders or checkpoints, or
+`package.module:factory`. Each becomes a `StudyEpisodes` whose samples carry their levels.
 """
 
 from __future__ import annotations
 
 import glob
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from gapfloor.analysis.compared_agents import ComparisonRequest
 from gapfloor.analysis.episodes import Inputs, read_inputs
-from gapfloor.analysis.grouping import Condition, RunName, RunSample, StudyEpisodes, group
+from gapfloor.analysis.grouping import StudyEpisodes, group
 from gapfloor.engines.registry import split_game
-from gapfloor.errors import MissingExtraError, UsageError, unknown_name
+from gapfloor.errors import MissingExtraError, UsageError
 from gapfloor.plan.model import Plan
 from gapfloor.play.campaign import Campaign, GameCells
 from gapfloor.play.candidate import Entrant
 from gapfloor.records.store import Store, read_episodes
 
-#: Game, mode and budget.
-Place = tuple[str, str, str]
 #: Plays the policies of each game under the named rules.
 PlayPolicies = Callable[[Mapping[str, Sequence[Entrant]], Sequence[str]], Campaign]
 #: Game and mode -> the engines (name, version, options) that its episodes were played in.
 Engines = dict[tuple[str, str], set[str]]
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What a comparison is about; empty or None leaves it open."""
-
-    agents: tuple[str, str] | None = None
-    budgets: tuple[str, ...] = ()
-    """One for both sides, or one a side."""
-    games: tuple[str, ...] = ()
-    rules: tuple[str, ...] = ()
-
-    def budget(self, side: int) -> str | None:
-        """The budget of a side."""
-        if not self.budgets:
-            return None
-        return self.budgets[side if len(self.budgets) > 1 else 0]
-
-
-@dataclass(frozen=True)
-class Side:
-    """One agent's runs by place, rule and level set."""
-
-    agent: str
-    study: StudyEpisodes
-    runs: dict[Place, dict[tuple[str, str], dict[RunName, RunSample]]]
-
-
 def is_recorded(source: Any) -> bool:
-    """Whether a source holds episodes (or else policies)."""
+    """Whether a source holds episodes; otherwise it names policies."""
     if isinstance(source, pa.Table | Store | Inputs | StudyEpisodes):
         return True
     if not isinstance(source, str | Path):
@@ -67,10 +39,11 @@ def is_recorded(source: Any) -> bool:
     return (path / "cells").is_dir() or str(source).lower().endswith((".csv", ".csv.gz", ".parquet", ".pq"))
 
 
-def read_studies(
+def read_sources(
     sources: Sequence[Any],
-    asked: Asked,
+    asked: ComparisonRequest,
     *,
+    games: Sequence[str],
     plan: Plan,
     play: PlayPolicies,
 ) -> tuple[list[StudyEpisodes], list[str]]:
@@ -87,7 +60,7 @@ def read_studies(
             engines[number] = _recorded_engines(source)
             continue
         agent = asked.agents[number] if asked.agents and len(sources) == 2 else None
-        for game, member in find_policies(source, asked, agent=agent, budget=asked.budget(number)):
+        for game, member in find_policies(source, games, agent=agent, budget=asked.budget(number)):
             members.setdefault(game, []).append(member)
             owners.setdefault(game, []).append(number)
     notes: list[str] = []
@@ -131,13 +104,13 @@ def _refuse_other_engines(sides: Sequence[Engines]) -> None:
     for place in [place for place in first if place in last]:
         if first[place] != last[place]:
             raise UsageError(
-                f"{' '.join(place)} was played in {' and '.join(sorted(first[place]))} by one side and in "
+                f"{' '.join(place)} was played in {' and '.join(sorted(first[place]))} by one agent and in "
                 f"{' and '.join(sorted(last[place]))} by the other: episodes of two engines are never compared."
             )
 
 
 def find_policies(
-    source: Any, asked: Asked, *, agent: str | None, budget: str | None
+    source: Any, games: Sequence[str], *, agent: str | None, budget: str | None
 ) -> list[tuple[str, Entrant]]:
     """The policies of a source with the game each plays: its checkpoint's own, or the one asked for."""
     named = list(source) if isinstance(source, list | tuple) else [source]
@@ -146,56 +119,20 @@ def find_policies(
         for policy in _expand(text):
             game = _trained_on(policy)
             if game is None:
-                if len(asked.games) != 1:
+                if len(games) != 1:
                     raise UsageError(f"{policy} does not say which game it plays: name it with --game.")
-                # A factory has no seed of its own: its place among the side's policies tells it from the others.
-                found.append((asked.games[0], Entrant(policy, agent, budget, len(found) + 1)))
-            elif not asked.games:
+                # A factory has no seed of its own: its place among the policies of its source tells it from the others.
+                found.append((games[0], Entrant(policy, agent, budget, len(found) + 1)))
+            elif not games:
                 found.append((game, Entrant(policy, agent, budget)))
             else:
                 # A checkpoint says which game it was trained on; which engine plays that now is asked for.
-                named_games = [name for name in asked.games if split_game(name)[1] == game]
+                named_games = [name for name in games if split_game(name)[1] == game]
                 found += [(name, Entrant(policy, agent, budget)) for name in named_games]
     if not found:
-        wanted = f" that plays {', '.join(asked.games)}" if asked.games else ""
-        raise UsageError(f"'{source}' names no policy{wanted}: give runs' folders, checkpoints or a factory.")
+        wanted = f" that plays {', '.join(games)}" if games else ""
+        raise UsageError(f"'{source}' names no policy{wanted}: give run folders, checkpoints or a factory.")
     return found
-
-
-def take_side(study: StudyEpisodes, asked: Asked, side: int, *, source: str) -> Side:
-    """The runs of one agent of a study, as asked for."""
-    agents = {run.agent for runs in study.policies.values() for run in runs}
-    if asked.agents is not None:
-        agent = asked.agents[side]
-        if agent not in agents:
-            raise unknown_name(f"agent in {source}", agent, agents)
-    elif len(agents) == 1:
-        agent = next(iter(agents))
-    else:
-        raise UsageError(
-            f"{source} holds the agents {', '.join(sorted(agents))}: name the two to compare, as --agents "
-            f"{','.join(sorted(agents)[:2])}."
-        )
-    runs: dict[Place, dict[tuple[str, str], dict[RunName, RunSample]]] = {}
-    for condition, by_run in study.policies.items():
-        mine = {run: sample for run, sample in by_run.items() if run.agent == agent}
-        if mine and _is_asked(condition, asked, side):
-            place = (condition.game, condition.mode, condition.budget)
-            runs.setdefault(place, {})[condition.rule, condition.level_set] = mine
-    if not runs:
-        raise UsageError(
-            f"{source} holds no episodes of {agent} that fit the games, rules and budgets asked for."
-        )
-    return Side(agent, study, runs)
-
-
-def _is_asked(condition: Condition, asked: Asked, side: int) -> bool:
-    budget = asked.budget(side)
-    return (
-        (not asked.games or condition.game in {split_game(name)[1] for name in asked.games})
-        and (not asked.rules or condition.rule in asked.rules)
-        and (budget is None or condition.budget == budget)
-    )
 
 
 def _study(
@@ -215,7 +152,7 @@ def _study(
 
 
 def _expand(text: Any) -> list[Any]:
-    """The policies that a pattern means; what is no pattern is taken as it stands."""
+    """The policies that match a pattern; anything that is not a pattern is used literally."""
     if not isinstance(text, str) or not glob.has_magic(text):
         return [text]
     paths = [
