@@ -152,7 +152,7 @@ def test_an_observation_with_too_few_axes_is_refused(
     weights: dict[str, torch.Tensor], tmp_path: Path
 ) -> None:
     path = write_safetensors(tmp_path / "odd.safetensors", weights, observation_shape=[64, 3])
-    with pytest.raises(PolicyError, match="cannot be made into an agent"):
+    with pytest.raises(PolicyError, match="gives observation_shape as"):
         load_checkpoint_policy(path)
 
 

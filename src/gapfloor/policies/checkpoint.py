@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.errors import GapfloorError, MissingExtraError, PolicyError, UsageError
+from gapfloor.errors import MissingExtraError, PolicyError, UsageError
 from gapfloor.policies.formats.inference import repeatable, writeable
 from gapfloor.records.run_identity import RunIdentity
 
@@ -83,15 +83,7 @@ def load_checkpoint_policy(
     for kind, asked in (("game", game), ("encoder", encoder)):
         if asked is not None and header[kind] != asked:
             raise PolicyError(f"{path} was trained with the {kind} {header[kind]}, not {asked}.")
-    try:
-        agent = load_agent(checkpoint)
-    except GapfloorError:
-        raise
-    except Exception as error:  # e.g. an observation with another number of axes than the encoder reads
-        raise PolicyError(
-            f"{path} cannot be made into an agent ({type(error).__name__}: {error}): its header was changed or "
-            "damaged; copy it again."
-        ) from None
+    agent = load_agent(checkpoint)
     keep_freed_memory()
     name = RunIdentity.from_header(header).name
     return CheckpointPolicy(agent, name=name, header=header, device=device)
