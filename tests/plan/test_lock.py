@@ -136,3 +136,47 @@ def test_an_addendum_needs_a_locked_plan_a_new_name_and_a_new_rule(plan_file, ad
 def test_a_plan_that_cannot_be_followed_is_refused_when_read(line, message):
     with pytest.raises(UsageError, match=message):
         parse_plan(f'name = "x"\n{line}', source="plan.toml")
+
+
+def test_settings_added_later_leave_the_hash_of_an_existing_plan_alone():
+    """The hash that version 0.1 gave to the plan it shipped."""
+    assert content_hash(paper_plan()).startswith("0b8fbf67a233")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '[floor]\nmethod = "paper"',
+        '[floor]\nmethod = "recommended"',
+        "[floor]\nleast_runs = 4",
+        '[floor]\nmethod = "recommended"\nlooks = [3, 6]',
+        '[gaps]\nmethod = "recommended"',
+        "[scope]\nruns = 3",
+        '[scope]\nagents = ["a"]',
+    ],
+)
+def test_a_setting_added_later_is_part_of_the_hash_where_a_plan_has_it(line):
+    assert content_hash(parse_plan(f'name = "paper"\n{line}', source="x")) != content_hash(paper_plan())
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("[floor]\nleast_runs = 1", "floor.least_runs must be at least 2"),
+        ("[scope]\nruns = 0", "scope.runs must be at least 1"),
+        ("[scope]\nagents = []", "scope.agents must name an agent"),
+        ('[floor]\nmethod = "recommended"\nlooks = [6, 3]', "floor.looks must be rising"),
+        ('[floor]\nmethod = "recommended"\nlooks = [2, 3]', "the first at least 3"),
+        ("[floor]\nlooks = [3, 6]", "floor.looks needs floor.method"),
+        ('[gaps]\nmethod = "best"', "gaps.method is 'best'"),
+    ],
+)
+def test_a_setting_added_later_is_checked_when_read(line, message):
+    with pytest.raises(UsageError, match=message):
+        parse_plan(f'name = "x"\n{line}', source="plan.toml")
+
+
+def test_plan_and_statistics_have_the_same_least_number_of_runs():
+    from gapfloor.statistics.reference_calls import LEAST_RUNS
+
+    assert paper_plan().least_runs == LEAST_RUNS

@@ -2,6 +2,9 @@
 
 Closed sets are literals, so a plan that asks for a test which does not exist is refused when it is read, not
 when the data are in.
+
+Settings that came after the first version are None where a plan does not have them. They are then not part of its
+hash, so that a plan locked by an earlier version still checks.
 """
 
 from __future__ import annotations
@@ -10,11 +13,18 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
 from gapfloor.errors import UsageError
 from gapfloor.settings import from_table, parse_toml, read_text, to_table
+
+#: The paper's tests, or the ones that hold their level at few runs (docs/claims.md).
+Method = Literal["paper", "recommended"]
+
+#: With fewer runs a comparison is not tested, unless the plan says otherwise.
+LEAST_RUNS = 3
 
 
 @dataclass(frozen=True)
@@ -32,6 +42,10 @@ class Scope:
     """Draws a run, rule and level set must have. 0: as many as the data show."""
     episodes: int = 0
     """Episodes a draw must have. 0: as many as the data show."""
+    agents: tuple[str, ...] | None = None
+    """Agents that every game and budget must have. Absent: those in the data."""
+    runs: int | None = None
+    """Runs that every agent must have of each game and budget. Absent: as many as the data show."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +61,12 @@ class FloorTest:
     equivalence: Literal["tost"] = "tost"
     margin_fraction: float = 0.1
     margin_minimum: float = 0.25
+    method: Method | None = None
+    """Which method makes the calls; the other one is shown next to it. Absent: the paper's."""
+    least_runs: int | None = None
+    """With fewer different runs a comparison is not tested. Absent: 3."""
+    looks: tuple[int, ...] | None = None
+    """Numbers of runs at which a study that grows is looked at (`gapfloor plan next`). Absent: once, at the end."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +78,8 @@ class GapTest:
     direction: Literal["stouffer"] = "stouffer"
     correction: Literal["holm"] = "holm"
     family: tuple[Literal["rule", "budget"], ...] = ("rule", "budget")
+    method: Method | None = None
+    """Which method makes the calls; the other one is shown next to it. Absent: the paper's."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +152,11 @@ class Plan:
     screen: Screen = field(default_factory=Screen)
     normalised: Normalisation = field(default_factory=Normalisation)
     stop: Stop = field(default_factory=Stop)
+
+    @property
+    def least_runs(self) -> int:
+        """With fewer different runs a comparison is not tested."""
+        return LEAST_RUNS if self.floor.least_runs is None else self.floor.least_runs
 
     def names(self, *, game: str, budget: str) -> bool:
         """Whether the plan is about this game at this budget."""
@@ -219,9 +246,21 @@ def _check_plan(plan: Plan, source: str) -> None:
         "scope.primary_rule must be one of scope.rules": plan.scope.primary_rule in plan.scope.rules,
         "scope.draws and scope.episodes must not be negative": min(plan.scope.draws, plan.scope.episodes)
         >= 0,
+        "scope.runs must be at least 1": plan.scope.runs is None or plan.scope.runs >= 1,
+        "scope.agents must name an agent": plan.scope.agents is None or bool(plan.scope.agents),
+        "floor.least_runs must be at least 2": plan.least_runs >= 2,
+        "floor.looks must be rising numbers of runs, the first at least 3 and at least floor.least_runs": (
+            plan.floor.looks is None or _rises_from(plan.floor.looks, max(plan.least_runs, LEAST_RUNS))
+        ),
+        'floor.looks needs floor.method = "recommended"': plan.floor.looks is None
+        or plan.floor.method == "recommended",
     }
     for rule, holds in rules.items():
         if not holds:
             raise UsageError(f"{source}: {rule}.")
     for difference in plan.pairs.differences:
         split_difference(difference, source=source)
+
+
+def _rises_from(numbers: tuple[int, ...], least: int) -> bool:
+    return bool(numbers) and numbers[0] >= least and all(a < b for a, b in pairwise(numbers))
