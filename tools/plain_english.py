@@ -91,7 +91,7 @@ _NOT_COUNTED = (
     "where|what|which|how|about|after|before|until|between|through|but"
 )
 #: `levels a page shows` leaves out a `that`, which is fine.
-_NO_VERB = r"(?!-)(?!'s)(?! [a-z]+s\b)(?! can\b)"
+_NO_VERB = r"(?!-)(?!'s)(?! [a-z]+s\b)(?! (?:can|must|may|will|would|should)\b)"
 _FINE_AFTER_NO = "longer|more|less|better|worse|fewer|one|doubt|matter|need|different|larger|smaller|wider"
 _EMPHASIS = (
     "THE|NOT|ALL|ONLY|NEVER|EVERY|AND|OR|NO|MUST|SAME|ONE|IS|ARE|ANY|BOTH|THIS|ALWAYS|EACH|BEFORE|AFTER|BUT|"
@@ -109,7 +109,7 @@ PHRASES = (
         "a for per", "`per` or `for each`",
         rf"\b(?:{_NUMBER} (?:(?!(?:{_NOT_COUNTED})\b)[a-z-]+ )??|{_COUNTED} |a [a-z]+ )(?-i:an?) {_UNIT}\b{_NO_VERB}"
     ),
-    _phrase("a for per", "`once per`", rf"\b(?:once|twice) an? {_UNIT}\b"),
+    _phrase("a for per", "`once per`", rf"\b(?:once|twice) an? {_UNIT}\b(?! (?:has|is|was|had)\b)"),
     _phrase(
         "as for e.g.", "`e.g.` or `such as`",
         r"[,;(] ?as (?:[`\"'“\d*]|--|[\w.]+[:=/][\w.])",

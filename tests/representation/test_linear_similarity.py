@@ -174,7 +174,7 @@ class TestRefusals:
             linear_cka(self.x, self.x, control="unpared")
 
     def test_hashes_that_do_not_fit_are_refused(self):
-        with pytest.raises(UsageError, match="one hash a row"):
+        with pytest.raises(UsageError, match="one hash per row"):
             Features(self.x, ("a", "b"))
 
 

@@ -36,7 +36,7 @@ def analyse(
 
     Args:
         source: a store's folder, a .csv or .parquet file of episodes, a `Store`, or a pyarrow table.
-        plan: a plan file (its lock is read beside it), a plan, or None for the built-in plan of the paper, by
+        plan: a plan file (its lock is read from its folder), a plan, or None for the built-in plan of the paper, by
             which every result is exploratory.
         cells: cell records (a pyarrow table) for the entropy screen; a store brings its own.
 

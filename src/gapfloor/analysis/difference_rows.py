@@ -59,7 +59,7 @@ def pair_rows(context: Context) -> tuple[PairResult, ...]:
             (split_difference(text, source=addendum.name), addendum.quantities) for text in addendum.pairs
         ]
     named = {pair for pair, _ in wanted}
-    # A merged rule is always read beside the greedy one it repairs.
+    # A merged rule is always compared with the greedy rule that it repairs.
     if "merged" in context.study.rules and ("merged", "greedy") not in named:
         wanted.append((("merged", "greedy"), QUANTITIES))
     rows = []

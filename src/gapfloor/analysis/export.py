@@ -1,4 +1,4 @@
-"""Results as files: one JSON document, and one CSV a table for spreadsheets and data frames."""
+"""Results as files: one JSON document, and one CSV file per table for spreadsheets and data frames."""
 
 from __future__ import annotations
 

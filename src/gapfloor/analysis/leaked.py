@@ -3,7 +3,7 @@
 Leaked levels are known to a trained agent, so they pull its gap towards zero; the floor knows no level, so its gap
 moves only by which levels are left. And it does move: layouts repeat most often among the shortest levels, which are
 the easiest, so held-out levels without leaks are harder than training levels with their twins. Hence three gaps, each
-beside the floor's on the same levels: on all levels, without leaked held-out levels, and without shared layouts on
+with the floor's gap on the same levels: on all levels, without leaked held-out levels, and without shared layouts on
 either side (the twins left out of the training levels too). Means are over runs as everywhere; nothing is tested here.
 """
 

@@ -27,7 +27,7 @@ class NormalisedResult(Row):
 
 @dataclass(frozen=True, kw_only=True)
 class ProfileResult(Row):
-    """Beside the suite mean: IQM and performance profile of normalised run scores over all games.
+    """IQM and performance profile of normalised run scores over all games, in addition to the suite mean.
 
     Intervals resample runs within games (stratified percentile bootstrap). `game` is "mean".
     """

@@ -1,4 +1,4 @@
-"""Rows of normalised scores, their suite means, and the suite's robust summaries beside them."""
+"""Rows of normalised scores, their suite means, and robust summaries of the suite."""
 
 from __future__ import annotations
 

@@ -22,9 +22,17 @@ _SHOWN = 20
 
 @click.command(name="analyse")
 @click.argument("source", type=click.Path(path_type=Path), required=False)
-@click.option("--plan", type=click.Path(path_type=Path), help="The plan to follow (its lock lies beside it).")
+@click.option(
+    "--plan",
+    type=click.Path(path_type=Path),
+    help="The plan to follow; its lock is read from the same folder.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-@click.option("--out", type=click.Path(path_type=Path), help="Write results.json and one CSV a table here.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Write results.json and one CSV file per table to this folder.",
+)
 @click.option(
     "--sb3",
     multiple=True,

@@ -25,7 +25,9 @@ _HEADINGS = ("run", "as computed", "shuffled", "exact", "z", "A", "C", "B", "D",
 @click.option(
     "--train", default=None, help="Training levels, START:STOP or all  [default: the checkpoint's own]"
 )
-@click.option("--test", default="1000:1100", show_default=True, help="Held-out levels, likewise.")
+@click.option(
+    "--test", default="1000:1100", show_default=True, help="Held-out levels, in the same form as --train."
+)
 @click.option("--rule", default="sampled", show_default=True, help="How the checkpoint plays.")
 @click.option("--draw", type=int, default=0, show_default=True, help="Seed of the level draw.")
 @click.option("--permutations", type=int, default=200, show_default=True, help="Shuffles behind each null.")
@@ -43,8 +45,8 @@ def command(
 ) -> None:  # fmt: skip
     r"""CKA of CHECKPOINTs (files or runs' folders) between training and held-out levels, with its controls.
 
-    Rows of the two sides are different inputs, so the value as computed is no measurement; the 2x2 control shows
-    what it is made of. Records go to results/cka of the store, where `gapfloor report` finds them.
+    Rows of the two sides are different inputs, so the value as computed is not a measurement; the 2x2 control
+    shows what it consists of. Records go to results/cka of the store, where `gapfloor report` finds them.
 
     \b
     Examples:

@@ -17,7 +17,7 @@ def command() -> None:
 @click.argument("game", metavar="GAME")
 @click.option(
     "--option", "options", multiple=True, metavar="NAME=VALUE",
-    help="An option of the environment, as size=8 or wrapper=package.module:Wrapper; may be repeated.",
+    help="An option of the environment, e.g. size=8 or wrapper=package.module:Wrapper; may be repeated.",
 )  # fmt: skip
 @json_option
 def check(game: str, options: tuple[str, ...], as_json: bool) -> None:

@@ -125,7 +125,7 @@ def other_levels(known: Plays) -> Clause:
 
 
 def survives_history(known: Plays, again: Plays) -> Clause:
-    """An episode is a function of seed and actions, whatever its slot and the slots beside it played before."""
+    """An episode is a function of seed and actions, whatever its slot and the other slots played before."""
     name = "an episode is a function of its level and actions"
     for level, play in known.items():
         if play != again[level]:
@@ -246,7 +246,7 @@ def first_observation(engine: Engine, level: int, *, slot: int = 0) -> bytes:
 
 
 def plays_of(engine: Engine, levels: tuple[int, ...], *, slot: int = 0) -> Plays:
-    """Two hashes a level: of its first observation, and of its first steps under actions the same for every level."""
+    """Two hashes per level: of its first observation, and of its first steps under the same actions for every level."""
     plays = {}
     for level in levels:
         start = first_observation(engine, level, slot=slot)

@@ -1,4 +1,4 @@
-"""Pictures of levels that are the same: a training level beside its held-out twin, with their numbers."""
+"""Pictures of levels that are the same: a training level next to its held-out twin, with their numbers."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Layouts of ProcGen levels, seen through the engine: which held-out levels are training levels under another number.
 
 A layout is what a level is made of, not how it is painted: the engine draws every level without its background, in one
-theme and in one colour a kind of object. In the engine's own drawings two piles of crates that were built in another
-order differ by a pixel, and a 64-cell level in 64 pixels loses objects between samples; plain colours have neither
-fault. Levels are compared
+theme and with one colour per kind of object. In the engine's own drawings two piles of crates that were built in
+another order differ by a pixel, and a 64-cell level in 64 pixels loses objects between samples; plain colours have
+neither problem. Levels are compared
 
 1. by their first screen and by their first picture of the whole level (`center_agent` off), each from the level's own
    initial state;
@@ -234,7 +234,7 @@ def _check_sets(game: str, mode: str, train: LevelSet, test: LevelSet) -> None:
         check_levels(spec, levels)
         if levels.n > MOST_LEVELS:
             raise UsageError(
-                f"The level set {levels} has more than {MOST_LEVELS} levels: give a range, as 0:200."
+                f"The level set {levels} has more than {MOST_LEVELS} levels: give a range, e.g. 0:200."
             )
     check_disjoint(train, test)
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-#: A batch of observations: one array, or a dict of arrays, with one row a slot.
+#: A batch of observations: one array, or a dict of arrays, with one row per slot.
 Observations = Any
 #: A slot's saved state: whatever the engine that saved it can load again.
 State = Any
@@ -49,7 +49,7 @@ class Engine(Protocol):
         ...
 
     def step(self, actions: npt.NDArray[np.integer[Any]]) -> Step:
-        """Apply one action a slot. Where an episode ends, the next observation is already the next level's first."""
+        """Apply one action per slot. When an episode ends, the next observation is already the next level's first."""
         ...
 
     def begin(self, slot: int, level_seed: int) -> None:

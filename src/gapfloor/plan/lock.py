@@ -1,6 +1,6 @@
 """Fixing a plan before the data are seen, and finding out whether it was changed since.
 
-The lock lies beside the plan (`plan.toml` -> `plan.lock`). It keeps the plan's hash and text, the time, and
+The lock is in the plan's folder (`plan.toml` -> `plan.lock`). It keeps the plan's hash and text, the time, and
 how many cells of the study had been seen: none makes what follows pre-registered, some a pre-specified
 re-analysis. Addenda are locked into the same file, each with its own count. A seal over the whole file shows
 when someone has edited it by hand; it protects against accidents, not against intent.
@@ -131,7 +131,7 @@ def load_plan(plan_path: Path) -> LockedPlan:
 
 
 def read_lock(plan_path: Path) -> Lock:
-    """The lock beside a plan; refused if it was edited."""
+    """The lock of a plan; refused if it was edited."""
     path = lock_path(plan_path)
     try:
         document: dict[str, Any] = json.loads(read_text(path))

@@ -113,7 +113,7 @@ def align_controls(
     if n < LEAST_ALIGNED:
         raise UsageError(
             f"Only {n} of {train[0].geometry.rows // 2} rows meet at the same step since an episode's start: use a "
-            "geometry with fewer steps a slot."
+            "geometry with fewer steps per slot."
         )
     x = train[1].take(rows.x)
     against_test, against_train = test[1].take(rows.partner), train[1].take(rows.partner)
@@ -181,7 +181,7 @@ class _SlotSums:
 
 
 def _cka(sides: list[_SlotSums], swaps: Floats, n: int) -> Floats:
-    """CKA (up to X's own norm) of x with the partner that takes slot j from side `swaps[:, j]`, one a row."""
+    """CKA (up to X's own norm) of x with the partner that takes slot j from side `swaps[:, j]`, one value per row."""
     one, other = sides
     cross = (1 - swaps) @ one.cross + swaps @ other.cross
     second = (1 - swaps) @ one.second + swaps @ other.second

@@ -1,6 +1,6 @@
-"""One checkpoint's train-versus-test CKA with every control beside it: a row of the paper's table "ckacontrol".
+"""One checkpoint's train-versus-test CKA with every control: a row of the paper's table "ckacontrol".
 
-The value alone is no measurement, since its rows are different inputs; it is never given without its null, the 2x2
+The value alone is not a measurement, because its rows are different inputs. It is never given without its null, the 2x2
 control and a second collection geometry.
 """
 
@@ -126,7 +126,7 @@ def measure_within(
     for blocks in range(2, MOST_BLOCKS + 1):
         if len(align_rows(whole.train[0], whole.test[0], block=slots)) == collection.geometry.rows // 2:
             break
-        # Episodes ended and slots fell out of step: the same slots again, and as many more beside them.
+        # Episodes ended and slots fell out of step: the same slots again, and as many additional ones.
         more = Geometry(slots * blocks, steps)
         whole = collect(policy, spec, train=train, collection=collection, geometry=more, tell=tell)
     control = align_controls(

@@ -1,7 +1,7 @@
 """`measure_cka`: checkpoints in, records as the report reads them out, kept below `results/cka` of a store.
 
-One file a checkpoint and one a pair of encoders. A file that was made of the same contents with the same settings is
-not made again. Nothing in it tells time, host or path.
+There is one file per checkpoint and one per pair of encoders. A file that was made from the same contents with the
+same settings is not made again. It contains no time, host or path.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ class CkaMeasurement:
     """What was measured, and which of it the store held already."""
 
     records: tuple[dict[str, Any], ...]
-    """One a checkpoint, with the fields of `gapfloor.report.cka_input`."""
+    """One per checkpoint, with the fields of `gapfloor.report.cka_input`."""
     cross: tuple[dict[str, Any], ...]
-    """One a pair, level set and player: CKA of two encoders on identical observations."""
+    """One per pair, level set and player: CKA of two encoders on identical observations."""
     files: tuple[Path, ...] = ()
     reused: tuple[str, ...] = ()
 

@@ -40,7 +40,7 @@ class Features:
         if self.values.ndim != 2 or len(self.row_hashes) != len(self.values):
             raise UsageError(
                 f"{self.origin}: {len(self.row_hashes)} row hashes do not fit features of shape "
-                f"{self.values.shape}; give a matrix with one hash a row."
+                f"{self.values.shape}; give a matrix with one hash per row."
             )
 
     def __len__(self) -> int:

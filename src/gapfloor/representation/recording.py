@@ -24,7 +24,7 @@ from gapfloor.representation.features import Features, encode, hash_rows
 from gapfloor.representation.streams import stream
 from gapfloor.rules.rule import Rule
 
-#: Slots whose logits are inferred together, in every geometry: a slot plays the same whoever plays beside it.
+#: Slots whose logits are inferred together, in every geometry: a slot plays the same whatever the other slots do.
 _BATCH = 16
 
 
@@ -58,7 +58,7 @@ class Geometry:
         """Read SLOTSxSTEPS."""
         match = re.fullmatch(r"\s*(\d+)x(\d+)\s*", text)
         if match is None:
-            raise UsageError(f"'{text}' is not a geometry: write SLOTSxSTEPS, as 64x16.")
+            raise UsageError(f"'{text}' is not a geometry: write SLOTSxSTEPS, e.g. 64x16.")
         return cls(int(match[1]), int(match[2]))
 
 
@@ -103,7 +103,8 @@ def record_play(
     """
     if isinstance(policy, StatefulPolicy):
         raise PolicyError(
-            f"{name} keeps a state, so its features are no function of the observation: CKA is for encoders without."
+            f"{name} keeps a state, so its features are not a function of the observation: CKA is for encoders "
+            "without a state."
         )
     slots, steps = geometry.slots, geometry.steps
     key = (spec.engine, spec.game, spec.mode, fingerprint, str(rule), str(levels), draw)

@@ -23,7 +23,7 @@ _TOGETHER = 8
 
 @dataclass(frozen=True, kw_only=True)
 class PermutationNull:
-    """CKA beside `permutations` shuffles of one side's rows."""
+    """CKA, and its distribution over `permutations` shuffles of one side's rows."""
 
     observed: float
     mean: float

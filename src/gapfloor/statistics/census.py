@@ -49,7 +49,7 @@ def within_level_sample(returns: npt.ArrayLike, levels: npt.ArrayLike) -> Floats
     """A sample with the census's mean whose spread is the one within levels alone.
 
     Each level's deviations are widened so that the sample's variance (ddof=1) is the pooled variance within levels:
-    tests and bootstraps for independent episodes then use the census's own error. With one episode a level the
+    tests and bootstraps for independent episodes then use the census's own error. With one episode per level the
     returns themselves are given, whose spread is too wide rather than too narrow.
     """
     values, means, place, counts = _by_level(returns, levels)

@@ -195,7 +195,7 @@ def levels_to_settle(
     """Levels with which these runs settle `difference` for the generator; None if the runs alone forbid it.
 
     Never fewer than now: what has been played is there.
-    With one run an agent the claim is about these runs; then only the levels' variance counts. Every level is taken to
+    With one run per agent the claim is about these runs; then only the levels' variance counts. Every level is taken to
     be played as often as now.
     """
     if not difference:

@@ -1,7 +1,7 @@
 """The exact sign-flip test: how extreme a mean is among all ways of flipping the runs' signs.
 
 It assumes only that a run's value is as likely to lie above zero as below by the same amount, so it holds at
-any n and any shape that is symmetric. Its p cannot fall below 2 / 2^n, which is said beside it.
+any n and any shape that is symmetric. Its p cannot fall below 2 / 2^n, which is reported too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The training log: one row an update, as Parquet beside the checkpoint, the same bytes for the same run.
+"""The training log: one row per update, a Parquet file next to the checkpoint, the same bytes for the same run.
 
 `in_loop_return` is the running mean of training episodes while the weights change: it describes no single
 checkpoint and is never offered as a result. Times go to the store's `log/` folder, not here.

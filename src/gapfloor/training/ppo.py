@@ -145,7 +145,7 @@ def log_softmax(logits: Floats) -> Floats:
 
 
 def sample_actions(log_probabilities: Floats, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """One action a row, drawn from its distribution with one uniform number a row."""
+    """One action per row, drawn from its distribution with one uniform number per row."""
     cumulative = np.cumsum(np.exp(log_probabilities.astype(np.float64)), axis=1)
     # Scaling by the last entry keeps rounding from leaving a gap above the last action.
     thresholds = rng.random(len(cumulative))[:, None] * cumulative[:, -1:]
@@ -184,7 +184,7 @@ def estimate_advantages(
 
 # ------------------------------------------------------------------------------------------------- loss
 
-#: Entries of the vector of terms that `ppo_loss` returns beside the loss.
+#: Entries of the vector of terms that `ppo_loss` returns with the loss.
 TERMS = ("policy_loss", "value_loss", "entropy", "old_approx_kl", "approx_kl", "clip_fraction")
 
 

@@ -1,4 +1,4 @@
-"""The resume state: everything a run needs to go on as if it had never been stopped, in one file.
+"""The resume state: everything a run needs to continue as if it had never been stopped, in one file.
 
 Weights, optimiser, random streams, the engine state of every slot, the frames on show, the episodes under way
 and the log so far. One safetensors file, replaced atomically after each update: there is no moment at which a

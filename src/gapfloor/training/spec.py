@@ -47,7 +47,7 @@ class TrainingSpec:
         if not self.budget:
             object.__setattr__(self, "budget", budget_label(self.steps))
         if not self.budget.isalnum():
-            raise UsageError(f"The budget label is '{self.budget}': use letters and digits, as 8M.")
+            raise UsageError(f"The budget label is '{self.budget}': use letters and digits, e.g. 8M.")
         if self.n_updates < 1:
             raise UsageError(
                 f"{self.steps} steps are fewer than one rollout of {self.hyperparameters.batch}: ask for more steps."

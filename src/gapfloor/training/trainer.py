@@ -1,7 +1,7 @@
 """`train`: a run from its specification to its checkpoint, resumed exactly when it was stopped.
 
 After every update the resume state is replaced first and the log and checkpoint, which follow from it, after:
-a process killed at any moment goes on from the last whole update and ends with the same bytes as one that was
+a process killed at any moment resumes from the last complete update and ends with the same bytes as one that was
 never stopped, on any number of threads.
 """
 
@@ -42,7 +42,7 @@ from gapfloor.training.workers import Workers, start_workers
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """A run as it lies in the store."""
+    """A run in the store."""
 
     run: str
     checkpoint: Path
@@ -186,7 +186,7 @@ def _begin(spec: TrainingSpec, paths: _Paths, versions: dict[str, str], device: 
     elif paths.checkpoint.exists():
         raise StoreError(
             f"{paths.checkpoint.parent} holds an unfinished checkpoint and no resume state: delete the folder to "
-            "train the run anew, or choose another --store."
+            "train the run again, or choose another --store."
         )
     engine = ProcgenEngine(
         spec.game,
@@ -232,7 +232,7 @@ def _publish(
 
 
 def _find_finished(spec: TrainingSpec, paths: _Paths) -> TrainingResult | None:
-    """The run as it lies there if it is done; refuses a folder that holds another run."""
+    """The run in the folder if it is done; refuses a folder that holds another run."""
     if not paths.checkpoint.exists():
         return None
     header = read_header(paths.checkpoint)
@@ -259,7 +259,7 @@ def _check_device(device: str) -> None:
 
 
 def _versions(device: str) -> dict[str, str]:
-    """What, beside the specification, can move a result's last bits."""
+    """What can change a result's last bits, apart from the specification."""
     return {
         "gapfloor": __version__,
         "numpy": np.__version__,

@@ -41,8 +41,8 @@ def make_spec(
     """The checked recipe of a Gymnasium environment; making it once is part of the check."""
     if mode not in (None, MODE):
         raise UsageError(
-            f"{game} has no modes: --mode {mode} is for ProcGen. Arguments of an environment are options, as --option "
-            "size=8."
+            f"{game} has no modes: --mode {mode} is for ProcGen. Arguments of an environment are options, e.g. "
+            "--option size=8."
         )
     recipe = Recipe(game, tuple(sorted((options or {}).items())))
     return EngineSpec("gymnasium", describe(recipe).version, game, MODE, recipe.options)
@@ -59,7 +59,7 @@ def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: in
     if spec.version != found.version:
         raise UsageError(
             f"{spec.game} was measured with gymnasium {spec.version} and {found.version} is installed: install those "
-            "versions, or measure anew in another --store."
+            "versions, or measure again in another --store."
         )
     if found.is_vector:
         from gapfloor.engines.gymnasium.vector import VectorEngine
@@ -264,7 +264,7 @@ class GymnasiumEngine(Batch):
 
 @functools.lru_cache(maxsize=64)
 def cloning_method_of(recipe: Recipe) -> CloningMethod | None:
-    """How states of an environment are kept; tried once a process."""
+    """How states of an environment are kept; tried once per process."""
     found = describe(recipe)
     return find_cloning_method(
         functools.partial(make_env, recipe, render_mode=found.render_mode),

@@ -1,7 +1,7 @@
 """A Gymnasium environment by name: `gym:ID`, or the user's own `package.module:make`, with options and wrappers.
 
 Naming a factory or a wrapper runs the user's code; nothing else does. What an environment is (its actions, its
-no-op, its observations, the versions of every package in it) is found once a process and kept.
+no-op, its observations, the versions of every package in it) is found once per process and kept.
 """
 
 from __future__ import annotations
@@ -225,7 +225,9 @@ def describe(recipe: Recipe) -> Description:
     if not is_vector and not (
         hasattr(env, "reset") and hasattr(env, "step") and hasattr(env, "action_space")
     ):
-        raise UsageError(f"{recipe.game} returned a {type(env).__name__}, which is no Gymnasium environment.")
+        raise UsageError(
+            f"{recipe.game} returned a {type(env).__name__}, which is not a Gymnasium environment."
+        )
     actions = env.single_action_space if is_vector else env.action_space
     if not isinstance(actions, spaces.Discrete):
         raise UsageError(
@@ -274,7 +276,7 @@ def _try_reset(env: Any, recipe: Recipe, is_vector: bool) -> None:
     if not (isinstance(answer, tuple) and len(answer) == 2):
         raise UsageError(
             f"reset of {recipe.game} returned a {type(answer).__name__}, not (observation, info): it has the interface "
-            "of the old gym and needs an adapter, as docs/engines.md shows."
+            "of the old gym and needs an adapter (see docs/engines.md)."
         )
 
 
@@ -306,7 +308,7 @@ def _actions(env: Any, recipe: Recipe, n_actions: int) -> tuple[tuple[str, ...],
     if chosen is not None:
         if isinstance(chosen, bool) or not isinstance(chosen, int) or not 0 <= chosen < n_actions:
             raise UsageError(f"The option noop is {chosen!r}: name an action from 0 to {n_actions - 1}.")
-        noop, words = chosen, f"action {chosen}, as --option noop={chosen} says"
+        noop, words = chosen, f"action {chosen} (from --option noop={chosen})"
     else:
         known = [at for at, name in enumerate(names) if name.lower() in NOOP_NAMES]
         if not known and type(inner).__module__.startswith("minigrid"):

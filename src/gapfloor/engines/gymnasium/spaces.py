@@ -1,4 +1,4 @@
-"""Observations of any Gymnasium space as arrays with one row a slot.
+"""Observations of any Gymnasium space as arrays with one row per slot.
 
 Boxes, discrete and binary spaces become one array; dictionaries and tuples become a dict of arrays, nested ones with
 their keys joined by `/`. Text (MiniGrid's mission) becomes an array of strings of a fixed width, or is left out.
@@ -112,7 +112,7 @@ def _parts(space: Any, path: tuple[str | int, ...], with_text: bool) -> list[Par
 
 
 def _is_text(space: Any) -> bool:
-    # MiniGrid's mission is a space of its own that is no Text, and BabyAI's is a kind of that.
+    # MiniGrid's mission is a space of its own that is not a Text space, and BabyAI's is a subclass of it.
     return any(kind.__name__ in ("Text", "MissionSpace") for kind in type(space).__mro__)
 
 
