@@ -1,6 +1,7 @@
 """Evaluate weights that CleanRL's `ppo_procgen` trained: its state_dict as a gapfloor policy.
 
-CleanRL's network is our IMPALA agent under other names, so the factory renames the tensors and loads them:
+If you have CleanRL's script, no code is needed: `cleanrl:agent.pt,agent=ppo_procgen:Agent`. Without it, this factory
+renames the tensors, because CleanRL's network is gapfloor's IMPALA agent under other names:
 
     import torch; torch.save(agent.state_dict(), "agent.pt")      # at the end of CleanRL's script
 
@@ -32,7 +33,7 @@ RENAMED = (
 
 
 class CleanRLPolicy:
-    """Logits of CleanRL's agent; its value head comes along and is not used."""
+    """Logits of CleanRL's agent; its value head is loaded too and is not used."""
 
     backend = "torch"
 
@@ -57,5 +58,5 @@ def rename(name: str) -> str:
 
 
 def factory() -> CleanRLPolicy:
-    """The policy whose state_dict lies where CLEANRL_WEIGHTS says."""
+    """The policy whose state_dict is in the file that CLEANRL_WEIGHTS names."""
     return CleanRLPolicy(torch.load(os.environ["CLEANRL_WEIGHTS"], map_location="cpu", weights_only=True))

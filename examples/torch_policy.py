@@ -5,7 +5,10 @@ Replace `Network` by your own class (or import it) and save its weights with `to
     cd examples
     TORCH_WEIGHTS=network.pt gapfloor evaluate torch_policy:factory --game starpilot --rules sampled
 
-Whatever your training did to observations belongs into `logits`: gapfloor hands over the engine's uint8 images.
+Whatever your training did to observations belongs in `logits`: gapfloor gives it the engine's uint8 images. For a
+network that needs no more than scaling, no code is needed:
+
+    gapfloor evaluate statedict:network.pt,net=torch_policy:Network,scale=255 --game starpilot --rules sampled
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from torch import nn
 
 
 class Network(nn.Module):
-    """A small convolutional policy, standing in for yours."""
+    """A small convolutional policy, as an example."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,7 +37,7 @@ class Network(nn.Module):
 
 
 def factory() -> Callable[[np.ndarray], np.ndarray]:
-    """A function from observations to logits, with the weights that lie where TORCH_WEIGHTS says."""
+    """A function from observations to logits, with the weights in the file that TORCH_WEIGHTS names."""
     network = Network().eval()
     network.load_state_dict(torch.load(os.environ["TORCH_WEIGHTS"], map_location="cpu", weights_only=True))
 

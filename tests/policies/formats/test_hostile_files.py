@@ -289,7 +289,7 @@ class TestExternalData:
 
 
 class TestDamage:
-    def test_a_graph_with_a_name_that_is_not_text_is_refused_without_a_word_on_standard_output(
+    def test_a_graph_with_a_name_that_is_not_text_is_refused_and_prints_nothing(
         self, tmp_path: Path, capfd: pytest.CaptureFixture[str]
     ) -> None:
         content = initializer(np.ones(3, dtype=np.float32)).SerializeToString()

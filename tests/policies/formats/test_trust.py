@@ -88,7 +88,7 @@ def test_a_pickle_in_vecnormalizes_place_does_not_run(ppo: Any, tmp_path: Path, 
     assert not marker.exists()
     assert (
         convert([str(path), "--out", str(tmp_path / "stats.npz"), "--trust"]) == 2
-    )  # runs, and is no VecNormalize
+    )  # runs, and is not a VecNormalize
     assert marker.exists()
 
 
