@@ -65,7 +65,14 @@ class Watch:
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
         if not self._on:
             return
-        if event in ("os.system", "subprocess.Popen", "os.exec", "os.posix_spawn", "socket.connect", "os.remove"):
+        if event in (
+            "os.system",
+            "subprocess.Popen",
+            "os.exec",
+            "os.posix_spawn",
+            "socket.connect",
+            "os.remove",
+        ):
             self.seen.append(f"{event} {arguments!r}"[:300])
         elif event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR):
             path = str(arguments[0])

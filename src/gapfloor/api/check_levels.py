@@ -43,7 +43,7 @@ def check_levels(
         make_spec(game, mode=mode)
     for folder in (out, store):
         if folder is not None and folder.exists() and not folder.is_dir():
-            raise UsageError(f"{folder} is a file, not a folder: choose another.")
+            raise UsageError(f"{folder} is a file, not a folder: choose another folder.")
     found = Leakage(tuple(check_layouts(game, **sets, mode=mode, tell=tell) for game in named))
     if out is not None:
         _write(found, out)

@@ -43,11 +43,11 @@ class CalibrationSettings:
             raise UsageError(f"Calibration on {self.states} states is not possible: take at least 1.")
         if self.horizon < 1:
             raise UsageError(
-                f"The horizon is {self.horizon}: it counts the action's own step, so it is at least 1."
+                f"The horizon is {self.horizon}: it counts the action's own step, so it must be at least 1."
             )
         if self.spacing < 1:
             raise UsageError(
-                f"The spacing is {self.spacing}: at least 1 state is visited for each one taken."
+                f"The spacing is {self.spacing}: at least 1 state must be visited for each one taken."
             )
 
 
@@ -109,7 +109,7 @@ class ActionClasses:
         names = tuple(str(name) for name in content["action_names"])
         equal = tuple(tuple(int(count) for count in row) for row in content["equal_states"])
         if len(names) != partition.n_actions or any(len(row) != len(names) for row in (equal, *equal)):
-            raise ValueError("its actions, classes and matrix are not of one size")
+            raise ValueError("its actions, classes and matrix differ in size")
         return cls(
             engine=EngineSpec(
                 str(content["engine"]),

@@ -44,7 +44,7 @@ class Cloner:
     def __init__(self, spec: EngineSpec, *, horizon: int = HORIZON) -> None:
         if horizon < 1:
             raise UsageError(
-                f"The horizon is {horizon}: it counts the action's own step, so it is at least 1."
+                f"The horizon is {horizon}: it counts the action's own step, so it must be at least 1."
             )
         self._spec, self._horizon = spec, horizon
         self.n_actions = len(action_names_of(spec))

@@ -77,7 +77,7 @@ def check_census(levels: LevelSet, *, repeats: int) -> None:
         raise UsageError(f"--repeats {repeats} is too small: a census plays every level at least once.")
     if levels.n * repeats > MOST_CENSUS_EPISODES:
         raise UsageError(
-            f"A census of {levels} is {levels.n * repeats:,} episodes, the limit is {MOST_CENSUS_EPISODES:,}: "
+            f"A census of {levels} has {levels.n * repeats:,} episodes, and the limit is {MOST_CENSUS_EPISODES:,}: "
             "name a smaller level set, or use --design draws."
         )
 

@@ -65,7 +65,7 @@ def make_protocol(
     for draw in draws:
         check_draw(draw)
         if list(draws).count(draw) > 1:
-            raise UsageError(f"The draw {draw} is named twice: a draw can count only once.")
+            raise UsageError(f"The draw {draw} is named twice: name each draw once.")
     return Protocol(engines, level_sets, tuple(draws), Design(slots, burn_in, episodes))
 
 

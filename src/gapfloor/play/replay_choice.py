@@ -41,7 +41,7 @@ def _of_game(cells: Sequence[StoredCell], game: str, wanted: ReplayRequest) -> l
     runs = [cell for cell in cells if not cell.is_reference and _is_wanted(cell.manifest.labels, wanted)]
     if not runs:
         raise UsageError(
-            f"The store holds no {wanted.level_set} cell of a run on {game} that fits: evaluate one first."
+            f"The store has no {wanted.level_set} cells of a matching run on {game}: evaluate one first."
         )
     first = min(
         runs, key=lambda cell: (str(cell.manifest.labels["agent"]), cell.manifest.labels["seed"] or 0)
@@ -79,7 +79,7 @@ def _places(episodes: dict[str, list[RecordedEpisode]], wanted: ReplayRequest) -
         found = [place for place, row in enumerate(any_rule) if row.level_seed == wanted.level]
         if not found:
             raise UsageError(
-                f"Level {wanted.level} is not in this draw: choose one of its {len(any_rule)} episodes."
+                f"Level {wanted.level} is not in this draw: choose a level of one of its {len(any_rule)} episodes."
             )
         return found[:1]
     if {"sampled", "greedy"} <= set(episodes):

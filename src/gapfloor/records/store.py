@@ -130,7 +130,7 @@ class Store:
         return cell_table(self.comparable_cells())
 
     def comparable_cells(self) -> list[StoredCell]:
-        """The cells of the one design that this store's runs have; other floors are left aside."""
+        """The cells of the one design that this store's runs have; floors of other designs are left out."""
         cells = self.cells()
         designs: dict[str, set[tuple[Any, ...]]] = {}
         for cell in [cell for cell in cells if not cell.is_reference] or cells:
