@@ -68,7 +68,7 @@ def test_other_options_are_kept_apart(tmp_path):
 def test_a_damaged_file_is_refused_and_named(tmp_path, text):
     path = write_classes(tmp_path, some_classes())
     path.write_text(text)
-    with pytest.raises(StoreError, match=r"heist-easy\.json holds no action classes"):
+    with pytest.raises(StoreError, match=r"heist-easy\.json does not hold action classes"):
         load_classes(tmp_path, SPEC)
 
 

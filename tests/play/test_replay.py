@@ -60,5 +60,5 @@ def test_a_missing_policy_is_asked_for(store):
         for e in choose_episodes(store, ReplayRequest(count=1))
         if e.cell.manifest.labels["rule"] == "greedy"
     ]
-    with pytest.raises(UsageError, match="name its checkpoint"):
+    with pytest.raises(UsageError, match="give its checkpoint"):
         replay_episodes(episodes, store=store)
