@@ -49,7 +49,7 @@ def test_the_same_replay_gives_the_same_bytes(store, policy):
 def test_a_return_that_is_not_the_recorded_one_is_refused(store):
     floor = next(cell for cell in store.cells() if cell.is_reference)
     wrong = RecordedEpisode(floor, slot=0, index=1, level_seed=3, episode_return=99.0, length=5)
-    with pytest.raises(CheckFailedError, match="the replay is not the episode"):
+    with pytest.raises(CheckFailedError, match="differs from the recorded episode"):
         replay_episodes([wrong], store=store)
     assert [path.suffix for path in (store.root / "replays").iterdir()] == [".failed"]
 
