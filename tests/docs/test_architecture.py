@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from gapfloor.cli.main import COMMANDS
 from source_tree import ROOT, SOURCE, folder_of, modules
 
 pytestmark = pytest.mark.fast
@@ -20,8 +21,11 @@ def test_every_file_that_the_page_names_exists() -> None:
     assert [name for name in named if not any((place / name).exists() for place in places)] == []
 
 
-def test_every_folder_and_single_file_is_described() -> None:
+def test_every_folder_is_described() -> None:
     folders = {folder_of(name) for name, path in modules().items() if path.parent.name != "gapfloor"}
     assert [folder for folder in sorted(folders) if f"| `{folder}/` |" not in PAGE] == []
-    singles = [path.name for path in (SOURCE / "gapfloor").glob("*.py") if path.name != "__init__.py"]
-    assert [name for name in singles if f"`{name}`" not in PAGE] == []
+
+
+def test_the_readme_lists_every_command() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [name for name in COMMANDS if f"| `gapfloor {name}" not in text] == []
