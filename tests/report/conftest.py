@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests import paper_shaped
+from tests.report.chromium import CHROMIUM, DRIVER
 from tests.report.fixture_store import add_surroundings, write_store
 
 from gapfloor.plan import add_addendum, lock_plan
 from gapfloor.report.source import ReportSource, load_report_source
+from gapfloor.report.tables.build import EXTRA_TABLES
 from gapfloor.report.write import WrittenReport, write_report
 
 
@@ -48,4 +52,30 @@ def paper_source(paper_store: Path, paper_plan_file: Path) -> ReportSource:
 @pytest.fixture(scope="session")
 def paper_report(paper_source: ReportSource, tmp_path_factory: pytest.TempPathFactory) -> WrittenReport:
     """The whole report, written."""
-    return write_report(paper_source, tmp_path_factory.mktemp("report"))
+    return write_report(paper_source, tmp_path_factory.mktemp("report"), tables=EXTRA_TABLES)
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Chromium without a network."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install selenium")
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    profile = tmp_path_factory.mktemp("profile")
+    for argument in (
+        "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
+        "--no-first-run", f"--user-data-dir={profile}",
+    ):  # fmt: skip
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    driver.set_script_timeout(300)
+    driver.execute_cdp_cmd("Network.enable", {})
+    driver.execute_cdp_cmd(
+        "Network.emulateNetworkConditions",
+        {"offline": True, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1},
+    )
+    yield driver
+    driver.quit()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
 
 import pytest
+from tests.report.chromium import needs_chromium, visit
 from tests.report.printed_results import printed_results, without
 
 from gapfloor.report.card import build_card
@@ -19,46 +18,7 @@ from gapfloor.report.source import source_of_results
 from gapfloor.report.tables.build import build_tables
 from gapfloor.report.write import WrittenReport
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install selenium")
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-needs_chromium = pytest.mark.skipif(
-    CHROMIUM is None or DRIVER is None, reason="needs Chromium: apt-get install chromium chromium-driver"
-)
 EVIL = "<script>document.title='owned'</script>"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    profile = tmp_path_factory.mktemp("profile")
-    for argument in (
-        "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
-        "--no-first-run", f"--user-data-dir={profile}",
-    ):  # fmt: skip
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
-    driver.set_script_timeout(300)
-    driver.execute_cdp_cmd("Network.enable", {})
-    driver.execute_cdp_cmd(
-        "Network.emulateNetworkConditions",
-        {"offline": True, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1},
-    )
-    yield driver
-    driver.quit()
-
-
-def visit(browser: Any, page: Path, *, width: int = 1280) -> None:
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600},
-    )
-    browser.get_log("browser")
-    browser.get_log("performance")
-    browser.get(page.as_uri())
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from tests.report.printed_results import PAPER, printed_results, without
 from gapfloor.report.cka_input import read_cka
 from gapfloor.report.findings import Findings
 from gapfloor.report.table import to_csv, to_float, to_markdown, to_tabular
-from gapfloor.report.tables.build import Tables, build_tables
+from gapfloor.report.tables.build import EXTRA_TABLES, Tables, build_tables
 
 pytestmark = pytest.mark.fast
 
@@ -45,7 +45,12 @@ def hyperparameters() -> dict[str, dict[str, object]]:
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Tables:
     folder = tmp_path_factory.mktemp("cka")
     write_cka(folder)
-    return build_tables(Findings(printed_results()), cka=read_cka(folder), hyperparameters=hyperparameters())
+    return build_tables(
+        Findings(printed_results()),
+        cka=read_cka(folder),
+        hyperparameters=hyperparameters(),
+        extra=EXTRA_TABLES,
+    )
 
 
 def test_all_sixteen_tables_of_the_paper_are_made(tables: Tables) -> None:

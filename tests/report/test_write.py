@@ -83,7 +83,8 @@ def test_an_episode_file_is_reported_and_its_lacks_are_named(
     assert done.code == 0, done.err
     document = json.loads(done.out)
     assert {"unmask", "gap8m", "floor", "full8m", "gap2x2"} <= set(document["tables"])
-    assert {"tiers", "sweep", "merged", "hyper", "ckacontrol", "pooled"} <= set(document["left_out"])
+    assert {"tiers", "sweep", "merged", "ckacontrol", "pooled"} <= set(document["left_out"])
+    assert not {"audit", "commits", "hyper"} & {*document["tables"], *document["left_out"]}
     assert not (tmp_path / "out" / "numbers.tex").exists()
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     assert "no locked plan: exploratory" in page

@@ -32,42 +32,53 @@ if TYPE_CHECKING:
 @click.option(
     "--plan", type=click.Path(path_type=Path), default=None, help="Analysis plan (default: the paper's)."
 )
+@click.option(
+    "--tables",
+    default="",
+    help="Further tables, joined by commas: audit and commits (the audit of released code), hyper (hyperparameters "
+    "of the checkpoints).",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 @table_options()
 def command(
-    source: Path, out: Path, formats: str, plan: Path | None, as_json: bool, table: TableOptions
+    source: Path, out: Path, formats: str, plan: Path | None, tables: str, as_json: bool, table: TableOptions
 ) -> None:
     """Write tables (LaTeX, Markdown, CSV), numbers, figures, the page and the gap card.
 
     Reads a store, or an episode file (CSV or Parquet), and needs neither engine nor torch.
     """
     from gapfloor.errors import unknown_name
+    from gapfloor.report.escape import clean_text
     from gapfloor.report.source import load_report_source
+    from gapfloor.report.tables.build import EXTRA_TABLES
     from gapfloor.report.verdict import build_verdicts, headline
     from gapfloor.report.write import FORMATS, summary, write_report
+    from gapfloor.text_tables import counted
 
-    chosen = [name.strip() for name in formats.split(",") if name.strip()]
-    for name in chosen:
-        if name not in FORMATS:
-            raise unknown_name("format", name, FORMATS)
+    chosen, extra = ([name.strip() for name in text.split(",") if name.strip()] for text in (formats, tables))
+    for kind, names, known in (("format", chosen, FORMATS), ("table", extra, EXTRA_TABLES)):
+        for name in names:
+            if name not in known:
+                raise unknown_name(kind, name, known)
     loaded = load_report_source(source, plan=plan, options=table)
     report = write_report(
         loaded,
         out,
         formats=chosen,
+        tables=extra,
         progress=None if as_json else lambda step: click.echo(f"{step} ...", err=True),
     )
     if as_json:
         click.echo(summary(report))
         return
     findings = loaded.findings
-    click.echo(headline(findings))
+    click.echo(clean_text(headline(findings)))
     for verdict in build_verdicts(findings):
         where = f"{verdict.name} {verdict.budget}".strip()
-        click.echo(f"  {where}: {verdict.badge}")
+        click.echo(f"  {clean_text(where)}: {verdict.badge}")
     for entry in report.tables.missing:
-        click.echo(f"left out: {entry.name} ({entry.why})")
+        click.echo(f"left out: {entry.name} ({clean_text(entry.why)})")
     click.echo(
-        f"{len(report.tables.tables)} tables and {len(report.numbers)} numbers in {report.folder}"
+        f"{counted(len(report.tables.tables), 'table')} and {counted(len(report.numbers), 'number')} in {report.folder}"
         + (f"; open {report.folder / 'index.html'}" if "html" in chosen else "")
     )

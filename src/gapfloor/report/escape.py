@@ -1,12 +1,13 @@
-"""Text that comes from the data, made harmless for LaTeX, Markdown and macro keys.
+"""Text that comes from the data, made harmless for LaTeX, Markdown, CSV, HTML and macro keys.
 
-Game, agent and budget names are whatever a user's file says; none of them may become markup. HTML is escaped by
-the page's template engine, not here.
+Game, agent and budget names are whatever a user's file says; none of them may become markup, a macro or a formula. HTML
+is escaped by the page's template engine, which also passes text through `clean_text`.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 
 _TEX = {
     "\\": r"\textbackslash{}",
@@ -38,9 +39,27 @@ _TEX = {
     "†": r"$^\dagger$",
     "‡": r"$^\ddagger$",
     "✓": r"\checkmark{}",
+    # Letters that pdflatex has no glyph for unless the document changes its font encoding.
+    "«": r"$\ll$",
+    "»": r"$\gg$",
+    **dict(zip("ÐĐðđĦħĸŦŧĿŀſ", "DDddHhkTtLls", strict=True)),
+    "Ŋ": "Ng",
+    "ŋ": "ng",
+    "Þ": "Th",
+    "þ": "th",
+    "ŉ": "'n",
 }
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#])")
+#: Letters with an ogonek, which the standard font encoding lacks too: the plain letter is printed.
+_WITHOUT_GLYPH = frozenset("ĄąĘęĮįŲų")
+#: Pairs that TeX's fonts print as one sign.
+_LIGATURES = re.compile(r"(?<=-)-|(?<=`)`|(?<=')'|(?<=[?!])`")
+#: What `\\`, `\midrule` and `\addlinespace` would take for an argument of theirs at the start of a row.
+_STARTS_ARGUMENT = ("[", "*", "(")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#~$&@]|:(?=//)|(?<=www)\.)", re.IGNORECASE)
 _KEY = re.compile(r"[^A-Za-z0-9.:+\-]")
+_KEY_WITH_UNDERSCORE = re.compile(r"[^A-Za-z0-9.:+\-_]")
+#: Starts of a cell that a spreadsheet takes for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def clean_text(text: str) -> str:
@@ -53,31 +72,64 @@ def clean_text(text: str) -> str:
 
 
 def escape_tex(text: str) -> str:
-    r"""`text` so that pdflatex prints it as it stands; characters outside Latin-1 become a question mark.
+    r"""`text` so that pdflatex prints it as it is; characters that it has no glyph for become a question mark.
 
-    >>> escape_tex("a_b & 50%")
-    'a\\_b \\& 50\\%'
+    >>> escape_tex("a_b & 50%"), escape_tex("a--b")
+    ('a\\_b \\& 50\\%', 'a-{}-b')
     """
-    safe: list[str] = []
-    for char in text:
-        if char in _TEX:
-            safe.append(_TEX[char])
-        elif char in "\r\n\t" or not char.isprintable():
-            safe.append(" ")
-        elif ord(char) < 0x180:
-            safe.append(char)
-        else:
-            safe.append("?")
-    return "".join(safe)
+    return "".join(_tex_of(char) for char in _LIGATURES.sub(_guarded, clean_text(text))).replace(_GUARD, "{}")
+
+
+def _guarded(match: re.Match[str]) -> str:
+    return _GUARD + match[0]
+
+
+#: Stands for an empty group while text is escaped; it is not printable, so clean text does not hold it.
+_GUARD = "\x00"
+
+
+def _tex_of(char: str) -> str:
+    if char in _TEX:
+        return _TEX[char]
+    if char in _WITHOUT_GLYPH:
+        return unicodedata.normalize("NFD", char)[0]
+    return char if ord(char) < 0x180 else "?"
+
+
+def guard_row(tex: str) -> str:
+    r"""A row of LaTeX that follows `\\` or a rule: its first character is never taken for their argument.
+
+    >>> guard_row("[x] & 1"), guard_row("x & 1")
+    ('{}[x] & 1', 'x & 1')
+    """
+    return "{}" + tex if tex.lstrip().startswith(_STARTS_ARGUMENT) else tex
 
 
 def escape_markdown(text: str) -> str:
-    r"""`text` so that neither Markdown nor HTML inside Markdown sees markup.
+    r"""`text` so that Markdown, HTML inside Markdown, links, mentions and formulas see nothing of theirs.
 
-    >>> escape_markdown("<b>|x_y")
-    '\\<b\\>\\|x\\_y'
+    >>> escape_markdown("<b>|x_y"), escape_markdown("http://a")
+    ('\\<b\\>\\|x\\_y', 'http\\://a')
     """
-    return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
+    return _MARKDOWN.sub(r"\\\1", " ".join(clean_text(text).split()))
+
+
+def escape_csv(text: str) -> str:
+    """`text` so that a spreadsheet shows it and does not compute it: a formula gets an apostrophe in front.
+
+    >>> escape_csv("=1+1"), escape_csv("heist")
+    ("'=1+1", 'heist')
+    """
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def safe_key(text: str) -> str:
+    r"""A budget or a rule as part of a macro key: as `key_part`, but underscores stay.
+
+    >>> safe_key("temperature_0.5"), safe_key(r"8M}\input{x}")
+    ('temperature_0.5', '8M--input-x-')
+    """
+    return _KEY_WITH_UNDERSCORE.sub("-", text)
 
 
 def key_part(text: str) -> str:

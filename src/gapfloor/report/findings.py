@@ -1,7 +1,7 @@
 """Lookups into an analysis, so that tables, numbers, figures and page ask for a row by name.
 
 Also the choices that make a report data-driven: the order of games and budgets, which budget is the main one,
-which rule stands second, how a game or an agent is written.
+which rule is printed second, how a game or an agent is written.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from gapfloor.analysis.row import Quantity, Row
 from gapfloor.analysis.score_results import NormalisedResult, ProfileResult
 from gapfloor.analysis.screen_results import DisagreementResult, ScreenResult, ScreenSummary
 from gapfloor.engines.procgen import PAPER_GAMES
+from gapfloor.report.escape import key_part, safe_key
+from gapfloor.report.unique_names import unique_names
 
 AnyRow = TypeVar("AnyRow", bound=Row)
 
-#: THE floor's reference; others are stricter and stand beside it.
+#: The reference that is the floor; others are stricter.
 FLOOR = "uniform"
 #: What the results call the mean over games.
 SUITE = "mean"
@@ -57,7 +59,7 @@ class Findings:
 
     @cached_property
     def budgets(self) -> tuple[str, ...]:
-        """Budget labels, ascending; those that are no numbers keep their order."""
+        """Budget labels, ascending; those that are not numbers keep their order."""
         present = {row.budget for row in self.results.floor_comparisons}
         present |= {row.budget for row in self.results.gaps}
         ordered = [budget for budget in self.source.budgets if budget in present]
@@ -116,6 +118,37 @@ class Findings:
         """How a game is written: with its mode only where the game occurs in several."""
         modes = {other.mode for other in self.all_envs if other.game == env.game}
         return f"{env.game} {env.mode}" if len(modes) > 1 else env.game
+
+    @cached_property
+    def _slugs(self) -> dict[str, str]:
+        games = [self.name(env) for env in self.all_envs]
+        # Budgets first: a game must not change the name of a table that the paper knows.
+        return {**unique_names(games, slug), **unique_names(self.budgets, slug)}
+
+    def slug(self, label: str) -> str:
+        """A budget, or a game's name, as part of a file name and LaTeX label; different labels stay different."""
+        return self._slugs.get(label, slug(label))
+
+    @cached_property
+    def _keys(self) -> dict[str, dict[str, str]]:
+        agents = [*self.source.agents, *(row.agent for row in self.results.agents)]
+        return {
+            "game": unique_names([self.name(env) for env in self.all_envs], key_part),
+            "agent": unique_names(agents, lambda agent: key_part(agent.lower())),
+            "budget": unique_names(self.budgets, safe_key),
+        }
+
+    def game_key(self, env: Env) -> str:
+        """A game as part of a number's key."""
+        return self._keys["game"][self.name(env)]
+
+    def agent_key(self, agent: str) -> str:
+        """An agent as part of a number's key."""
+        return self._keys["agent"].get(agent, key_part(agent.lower()))
+
+    def budget_key(self, budget: str) -> str:
+        """A budget as part of a number's key; empty where the data have none."""
+        return self._keys["budget"].get(budget, safe_key(budget))
 
     def agents(self, env: Env, budget: str) -> tuple[str, ...]:
         """The agents with runs of that game and budget, in the order differences are taken."""
@@ -282,13 +315,23 @@ def rule_letter(rule: str) -> str:
 
 
 def steps_of(label: str) -> float:
-    """A budget label as a number of steps; infinity where it is no number.
+    """A budget label as a number of steps; infinity where it is not a number.
 
     >>> steps_of("8M"), steps_of("500k"), steps_of("final")
     (8000000.0, 500000.0, inf)
     """
     match = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*([kmbg]?)", label.strip().lower())
     return float(match[1]) * _UNITS[match[2]] if match else float("inf")
+
+
+def slug(text: str) -> str:
+    """A label as part of a file name and LaTeX label.
+
+    >>> slug("25M"), slug("<b> x")
+    ('25m', 'b-x')
+    """
+    words = "".join(char if char.isalnum() and char.isascii() else " " for char in text.lower()).split()
+    return "-".join(words)
 
 
 def _at(row: Row, env: Env, budget: str) -> bool:

@@ -8,14 +8,15 @@ without data stops LaTeX with an error that names it. A key that ends in `.u` pr
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from gapfloor.analysis.row import Quantity
 from gapfloor.json_values import jsonable
+from gapfloor.report import number_columns as columns
 from gapfloor.report.cka_input import CkaRecord
-from gapfloor.report.escape import key_part
+from gapfloor.report.escape import key_part, safe_key
 from gapfloor.report.findings import (
     ALL_OR_NOTHING,
     FLOOR,
@@ -27,20 +28,14 @@ from gapfloor.report.findings import (
     Findings,
     rule_letter,
 )
-from gapfloor.report.formats import (
-    Cell,
-    call_words,
-    count_word,
-    fixed,
-    integer,
-    is_number,
-    p_value,
-    percent_number,
-)
+from gapfloor.report.formats import Cell, is_number, percent_number
+from gapfloor.report.number_columns import NumberColumns
 from gapfloor.report.numbers_cka import cka_numbers
 
 _QUANTITIES: tuple[Quantity, ...] = ("train", "test", "gap")
-_SETS = (TRAIN, TEST)
+_SETS: tuple[Quantity, ...] = ("train", "test")
+#: A row that gives numbers, its name in their keys, and which numbers it gives.
+_Source = tuple[str, Any, NumberColumns]
 
 
 @dataclass(frozen=True)
@@ -62,14 +57,14 @@ class Number:
 
 
 def build_numbers(findings: Findings, cka: tuple[CkaRecord, ...] = ()) -> dict[str, Number]:
-    """Every number of these results by key; the first maker of a key keeps it."""
+    """Every number of these results by key; the first row that gives a key keeps it."""
     numbers: dict[str, Number] = {}
-    makers = (
-        _returns, _floors, _deltas, _gaps, _pairs, _agents, _differences, _screens, _counts, _merged, _scores,
-    )  # fmt: skip
-    for maker in makers:
-        for number in maker(findings):
-            if number.cell.raw and _exists(number.cell):
+    for name, row, made in _sources(findings):
+        for key, cell_of in made:
+            # A name that is empty (a suite of data without budgets) leaves no dot behind.
+            spelt = key.format(name) if name else key.replace(".{}", "")
+            number = Number(spelt, cell_of(row), *_origin(row))
+            if _exists(number.cell):
                 numbers.setdefault(number.key, number)
     for key, cell in cka_numbers(findings, cka):
         if _exists(cell):
@@ -105,261 +100,134 @@ def to_json(numbers: dict[str, Number]) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _returns(findings: Findings) -> Iterator[Number]:
-    for env, budget, rule in _cells(findings):
-        for level_set in _SETS:
-            row = findings.comparison(env, budget, rule, level_set)
-            mean, sem, n, status = math.nan, math.nan, 0, ""
-            if row:
-                mean, sem, n, status = row.test.mean, row.test.sem, row.n, row.status
-            elif gap := findings.gap(env, budget, rule):
-                mean = gap.gap.train if level_set == TRAIN else gap.gap.test
-                sem = gap.gap.train_sem if level_set == TRAIN else gap.gap.test_sem
-                n, status = gap.n, gap.status
-            key = _key(findings, env, budget, rule, level_set)
-            yield Number(key, fixed(mean), n, status)
-            yield Number(f"{key}.sem", fixed(sem), n, status)
-            if env.game in ALL_OR_NOTHING:
-                yield Number(f"succ.{key}", percent_number(mean / ALL_OR_NOTHING[env.game]), n, status)
+@dataclass(frozen=True)
+class _Return:
+    """A mean return, whichever row it stands on."""
+
+    mean: float
+    sem: float
+    n: int
+    status: str
 
 
-def _floors(findings: Findings) -> Iterator[Number]:
+def _origin(row: Any) -> tuple[int, str]:
+    """How many runs (or games) a number rests on, and its status where it has one."""
+    return (row.n, row.status) if hasattr(row, "status") else (row.games, "")
+
+
+def _sources(findings: Findings) -> Iterator[_Source]:
     for env in findings.all_envs:
-        for level_set in _SETS:
-            row = findings.floor(env, level_set)
-            if row is None:
-                continue
-            game = _game(findings, env)
-            key = f"floor.{game}.{level_set}"
-            yield Number(key, fixed(row.mean), row.n, row.status)
-            yield Number(f"{key}.sem", fixed(row.sem), row.n, row.status)
-            yield Number(f"{key}.n", integer(row.n), row.n, row.status)
-            if env.game in ALL_OR_NOTHING:
-                share = percent_number(row.mean / ALL_OR_NOTHING[env.game])
-                yield Number(f"succ.{game}.floor.{level_set}", share, row.n, row.status)
-
-
-def _deltas(findings: Findings) -> Iterator[Number]:
-    for env, budget, rule in _cells(findings):
-        for level_set in _SETS:
-            row = findings.comparison(env, budget, rule, level_set)
-            if row is None:
-                continue
-            name = _key(findings, env, budget, rule, level_set)
-            key = f"d.{name}"
-            cells = {
-                key: fixed(row.test.delta, sign=True),
-                f"{key}.u": fixed(row.test.delta),
-                f"{key}.lo": fixed(row.test.ci[0]),
-                f"{key}.hi": fixed(row.test.ci[1]),
-                f"{key}.p": p_value(row.test.p),
-                f"{key}.ph": p_value(row.decision.p_holm),
-                f"{key}.ptost": p_value(row.test.p_tost),
-                f"{key}.z": fixed(row.test.z, 1),
-                f"{key}.n": integer(row.n),
-                f"{key}.k": integer(row.test.runs_above),
-                f"{key}.label": call_words(row.decision.call),
-                f"ratio.{name}": fixed(row.ratio, 1),
-            }
-            for made, cell in cells.items():
-                yield Number(made, cell, row.n, row.status)
-
-
-def _gaps(findings: Findings) -> Iterator[Number]:
-    for env, budget, rule in _cells(findings):
-        row = findings.gap(env, budget, rule)
-        if row is None:
-            continue
-        key = "gap." + _key(findings, env, budget, rule)
-        cells = {
-            key: fixed(row.gap.mean, sign=True),
-            f"{key}.u": fixed(row.gap.mean),
-            f"{key}.lo": fixed(row.gap.ci[0]),
-            f"{key}.hi": fixed(row.gap.ci[1]),
-            f"{key}.p": p_value(row.gap.p_fisher),
-            f"{key}.ph": p_value(row.p_holm),
-            f"{key}.z": fixed(row.gap.stouffer_z),
-            f"{key}.n": integer(row.n),
-        }
-        for made, cell in cells.items():
-            yield Number(made, cell, row.n, row.status)
-
-
-def _pairs(findings: Findings) -> Iterator[Number]:
-    """The differences between sampled and greedy: rd (returns) and gd (gaps)."""
-    for env in findings.all_envs:
-        for budget in findings.budgets_of(env):
-            for quantity in _QUANTITIES:
-                row = findings.pair(env, budget, "sampled", "greedy", quantity)
-                if row is None:
-                    continue
-                stem = _join(_game(findings, env), budget)
-                key = f"gd.{stem}" if quantity == "gap" else f"rd.{stem}.{quantity}"
-                cells = {
-                    key: fixed(row.test.difference, sign=True),
-                    f"{key}.u": fixed(row.test.difference),
-                    f"{key}.lo": fixed(row.test.ci[0]),
-                    f"{key}.hi": fixed(row.test.ci[1]),
-                    f"{key}.p": p_value(row.test.p),
-                    f"{key}.n": integer(row.n),
-                    f"{key}.ks": integer(row.test.runs_a_higher),
-                    f"{key}.kg": integer(row.test.runs_b_higher),
-                }
-                for made, cell in cells.items():
-                    yield Number(made, cell, row.n, row.status)
-
-
-def _agents(findings: Findings) -> Iterator[Number]:
-    for env, budget, rule in _cells(findings):
-        for agent in findings.agents(env, budget):
-            row = findings.agent(env, budget, rule, agent)
-            if row is None:
-                continue
-            for level_set in _SETS:
-                is_train = level_set == TRAIN
-                key = f"enc.{_key(findings, env, budget, rule, level_set)}.{key_part(agent.lower())}"
-                yield Number(key, fixed(row.train if is_train else row.test), row.n, row.status)
-                z = row.z_train if is_train else row.z_test
-                yield Number(f"{key}.z", fixed(z, 1), row.n, row.status)
-
-
-def _differences(findings: Findings) -> Iterator[Number]:
-    """Differences between agents: encd, and encpd with the draws one at a time."""
-    for env, budget, rule in _cells(findings):
-        stem = _key(findings, env, budget, rule)
-        for quantity in _QUANTITIES:
-            for at, row in enumerate(findings.differences(env, budget, rule, quantity)):
-                pair = f"{key_part(row.agent_a.lower())}-{key_part(row.agent_b.lower())}"
-                # The first pair has the plain key; with three agents or more the others name theirs.
-                for name in (f"{stem}.{quantity}", f"{stem}.{quantity}.{pair}")[at > 0 :]:
-                    cells = {
-                        f"encd.{name}": fixed(row.test.difference, sign=True),
-                        f"encd.{name}.u": fixed(row.test.difference),
-                        f"encd.{name}.lo": fixed(row.test.ci[0]),
-                        f"encd.{name}.hi": fixed(row.test.ci[1]),
-                        f"encd.{name}.p": p_value(row.test.p),
-                        f"encpd.{name}.pmin": p_value(row.p_draw_min),
-                        f"encpd.{name}.pmax": p_value(row.p_draw_max),
-                    }
-                    for made, cell in cells.items():
-                        yield Number(made, cell, row.n, row.status)
-                if quantity == "gap":
-                    key = f"encd.{stem}.share" if at == 0 else f"encd.{stem}.share.{pair}"
-                    yield Number(key, percent_number(row.share_from_training), row.n, row.status)
-
-
-def _screens(findings: Findings) -> Iterator[Number]:
-    for env in findings.all_envs:
-        for budget in findings.budgets_of(env):
-            row = findings.screen(env, budget)
-            if row is None:
-                continue
-            key = f"H.{_join(_game(findings, env), budget)}"
-            cells = {
-                key: fixed(row.entropy, 3),
-                f"{key}.pct": fixed(row.fraction * 100, 1),
-                f"{key}.probe": fixed(row.entropy_probe, 3),
-                f"{key}.first": fixed(row.entropy_first, 3),
-                f"{key}.greedy": fixed(row.entropy_greedy, 3),
-                f"{key}.state": fixed(row.merged_state, 3),
-                f"{key}.game": fixed(row.merged_game, 3),
-                f"{key}.share": percent_number(row.share),
-                f"{key}.k": integer(row.k),
-                f"{key}.tier": Cell(row.tier, row.tier, (row.tier,)),
-            }
-            for made, cell in cells.items():
-                yield Number(made, cell, row.n, row.status)
-
-
-def _counts(findings: Findings) -> Iterator[Number]:
-    for budget in findings.budgets:
-        label = key_part(budget)
-        summary = findings.screen_summary(budget)
-        if summary:
-            for name in ("raw", "merged_state", "merged_game"):
-                key = _join(f"count.{name.removeprefix('merged_')}", label)
-                count = getattr(summary, name)
-                yield Number(key, integer(count), summary.games)
-                yield Number(f"{key}.word", count_word(count), summary.games)
-            yield Number(_join("share.min", label), percent_number(summary.share_min), summary.games)
-            yield Number(_join("share.max", label), percent_number(summary.share_max), summary.games)
-        for rule in findings.rules:
-            for level_set in (TEST, TRAIN):
-                row = findings.call_count(budget, rule, level_set)
-                if row is None:
-                    continue
-                counts = {
-                    "above": row.above, "below": row.below, "equivalent": row.equivalent,
-                    "nd": row.not_distinguishable, "games": row.games, "v1atbelow": row.z_not_above,
-                }  # fmt: skip
-                for name, count in counts.items():
-                    # The paper's counts are of held-out levels; those of training levels say so.
-                    key = _join(f"count.{name}", label, rule_letter(rule))
-                    key = key if level_set == TEST else f"{key}.train"
-                    yield Number(key, integer(count), row.games)
-                    yield Number(f"{key}.word", count_word(count), row.games)
-
-
-def _merged(findings: Findings) -> Iterator[Number]:
-    """The merged rule: `m.game.levels.*` at the main budget, `m.game.budget.levels.*` at every budget."""
-    for env in findings.all_envs:
-        for budget in findings.budgets_of(env):
-            for level_set in _SETS:
-                stems = [_join("m", _game(findings, env), budget, level_set)]
-                if budget == findings.main_budget:
-                    stems.append(_join("m", _game(findings, env), level_set))
-                delta = findings.comparison(env, budget, MERGED, level_set)
-                share = findings.disagreement(env, budget, MERGED, level_set)
-                quantity: Quantity = "train" if level_set == TRAIN else "test"
-                pair = findings.pair(env, budget, MERGED, "greedy", quantity)
-                for stem in stems:
-                    if delta:
-                        yield Number(f"{stem}.d", fixed(delta.test.delta, sign=True), delta.n, delta.status)
-                        yield Number(f"{stem}.ph", p_value(delta.decision.p_holm), delta.n, delta.status)
-                        yield Number(f"{stem}.label", call_words(delta.decision.call), delta.n, delta.status)
-                    if share:
-                        yield Number(f"{stem}.dis", percent_number(share.share), share.n, share.status)
-                    if pair:
-                        yield Number(
-                            f"{stem}.mg", fixed(pair.test.difference, sign=True), pair.n, pair.status
-                        )
-                        yield Number(f"{stem}.mg.p", p_value(pair.test.p), pair.n, pair.status)
-
-
-def _scores(findings: Findings) -> Iterator[Number]:
-    games: list[tuple[str, str | None, str]] = [
-        (env.game, env.mode, _game(findings, env)) for env in findings.all_envs
-    ]
-    for budget in findings.budgets:
-        for game, mode, name in [*games, (SUITE, None, SUITE)]:
-            for rule in (*findings.rules, FLOOR):
-                for level_set in _SETS:
-                    row = findings.normalised(game, budget, rule, level_set, mode=mode)
-                    if row is None:
-                        continue
-                    column = "floor" if rule == FLOOR else key_part(rule)
-                    key = _join("cobbe", name, budget, f"{column}_{level_set}")
-                    yield Number(key, fixed(row.score), row.n, row.status)
-
-
-def _cells(findings: Findings) -> Iterator[tuple[Env, str, str]]:
-    for env in findings.all_envs:
+        yield from _floors(findings, env)
         for budget in findings.budgets_of(env):
             for rule in findings.rules:
-                yield env, budget, rule
+                yield from _rule(findings, env, budget, rule)
+            yield from _game(findings, env, budget)
+    for budget in findings.budgets:
+        yield from _suite(findings, budget)
 
 
-def _key(findings: Findings, env: Env, budget: str, rule: str, *more: str) -> str:
-    return _join(_game(findings, env), budget, rule_letter(rule), *more)
+def _floors(findings: Findings, env: Env) -> Iterator[_Source]:
+    for level_set in _SETS:
+        row = findings.floor(env, level_set)
+        if row is not None:
+            game = findings.game_key(env)
+            yield f"{game}.{level_set}", row, columns.FLOOR
+            yield from _success(env, f"{game}.floor.{level_set}", row)
 
 
-def _game(findings: Findings, env: Env) -> str:
-    return key_part(findings.name(env))
+def _success(env: Env, name: str, row: Any) -> Iterator[_Source]:
+    """The share of completed levels, in games that pay for nothing else."""
+    if env.game in ALL_OR_NOTHING:
+        whole = ALL_OR_NOTHING[env.game]
+        yield name, row, (("succ.{}", lambda row: percent_number(row.mean / whole)),)
+
+
+def _rule(findings: Findings, env: Env, budget: str, rule: str) -> Iterator[_Source]:
+    """What one game gives at one budget under one rule."""
+    stem = _join(findings.game_key(env), findings.budget_key(budget), safe_key(rule_letter(rule)))
+    gap = findings.gap(env, budget, rule)
+    for level_set in _SETS:
+        name = f"{stem}.{level_set}"
+        row = findings.comparison(env, budget, rule, level_set)
+        found: _Return | None = None
+        if row is not None:
+            found = _Return(row.test.mean, row.test.sem, row.n, row.status)
+            yield name, row, columns.DELTA
+        elif gap is not None:
+            is_train = level_set == TRAIN
+            mean = gap.gap.train if is_train else gap.gap.test
+            found = _Return(mean, gap.gap.train_sem if is_train else gap.gap.test_sem, gap.n, gap.status)
+        if found is not None:
+            yield name, found, columns.RETURN
+            yield from _success(env, name, found)
+        for agent in findings.agents(env, budget):
+            if of_agent := findings.agent(env, budget, rule, agent):
+                yield f"{name}.{findings.agent_key(agent)}", of_agent, columns.AGENT[level_set]
+    if gap is not None:
+        yield stem, gap, columns.GAP
+    yield from _agent_differences(findings, env, budget, rule, stem)
+
+
+def _agent_differences(findings: Findings, env: Env, budget: str, rule: str, stem: str) -> Iterator[_Source]:
+    for quantity in _QUANTITIES:
+        for at, row in enumerate(findings.differences(env, budget, rule, quantity)):
+            pair = f"{findings.agent_key(row.agent_a)}-{findings.agent_key(row.agent_b)}"
+            # The first pair has the plain key; with three agents or more the others name theirs.
+            for name in (f"{stem}.{quantity}", f"{stem}.{quantity}.{pair}")[at > 0 :]:
+                yield name, row, columns.AGENT_DIFFERENCE
+            if quantity == "gap":
+                yield f"{stem}.share" if at == 0 else f"{stem}.share.{pair}", row, columns.AGENT_SHARE
+
+
+def _game(findings: Findings, env: Env, budget: str) -> Iterator[_Source]:
+    """What one game gives at one budget whatever the rule."""
+    game, label = findings.game_key(env), findings.budget_key(budget)
+    for quantity in _QUANTITIES:
+        if pair := findings.pair(env, budget, "sampled", "greedy", quantity):
+            stem = _join(game, label)
+            yield f"gd.{stem}" if quantity == "gap" else f"rd.{stem}.{quantity}", pair, columns.PAIR
+    if screen := findings.screen(env, budget):
+        yield _join(game, label), screen, columns.SCREEN
+    for level_set in _SETS:
+        # The main budget's numbers of the merged rule also have keys without a budget.
+        names = [_join(game, label, level_set)]
+        names += [_join(game, level_set)] if budget == findings.main_budget else []
+        found = (
+            (findings.comparison(env, budget, MERGED, level_set), columns.MERGED_DELTA),
+            (findings.disagreement(env, budget, MERGED, level_set), columns.MERGED_DISAGREEMENT),
+            (findings.pair(env, budget, MERGED, "greedy", level_set), columns.MERGED_PAIR),
+        )
+        yield from ((name, row, made) for name in names for row, made in found if row is not None)
+
+
+def _suite(findings: Findings, budget: str) -> Iterator[_Source]:
+    """What all games together give at one budget: counts and normalised scores."""
+    label = findings.budget_key(budget)
+    if summary := findings.screen_summary(budget):
+        yield label, summary, columns.SCREEN_SUMMARY
+    for rule in findings.rules:
+        for level_set in (TEST, TRAIN):
+            if count := findings.call_count(budget, rule, level_set):
+                # The paper's counts are of held-out levels; those of training levels say so.
+                name = _join(label, safe_key(rule_letter(rule)))
+                made = columns.CALL_COUNT
+                if level_set == TRAIN:
+                    made = tuple((key.replace("{}", "{}.train"), cell_of) for key, cell_of in made)
+                yield name, count, made
+    games: list[tuple[str, str | None, str]] = [
+        (env.game, env.mode, findings.game_key(env)) for env in findings.all_envs
+    ]
+    for game, mode, key in [*games, (SUITE, None, SUITE)]:
+        for rule in (*findings.rules, FLOOR):
+            for level_set in (TRAIN, TEST):
+                if score := findings.normalised(game, budget, rule, level_set, mode=mode):
+                    column = "floor" if rule == FLOOR else key_part(rule)
+                    yield _join(key, label, f"{column}_{level_set}"), score, columns.SCORE
 
 
 def _join(*parts: str) -> str:
     # Data without budgets have keys without them: miner.s.test.
-    return ".".join(key_part(part) if "_" not in part else part for part in parts if part)
+    return ".".join(part for part in parts if part)
 
 
 def _exists(cell: Cell) -> bool:

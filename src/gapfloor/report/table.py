@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from gapfloor.report.escape import escape_markdown, escape_tex
+from gapfloor.report.escape import escape_csv, escape_markdown, escape_tex, guard_row
 from gapfloor.report.formats import Cell, Raw
 
 Align = Literal["l", "r", "c"]
@@ -42,7 +42,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Group:
+class ColumnGroup:
     """A header that spans columns `first` to `last` (from 0, inclusive)."""
 
     title: Text
@@ -51,7 +51,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Rule:
+class RuleLine:
     """A line between rows: "midrule", or "addlinespace" for a little air."""
 
     kind: Literal["midrule", "addlinespace"]
@@ -67,8 +67,8 @@ class Table:
     """A short heading for the page."""
     caption: Text
     columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...] | Rule, ...]
-    groups: tuple[Group, ...] = ()
+    rows: tuple[tuple[Cell, ...] | RuleLine, ...]
+    groups: tuple[ColumnGroup, ...] = ()
     notes: tuple[str, ...] = ()
     """What the data lacked, and what was left out for it."""
     size: Literal["normalsize", "small", "footnotesize", "scriptsize", "tiny"] = "small"
@@ -80,7 +80,7 @@ class Table:
 
     def __post_init__(self) -> None:
         for row in self.rows:
-            if isinstance(row, Rule):
+            if isinstance(row, RuleLine):
                 continue
             assert len(row) == len(self.columns), (self.name, len(row), len(self.columns))
             for cell, column in zip(row, self.columns, strict=True):
@@ -94,7 +94,7 @@ class Table:
     @property
     def body(self) -> list[tuple[Cell, ...]]:
         """The rows without rules."""
-        return [row for row in self.rows if not isinstance(row, Rule)]
+        return [row for row in self.rows if not isinstance(row, RuleLine)]
 
 
 @dataclass(frozen=True)
@@ -111,12 +111,13 @@ def to_tabular(table: Table) -> str:
     lines = [rf"\begin{{tabular}}{{{''.join(column.align for column in table.columns)}}}", r"\toprule"]
     if table.groups:
         lines += [_tex_groups(table), _tex_cmidrules(table)]
-    lines += [" & ".join(column.header.tex for column in table.columns) + r" \\", r"\midrule"]
+    header = " & ".join(column.header.tex for column in table.columns)
+    lines += [guard_row(header) + r" \\", r"\midrule"]
     for row in table.rows:
-        if isinstance(row, Rule):
+        if isinstance(row, RuleLine):
             lines.append(f"\\{row.kind}")
         else:
-            lines.append(" & ".join(cell.tex for cell in row) + r" \\")
+            lines.append(guard_row(" & ".join(cell.tex for cell in row)) + r" \\")
     lines += [r"\bottomrule", r"\end{tabular}"]
     return "\n".join(lines) + "\n"
 
@@ -165,17 +166,17 @@ def to_markdown(table: Table) -> str:
 
 
 def to_csv(table: Table) -> str:
-    """The raw values, unrounded, one number a column; what does not exist is empty."""
+    """The raw values, unrounded, one number per column; empty where there is no value."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([name for column in table.columns for name in column.csv])
+    writer.writerow([escape_csv(name) for column in table.columns for name in column.csv])
     for row in table.body:
         writer.writerow([_csv_value(value) for cell in row for value in cell.raw])
     return out.getvalue()
 
 
 def flat_headers(table: Table) -> list[str]:
-    """One header a column, with the name of its group in front."""
+    """One header per column, with the name of its group in front."""
     headers = [column.header.plain for column in table.columns]
     for group in table.groups:
         for at in range(group.first, group.last + 1):
@@ -202,4 +203,9 @@ def _tex_cmidrules(table: Table) -> str:
 def _csv_value(value: Raw) -> str:
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ""
-    return repr(value) if isinstance(value, float) else str(value)
+    # Only text can be a formula: a negative number stays a number.
+    return (
+        repr(value)
+        if isinstance(value, float)
+        else (escape_csv(value) if isinstance(value, str) else str(value))
+    )

@@ -11,10 +11,11 @@ from typing import Any
 from gapfloor.errors import UsageError, unknown_name
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.report.card import build_card, card_to_json, card_to_markdown
+from gapfloor.report.escape import escape_markdown
 from gapfloor.report.numbers import Number, build_numbers, to_json, to_tex
 from gapfloor.report.source import ReportSource, load_report_source
 from gapfloor.report.table import to_csv, to_float, to_markdown, to_tabular
-from gapfloor.report.tables.build import Tables, build_tables
+from gapfloor.report.tables.build import EXTRA_TABLES, Tables, build_tables
 
 #: Everything a report can consist of; figures come with tex and html only when asked for by name.
 FORMATS = ("tex", "md", "csv", "html", "card", "figures")
@@ -35,14 +36,27 @@ def write_report(
     out: str | Path,
     *,
     formats: Sequence[str] = FORMATS,
+    tables: Sequence[str] = (),
     plan: Any = None,
     progress: Callable[[str], None] | None = None,
 ) -> WrittenReport:
-    """Analyse `source` (a store, an episode file, or what was read already) and write the report to `out`."""
+    """Write the report of `source` (a store, an episode file, or what was read already) to `out`.
+
+    Args:
+        source: what to report; results that `analyse` left in a store are used if they belong to its data and plan.
+        out: the folder to write to.
+        formats: what to write, of `FORMATS`.
+        tables: further tables, of `EXTRA_TABLES`: the audit of released code and the hyperparameters.
+        plan: the analysis plan (default: the paper's).
+        progress: called with the name of each step.
+    """
     tell = progress or (lambda step: None)
     for name in formats:
         if name not in FORMATS:
             raise unknown_name("format", name, FORMATS)
+    for name in tables:
+        if name not in EXTRA_TABLES:
+            raise unknown_name("table", name, EXTRA_TABLES)
     if not formats:
         raise UsageError(f"No format was asked for: give one or more of {', '.join(FORMATS)}.")
     folder = Path(out)
@@ -52,31 +66,33 @@ def write_report(
         tell("analysing")
         source = load_report_source(source, plan=plan)
     tell("tables and numbers")
-    tables = build_tables(
+    made = build_tables(
         source.findings,
         cka=source.cka,
         hyperparameters=source.hyperparameters,
         hyperparameters_note="" if source.hyperparameters else _no_hyperparameters(source),
         leaked=source.leaked,
+        extra=tables,
     )
     numbers = build_numbers(source.findings, source.cka)
     files: dict[Path, str] = {}
     if "tex" in formats:
-        files |= _tex_files(tables, numbers)
+        files |= _tex_files(made, numbers)
     if "md" in formats:
-        files |= _markdown_files(tables)
+        files |= _markdown_files(made)
     if "csv" in formats:
-        files |= {Path("csv") / f"{table.name}.csv": to_csv(table) for table in tables.tables}
+        files |= {Path("csv") / f"{table.name}.csv": to_csv(table) for table in made.tables}
     files[Path("numbers.json")] = to_json(numbers)
     card = build_card(source)
     if "card" in formats:
         files |= {Path("card.md"): card_to_markdown(card), Path("card.json"): card_to_json(card)}
     if "html" in formats:
         tell("page")
-        files[Path("index.html")] = _page(source, tables, card, formats)
+        files[Path("index.html")] = _page(source, made, card, formats)
     written: list[Path] = []
     for path, text in files.items():
-        write_text_atomically(folder / path, text)
+        # A label may hold half of a surrogate pair, which no file can.
+        write_text_atomically(folder / path, text.encode("utf-8", "replace").decode("utf-8"))
         written.append(folder / path)
     if "figures" in formats:
         from gapfloor.report.figures.build import build_figures
@@ -84,7 +100,7 @@ def write_report(
 
         tell("figures")
         written += write_figures(build_figures(source), folder / "figures")
-    return WrittenReport(folder, tuple(sorted(written)), tables, numbers)
+    return WrittenReport(folder, tuple(sorted(written)), made, numbers)
 
 
 def _tex_files(tables: Tables, numbers: dict[str, Number]) -> dict[Path, str]:
@@ -98,7 +114,7 @@ def _tex_files(tables: Tables, numbers: dict[str, Number]) -> dict[Path, str]:
 def _markdown_files(tables: Tables) -> dict[Path, str]:
     parts = [f'<a id="{table.name}"></a>\n\n{to_markdown(table)}' for table in tables.tables]
     if tables.missing:
-        lines = [f"- `{entry.name}`: {entry.why}." for entry in tables.missing]
+        lines = [f"- `{entry.name}`: {escape_markdown(entry.why)}." for entry in tables.missing]
         parts.append("## Left out\n\n" + "\n".join(lines) + "\n")
     return {Path("tables.md"): "# Tables\n\n" + "\n".join(parts)}
 

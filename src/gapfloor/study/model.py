@@ -77,6 +77,8 @@ class Study:
     replays: int = 1
     """Number of levels per game whose episodes are replayed for the page; 0: none."""
     formats: tuple[str, ...] = ("tex", "md", "csv", "html", "card", "figures")
+    tables: tuple[str, ...] | None = None
+    """Further tables of the report: audit, commits, hyper."""
 
     @property
     def games(self) -> tuple[str, ...]:

@@ -143,5 +143,10 @@ def _report(study: Study, home: Path, store: Store) -> None:
     digest = inputs_digest(study, home, store, "report")
     source = load_report_source(store.root, plan=_plan(study, home))
     # Named after the study, not the folder: the same study gives the same page wherever it lies.
-    write_report(replace(source, name=study.name), store.root / "report", formats=study.formats)
+    write_report(
+        replace(source, name=study.name),
+        store.root / "report",
+        formats=study.formats,
+        tables=study.tables or (),
+    )
     write_text_atomically(store.root / "results" / "report.inputs", digest + "\n")

@@ -13,7 +13,7 @@ from gapfloor.report.figures.levels import levels_figure
 from gapfloor.report.figures.model import FigureSpec
 from gapfloor.report.figures.returns import returns_figure
 from gapfloor.report.source import ReportSource
-from gapfloor.report.tables.wording import at_budget, slug
+from gapfloor.report.tables.wording import at_budget
 
 
 def build_figures(source: ReportSource) -> tuple[FigureSpec, ...]:
@@ -21,7 +21,7 @@ def build_figures(source: ReportSource) -> tuple[FigureSpec, ...]:
     findings = source.findings
     made: list[FigureSpec | None] = []
     for budget in sorted(findings.budgets, key=lambda budget: budget != findings.main_budget):
-        end = "" if budget == findings.main_budget else f"_{slug(budget)}"
+        end = "" if budget == findings.main_budget else f"_{findings.slug(budget)}"
         at = at_budget(budget)
         here = (
             returns_figure(findings, budget, name=f"returns{end}", title=f"Return against floor{at}"),
@@ -34,7 +34,7 @@ def build_figures(source: ReportSource) -> tuple[FigureSpec, ...]:
     for budget in dict.fromkeys(curve.budget for curve in source.curves):
         made.append(
             training_figure(
-                findings, source.curves, budget, name=f"entropy_training{slug(budget)}",
+                findings, source.curves, budget, name=f"entropy_training{findings.slug(budget)}",
                 title=f"Entropy during training{at_budget(budget)}",
             )
         )  # fmt: skip

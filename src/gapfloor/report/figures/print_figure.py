@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import math
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,9 @@ def write_figures(figures: Iterable[FigureSpec], folder: Path, *, with_title: bo
     import matplotlib.pyplot as plt
 
     written: list[Path] = []
-    with plt.rc_context(STYLE):
+    with plt.rc_context(STYLE), warnings.catch_warnings():
+        # A name in letters that the font lacks is drawn with boxes; tables and page show it.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         for spec in figures:
             drawn = draw_figure(spec)
             if with_title:

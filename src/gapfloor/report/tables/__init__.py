@@ -1,4 +1,4 @@
-"""Every table of the paper by name, and the tables beside them."""
+"""Every table of the paper by name, each with its robust estimates."""
 
 from __future__ import annotations
 

@@ -6,16 +6,16 @@ from gapfloor.analysis.difference_results import AgentResult
 from gapfloor.analysis.row import Row
 from gapfloor.report.findings import Findings, agent_name, rule_title
 from gapfloor.report.formats import Cell, mean_sem, missing_cell, text_cell, tier_cell
-from gapfloor.report.table import Column, Group, Missing, Rule, Table, Text
-from gapfloor.report.tables.wording import at_budget, draws_phrase, runs_phrase, sentence, slug, status_of
+from gapfloor.report.table import Column, ColumnGroup, Missing, RuleLine, Table, Text
+from gapfloor.report.tables.wording import at_budget, draws_phrase, runs_phrase, sentence, status_of
 
 
 def full(findings: Findings, budget: str) -> Table | Missing:
     """Every agent's train, test and gap under both rules."""
-    name = f"full{slug(budget)}"
+    name = f"full{findings.slug(budget)}"
     title = f"Every agent under both rules{at_budget(budget)}"
     rules = [rule for rule in (findings.primary, findings.secondary) if rule]
-    rows: list[tuple[Cell, ...] | Rule] = []
+    rows: list[tuple[Cell, ...] | RuleLine] = []
     every: list[Row] = []
     for env in findings.envs(budget):
         for agent in findings.agents(env, budget):
@@ -50,7 +50,9 @@ def full(findings: Findings, budget: str) -> Table | Missing:
             ),
         ),
         rows=tuple(rows),
-        groups=tuple(Group(Text(rule_title(rule)), 2 + 3 * at, 4 + 3 * at) for at, rule in enumerate(rules)),
+        groups=tuple(
+            ColumnGroup(Text(rule_title(rule)), 2 + 3 * at, 4 + 3 * at) for at, rule in enumerate(rules)
+        ),
         size="scriptsize",
         separation="3pt",
         status=status_of(every),
@@ -59,10 +61,10 @@ def full(findings: Findings, budget: str) -> Table | Missing:
 
 def results_at(findings: Findings, budget: str) -> Table | Missing:
     """Every agent's primary-rule returns, held-out return and gap of the second rule, and tier (res25m)."""
-    name = f"res{slug(budget)}"
+    name = f"res{findings.slug(budget)}"
     title = f"Results of each agent{at_budget(budget)}"
     second = findings.secondary
-    rows: list[tuple[Cell, ...] | Rule] = []
+    rows: list[tuple[Cell, ...] | RuleLine] = []
     every: list[Row] = []
     tiers = False
     for env in findings.envs(budget):
@@ -78,7 +80,7 @@ def results_at(findings: Findings, budget: str) -> Table | Missing:
             cells.append(tier_cell(first.tier if first else None))
             rows.append(tuple(cells))
         if agents:
-            rows.append(Rule("addlinespace"))
+            rows.append(RuleLine("addlinespace"))
     if not rows:
         return Missing(name, title, "no agents are named in the data")
     counts = {
@@ -95,10 +97,10 @@ def results_at(findings: Findings, budget: str) -> Table | Missing:
         Column(Text("Encoder"), "l", ("agent",)),
         *_part_columns(findings.primary, ("Train", "Test", "Gap")),
     ]
-    groups = [Group(Text(f"{rule_title(findings.primary)} (primary)"), 2, 4)]
+    groups = [ColumnGroup(Text(f"{rule_title(findings.primary)} (primary)"), 2, 4)]
     if second:
         columns += _part_columns(second, ("Test", "Gap"))
-        groups.append(Group(Text(rule_title(second)), 5, 6))
+        groups.append(ColumnGroup(Text(rule_title(second)), 5, 6))
     columns.append(Column(Text("Tier"), "l", ("tier",)))
     caption = sentence(
         "Final checkpoints{budget}, mean ± SEM over runs ({runs} per agent), each run the mean of {draws}. "

@@ -1,19 +1,23 @@
-"""All tables of a report, in the paper's order, each followed by the one beside it."""
+"""All tables of a report, in the paper's order, each followed by its robust estimates."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gapfloor.analysis.leaked import LeakedGap
+from gapfloor.errors import unknown_name
 from gapfloor.report.cka_input import CkaRecord
 from gapfloor.report.findings import MERGED, Findings
 from gapfloor.report.table import Missing, Table
-from gapfloor.report.tables import agents, entropy, floor, gap, robust, setting
+from gapfloor.report.tables import agents, entropy, floor, gap, robust
+from gapfloor.report.tables.cka import ckacontrol
+from gapfloor.report.tables.hyperparameters import hyper
 from gapfloor.report.tables.leaks import leaks
+from gapfloor.report.tables.ledger import audit, commits
+from gapfloor.report.tables.normalised import cobbe
 from gapfloor.report.tables.references import references
-from gapfloor.report.tables.wording import slug
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,10 @@ class Tables:
         return next((table for table in self.tables if table.name == name), None)
 
 
+#: Tables about the world around a study, made only where they are asked for.
+EXTRA_TABLES = ("audit", "commits", "hyper")
+
+
 def build_tables(
     findings: Findings,
     *,
@@ -35,26 +43,31 @@ def build_tables(
     hyperparameters: Mapping[str, Mapping[str, Any]] | None = None,
     hyperparameters_note: str = "",
     leaked: Sequence[LeakedGap] = (),
+    extra: Sequence[str] = (),
 ) -> Tables:
-    """The paper's sixteen tables for these data: one of unmask, tiers, sweep, gap, full and res a budget.
+    """The paper's tables for these data: one of unmask, tiers, sweep, gap, full and res per budget.
 
-    A table of the main budget bears the paper's plain name; unmask, tiers, sweep and merged_argmax of other budgets
-    carry the budget behind it, and gap, full and res carry it always (gap8m, full8m, res25m).
+    A table of the main budget has the paper's plain name; unmask, tiers, sweep and merged_argmax of other budgets end
+    in the budget, and gap, full and res always do (gap8m, full8m, res25m). `extra` names those of `EXTRA_TABLES` that
+    are wanted; they come last.
     """
+    for name in extra:
+        if name not in EXTRA_TABLES:
+            raise unknown_name("table", name, EXTRA_TABLES)
     budgets = sorted(findings.budgets, key=lambda budget: budget != findings.main_budget)
-    made: list[Table | Missing | None] = [setting.audit()]
+    made: list[Table | Missing | None] = []
     for budget in budgets:
-        made += [floor.unmask(findings, budget), robust.beside_unmask(findings, budget)]
+        made += [floor.unmask(findings, budget), robust.robust_unmask(findings, budget)]
     made += [entropy.tiers(findings, budget) for budget in budgets]
     for budget in budgets:
         made += [
             agents.results_at(findings, budget),
-            robust.beside_agents(findings, budget, name=f"res{slug(budget)}"),
+            robust.robust_agents(findings, budget, name=f"res{findings.slug(budget)}"),
         ]
-    made += [gap.pooled(findings), robust.beside_pooled(findings)]
+    made += [gap.pooled(findings), robust.robust_pooled(findings)]
     for budget in budgets:
-        made += [gap.gap_at(findings, budget), robust.beside_gap(findings, budget)]
-    made += [floor.floor(findings), robust.beside_floor(findings), references(findings)]
+        made += [gap.gap_at(findings, budget), robust.robust_gap(findings, budget)]
+    made += [floor.floor(findings), robust.robust_floor(findings), references(findings)]
     made.append(leaks(findings, leaked))
     made += [entropy.sweep(findings, budget) for budget in budgets]
     made.append(entropy.merged(findings))
@@ -65,17 +78,33 @@ def build_tables(
         ):
             made += [
                 floor.merged_argmax(findings, budget),
-                robust.beside_merged_argmax(findings, budget),
+                robust.robust_merged_argmax(findings, budget),
             ]
-    made += [setting.cobbe(findings), robust.beside_cobbe(findings), setting.commits()]
-    made.append(setting.hyper(hyperparameters or {}, note=hyperparameters_note))
+    made += [cobbe(findings), robust.robust_cobbe(findings)]
     made += [agents.full(findings, budget) for budget in budgets]
     made += _two_by_two(findings)
-    made.append(setting.ckacontrol(findings, cka))
+    made.append(ckacontrol(findings, cka))
+    extras: dict[str, Callable[[], Table | Missing]] = {
+        "audit": audit,
+        "commits": commits,
+        "hyper": lambda: hyper(hyperparameters or {}, note=hyperparameters_note),
+    }
+    made += [build() for name, build in extras.items() if name in extra]
     return Tables(
-        tuple(table for table in made if isinstance(table, Table)),
+        _with_unique_names(table for table in made if isinstance(table, Table)),
         tuple(table for table in made if isinstance(table, Missing)),
     )
+
+
+def _with_unique_names(tables: Iterable[Table]) -> tuple[Table, ...]:
+    """Tables that do not overwrite each other's files: a budget called 2x2 would give a second gap2x2."""
+    found = list(tables)
+    names: dict[str, int] = {}
+    for at, table in enumerate(found):
+        names[table.name] = names.get(table.name, 0) + 1
+        if names[table.name] > 1:
+            found[at] = replace(table, name=f"{table.name}-{names[table.name]}")
+    return tuple(found)
 
 
 def _two_by_two(findings: Findings) -> list[Table | Missing]:
@@ -89,6 +118,6 @@ def _two_by_two(findings: Findings) -> list[Table | Missing]:
     made: list[Table | Missing] = [gap.gap2x2(findings, hardest, name="gap2x2")]
     for env in findings.all_envs:
         if env != hardest and len(findings.budgets_of(env)) > 1:
-            table = gap.gap2x2(findings, env, name=f"gap2x2_{slug(findings.name(env))}")
+            table = gap.gap2x2(findings, env, name=f"gap2x2_{findings.slug(findings.name(env))}")
             made += [table] if isinstance(table, Table) else []
     return made

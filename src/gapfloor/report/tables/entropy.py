@@ -16,7 +16,7 @@ from gapfloor.report.formats import (
     tier_cell,
     tier_letter,
 )
-from gapfloor.report.table import Column, Group, Missing, Rule, Table, Text
+from gapfloor.report.table import Column, ColumnGroup, Missing, RuleLine, Table, Text
 from gapfloor.report.tables.wording import at_budget, left_out, sentence, status_of, suffix
 
 _NO_CELLS = "no cell records with entropies (they are written by gapfloor evaluate; an episode file has none)"
@@ -126,8 +126,8 @@ def sweep(findings: Findings, budget: str) -> Table | Missing:
         ),
         rows=tuple(rows),
         groups=(
-            Group(Text("Raw"), 1, 1 + width),
-            Group(Text("Merged (per state)"), 2 + width, 1 + 2 * width),
+            ColumnGroup(Text("Raw"), 1, 1 + width),
+            ColumnGroup(Text("Merged (per state)"), 2 + width, 1 + 2 * width),
         ),
         notes=left_out(findings, without, "cell records"),
         separation="6pt",
@@ -138,7 +138,7 @@ def sweep(findings: Findings, budget: str) -> Table | Missing:
 def merged(findings: Findings) -> Table | Missing:
     """Entropy before and after merging, at every budget."""
     title = "Entropy before and after merging equal actions"
-    rows: list[tuple[Cell, ...] | Rule] = []
+    rows: list[tuple[Cell, ...] | RuleLine] = []
     every: list[Row] = []
     without: list[str] = []
     # The main budget comes first and bears no label, as in the paper.
@@ -147,7 +147,7 @@ def merged(findings: Findings) -> Table | Missing:
         found, lacking = _screens(findings, budget)
         without += [f"{findings.name(env)}{at_budget(budget)}" for env in lacking]
         if found and rows:
-            rows.append(Rule("midrule"))
+            rows.append(RuleLine("midrule"))
         for env, row in found:
             every.append(row)
             label = findings.name(env)
@@ -174,7 +174,7 @@ def merged(findings: Findings) -> Table | Missing:
         "of greedy evaluation, and on the first 1024 states only.",
         rule=findings.primary,
         budget=at_budget(findings.main_budget),
-        more=" and at other budgets below the line" if any(isinstance(row, Rule) for row in rows) else "",
+        more=" and at other budgets below the line" if any(isinstance(row, RuleLine) for row in rows) else "",
     )
     return Table(
         name="merged",

@@ -16,7 +16,7 @@ from gapfloor.report.formats import (
     percent,
     text_cell,
 )
-from gapfloor.report.table import Column, Group, Missing, Rule, Table, Text
+from gapfloor.report.table import Column, ColumnGroup, Missing, RuleLine, Table, Text
 from gapfloor.report.tables.wording import (
     at_budget,
     draws_phrase,
@@ -47,11 +47,11 @@ def unmask(findings: Findings, budget: str) -> Table | Missing:
         Column(Text("Floor"), "r", ("floor", "floor_sem")),
         *_rule_columns(findings.primary, over, with_delta=True),
     ]
-    groups = [Group(Text(f"{rule_title(findings.primary)} (primary)"), 2, 6)]
+    groups = [ColumnGroup(Text(f"{rule_title(findings.primary)} (primary)"), 2, 6)]
     second = findings.secondary
     seconds = {env: findings.comparison(env, budget, second, TEST) if second else None for env in played}
     if second and any(seconds.values()):
-        groups.append(Group(Text(rule_title(second)), 7, 10))
+        groups.append(ColumnGroup(Text(rule_title(second)), 7, 10))
         columns += _rule_columns(second, over, with_delta=False)
     else:
         second = None
@@ -98,7 +98,7 @@ def floor(findings: Findings) -> Table | Missing:
     """Floor and pooled returns on both level sets at every budget."""
     title = "Floor and returns on both level sets"
     rules = [rule for rule in (findings.primary, findings.secondary) if rule]
-    rows: list[tuple[Cell, ...] | Rule] = []
+    rows: list[tuple[Cell, ...] | RuleLine] = []
     every: list[Row] = []
     for budget in findings.budgets:
         block: list[tuple[Cell, ...]] = []
@@ -127,7 +127,7 @@ def floor(findings: Findings) -> Table | Missing:
                     )
                 )
         if block and rows:
-            rows.append(Rule("midrule"))
+            rows.append(RuleLine("midrule"))
         rows += block
     if not rows:
         return Missing("floor", title, "no floor on the draws that the runs were played on")

@@ -16,8 +16,8 @@ from gapfloor.report.formats import (
     p_value,
     text_cell,
 )
-from gapfloor.report.table import Column, Missing, Rule, Table, Text
-from gapfloor.report.tables.wording import at_budget, left_out, sentence, slug, status_of
+from gapfloor.report.table import Column, Missing, RuleLine, Table, Text
+from gapfloor.report.tables.wording import at_budget, left_out, sentence, status_of
 
 
 def pooled(findings: Findings) -> Table | Missing:
@@ -77,7 +77,7 @@ def pooled(findings: Findings) -> Table | Missing:
 
 def gap_at(findings: Findings, budget: str) -> Table | Missing:
     """The gap of every game at one budget (the paper's gap8m)."""
-    name = f"gap{slug(budget)}"
+    name = f"gap{findings.slug(budget)}"
     title = f"Gap{at_budget(budget)}"
     second = findings.secondary
     envs = findings.envs(budget)
@@ -140,7 +140,7 @@ def gap_at(findings: Findings, budget: str) -> Table | Missing:
 def gap2x2(findings: Findings, env: Env, *, name: str) -> Table | Missing:
     """One game at each of its budgets under both rules, beside the floor's own difference."""
     title = f"{findings.name(env)}: both rules, both level sets"
-    rows: list[tuple[Cell, ...] | Rule] = []
+    rows: list[tuple[Cell, ...] | RuleLine] = []
     every: list[Row] = []
     for budget in findings.budgets_of(env):
         found = [
@@ -151,7 +151,7 @@ def gap2x2(findings: Findings, env: Env, *, name: str) -> Table | Missing:
         if not found:
             continue
         if rows:
-            rows.append(Rule("midrule"))
+            rows.append(RuleLine("midrule"))
         every += found
         for row in found:
             label = f"{budget} (n={row.n})" if budget else f"n={row.n}"

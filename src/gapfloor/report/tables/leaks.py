@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gapfloor.analysis.leaked import LeakedGap
 from gapfloor.report.findings import Env, Findings
 from gapfloor.report.formats import Cell, fixed, integer, mean_sem, text_cell
-from gapfloor.report.table import Column, Group, Table, Text
+from gapfloor.report.table import Column, ColumnGroup, Table, Text
 from gapfloor.report.tables.wording import sentence
 
 
@@ -39,7 +39,7 @@ def leaks(findings: Findings, rows: Sequence[LeakedGap]) -> Table | None:
             Column(Text("no shared"), "r", ("floor_gap_unshared",)),
             Column(Text("On leaked"), "r", ("test_leaked",)),
         ),
-        groups=(Group(Text("Gap"), 7, 9), Group(Text("Floor's gap"), 10, 12)),
+        groups=(ColumnGroup(Text("Gap"), 7, 9), ColumnGroup(Text("Floor's gap"), 10, 12)),
         rows=tuple(_row(findings, row) for row in rows),
         status="exploratory",
         is_wide=True,

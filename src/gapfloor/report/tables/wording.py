@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from gapfloor.analysis.row import Row
 from gapfloor.report.escape import escape_tex
-from gapfloor.report.findings import TEST, TRAIN, Env, Findings
+from gapfloor.report.findings import Env, Findings
 from gapfloor.report.formats import count_word
 from gapfloor.report.table import Text
 
@@ -72,23 +72,6 @@ def left_out(findings: Findings, envs: Iterable[Env], what: str) -> tuple[str, .
     return (f"Left out for lack of {what}: {', '.join(names)}.",) if names else ()
 
 
-def lacks_both_sets(findings: Findings, env: Env, budget: str) -> bool:
-    """Whether a game was not played on both level sets at that budget under the primary rule."""
-    return any(
-        findings.comparison(env, budget, findings.primary, level_set) is None for level_set in (TRAIN, TEST)
-    )
-
-
 def suffix(findings: Findings, name: str, budget: str) -> str:
     """A table's name: plain for the main budget, with the budget for the others."""
-    return name if budget == findings.main_budget else f"{name}_{slug(budget)}"
-
-
-def slug(text: str) -> str:
-    """A label as part of a file name and LaTeX label.
-
-    >>> slug("25M"), slug("<b> x")
-    ('25m', 'b-x')
-    """
-    words = "".join(char if char.isalnum() and char.isascii() else " " for char in text.lower()).split()
-    return "-".join(words)
+    return name if budget == findings.main_budget else f"{name}_{findings.slug(budget)}"

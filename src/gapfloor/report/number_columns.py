@@ -1,0 +1,136 @@
+"""Which numbers a row gives: for each kind of row a list of keys and how the value is printed.
+
+`{}` in a key stands for the name of the row, e.g. `miner.8M.s.test`. docs/report.md explains the keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gapfloor.report.formats import (
+    Cell,
+    call_words,
+    count_word,
+    fixed,
+    integer,
+    p_value,
+    percent_number,
+)
+
+#: Keys with what makes their value from a row.
+NumberColumns = tuple[tuple[str, Callable[[Any], Cell]], ...]
+
+RETURN: NumberColumns = (
+    ("{}", lambda row: fixed(row.mean)),
+    ("{}.sem", lambda row: fixed(row.sem)),
+)
+FLOOR: NumberColumns = (
+    ("floor.{}", lambda row: fixed(row.mean)),
+    ("floor.{}.sem", lambda row: fixed(row.sem)),
+    ("floor.{}.n", lambda row: integer(row.n)),
+)
+DELTA: NumberColumns = (
+    ("d.{}", lambda row: fixed(row.test.delta, sign=True)),
+    ("d.{}.u", lambda row: fixed(row.test.delta)),
+    ("d.{}.lo", lambda row: fixed(row.test.ci[0])),
+    ("d.{}.hi", lambda row: fixed(row.test.ci[1])),
+    ("d.{}.p", lambda row: p_value(row.test.p)),
+    ("d.{}.ph", lambda row: p_value(row.decision.p_holm)),
+    ("d.{}.ptost", lambda row: p_value(row.test.p_tost)),
+    ("d.{}.z", lambda row: fixed(row.test.z, 1)),
+    ("d.{}.n", lambda row: integer(row.n)),
+    ("d.{}.k", lambda row: integer(row.test.runs_above)),
+    ("d.{}.label", lambda row: call_words(row.decision.call)),
+    ("ratio.{}", lambda row: fixed(row.ratio, 1)),
+)
+GAP: NumberColumns = (
+    ("gap.{}", lambda row: fixed(row.gap.mean, sign=True)),
+    ("gap.{}.u", lambda row: fixed(row.gap.mean)),
+    ("gap.{}.lo", lambda row: fixed(row.gap.ci[0])),
+    ("gap.{}.hi", lambda row: fixed(row.gap.ci[1])),
+    ("gap.{}.p", lambda row: p_value(row.gap.p_fisher)),
+    ("gap.{}.ph", lambda row: p_value(row.p_holm)),
+    ("gap.{}.z", lambda row: fixed(row.gap.stouffer_z)),
+    ("gap.{}.n", lambda row: integer(row.n)),
+)
+#: The differences between sampled and greedy: rd of returns, gd of gaps.
+PAIR: NumberColumns = (
+    ("{}", lambda row: fixed(row.test.difference, sign=True)),
+    ("{}.u", lambda row: fixed(row.test.difference)),
+    ("{}.lo", lambda row: fixed(row.test.ci[0])),
+    ("{}.hi", lambda row: fixed(row.test.ci[1])),
+    ("{}.p", lambda row: p_value(row.test.p)),
+    ("{}.n", lambda row: integer(row.n)),
+    ("{}.ks", lambda row: integer(row.test.runs_a_higher)),
+    ("{}.kg", lambda row: integer(row.test.runs_b_higher)),
+)
+AGENT: dict[str, NumberColumns] = {
+    "train": (
+        ("enc.{}", lambda row: fixed(row.train)),
+        ("enc.{}.z", lambda row: fixed(row.z_train, 1)),
+    ),
+    "test": (
+        ("enc.{}", lambda row: fixed(row.test)),
+        ("enc.{}.z", lambda row: fixed(row.z_test, 1)),
+    ),
+}
+#: Differences between agents: encd, and encpd with the draws one at a time.
+AGENT_DIFFERENCE: NumberColumns = (
+    ("encd.{}", lambda row: fixed(row.test.difference, sign=True)),
+    ("encd.{}.u", lambda row: fixed(row.test.difference)),
+    ("encd.{}.lo", lambda row: fixed(row.test.ci[0])),
+    ("encd.{}.hi", lambda row: fixed(row.test.ci[1])),
+    ("encd.{}.p", lambda row: p_value(row.test.p)),
+    ("encpd.{}.pmin", lambda row: p_value(row.p_draw_min)),
+    ("encpd.{}.pmax", lambda row: p_value(row.p_draw_max)),
+)
+AGENT_SHARE: NumberColumns = (("encd.{}", lambda row: percent_number(row.share_from_training)),)
+SCREEN: NumberColumns = (
+    ("H.{}", lambda row: fixed(row.entropy, 3)),
+    ("H.{}.pct", lambda row: fixed(row.fraction * 100, 1)),
+    ("H.{}.probe", lambda row: fixed(row.entropy_probe, 3)),
+    ("H.{}.first", lambda row: fixed(row.entropy_first, 3)),
+    ("H.{}.greedy", lambda row: fixed(row.entropy_greedy, 3)),
+    ("H.{}.state", lambda row: fixed(row.merged_state, 3)),
+    ("H.{}.game", lambda row: fixed(row.merged_game, 3)),
+    ("H.{}.share", lambda row: percent_number(row.share)),
+    ("H.{}.k", lambda row: integer(row.k)),
+    ("H.{}.tier", lambda row: Cell(row.tier, row.tier, (row.tier,))),
+)
+SCORE: NumberColumns = (("cobbe.{}", lambda row: fixed(row.score)),)
+MERGED_DELTA: NumberColumns = (
+    ("m.{}.d", lambda row: fixed(row.test.delta, sign=True)),
+    ("m.{}.ph", lambda row: p_value(row.decision.p_holm)),
+    ("m.{}.label", lambda row: call_words(row.decision.call)),
+)
+MERGED_DISAGREEMENT: NumberColumns = (("m.{}.dis", lambda row: percent_number(row.share)),)
+MERGED_PAIR: NumberColumns = (
+    ("m.{}.mg", lambda row: fixed(row.test.difference, sign=True)),
+    ("m.{}.mg.p", lambda row: p_value(row.test.p)),
+)
+
+
+def _count(field: str, key: str) -> NumberColumns:
+    """A count as a numeral and as a word."""
+    return (
+        (f"count.{key}.{{}}", lambda row: integer(getattr(row, field))),
+        (f"count.{key}.{{}}.word", lambda row: count_word(getattr(row, field))),
+    )
+
+
+SCREEN_SUMMARY: NumberColumns = (
+    *_count("raw", "raw"),
+    *_count("merged_state", "state"),
+    *_count("merged_game", "game"),
+    ("share.min.{}", lambda row: percent_number(row.share_min)),
+    ("share.max.{}", lambda row: percent_number(row.share_max)),
+)
+CALL_COUNT: NumberColumns = (
+    *_count("above", "above"),
+    *_count("below", "below"),
+    *_count("equivalent", "equivalent"),
+    *_count("not_distinguishable", "nd"),
+    *_count("games", "games"),
+    *_count("z_not_above", "v1atbelow"),
+)
