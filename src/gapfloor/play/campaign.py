@@ -13,9 +13,14 @@ from typing import Protocol as TypingProtocol
 
 from gapfloor.actions.partition import Partition
 from gapfloor.engines.protocol import EngineSpec
+from gapfloor.play.arithmetic import note_host
 from gapfloor.play.candidate import Candidate
 from gapfloor.play.cell import CellSpec
-from gapfloor.play.conflicts import refuse_conflicting_references, refuse_conflicting_runs
+from gapfloor.play.conflicts import (
+    refuse_conflicting_references,
+    refuse_conflicting_runs,
+    refuse_old_protocol,
+)
 from gapfloor.play.group import CellGroup
 from gapfloor.play.observers import CellProbe
 from gapfloor.play.outcome import is_complete
@@ -142,6 +147,8 @@ class Campaign:
 
     def _play(self, groups: Sequence[CellGroup], executor: CellExecutor) -> None:
         wanted = self._narrow(groups)
+        for arithmetic in sorted({cell.inference.arithmetic for cell in _cells(wanted)} - {""}):
+            note_host(self.store.root, arithmetic)
         executor.play(wanted, store=self.store)
         self._played.update(cell.file_name for cell in _cells(wanted))
         self._whole |= self._played
@@ -180,7 +187,8 @@ def plan_campaign(requests: Sequence[Request], store: Store, *, is_prepared: boo
     campaign._whole = set(found) - _incomplete(games, found)
     damaged = {path.stem for path in store.damaged}
     campaign.damaged = tuple(cell.file_name for cell in campaign.cells if cell.file_name in damaged)
-    refuse_conflicting_runs(stored, campaign.run_cells)
+    refuse_old_protocol(stored, root=store.root)
+    refuse_conflicting_runs(stored, campaign.run_cells, root=store.root)
     refuse_conflicting_references(stored, campaign.reference_cells, root=store.root)
     return campaign
 

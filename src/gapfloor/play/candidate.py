@@ -16,9 +16,11 @@ from gapfloor.engines.protocol import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.levels import LevelSet
+from gapfloor.machine import one_torch_thread
+from gapfloor.play.arithmetic import arithmetic_of
 from gapfloor.play.cell import CellSpec, Inference, Run
 from gapfloor.play.protocol import Protocol
-from gapfloor.policies.fingerprint import describe_backend, fingerprint, instruction_set, own_fingerprint
+from gapfloor.policies.fingerprint import backend_of, fingerprint
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.protocol import LogitsReader
 from gapfloor.records.run_identity import agent_of_header
@@ -88,13 +90,13 @@ def _load(entrant: Entrant, engine: EngineSpec, *, batch: int, device: str) -> C
     policy = source.load()
     header = policy_header(policy)
     check_game(source.name, header, engine)
-    content = try_policy(policy, name=source.name, engine=engine, batch=batch)
+    tried = try_policy(policy, name=source.name, engine=engine, batch=batch)
     run = Run(
         agent=entrant.agent if entrant.agent is not None else agent_of_header(header),
         seed=entrant.seed if entrant.seed is not None else header.get("seed", entrant.number),
         budget=entrant.budget if entrant.budget is not None else str(header.get("budget", "")),
     )
-    return Candidate(source, run, content, inference_of(policy, batch))
+    return Candidate(source, run, tried.fingerprint, tried.inference)
 
 
 def _source(entrant: Entrant, device: str) -> PolicySource:
@@ -117,34 +119,27 @@ def check_game(name: str, header: Mapping[str, Any], engine: EngineSpec) -> None
         raise PolicyError(f"{name} was trained on {trained}, not on {engine.game}: play it on {trained}.")
 
 
-def inference_of(policy: Any, batch: int) -> Inference:
-    """How the policy's logits are computed."""
-    return Inference(batch, describe_backend(policy)[0], instruction_set())
+@dataclass(frozen=True)
+class TriedPolicy:
+    """What one batch of a policy's logits on the first observations of a game tells."""
+
+    fingerprint: str
+    inference: Inference
 
 
-def try_policy(policy: Any, *, name: str, engine: EngineSpec, batch: int) -> str:
-    """The policy's content hash; it is asked for logits, so one that cannot read this engine is refused here."""
+def try_policy(policy: Any, *, name: str, engine: EngineSpec, batch: int) -> TriedPolicy:
+    """The policy's content hash and how its logits are computed here; one that cannot read this game is refused."""
     small = _small_engine(engine, batch)
     try:
-        if own_fingerprint(policy):
-            observations, _, first = small.observe()
-            reader = LogitsReader(policy, name=name, n_slots=batch, n_actions=small.n_actions)
-            reader.read(observations, first)
-        return fingerprint(policy, name=name, engine=small)
+        observations, _, first = small.observe()
+        reader = LogitsReader(policy, name=name, n_slots=batch, n_actions=small.n_actions)
+        with one_torch_thread():
+            arithmetic = arithmetic_of(reader.read(observations, first))
+        content = fingerprint(policy, name=name, engine=small)
     finally:
         small.close()
-
-
-def fingerprint_of(policy: Any, *, name: str, engine: EngineSpec, batch: int) -> str:
-    """The policy's content hash: its own or, where it brings none, of what it does in this engine."""
-    own = own_fingerprint(policy)
-    if own:
-        return own
-    small = _small_engine(engine, batch)
-    try:
-        return fingerprint(policy, name=name, engine=small)
-    finally:
-        small.close()
+    backend = backend_of(policy)
+    return TriedPolicy(content, Inference(batch, backend.name, backend.version, backend.device, arithmetic))
 
 
 def n_actions_of(engine: EngineSpec) -> int:

@@ -22,7 +22,7 @@ from gapfloor.records.run_identity import RunIdentity
 from gapfloor.rules import rule_kind
 
 #: Raised whenever the harness would play or count an episode differently.
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 
 Role = Literal["train", "test"]
 
@@ -95,11 +95,14 @@ def design_from(content: Mapping[str, Any]) -> Design:
 
 @dataclass(frozen=True)
 class Inference:
-    """How logits are computed: the batch size, the library and the instruction set change the last bits."""
+    """How logits are computed: batch shape, library, device and the machine's arithmetic change the last bits."""
 
     batch: int = 0
     backend: str = ""
-    instruction_set: str = ""
+    backend_version: str = ""
+    device: str = ""
+    arithmetic: str = ""
+    """The hash of the policy's own logits on a fixed batch (`play.arithmetic`)."""
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,14 @@ two contents would be averaged by the analysis.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import StoreError, UsageError
-from gapfloor.play.cell import CellSpec, canonical_json
+from gapfloor.play.arithmetic import hosts_of
+from gapfloor.play.cell import PROTOCOL_VERSION, CellSpec, canonical_json
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import DESIGN_PARTS, StoredCell
 
@@ -19,10 +21,21 @@ from gapfloor.records.store import DESIGN_PARTS, StoredCell
 _RUN_DESIGN = tuple(part for part in DESIGN_PARTS if part not in ("engine", "engine_version"))
 
 
-def refuse_conflicting_runs(stored: Sequence[StoredCell], wanted: Sequence[CellSpec]) -> None:
+def refuse_old_protocol(stored: Sequence[StoredCell], *, root: Path) -> None:
+    """Refuse to add cells to a store that an earlier version of the harness filled: the two cannot be compared."""
+    old = {cell.manifest.content["protocol"] for cell in stored} - {PROTOCOL_VERSION}
+    if old:
+        raise StoreError(
+            f"The store {root} was filled by another version of gapfloor (protocol {min(old)}; this is "
+            f"{PROTOCOL_VERSION}): analyse and report read it, but nothing can be added. Use another --store."
+        )
+
+
+def refuse_conflicting_runs(stored: Sequence[StoredCell], wanted: Sequence[CellSpec], *, root: Path) -> None:
     """Refuse one content under two names, and one name for two contents or two specifications."""
     for cell in {(cell.policy, cell.run): cell for cell in wanted}.values():
         refuse_other_name(stored, policy=cell.policy, run=RunIdentity.from_labels(cell.labels))
+        refuse_other_arithmetic(stored, cell, root=root)
     by_place = {_place(each.manifest.labels, each.manifest.content, _RUN_DESIGN): each for each in stored}
     for cell in wanted:
         other = by_place.get(_place(cell.labels, cell.content(), _RUN_DESIGN))
@@ -30,6 +43,21 @@ def refuse_conflicting_runs(stored: Sequence[StoredCell], wanted: Sequence[CellS
             raise StoreError(
                 f"The store holds {cell.file_name.rsplit('-', 1)[0]} made under another specification "
                 f"({_changes(other, cell)}): use another --store."
+            )
+
+
+def refuse_other_arithmetic(stored: Sequence[StoredCell], cell: CellSpec, *, root: Path) -> None:
+    """Refuse a policy whose logits on a fixed batch differ here from those behind the cells that the store holds."""
+    mine = cell.inference
+    for each in stored:
+        theirs = each.manifest.content
+        is_same_policy = theirs["policy"] == cell.policy and theirs.get("batch") == mine.batch
+        if is_same_policy and theirs.get("arithmetic", mine.arithmetic) != mine.arithmetic:
+            raise StoreError(
+                f"{cell.run.name} was computed with another arithmetic on {hosts_of(root, theirs['arithmetic'])} "
+                f"({theirs['backend']} {theirs['backend_version']}) than on this machine, {socket.gethostname()} "
+                f"({mine.backend} {mine.backend_version}): their cells cannot be mixed. Use machines of one kind, or "
+                "another --store."
             )
 
 

@@ -6,9 +6,8 @@ beginning of the next.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import PolicyError
 from gapfloor.machine import one_torch_thread
 from gapfloor.play.actor import Actor, PolicyActor, ReferenceActor
-from gapfloor.play.candidate import fingerprint_of
+from gapfloor.play.candidate import try_policy
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.observers import CellObserver, CellProbe
 from gapfloor.play.outcome import EpisodeOutcome, cell_record
@@ -78,37 +77,12 @@ class CellGroup:
 def play_group(
     group: CellGroup, units: Iterator[list[CellSpec]], *, store: Store, on_episode: EpisodeListener
 ) -> Iterator[CellSpec]:
-    """Play units of a group and file each cell as it becomes whole.
-
-    A device that runs out of memory is left for the CPU: what was under way is played again there, and the
-    cell's record names the device it was played on.
-    """
-    under_way: dict[str, CellSpec] = {}
-
-    def note(supply: Iterator[list[CellSpec]]) -> Iterator[list[CellSpec]]:
-        for unit in supply:
-            under_way.update({cell.key: cell for cell in unit})
-            yield unit
-
-    while True:
-        policy = _load(group) if group.source is not None else None
-        try:
-            with one_torch_thread():
-                for play in _play(group, policy, group.plays(note(units)), on_episode):
-                    file_cell(store, play, policy)
-                    del under_way[play.spec.key]
-                    yield play.spec
-            return
-        except Exception as error:
-            # By name: torch, jax and others each have a class of their own.
-            if (
-                type(error).__name__ != "OutOfMemoryError"
-                or group.source is None
-                or group.source.device == "cpu"
-            ):
-                raise
-        group = replace(group, source=replace(group.source, device="cpu"))
-        units = itertools.chain([list(under_way.values())], units)
+    """Play units of a group and file each cell as it becomes whole."""
+    policy = _load(group) if group.source is not None else None
+    with one_torch_thread():
+        for play in _play(group, policy, group.plays(units), on_episode):
+            file_cell(store, play, policy)
+            yield play.spec
 
 
 def _load(group: CellGroup) -> Any:
@@ -117,17 +91,20 @@ def _load(group: CellGroup) -> Any:
     A checkpoint that is still being trained changes under its name: cells must not be filed under another's hash.
     """
     assert group.source is not None
+    name, cell = group.source.name, group.cells[0]
     policy = group.source.load()
-    if group.source.given is None:
-        cell = group.cells[0]
-        found = fingerprint_of(
-            policy, name=group.source.name, engine=group.engine, batch=cell.inference.batch
+    tried = try_policy(policy, name=name, engine=group.engine, batch=cell.inference.batch)
+    if tried.fingerprint != cell.policy:
+        raise PolicyError(
+            f"{name} has changed since this evaluation began: is it still being trained? Nothing more was recorded; "
+            "evaluate a copy, or wait until training is done."
         )
-        if found != cell.policy:
-            raise PolicyError(
-                f"{group.source.name} has changed since this evaluation began: is it still being trained? Nothing more "
-                "was recorded; evaluate a copy, or wait until training is done."
-            )
+    if tried.inference != cell.inference:
+        raise PolicyError(
+            f"{name} computes other logits in this process than where the evaluation began "
+            f"({tried.inference} instead of {cell.inference}): nothing was recorded. Use machines of one kind and "
+            "the same environment variables everywhere."
+        )
     return policy
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from gapfloor.engines.protocol import EngineSpec
 from gapfloor.errors import PolicyError, UsageError, unknown_name
-from gapfloor.play.candidate import check_game, fingerprint_of, inference_of, n_actions_of, policy_header
+from gapfloor.play.candidate import check_game, n_actions_of, policy_header, try_policy
 from gapfloor.play.cell import CellSpec, Run
 from gapfloor.play.group import CellGroup
 from gapfloor.play.protocol import Protocol
@@ -187,19 +187,19 @@ def _network_group(
     network: _Network, protocol: Protocol, engine: EngineSpec, batch: int, device: str
 ) -> CellGroup:
     source, policy, header = _load(network, engine, device)
-    content = fingerprint_of(policy, name=source.name, engine=engine, batch=batch)
+    tried = try_policy(policy, name=source.name, engine=engine, batch=batch)
     seed = network.seed if network.seed is not None else header.get("seed")
     cells = [
         CellSpec(
             engine=engine,
             run=Run(reference=network.name, seed=seed),
-            policy=content,
+            policy=tried.fingerprint,
             rule=network.rule,
             level_set=role,
             levels=levels,
             draw=draw,
             design=protocol.design,
-            inference=inference_of(policy, batch),
+            inference=tried.inference,
         )
         for role, levels in protocol.level_sets
         for draw in protocol.draws

@@ -7,6 +7,7 @@ random play side by side.
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 from collections.abc import Sequence
@@ -23,8 +24,8 @@ from gapfloor.errors import CheckFailedError, StoreError, UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.machine import one_torch_thread
 from gapfloor.play.actor import Actor, PolicyActor, ReferenceActor
-from gapfloor.play.candidate import fingerprint_of
-from gapfloor.play.cell import CellSpec, Inference, Run, design_from
+from gapfloor.play.candidate import try_policy
+from gapfloor.play.cell import PROTOCOL_VERSION, CellSpec, Inference, Run, design_from
 from gapfloor.play.streams import cell_stream_name, episode_stream
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import parse_reference
@@ -72,6 +73,8 @@ def spec_of(cell: StoredCell) -> CellSpec:
         content["mode"],
         tuple(sorted(content["options"].items())),
     )
+    if content["protocol"] != PROTOCOL_VERSION:
+        raise _other_version(cell)
     spec = CellSpec(
         engine=engine,
         run=Run(labels["agent"], labels["seed"], labels["budget"], labels["reference"]),
@@ -81,14 +84,16 @@ def spec_of(cell: StoredCell) -> CellSpec:
         levels=LevelSet.parse(content["levels"]),
         draw=content["draw"],
         design=design_from(content),
-        inference=Inference(content["batch"], content["backend"], content["instruction_set"]),
+        inference=Inference(**{field.name: content[field.name] for field in dataclasses.fields(Inference)}),
         classes=tuple(content["classes"]),
     )
     if spec.key != cell.manifest.key:
-        raise StoreError(
-            f"{cell.path.stem} was made by another version of the harness: it cannot be replayed."
-        )
+        raise _other_version(cell)
     return spec
+
+
+def _other_version(cell: StoredCell) -> StoreError:
+    return StoreError(f"{cell.path.stem} was made by another version of the harness: it cannot be replayed.")
 
 
 def replay_episodes(
@@ -124,8 +129,8 @@ def find_policy(spec: CellSpec, *, store: Store, sources: Sequence[PolicySource]
     for source in [*sources, *(PolicySource(str(path)) for path in own)]:
         policy = source.load()
         batch = spec.inference.batch
-        found = fingerprint_of(policy, name=source.name, engine=spec.engine, batch=batch)
-        if found == spec.policy:
+        tried = try_policy(policy, name=source.name, engine=spec.engine, batch=batch)
+        if tried.fingerprint == spec.policy:
             return policy
     raise UsageError(
         f"The policy of {spec.run.name} on {spec.engine.game} is not among the store's runs: give its checkpoint "

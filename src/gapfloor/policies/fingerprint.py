@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-import sys
+import importlib.metadata
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -47,20 +48,27 @@ def fingerprint(policy: Policy | StatefulPolicy, *, name: str, engine: Engine) -
     return digest.hexdigest()
 
 
-def describe_backend(policy: Any) -> tuple[str, str]:
-    """The name of the library that computes the logits, and the device it runs on."""
-    backend = str(getattr(policy, "backend", "callable"))
-    device = str(getattr(policy, "device", "cpu"))
-    return backend, device
+@dataclass(frozen=True)
+class Backend:
+    """What computes a policy's logits."""
+
+    name: str
+    version: str
+    """Of the library; empty for a callable, whose libraries are not known."""
+    device: str
+
+
+def backend_of(policy: Any) -> Backend:
+    """The library that computes the policy's logits, its version, and the device that it runs on."""
+    name = str(getattr(policy, "backend", "callable"))
+    try:
+        version = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        version = ""
+    return Backend(name, version, str(getattr(policy, "device", "cpu")))
 
 
 def instruction_set() -> str:
-    """The vector instructions that numeric libraries use on this machine: others round differently."""
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        return str(torch.backends.cpu.get_cpu_capability())
+    """The vector instructions of this machine, as numpy sees them."""
     features = importlib.import_module("numpy.core._multiarray_umath").__cpu_features__
-    for name in ("AVX512_SKX", "AVX2", "NEON"):
-        if features.get(name):
-            return name
-    return "baseline"
+    return next((name for name in ("AVX512_SKX", "AVX2", "NEON") if features.get(name)), "baseline")

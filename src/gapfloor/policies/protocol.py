@@ -95,8 +95,12 @@ class LogitsReader:
         except (PolicyError, MemoryError):
             raise
         except Exception as error:
+            # By name: torch, jax and others each have a class of their own.
             if type(error).__name__ == "OutOfMemoryError":
-                raise
+                raise PolicyError(
+                    f"The device ran out of memory while the policy {self._name} was asked for a batch of "
+                    f"{self._shape[0]}: use a smaller --batch or --device cpu."
+                ) from error
             raise PolicyError(
                 f"The policy {self._name} failed at step {self._calls}: {in_users_words(error)}"
             ) from error

@@ -87,7 +87,7 @@ class Sticky(Reference):
         return np.where(stays, last, fresh)
 
     def __str__(self) -> str:
-        return f"sticky:{self.stay:g}"
+        return f"sticky:{repr(self.stay).removesuffix('.0')}"
 
 
 #: The names of references on the command line; A is an action's number, P a probability.

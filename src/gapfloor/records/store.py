@@ -143,7 +143,21 @@ class Store:
                     "compared: keep each design in its own store."
                 )
         kept = [cell for cell in cells if _design(cell) in designs.get(_place(cell), set())]
+        self._refuse_mixed_arithmetic(kept)
         return sorted(kept, key=self._appearance)
+
+    def _refuse_mixed_arithmetic(self, cells: Sequence[StoredCell]) -> None:
+        """Refuse cells of one policy that two kinds of machines computed at the same moment."""
+        known: dict[tuple[str, Any], str] = {}
+        for cell in cells:
+            content = cell.manifest.content
+            mine = content.get("arithmetic", "")
+            other = known.setdefault((content["policy"], content.get("batch")), mine)
+            if other != mine:
+                raise StoreError(
+                    f"The store {self.root} holds cells of one policy that were computed with two kinds of arithmetic "
+                    f"({cell.path.stem} is one): delete those of one machine and run the study again."
+                )
 
     def write_order(self, *, games: Sequence[str], agents: Sequence[str]) -> None:
         """Remember in which order a study names its games and agents: tables follow it."""

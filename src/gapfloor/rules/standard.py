@@ -95,7 +95,7 @@ class Epsilon(Rule):
         return probabilities
 
     def __str__(self) -> str:
-        return f"epsilon:{self.epsilon:g}"
+        return f"epsilon:{exact_number(self.epsilon)}"
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,8 @@ class Temperature(Rule):
 
     @classmethod
     def parse(cls, argument: str, *, text: str) -> Temperature:
-        return cls(_number(text, argument, low=0.0, high=float("inf")))
+        # Below this, logits divided by the temperature overflow.
+        return cls(_number(text, argument, low=1e-30, high=float("inf")))
 
     def choose(self, logits: Logits, uniforms: Floats) -> Actions:
         return draw_from(self.changed_distribution(logits), uniforms)
@@ -118,7 +119,16 @@ class Temperature(Rule):
         return softmax(np.asarray(logits, dtype=np.float64) / self.temperature)
 
     def __str__(self) -> str:
-        return f"temperature:{self.temperature:g}"
+        return f"temperature:{exact_number(self.temperature)}"
+
+
+def exact_number(value: float) -> str:
+    """The shortest text that gives back exactly this number: a label is part of a cell's key.
+
+    >>> exact_number(0.5), exact_number(1.0), exact_number(0.12345678)
+    ('0.5', '1', '0.12345678')
+    """
+    return repr(float(value)).removesuffix(".0")
 
 
 def _known(partition: Partition | None) -> Partition:
