@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gapfloor.audit.interpreter.evaluator import Evaluator
+from gapfloor.audit.interpreter.options import OptionTable
 from gapfloor.audit.judgement.explore import Explorer
 from gapfloor.audit.judgement.learning import LearningModel
-from gapfloor.audit.judgement.paths import (
-    EvaluationPath,
-    PathFinder,
-    TrainingRollout,
-    inert_parameters,
-)
+from gapfloor.audit.judgement.paths import EvaluationPath, PathFinder, TrainingRollout, inert_parameters
 from gapfloor.audit.judgement.verdict import AuditVerdict, decide_verdict
-from gapfloor.audit.reading.index import build_index
-from gapfloor.audit.reading.sources import Unread, read_target
+from gapfloor.audit.reading.entry import Entry, find_script, parse_entry
+from gapfloor.audit.reading.index import Index, build_index
+from gapfloor.audit.reading.sources import SettingsFile, SourceFile, Sources, Unread, read_target
 
 #: A scan follows nothing new after this much processor time; the report then says that it is not complete.
-MOST_SECONDS = 40.0
+MOST_SECONDS = 30.0
 RULES = ("sampled", "argmax", "epsilon-greedy", "mixed", "unresolved")
 PROVENANCES = (
     "explicit-call-site",
@@ -46,33 +43,84 @@ class ScanResult:
     unread: tuple[Unread, ...]
     inert_flags: tuple[str, ...]
     is_complete: bool
+    entry: str | None = None
+    """The command to which the scan was restricted."""
+    warnings: tuple[str, ...] = ()
+    """What keeps the verdict from being firm."""
+    scripts: tuple[tuple[str, AuditVerdict], ...] = ()
+    """The verdict of each script."""
+    texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    """The lines of the files that evidence names."""
 
 
-def scan(target: str) -> ScanResult:
-    """Scan PATH, GIT_DIR or either with @COMMIT; nothing is run, imported or followed outside it."""
+def scan(target: str, *, entry: str | None = None) -> ScanResult:
+    """Scan PATH, GIT_DIR or either with @COMMIT; nothing is run, imported or followed outside it.
+
+    Args:
+        target: A folder, a Python file, or a git directory, with @COMMIT for one commit.
+        entry: The command that was used, e.g. `python train.py --config x.yaml`; the scan is then about its script,
+            with its settings.
+    """
     deadline = time.process_time() + MOST_SECONDS
     sources = read_target(str(target))
+    command = parse_entry(entry) if entry is not None else None
     with _deep_recursion():
-        index = build_index(sources)
-        evaluator = Evaluator(index, deadline=deadline)
-        exploration = Explorer(evaluator).explore()
+        index = build_index(sources, deadline=deadline)
+        only = find_script(command, list(index.modules)) if command is not None else None
+        evaluator = Evaluator(index, deadline=deadline, options=_options(index, command))
+        exploration = Explorer(evaluator, only=only).explore()
         finder = PathFinder(evaluator, LearningModel(evaluator))
         paths, training = finder.paths(exploration.events)
     is_complete = exploration.is_complete and finder.is_complete and not evaluator.is_exhausted
     unread = [item for item in index.unread if item.may_play and not is_test_file(item.file)]
-    verdict = decide_verdict(paths, training, is_complete=is_complete and not unread)
+    is_firm = is_complete and not unread
     functions = [item for module in index.modules.values() for item in module.functions.values()]
     inert = [text for function in functions for text in inert_parameters(function)]
+    by_script = []
+    for script in dict.fromkeys(path.script for path in paths):
+        here = [path for path in paths if path.script == script]
+        rollouts = [item for item in training if item.event.script == script]
+        by_script.append((script, decide_verdict(here, rollouts, is_complete=is_firm)))
     return ScanResult(
         repo=sources.name,
         commit=sources.commit,
-        verdict=verdict,
+        verdict=decide_verdict(paths, training, is_complete=is_firm),
         paths=tuple(paths),
         training=tuple(finder.describe_training(training)),
         unread=tuple(index.unread),
         inert_flags=tuple(dict.fromkeys(inert)),
         is_complete=is_complete,
+        entry=entry,
+        warnings=_warnings(is_complete=is_complete, unread=unread),
+        scripts=tuple(by_script),
+        texts=_texts(sources, paths),
     )
+
+
+def _options(index: Index, command: Entry | None) -> OptionTable:
+    if command is None:
+        return OptionTable(index)
+    return OptionTable(index, given=command.given, files=command.files)
+
+
+def _warnings(*, is_complete: bool, unread: list[Unread]) -> tuple[str, ...]:
+    found = []
+    if not is_complete:
+        found.append(
+            "The scan ran out of its budget: what is missing here may still be in the code. "
+            "Pass --entry to scan one script, or scan a sub-folder."
+        )
+    if unread:
+        names = ", ".join(f"{item.file} ({item.reason})" for item in unread[:3])
+        more = f" and {len(unread) - 3} more" if len(unread) > 3 else ""
+        found.append(f"Not read, and may hold an evaluation: {names}{more}.")
+    return tuple(found)
+
+
+def _texts(sources: Sources, paths: list[EvaluationPath]) -> dict[str, tuple[str, ...]]:
+    wanted = {mark.file for path in paths for mark in path.evidence}
+    files: list[SourceFile | SettingsFile] = [*sources.files, *sources.settings]
+    return {item.path: tuple(item.text.splitlines()) for item in files if item.path in wanted}
 
 
 @contextmanager

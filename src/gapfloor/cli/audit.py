@@ -12,11 +12,11 @@ from rich.table import Table
 
 from gapfloor import __version__
 from gapfloor.audit import scan as scanning
-from gapfloor.audit.judgement import formats
+from gapfloor.audit.judgement import findings, formats
 from gapfloor.audit.ledger import entries as ledgers
 from gapfloor.audit.ledger import verify as verifying
 from gapfloor.cli.options import with_schema
-from gapfloor.errors import CheckFailedError, UsageError
+from gapfloor.errors import CheckFailedError, GapfloorError, UsageError
 from gapfloor.records.atomic import write_text_atomically
 
 
@@ -146,39 +146,116 @@ def _print_checks(result: verifying.Verification) -> None:
 
 @command.command("scan")
 @click.argument("target", default=".")
-@click.option("--json", "form", flag_value="json", help="One JSON document on standard output.")
-@click.option("--sarif", "form", flag_value="sarif", help="SARIF 2.1.0, for code-scanning pages.")
-@click.option("--md", "form", flag_value="md", help="A Markdown report.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@click.option("--sarif", "as_sarif", is_flag=True, help="SARIF 2.1.0, for code-scanning pages.")
+@click.option("--md", "as_md", is_flag=True, help="A Markdown report (the default).")
 @click.option("--out", type=click.Path(path_type=Path), help="Write the report to this file instead.")
+@click.option(
+    "--entry",
+    metavar="COMMAND",
+    help="The command that was used, e.g. 'python train.py --config x.yaml': scan its script with its settings.",
+)
+@click.option("--diff", "base", metavar="COMMIT", help="Only show what changed since this commit.")
 @click.option(
     "--require-explicit",
     is_flag=True,
-    help="Exit 1 when an evaluation path has no rule that is set at the call or by an option.",
+    help="Exit 1 when an evaluation path has no rule that is set at the call or by an option, or when none was found.",
 )
-def run_scan(target: str, form: str | None, out: Path | None, require_explicit: bool) -> None:
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    help="Findings listed in this file do not fail --require-explicit.",
+)
+@click.option(
+    "--write-baseline",
+    type=click.Path(path_type=Path),
+    help="Write the findings of this scan to a baseline file.",
+)
+def run_scan(
+    target: str,
+    as_json: bool,
+    as_sarif: bool,
+    as_md: bool,
+    out: Path | None,
+    entry: str | None,
+    base: str | None,
+    require_explicit: bool,
+    baseline: Path | None,
+    write_baseline: Path | None,
+) -> None:
     """Report every evaluation path of a repository: PATH, GIT_DIR, or either with @COMMIT.
 
-    Sources are read as text; nothing is run, imported or followed outside the path.
+    Sources are read as text; nothing is run, imported or followed outside the path. A comment `# gapfloor: ignore` on
+    the line that steps the environment accepts a finding.
     """
-    result = scanning.scan(target)
-    if form == "json":
-        text = json.dumps(with_schema(formats.as_document(result)), indent=2, ensure_ascii=False) + "\n"
-    elif form == "sarif":
-        text = json.dumps(formats.as_sarif(result, version=__version__), indent=2, ensure_ascii=False) + "\n"
+    _refuse_together({"--json": as_json, "--sarif": as_sarif, "--md": as_md})
+    _refuse_together({"--diff": base is not None, "--sarif": as_sarif})
+    accepted = findings.read_baseline(baseline) if baseline is not None else set()
+    try:
+        result = scanning.scan(target, entry=entry)
+    except GapfloorError:
+        raise
+    except Exception as error:
+        # Our own fault: whoever reads the file downstream must find one that says so.
+        if as_json:
+            _deliver(_json_text(formats.failed_document(target, error)), out)
+        elif as_sarif:
+            _deliver(_json_text(formats.failed_sarif(error, version=__version__)), out)
+        raise
+    unstated = findings.find_unstated(result.paths, result.texts)
+    if base is not None:
+        _deliver(_changes_text(target, base, entry, result, as_json=as_json), out)
+    elif as_json:
+        _deliver(_json_text(formats.as_document(result)), out)
+    elif as_sarif:
+        _deliver(_json_text(formats.as_sarif(result, version=__version__, accepted=accepted)), out)
     else:
-        text = formats.as_markdown(result)
+        _deliver(formats.as_markdown(result), out)
+    if write_baseline is not None:
+        write_text_atomically(write_baseline, findings.write_baseline(unstated))
+    if require_explicit:
+        fresh = [item for item in unstated if not item.is_suppressed and item.fingerprint not in accepted]
+        if not result.paths:
+            raise CheckFailedError(
+                "No evaluation path was found, so no rule is stated. Scan the folder that holds the evaluation script."
+            )
+        if fresh:
+            raise CheckFailedError(
+                f"{formats.describe_findings(fresh)} Pass the rule at the evaluation call, or make it an option."
+            )
+
+
+def _refuse_together(given: dict[str, bool]) -> None:
+    """Options of which at most one can be given."""
+    named = [name for name, is_given in given.items() if is_given]
+    if len(named) > 1:
+        raise UsageError(f"{' and '.join(named)} exclude each other. Give one of them.")
+
+
+def _json_text(document: dict[str, object]) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _deliver(text: str, out: Path | None) -> None:
     if out is not None:
         write_text_atomically(out, text)
     else:
         click.echo(text, nl=False)
-    if require_explicit:
-        implicit = formats.without_stated_rule(result)
-        if implicit:
-            scripts = ", ".join(dict.fromkeys(path.script for path in implicit))
-            number = (
-                "1 evaluation path has" if len(implicit) == 1 else f"{len(implicit)} evaluation paths have"
-            )
-            raise CheckFailedError(
-                f"{number} no explicit action rule ({scripts}). "
-                "Pass the rule at the evaluation call, or make it an option."
-            )
+
+
+def _changes_text(
+    target: str, base: str, entry: str | None, result: scanning.ScanResult, *, as_json: bool
+) -> str:
+    folder = target.rpartition("@")[0] if "@" in target and not Path(target).exists() else target
+    old = scanning.scan(f"{folder}@{base}", entry=entry)
+    changes = findings.compare_scans((old.paths, old.texts), (result.paths, result.texts))
+    if not as_json:
+        return formats.changes_as_markdown(changes, base=base)
+    rows = {
+        name: [
+            {"script": path.script, "rule": path.rule, "provenance": path.provenance, "levels": path.levels}
+            for path in paths
+        ]
+        for name, paths in (("added", changes.added), ("removed", changes.removed))
+    }
+    return _json_text({"base": base, **rows})

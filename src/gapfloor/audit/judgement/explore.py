@@ -57,8 +57,10 @@ class Exploration:
 class Explorer:
     """Walks calls, one frame at a time."""
 
-    def __init__(self, evaluator: Evaluator) -> None:
+    def __init__(self, evaluator: Evaluator, *, only: str | None = None) -> None:
         self.evaluator = evaluator
+        self.only = only
+        """The path of the one script to walk from, or None for all."""
         self.result = Exploration()
         self._frames = 0
         self._per_function: dict[int, int] = {}
@@ -70,6 +72,9 @@ class Explorer:
     def explore(self) -> Exploration:
         """Walk from every script, then from every function that no script reached."""
         modules = list(self.evaluator.index.modules.values())
+        if self.only is not None:
+            self._walk(self.evaluator.module_frame(self.evaluator.index.modules[self.only]), self.only)
+            modules = [module for module in modules if module.path == self.only]
         for module in sorted(modules, key=_urgency):
             if is_unit_test(module):
                 continue

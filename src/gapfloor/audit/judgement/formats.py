@@ -4,38 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
+from urllib.parse import quote
 
 from gapfloor.audit.interpreter.values import Mark
+from gapfloor.audit.judgement.findings import Finding, PathChanges, find_unstated, step_mark
 from gapfloor.audit.judgement.paths import EvaluationPath
+from gapfloor.audit.judgement.reasons import explain
+from gapfloor.audit.judgement.verdict import AuditVerdict, is_demonstration, preferred
 from gapfloor.audit.scan import ScanResult
 
-#: Provenances that are a choice somebody made and can be seen to have made.
-STATED = frozenset({"explicit-call-site", "config-option"})
-
+SCHEMA = "gapfloor-audit-scan/2"
 _SARIF_RULES = {
     "implicit-rule": "The action rule of an evaluation is inherited, not set.",
     "unresolved-rule": "The action rule of an evaluation could not be read from the code.",
     "inert-flag": "A parameter that chooses the action rule is accepted and never read.",
+    "scan-failed": "The scanner itself failed; nothing follows from the absence of other results.",
 }
-
-
-def without_stated_rule(result: ScanResult) -> list[EvaluationPath]:
-    """The evaluation paths whose rule nobody set, or whose rule cannot be read."""
-    return [path for path in result.paths if path.provenance not in STATED]
+#: Longer lists of evidence are cut in the report for people; JSON has them all.
+_MOST_LINES = 14
 
 
 def as_document(result: ScanResult) -> dict[str, Any]:
     """The scan as one JSON document."""
-    verdict = result.verdict
     return {
+        "schema": SCHEMA,
         "repo": result.repo,
         "commit": result.commit,
-        "verdict": {
-            "evaluates_heldout": verdict.evaluates_heldout,
-            "rule": verdict.rule,
-            "provenance": verdict.provenance,
-            "in_loop": verdict.in_loop,
-        },
+        "entry": result.entry,
+        "warnings": list(result.warnings),
+        "verdict": _verdict(result.verdict),
+        "scripts": [{"script": script} | _verdict(verdict) for script, verdict in result.scripts],
         "paths": [
             {
                 "script": path.script,
@@ -50,6 +48,9 @@ def as_document(result: ScanResult) -> dict[str, Any]:
                 "same_procedure": path.same_procedure,
                 "agent": path.agent,
                 "candidates": list(path.candidates),
+                "reasons": list(explain(path)),
+                "is_demonstration": is_demonstration(path),
+                "is_reached": path.is_reached,
             }
             for path in result.paths
         ],
@@ -68,41 +69,92 @@ def as_document(result: ScanResult) -> dict[str, Any]:
     }
 
 
+def failed_document(target: str, error: BaseException) -> dict[str, Any]:
+    """What is written when the scanner itself fails: no verdict, and why."""
+    return {
+        "schema": SCHEMA,
+        "repo": target,
+        "commit": None,
+        "entry": None,
+        "error": f"{type(error).__name__}: {error}",
+        "warnings": ["The scanner failed; nothing follows from this document."],
+        "verdict": _verdict(AuditVerdict(None, "unresolved", "unresolved", None)),
+        "scripts": [],
+        "paths": [],
+        "training": [],
+        "inert_flags": [],
+        "complete": False,
+        "unread": [],
+    }
+
+
+def _verdict(verdict: AuditVerdict) -> dict[str, Any]:
+    return {
+        "evaluates_heldout": verdict.evaluates_heldout,
+        "rule": verdict.rule,
+        "provenance": verdict.provenance,
+        "in_loop": verdict.in_loop,
+    }
+
+
 def _lines(marks: Iterable[Mark]) -> list[dict[str, Any]]:
     return [{"file": mark.file, "line": mark.line, "what": mark.what} for mark in marks]
 
 
-def as_sarif(result: ScanResult, *, version: str) -> dict[str, Any]:
-    """The scan in SARIF 2.1.0: one result per path without a stated rule and per inert flag."""
+def as_sarif(result: ScanResult, *, version: str, accepted: set[str] | None = None) -> dict[str, Any]:
+    """The scan in SARIF 2.1.0: one result per path without a stated rule and per inert flag.
+
+    Findings that a comment accepts are suppressed in the source, those of a baseline outside it.
+    """
     found = []
-    for path in without_stated_rule(result):
+    for item in find_unstated(result.paths, result.texts):
+        path = item.path
         name = "unresolved-rule" if path.rule == "unresolved" else "implicit-rule"
         text = f"{path.script}: rule {path.rule}, provenance {path.provenance}, levels {path.levels or 'not known'}."
-        found.append(_sarif_result(name, text, path.evidence))
+        made = _sarif_result(name, text, path.evidence, item.mark)
+        made["partialFingerprints"] = {"gapfloor/v1": item.fingerprint}
+        if item.is_suppressed:
+            made["suppressions"] = [{"kind": "inSource"}]
+        elif accepted and item.fingerprint in accepted:
+            made["suppressions"] = [{"kind": "external"}]
+        found.append(made)
     for text in result.inert_flags:
         what, _, place = text.rpartition(" at ")
         file, _, line = place.rpartition(":")
         mark = Mark(file, int(line), what)
-        found.append(_sarif_result("inert-flag", f"{what} is accepted and never read.", (mark,)))
+        found.append(_sarif_result("inert-flag", f"{what} is accepted and never read.", (mark,), mark))
+    notes = [{"level": "warning", "message": {"text": text}} for text in result.warnings]
+    return _sarif(found, version=version, notes=notes, is_successful=True)
+
+
+def failed_sarif(error: BaseException, *, version: str) -> dict[str, Any]:
+    """A SARIF document that says that the scanner failed."""
+    note = {"level": "error", "message": {"text": f"{type(error).__name__}: {error}"}}
+    return _sarif([], version=version, notes=[note], is_successful=False)
+
+
+def _sarif(
+    results: list[dict[str, Any]], *, version: str, notes: list[dict[str, Any]], is_successful: bool
+) -> dict[str, Any]:
     driver = {
         "name": "gapfloor",
         "version": version,
         "rules": [{"id": name, "shortDescription": {"text": text}} for name, text in _SARIF_RULES.items()],
     }
+    invocation = {"executionSuccessful": is_successful, "toolExecutionNotifications": notes}
     return {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "results": found}],
+        "runs": [{"tool": {"driver": driver}, "invocations": [invocation], "results": results}],
     }
 
 
-def _sarif_result(name: str, text: str, marks: tuple[Mark, ...]) -> dict[str, Any]:
-    stepped = [mark for mark in marks if mark.what.startswith("environment stepped")] or list(marks)
+def _sarif_result(name: str, text: str, marks: tuple[Mark, ...], at: Mark) -> dict[str, Any]:
     return {
         "ruleId": name,
         "level": "note" if name == "unresolved-rule" else "warning",
         "message": {"text": text},
-        "locations": [_location(mark) for mark in stepped[:1]],
+        "locations": [_location(at)],
         "relatedLocations": [
             _location(mark) | {"id": number, "message": {"text": mark.what}}
             for number, mark in enumerate(marks)
@@ -113,41 +165,28 @@ def _sarif_result(name: str, text: str, marks: tuple[Mark, ...]) -> dict[str, An
 def _location(mark: Mark) -> dict[str, Any]:
     return {
         "physicalLocation": {
-            "artifactLocation": {"uri": mark.file},
+            "artifactLocation": {"uri": quote(mark.file)},
             "region": {"startLine": max(mark.line, 1)},
         }
     }
 
 
 def as_markdown(result: ScanResult) -> str:
-    """The scan as a short Markdown report."""
-    verdict = result.verdict
+    """The scan as a Markdown report: warnings, the verdict, one row per script, then the evidence with its lines."""
     commit = f" at {result.commit[:12]}" if result.commit else ""
-    lines = [
-        f"# {result.repo}{commit}",
-        "",
-        f"Evaluates on held-out levels: **{_yes(verdict.evaluates_heldout)}** · rule: **{verdict.rule}** · "
-        f"provenance: **{verdict.provenance}** · in-loop: **{_yes(verdict.in_loop)}**",
-        "",
-    ]
-    if result.paths:
-        lines += [
-            "| script | held out | levels | rule | provenance | in-loop | seeded | train alike | agent |",
-            "|---|---|---|---|---|---|---|---|---|",
-        ]
-        lines += [
-            f"| {_cell(path.script)} | {_yes(path.evaluates_heldout)} | {_cell(path.levels or '?')} | {path.rule} | "
-            f"{path.provenance} | {_yes(path.in_loop)} | {_yes(path.seeded_levels)} | {_yes(path.same_procedure)} | "
-            f"{path.agent or '?'} |"
-            for path in result.paths
-        ]
-    else:
+    lines = [f"# {result.repo}{commit}", ""]
+    if result.entry:
+        lines += [f"Command: `{_cell(result.entry)}`", ""]
+    lines += [f"> **Warning.** {_cell(text)}" for text in result.warnings]
+    lines += [""] if result.warnings else []
+    lines += [_sentence(result), ""]
+    if not result.paths:
         lines.append("No evaluation path was found.")
-    for number, path in enumerate(result.paths, start=1):
-        lines += ["", f"## Path {number}: {path.script}, {path.rule}", ""]
-        lines += [f"- `{_cell(mark.file)}:{mark.line}` {_cell(mark.what)}" for mark in path.evidence]
-        lines += [f"- inert flag: {_cell(text)}" for text in path.inert_flags]
-        lines += [f"- candidate: {_cell(text)}" for text in path.candidates]
+    else:
+        lines += _table(result.paths)
+    chosen = preferred(result.paths)
+    for path in [*chosen, *(item for item in result.paths if item not in chosen)]:
+        lines += _evidence(path, result)
     if result.training:
         lines += ["", "## Training rollouts", ""]
         lines += [
@@ -156,10 +195,72 @@ def as_markdown(result: ScanResult) -> str:
         ]
     if result.unread:
         lines += ["", "## Not read", ""]
-        lines += [f"- `{_cell(item.file)}`: {_cell(item.reason)}" for item in result.unread]
-    if not result.is_complete:
-        lines += ["", "The scan ran out of its budget: what is missing here may still be in the code."]
+        lines += [f"- `{_cell(item.file)}`: {_cell(item.reason)}" for item in result.unread[:40]]
+        lines += [f"- and {len(result.unread) - 40} more"] if len(result.unread) > 40 else []
     return "\n".join(lines) + "\n"
+
+
+def _sentence(result: ScanResult) -> str:
+    verdict = result.verdict
+    return (
+        f"Evaluates on held-out levels: **{_yes(verdict.evaluates_heldout)}** · rule: **{verdict.rule}** · "
+        f"provenance: **{verdict.provenance}** · in-loop: **{_yes(verdict.in_loop)}**"
+    )
+
+
+def _table(paths: Iterable[EvaluationPath]) -> list[str]:
+    lines = [
+        "| script | held out | levels | rule | provenance | in-loop | seeded | train alike | agent |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for path in paths:
+        script = path.script + (" (demonstration)" if is_demonstration(path) else "")
+        lines.append(
+            f"| {_cell(script)} | {_yes(path.evaluates_heldout)} | {_cell(path.levels or '?')} | {path.rule} | "
+            f"{path.provenance} | {_yes(path.in_loop)} | {_yes(path.seeded_levels)} | {_yes(path.same_procedure)} | "
+            f"{path.agent or '?'} |"
+        )
+    return lines
+
+
+def _evidence(path: EvaluationPath, result: ScanResult) -> list[str]:
+    step = step_mark(path)
+    lines = ["", f"## {_cell(path.script)}: {path.rule}, stepped at {_cell(step.file)}:{step.line}", ""]
+    lines += [f"- why not decided: {_cell(text)}" for text in explain(path)]
+    for mark in path.evidence[:_MOST_LINES]:
+        quoted = _quoted(mark, result)
+        lines.append(
+            f"- `{_cell(mark.file)}:{mark.line}` {_cell(mark.what)}" + (f": `{quoted}`" if quoted else "")
+        )
+    if len(path.evidence) > _MOST_LINES:
+        lines.append(f"- and {len(path.evidence) - _MOST_LINES} more lines (see --json)")
+    lines += [f"- inert flag: {_cell(text)}" for text in path.inert_flags]
+    lines += [f"- candidate: {_cell(text)}" for text in path.candidates]
+    return lines
+
+
+def _quoted(mark: Mark, result: ScanResult) -> str:
+    text = result.texts.get(mark.file, ())
+    line = text[mark.line - 1].strip() if 0 < mark.line <= len(text) else ""
+    return _cell(line if len(line) <= 90 else line[:87] + "...")
+
+
+def changes_as_markdown(changes: PathChanges, *, base: str) -> str:
+    """What changed since `base`, for a comment on a pull request."""
+    if not changes.added and not changes.removed:
+        return f"No evaluation path changed since {base}.\n"
+    lines = [f"# Evaluation paths changed since {base}", ""]
+    for title, paths in (("New or changed", changes.added), ("Gone or changed", changes.removed)):
+        if paths:
+            lines += [f"## {title}", "", *_table(paths), ""]
+    return "\n".join(lines)
+
+
+def describe_findings(findings: list[Finding]) -> str:
+    """The findings in one sentence, for an error message."""
+    scripts = ", ".join(dict.fromkeys(item.path.script for item in findings))
+    number = "1 evaluation path has" if len(findings) == 1 else f"{len(findings)} evaluation paths have"
+    return f"{number} no explicit action rule ({scripts})."
 
 
 def _yes(value: bool | None) -> str:
