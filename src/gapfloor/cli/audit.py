@@ -15,6 +15,8 @@ from gapfloor.audit import scan as scanning
 from gapfloor.audit.judgement import findings, formats
 from gapfloor.audit.ledger import entries as ledgers
 from gapfloor.audit.ledger import verify as verifying
+from gapfloor.audit.trace import comparison
+from gapfloor.audit.trace import observe as observing
 from gapfloor.cli.options import with_schema
 from gapfloor.errors import CheckFailedError, GapfloorError, UsageError
 from gapfloor.records.atomic import write_text_atomically
@@ -259,3 +261,31 @@ def _changes_text(
         for name, paths in (("added", changes.added), ("removed", changes.removed))
     }
     return _json_text({"base": base, **rows})
+
+
+@command.command("trace", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--steps", type=click.IntRange(min=1), help="End the run after this many environment steps.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the report to this file instead.")
+@click.option("--no-scan", is_flag=True, help="Do not scan the folder for comparison.")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND...")
+def run_trace(
+    steps: int | None, as_json: bool, out: Path | None, no_scan: bool, arguments: tuple[str, ...]
+) -> None:
+    """Run your own command and report how its actions were chosen, as observed.
+
+    Steps, draws, maxima, resets and optimiser steps are watched in the process of the command. This runs the command:
+    use it only on code that you would run anyway. What the command prints goes to standard error.
+    """
+    observed = observing.trace(list(arguments), most_steps=steps)
+    static = None if no_scan else comparison.scan_beside(observed)
+    text = (
+        _json_text(comparison.trace_document(observed, static))
+        if as_json
+        else comparison.trace_markdown(observed, static)
+    )
+    _deliver(text, out)
+    if observed.exit_code != 0:
+        raise CheckFailedError(
+            f"The command ended with exit code {observed.exit_code}; the report may be incomplete."
+        )

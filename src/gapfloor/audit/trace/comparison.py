@@ -1,0 +1,111 @@
+"""What was observed next to what the scanner reads: the same lines, side by side."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from gapfloor.audit.judgement.findings import step_mark
+from gapfloor.audit.judgement.paths import EvaluationPath
+from gapfloor.audit.scan import ScanResult, scan
+from gapfloor.audit.trace.observe import ObservedPath, TraceResult
+from gapfloor.errors import UsageError
+
+#: Words of the scanner for what a trace calls by another name.
+_SAME = {("argmax", "deterministic"), ("deterministic", "argmax")}
+
+
+def scan_beside(observed: TraceResult) -> ScanResult | None:
+    """A scan of the current folder for the traced command; None when the command starts no script of the folder."""
+    try:
+        return scan(str(Path.cwd()), entry=" ".join(observed.command))
+    except UsageError:
+        return None
+
+
+def static_rule(path: ObservedPath, static: ScanResult | None) -> str | None:
+    """What the scanner says about the observed line; None when it has no path there."""
+    if static is None:
+        return None
+    rules = {item.rule for item in static.paths if _is_at(item, path)}
+    rules |= {
+        item.rule
+        for item in static.training
+        for mark in item.evidence
+        if (mark.file, mark.line) == (path.file, path.line)
+    }
+    return rules.pop() if len(rules) == 1 else None
+
+
+def _is_at(item: EvaluationPath, path: ObservedPath) -> bool:
+    mark = step_mark(item)
+    return (mark.file, mark.line) == (path.file, path.line)
+
+
+def agreement(observed: str, static: str | None) -> str:
+    """Whether the two agree, in one word or two.
+
+    >>> agreement("sampled", "argmax"), agreement("deterministic", "argmax")
+    ('differ', 'agree')
+    """
+    if static is None or "unresolved" in (observed, static):
+        return "not comparable"
+    return "agree" if observed == static or (observed, static) in _SAME else "differ"
+
+
+def trace_document(observed: TraceResult, static: ScanResult | None) -> dict[str, Any]:
+    """The trace as one JSON document."""
+    rows = []
+    for path in observed.paths:
+        said = static_rule(path, static)
+        rows.append(asdict(path) | {"static_rule": said, "agreement": agreement(path.rule, said)})
+    return {
+        "schema": "gapfloor-audit-trace/1",
+        "command": list(observed.command),
+        "exit_code": observed.exit_code,
+        "n_updates": observed.n_updates,
+        "paths": rows,
+        "environments_made": list(observed.made),
+        "unseen": list(observed.unseen),
+    }
+
+
+def trace_markdown(observed: TraceResult, static: ScanResult | None) -> str:
+    """The trace as a short report."""
+    lines = [f"# Observed: `{' '.join(observed.command)}`", ""]
+    if not observed.paths:
+        lines += ["No environment step was observed.", ""]
+    else:
+        lines += [
+            "| line | environment | observed rule | from the code | in-loop | steps | episodes | policy versions |",
+            "|---|---|---|---|---|---|---|---|",
+        ]
+    for path in observed.paths:
+        said = static_rule(path, static)
+        shown = said or "–"
+        if agreement(path.rule, said) == "differ":
+            shown += " (**differs**)"
+        lines.append(
+            f"| {path.file}:{path.line} ({path.function}) | {path.environment} | **{path.rule}** | {shown} | "
+            f"{'yes' if path.in_loop else 'no'} | {path.n_steps} | {path.n_episodes} | {path.n_policy_versions} |"
+        )
+    for path in observed.paths:
+        lines += ["", f"{path.file}:{path.line}"]
+        lines += [f"- {text}" for text in path.evidence] or ["- no draw and no maximum equals the actions"]
+        if path.reset_seeds:
+            lines.append(f"- reset with seeds {min(path.reset_seeds)} to {max(path.reset_seeds)}")
+    if observed.made:
+        lines += ["", "Environments made:"]
+        rows = dict.fromkeys(_made_text(item) for item in observed.made)
+        lines += [f"- {text}" for text in list(rows)[:12]]
+    lines += ["", f"Optimiser steps: {observed.n_updates}."]
+    if observed.unseen:
+        lines.append("Not seen: " + "; ".join(observed.unseen) + ".")
+    return "\n".join(lines) + "\n"
+
+
+def _made_text(item: dict[str, Any]) -> str:
+    keywords = ", ".join(f"{name}={value!r}" for name, value in item["keywords"].items())
+    place = Path(item["place"][0]).name
+    return f"{place}:{item['place'][1]}: {item['id'] or ''} {keywords}".rstrip()
