@@ -115,9 +115,8 @@ def test_a_policys_own_logits_are_used():
         ({"observations": []}, "`observations` is empty"),
         ({"claims": "greedy"}, "`claims` must be"),
         ({"error_rate": 0.0}, "must lie between 0 and 1"),
-        ({"act": lambda observation: [1, 2]}, "return one discrete action"),
-        ({"act": lambda observation: 0.5}, "number of a discrete action"),
-        ({"act": lambda observation: "left"}, "return one discrete action"),
+        ({"act": lambda observation: [1, 2]}, "return one action as a number or an array"),
+        ({"act": lambda observation: "left"}, "return one action as a number or an array"),
         ({"distribution": lambda observation: [0.2, 0.2]}, "sum to 1"),
     ],
 )
@@ -125,3 +124,55 @@ def test_bad_input_is_one_sentence(arguments: dict[str, object], message: str):
     given: dict[str, object] = {"act": greedy, "observations": OBSERVATIONS} | arguments
     with pytest.raises(UsageError, match=message):
         probe_rule(given.pop("act"), given.pop("observations"), **given)  # type: ignore[arg-type]
+
+
+class Alternating:
+    """Deterministic, with a memory: it answers 0 and 1 in turn."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def reset(self) -> None:
+        self.calls = 0
+
+    def __call__(self, observation: np.ndarray) -> int:
+        self.calls += 1
+        return self.calls % 2
+
+
+def test_a_policy_with_a_memory_is_undecided_until_it_can_be_reset():
+    policy = Alternating()
+    result = probe_rule(policy, OBSERVATIONS, claims="deterministic")
+    assert (result.rule, result.contradicts) == ("undecided", None)
+    assert "reset=" in result.note
+    assert probe_rule(policy, OBSERVATIONS, reset=policy.reset).rule == "deterministic"
+
+
+def test_epsilon_greedy_is_recognised_without_a_distribution():
+    def act(observation: np.ndarray) -> int:
+        return np.random.randint(5) if np.random.random() < 0.3 else greedy(observation)
+
+    assert probe_rule(act, OBSERVATIONS).rule == "epsilon-greedy"
+    assert probe_rule(sample, OBSERVATIONS).rule == "sampled"
+
+
+def test_tuples_and_continuous_actions_are_accepted():
+    def act(observation: np.ndarray) -> tuple[np.ndarray, None]:
+        return observation @ WEIGHTS, None
+
+    def noisy(observation: np.ndarray) -> np.ndarray:
+        return observation @ WEIGHTS + np.random.normal(size=5)
+
+    assert probe_rule(act, OBSERVATIONS).rule == "deterministic"
+    assert probe_rule(noisy, OBSERVATIONS).rule == "sampled"
+
+
+def test_a_bound_method_finds_the_distribution_of_its_policy():
+    class Policy:
+        def probabilities(self, observation: np.ndarray) -> np.ndarray:
+            return chances(observation)
+
+        def act(self, observation: np.ndarray) -> int:
+            return greedy(observation)
+
+    assert probe_rule(Policy().act, OBSERVATIONS).rule == "argmax"

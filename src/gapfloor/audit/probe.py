@@ -1,7 +1,9 @@
 """Probing a policy that can be called: does it sample, whatever it calls itself?
 
 The same observation is given again under different seeds. A deterministic policy never answers differently; a
-stochastic one does so in n calls except with probability sum(p_k^n), which is at most p_max^(n-1).
+stochastic one does so in n calls except with probability sum(p_k^n), which is at most p_max^(n-1). Where answers
+change, the calls are repeated under one seed: what still changes then is a state that the policy keeps, or a generator
+of its own.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ class ProbeResult:
     """What repeated calls showed."""
 
     rule: str
-    """sampled, argmax, deterministic (no distribution to tell whose maximum), mixed or undecided."""
+    """sampled, argmax, deterministic (no distribution to tell whose maximum), epsilon-greedy, mixed or undecided."""
     is_deterministic: bool
     n_observations: int
     n_calls: int
@@ -41,6 +43,10 @@ class ProbeResult:
     """Observations on which every answer was the distribution's maximum; None without a distribution."""
     p_value: float | None
     """How well the answers fit the distribution (chi-square over all observations); None without one."""
+    is_stateful: bool | None
+    """Whether answers depend on earlier calls; None when that cannot be told without `reset`."""
+    note: str | None
+    """Why the rule is undecided, and what would decide it."""
     contradicts: str | None
     """The claim that the calls refute, if the policy came with one."""
 
@@ -68,11 +74,13 @@ def probe_rule(
     error_rate: float = 0.001,
     smallest_chance: float = 0.05,
     reseed: Callable[[int], None] | None = None,
+    reset: Callable[[], None] | None = None,
 ) -> ProbeResult:
     """Whether `act` is deterministic or samples, from repeated calls on the same observations.
 
     Args:
-        act: Takes one observation, returns one discrete action (a number or an array of one element).
+        act: Takes one observation, returns one action: a number, an array (continuous actions too), or a tuple whose
+            first element is the action, as `predict` of Stable-Baselines3 does.
         observations: The observations to repeat; a few dozen that differ are better than many alike. Without any,
             seeded noise (bytes of `noise_shape`) is shown, which tells deterministic from stochastic all the same.
         distribution: Takes one observation, returns the action probabilities. By default the policy's own: its
@@ -81,6 +89,8 @@ def probe_rule(
         claims: What the harness says it does, `deterministic` or `stochastic`; a contradiction is reported.
         error_rate: Accepted probability of taking a sampling policy for a deterministic one.
         smallest_chance: A policy that leaves its favourite action less often than this counts as deterministic.
+        reset: Puts the policy back to the start of an episode; it is called before every call. Give it for a policy
+            with a memory: otherwise changing answers cannot be told from sampling.
         reseed: Seeds every generator that `act` uses; by default Python's, numpy's and, when loaded, torch's.
 
     >>> import numpy as np
@@ -100,22 +110,32 @@ def probe_rule(
         raise UsageError("`observations` is empty: give at least one observation to repeat.")
     n_calls = calls_needed(error_rate=error_rate, smallest_chance=smallest_chance)
     seed_all = reseed or _reseed
+
+    def ask(observation: Any, seed: int) -> _Answer:
+        if reset is not None:
+            reset()
+        return _action(act, observation, seed_all, seed=seed)
+
     answers = [
-        [
-            _action(act, observation, seed_all, seed=number * len(observations) + place)
-            for number in range(n_calls)
-        ]
+        [ask(observation, number * len(observations) + place) for number in range(n_calls)]
         for place, observation in enumerate(observations)
     ]
     n_changing = sum(len(set(row)) > 1 for row in answers)
     n_greedy, p_value = None, None
-    if distribution is not None:
+    is_discrete = all(isinstance(answer, int) for row in answers for answer in row)
+    if distribution is not None and is_discrete:
+        rows = [[int(answer) for answer in row if isinstance(answer, int)] for row in answers]
         probabilities = [_probabilities(distribution, observation) for observation in observations]
-        n_greedy = sum(_is_greedy(row, chances) for row, chances in zip(answers, probabilities, strict=True))
-        p_value = _fit(answers, probabilities)
+        n_greedy = sum(_is_greedy(row, chances) for row, chances in zip(rows, probabilities, strict=True))
+        p_value = _fit(rows, probabilities)
     rule = _rule(n_changing, n_greedy, p_value, len(answers), error_rate)
+    if rule == "sampled" and p_value is None and is_discrete and _looks_epsilon_greedy(answers):
+        rule = "epsilon-greedy"
+    is_stateful, note = _state(act, ask, observations, n_changing, has_reset=reset is not None)
+    if note is not None:
+        rule = "undecided"
     contradicts = None
-    if claims == "deterministic" and n_changing:
+    if claims == "deterministic" and n_changing and note is None:
         contradicts = f"it calls itself deterministic, and its answer changed on {n_changing} observations"
     elif claims == "stochastic" and not n_changing:
         contradicts = "it calls itself stochastic, and its answer never changed"
@@ -129,7 +149,81 @@ def probe_rule(
         n_changing=n_changing,
         n_greedy=n_greedy,
         p_value=p_value,
+        is_stateful=is_stateful,
+        note=note,
         contradicts=contradicts,
+    )
+
+
+def _state(
+    act: Callable[[Any], Any],
+    ask: Callable[[Any, int], _Answer],
+    observations: Sequence[Any],
+    n_changing: int,
+    *,
+    has_reset: bool,
+) -> tuple[bool | None, str | None]:
+    """Whether the policy keeps a state, and what to say when that hides whether it samples."""
+    if n_changing == 0:
+        return False, None
+    under_one_seed = {
+        ask(observation, 0) == ask(observation, 0) for observation in observations for _ in range(4)
+    }
+    if under_one_seed == {True}:
+        return False, None
+    if has_reset:
+        return None, None  # after a reset under one seed the answer still changes: a generator of its own
+    if _owns_generator(act):
+        return None, None
+    return None, (
+        "the answer changes under one and the same seed: the policy keeps a state, or a generator that is not seeded. "
+        "Pass reset= to start each call afresh, or reseed= to seed its generator."
+    )
+
+
+def _owns_generator(act: Callable[[Any], Any]) -> bool:
+    """Whether the policy holds a random generator of its own, which seeding the global ones does not reach."""
+    held: list[Any] = [
+        cell.cell_contents for cell in getattr(act, "__closure__", None) or () if _has_value(cell)
+    ]
+    code = getattr(act, "__code__", None)
+    if code is not None:
+        held += [act.__globals__.get(name) for name in code.co_names]
+    for owner in (act, getattr(act, "__self__", None)):
+        held += list(getattr(owner, "__dict__", {}).values())
+    kinds = (np.random.Generator, np.random.RandomState, random.Random)
+    return any(isinstance(item, kinds) or type(item).__name__ == "Generator" for item in held)
+
+
+def _has_value(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018 - an empty cell raises
+    except ValueError:
+        return False
+    return True
+
+
+def _looks_epsilon_greedy(answers: list[list[_Answer]]) -> bool:
+    """Whether one favourite per observation takes the same share everywhere and the rest is spread evenly.
+
+    A softmax is sharper on some observations than on others; a fixed epsilon is not.
+    """
+    from scipy.stats import chisquare
+
+    counts = [sorted((row.count(answer) for answer in set(row)), reverse=True) for row in answers]
+    if len(answers) < 5 or any(len(row) < 2 for row in counts):
+        return False
+    favourites = np.array([row[0] for row in counts], dtype=np.float64)
+    n_calls = len(answers[0])
+    share = favourites.sum() / (len(counts) * n_calls)
+    if not 0.5 <= share <= 0.98:
+        return False
+    spread = favourites.var(ddof=1) / (n_calls * share * (1 - share))  # 1 for one common epsilon
+    rest = np.zeros(max(len(row) for row in counts) - 1)
+    for row in counts:
+        rest[: len(row) - 1] += row[1:]
+    return bool(
+        spread < 2.0 and (rest.size < 2 or chisquare(rest).pvalue > 1e-6 or rest.min() > 0.3 * rest.max())
     )
 
 
@@ -142,11 +236,23 @@ def _noise(shape: tuple[int, ...] | None) -> list[Any]:
 
 
 def _own_distribution(act: Callable[[Any], Any]) -> Callable[[Any], Any] | None:
+    """The distribution of the policy itself, or of the object whose method was given."""
+    for owner in (act, getattr(act, "__self__", None)):
+        found = _distribution_of(owner) if owner is not None else None
+        if found is not None:
+            return found
+    return None
+
+
+def _distribution_of(owner: Any) -> Callable[[Any], Any] | None:
     for name in ("distribution", "probabilities"):
-        found: Callable[[Any], Any] | None = getattr(act, name, None)
+        found: Callable[[Any], Any] | None = getattr(owner, name, None)
         if callable(found):
             return found
-    logits = getattr(act, "logits", None)
+    policy = getattr(owner, "policy", None)
+    if hasattr(policy, "get_distribution") and hasattr(policy, "obs_to_tensor"):
+        return _stable_baselines_distribution(policy)
+    logits = getattr(owner, "logits", None)
     if not callable(logits):
         return None
 
@@ -161,6 +267,18 @@ def _own_distribution(act: Callable[[Any], Any]) -> Callable[[Any], Any] | None:
     return from_logits
 
 
+def _stable_baselines_distribution(policy: Any) -> Callable[[Any], Any] | None:
+    """The action probabilities of a Stable-Baselines3 policy; None for actions that are not discrete."""
+    if not hasattr(getattr(policy, "action_space", None), "n"):
+        return None
+
+    def probabilities(observation: Any) -> Any:
+        tensor, _ = policy.obs_to_tensor(np.asarray(observation))
+        return policy.get_distribution(tensor).distribution.probs
+
+    return probabilities
+
+
 def _reseed(seed: int) -> None:
     import sys
 
@@ -171,21 +289,28 @@ def _reseed(seed: int) -> None:
         torch.manual_seed(seed)
 
 
+_Answer = int | tuple[float, ...]
+
+
 def _action(
     act: Callable[[Any], Any], observation: Any, seed_all: Callable[[int], None], *, seed: int
-) -> int:
+) -> _Answer:
     seed_all(seed)
     answer = act(observation)
+    if isinstance(answer, tuple) and len(answer) == 2:
+        answer = answer[0]  # the action and the next state
     if hasattr(answer, "detach"):
         answer = answer.detach().cpu()
     value = np.asarray(answer)
-    if value.size != 1 or not np.issubdtype(value.dtype, np.number):
+    is_array = hasattr(answer, "shape")
+    if not np.issubdtype(value.dtype, np.number) or value.size == 0 or (value.size != 1 and not is_array):
         raise UsageError(
-            f"`act` returned {type(answer).__name__} of shape {value.shape}; return one discrete action."
+            f"`act` returned {type(answer).__name__} of shape {value.shape}; return one action as a number or an array."
         )
-    if float(value.reshape(-1)[0]) != int(value.reshape(-1)[0]):
-        raise UsageError(f"`act` returned {value.reshape(-1)[0]}; return the number of a discrete action.")
-    return int(value.reshape(-1)[0])
+    flat = value.reshape(-1)
+    if flat.size == 1 and float(flat[0]) == int(flat[0]):
+        return int(flat[0])
+    return tuple(float(item) for item in flat)
 
 
 def _probabilities(distribution: Callable[[Any], Any], observation: Any) -> Floats:

@@ -7,6 +7,7 @@ configuration file and two settings.
 from __future__ import annotations
 
 import ast
+import re
 import shlex
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,7 +55,7 @@ def parse_entry(command: str) -> Entry:
         position += 1
         if word.startswith("--"):
             name, equals, value = word[2:].partition("=")
-            follows = position < len(rest) and not rest[position].startswith("--")
+            follows = position < len(rest) and not re.match(r"--|[\w.]+=", rest[position])
             if not equals and follows:
                 value = rest[position]
                 position += 1
