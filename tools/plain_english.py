@@ -56,7 +56,7 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """Which folders must stay clean, and which phrases are meant."""
+    """Which folders and files must stay clean, and which phrases are meant."""
 
     clean: tuple[str, ...]
     allowed: tuple[tuple[str, str], ...]
@@ -68,9 +68,9 @@ class Configuration:
             for where, words in self.allowed
         )
 
-    def is_clean(self, folder: str) -> bool:
-        """Whether a finding in this folder is an error."""
-        return "everything" in self.clean or folder in self.clean
+    def forbids(self, finding: Finding) -> bool:
+        """Whether the folder or the file of a finding is listed as clean."""
+        return finding.folder in self.clean or finding.path in self.clean
 
 
 _NUMBER = r"(?:one|two|three|four|five|six|eight|ten|sixteen|several|many|few|\d+(?:[,.]\d+)*)"
@@ -250,7 +250,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for finding in find(path, root=options.root)
         if not configuration.allows(finding)
     ]
-    errors = [finding for finding in findings if configuration.is_clean(finding.folder)]
+    errors = [finding for finding in findings if configuration.forbids(finding)]
     shown = [finding for finding in findings if any(finding.path.startswith(each) for each in options.show)]
     for finding in shown or errors:
         say = f"{finding.path}:{finding.line}: say {finding.phrase.instead}: ...{finding.text}..."
