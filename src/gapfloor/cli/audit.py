@@ -14,6 +14,7 @@ from gapfloor import __version__
 from gapfloor.audit import scan as scanning
 from gapfloor.audit.judgement import findings, formats
 from gapfloor.audit.ledger import entries as ledgers
+from gapfloor.audit.ledger import registry as registries
 from gapfloor.audit.ledger import verify as verifying
 from gapfloor.audit.trace import comparison
 from gapfloor.audit.trace import observe as observing
@@ -51,18 +52,27 @@ def show_ledger(as_json: bool) -> None:
     help="Folder of clones: owner+name/repo, owner/name or name.",
 )
 @click.option("--clone", is_flag=True, help="Fetch missing pinned commits from GitHub into --repos first.")
+@click.option("--registry", "with_registry", is_flag=True, help="Check the registry of further audits too.")
+@click.option(
+    "--file",
+    "files",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    help="Check this registry file too (repeatable).",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
-def verify(repos: Path, clone: bool, as_json: bool) -> None:
+def verify(repos: Path, clone: bool, with_registry: bool, files: tuple[Path, ...], as_json: bool) -> None:
     """Check every evidence line of the ledger in local clones, at its pinned commit."""
+    entries = registries.load_registry(files) if with_registry or files else None
     if clone:
         repos.mkdir(parents=True, exist_ok=True)
-        for repo in verifying.clone_missing(repos):
+        for repo in verifying.clone_missing(repos, entries=entries):
             click.echo(f"fetched {repo}", err=True)
     if not repos.is_dir():
         raise UsageError(
             f"There is no folder '{repos}' with clones. Give --repos DIR, or add --clone to fetch them."
         )
-    result = verifying.verify_ledger(repos)
+    result = verifying.verify_ledger(repos, entries=entries)
     if as_json:
         click.echo(json.dumps(with_schema(_as_document(result)), indent=2, ensure_ascii=False))
     else:
@@ -144,6 +154,21 @@ def _print_checks(result: verifying.Verification) -> None:
     for name, states in by_entry.items():
         click.echo(f"{name}: {states.count('ok')} of {len(states)} evidence lines ok")
     click.echo(f"{result.count('ok')} of {len(result.checks)} evidence lines ok")
+
+
+@command.command("registry")
+@click.option(
+    "--file", "files", type=click.Path(path_type=Path), multiple=True, help="Add this registry file."
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the page to this file instead.")
+def show_registry(files: tuple[Path, ...], as_json: bool, out: Path | None) -> None:
+    """Compare every audited repository: rule, provenance, in-loop and held out."""
+    entries = registries.load_registry(files)
+    if as_json:
+        _deliver(_json_text({"entries": [asdict(entry) for entry in entries]}), out)
+    else:
+        _deliver(registries.compare_entries(entries), out)
 
 
 @command.command("scan")

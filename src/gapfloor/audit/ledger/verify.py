@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gapfloor.audit.ledger.entries import EvidenceLine, LedgerEntry, load_ledger
+from gapfloor.audit.ledger.registry import RegistryEntry
 from gapfloor.audit.reading.git import find_git_dir, read_file, resolve_commit
 from gapfloor.errors import UsageError
 
@@ -64,7 +65,9 @@ def hash_line(text: str) -> str:
     return hashlib.sha256(text.strip().encode()).hexdigest()
 
 
-def verify_ledger(repos: Path, *, entries: tuple[LedgerEntry, ...] | None = None) -> Verification:
+def verify_ledger(
+    repos: Path, *, entries: tuple[LedgerEntry, ...] | tuple[RegistryEntry, ...] | None = None
+) -> Verification:
     """Check every evidence line of `entries` (default: the whole ledger) in the clones below `repos`."""
     entries = load_ledger() if entries is None else entries
     hashes: dict[tuple[str, str, str], list[str] | str] = {}
@@ -101,7 +104,9 @@ def _check(name: str, line: EvidenceLine, hashes: list[str] | str) -> LineCheck:
     return LineCheck(entry=name, evidence=line, state="moved" if found else "changed", found_at=found)
 
 
-def clone_missing(repos: Path, *, entries: tuple[LedgerEntry, ...] | None = None) -> list[str]:
+def clone_missing(
+    repos: Path, *, entries: tuple[LedgerEntry, ...] | tuple[RegistryEntry, ...] | None = None
+) -> list[str]:
     """Fetch pinned commits that are not below `repos` yet from GitHub; returns the repositories fetched."""
     entries = load_ledger() if entries is None else entries
     wanted = sorted({(line.repo, line.commit) for entry in entries for line in entry.evidence})

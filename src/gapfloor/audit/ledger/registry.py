@@ -1,0 +1,110 @@
+"""A registry of audits: any number of repositories in the ledger's form, from the package and from files of your own.
+
+An entry names a commit, the classification and the lines that show it, each with the SHA-256 of its text, so that
+anyone with a clone can check it. Nobody's code is carried.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from gapfloor.audit.ledger.entries import EvidenceLine, load_ledger
+from gapfloor.errors import UsageError
+
+SCHEMA = "gapfloor-audit-registry/1"
+_FIELDS = ("name", "repo", "commit", "evaluates_heldout", "rule", "provenance", "in_loop", "evidence")
+
+
+@dataclass(frozen=True)
+class RegistryEntry:
+    """One audited repository."""
+
+    name: str
+    repo: str
+    commit: str
+    evaluates_heldout: bool | None
+    rule: str
+    provenance: str
+    in_loop: bool | None
+    notes: str
+    evidence: tuple[EvidenceLine, ...]
+
+
+def load_registry(files: tuple[Path, ...] = ()) -> tuple[RegistryEntry, ...]:
+    """The twelve of the ledger, the registry of the package, and the entries of `files`, in this order."""
+    found = [
+        RegistryEntry(
+            name=entry.name,
+            repo=entry.repo,
+            commit=entry.commit,
+            evaluates_heldout=entry.evaluates_heldout,
+            rule=entry.rule,
+            provenance=entry.provenance,
+            in_loop=entry.in_loop,
+            notes=entry.notes,
+            evidence=entry.evidence,
+        )
+        for entry in load_ledger()
+    ]
+    text = resources.files("gapfloor.audit").joinpath("data/registry.json").read_text(encoding="utf-8")
+    found += _entries(json.loads(text), "the package's registry")
+    for path in files:
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise UsageError(f"'{path}' cannot be read as a registry ({error}). Give a JSON file.") from error
+        found += _entries(document, f"'{path}'")
+    return tuple(found)
+
+
+def _entries(document: Any, where: str) -> list[RegistryEntry]:
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        raise UsageError(f"{where} is not a registry: its schema must be '{SCHEMA}'.")
+    found = []
+    for row in document["entries"]:
+        missing = [name for name in _FIELDS if name not in row]
+        if missing:
+            raise UsageError(f"An entry of {where} lacks {', '.join(missing)}. Add the fields and run again.")
+        evidence = tuple(
+            EvidenceLine(**({"repo": row["repo"], "commit": row["commit"]} | line))
+            for line in row["evidence"]
+        )
+        fields = {name: row[name] for name in _FIELDS if name != "evidence"}
+        found.append(RegistryEntry(**fields, notes=row.get("notes", ""), evidence=evidence))
+    return found
+
+
+def compare_entries(entries: tuple[RegistryEntry, ...]) -> str:
+    """A Markdown page that compares audits: one row per repository, then the counts."""
+    lines = [
+        "# Action rules at test time",
+        "",
+        "| repository | commit | held out | rule | provenance | in-loop | evidence |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    words = {True: "yes", False: "no", None: "n/a"}
+    for entry in sorted(entries, key=lambda item: (item.rule, item.provenance, item.name.lower())):
+        lines.append(
+            f"| {entry.name} ({entry.repo}) | {entry.commit[:12]} | {words[entry.evaluates_heldout]} | {entry.rule} | "
+            f"{entry.provenance} | {words[entry.in_loop]} | {len(entry.evidence)} lines |"
+        )
+    implicit = [entry for entry in entries if entry.provenance in ("default-argument", "training-rollout")]
+    lines += [
+        "",
+        f"{len(entries)} repositories: {_counts([entry.rule for entry in entries])}. "
+        f"The rule is inherited, not stated, in {len(implicit)} of them; "
+        f"{sum(entry.in_loop is True for entry in entries)} report in-loop returns; "
+        f"{sum(entry.evaluates_heldout is True for entry in entries)} evaluate on held-out levels.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _counts(values: list[str]) -> str:
+    return ", ".join(
+        f"{values.count(value)} {value}"
+        for value in sorted(set(values), key=lambda item: -values.count(item))
+    )
