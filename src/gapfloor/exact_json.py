@@ -29,7 +29,11 @@ def to_exact(value: Any) -> Any:
     [1.5, 'nan', '-inf']
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: to_exact(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {
+            field.name: to_exact(getattr(value, field.name))
+            for field in dataclasses.fields(value)
+            if field.init
+        }
     if isinstance(value, Mapping):
         return {str(key): to_exact(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -77,7 +81,7 @@ def _read_dataclass(kind: type, value: Any) -> Any:
 @cache
 def _hints(kind: type) -> dict[str, Any]:
     hints = typing.get_type_hints(kind)
-    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind) if field.init}
 
 
 def _read_union(arguments: tuple[Any, ...], value: Any) -> Any:

@@ -162,7 +162,9 @@ def test_one_run_is_described_and_named(rows, as_table):
     lone = [row for row in rows if row["rule"] == "uniform" or (row["agent"], row["seed"]) == ("a", 1)]
     results = analyse(as_table(lone))
     assert ("too few", "heist, 8M, sampled, test") in kinds(results)
-    assert {row.decision.call for row in results.floor_comparisons} == {"not distinguishable"}
+    assert {row.decision.call for row in results.floor_comparisons} == {"not tested"}
+    assert {row.call_label for row in results.floor_comparisons} == {"not tested (1 run)"}
+    assert {row.call_label for row in results.gaps} <= {"not tested (1 run)", "not tested (no level seeds)"}
     assert {row.decision.family_size for row in results.floor_comparisons} == {0}
 
 

@@ -23,6 +23,8 @@ from gapfloor.records.store import Store
 OLD = Path(__file__).parents[1] / "data" / "version-0.1"
 RUN = "store/runs/starpilot-easy-impoola-512-s1"
 ABSENT = "(absent)"
+#: One run was called "not distinguishable" although nothing had been tested.
+NOT_TESTED = ("not distinguishable", "not tested")
 DESIGN = (
     "--train", "0:10", "--test", "100:110", "--draws", "0", "--episodes", "8", "--slots", "4", "--workers", "1",
     "--store", "store", "--json",
@@ -82,13 +84,15 @@ def differences(then: Any, now: Any, where: str = "") -> list[str]:
     if isinstance(then, float) and isinstance(now, float):
         is_same = math.isclose(then, now, rel_tol=1e-9, abs_tol=1e-12)
     else:
-        is_same = then == now
+        is_same = then == now or (then, now) == NOT_TESTED
     return [] if is_same else [f"{where}: was {then!r}, is {now!r}"]
 
 
 def _fields(row: dict[str, Any]) -> dict[str, Any]:
     """The values of an old row by the names that they have now."""
     fields = {key: value for key, value in row.items() if key != "beside"}
+    if "p_tost" in fields and "call" in fields:  # `call` is now that of the plan's method
+        fields["paper_call"] = fields.pop("call")
     below = row.get("beside", {})
     return fields | {MOVED.get(key, f"robust.{key}"): value for key, value in below.items()}
 
@@ -97,7 +101,9 @@ def _fields(row: dict[str, Any]) -> dict[str, Any]:
 def test_an_old_store_is_analysed_with_the_same_numbers(old: Path, capsys) -> None:
     done = run(capsys, "analyse", "store", "--plan", "plan.toml", "--json")
     assert done.code == 0, done.err
-    assert differences(printed_then("analyse"), json.loads(done.out)) == []
+    then, now = printed_then("analyse"), json.loads(done.out)
+    assert [problem for problem in then.pop("problems") if problem not in now["problems"]] == []
+    assert differences(then, now) == []
 
 
 @pytest.mark.fast

@@ -91,7 +91,7 @@ class TestFloorComparison:
         one = compare_to_floor([5.0], FLOOR, rng=rng())
         assert one.delta == pytest.approx(5 - FLOOR.mean())
         assert np.isnan([one.p, one.p_tost, one.sem, *one.ci]).all()
-        assert call_family([one])[0].call == "not distinguishable"
+        assert call_family([one])[0].call == "not tested"
 
     def test_runs_that_all_agree_are_tested_against_the_floors_variance(self):
         same = compare_to_floor([0.0] * 6, FLOOR, rng=rng())

@@ -7,6 +7,7 @@ from typing import Any
 
 from gapfloor.analysis.checks import find_problems
 from gapfloor.analysis.column_names import FLOOR_RULE
+from gapfloor.analysis.copies import copied_runs
 from gapfloor.analysis.difference_rows import agent_difference_rows, agent_rows, pair_rows
 from gapfloor.analysis.episodes import Inputs, Source, read_inputs
 from gapfloor.analysis.floors import call_counts, comparison_rows, floor_rows
@@ -36,9 +37,9 @@ def analyse(
 
     Args:
         source: a store's folder, a .csv or .parquet file of episodes, a `Store`, or a pyarrow table.
-        plan: a plan file (its lock is read from its folder), a plan, or None for the built-in plan of the paper, by
-            which every result is exploratory.
-        cells: cell records (a pyarrow table) for the entropy screen; a store brings its own.
+            plan: a plan file (its lock is read beside it), a plan, or None for the built-in plan of the paper with
+            the recommended calls, by which every result is exploratory.
+            cells: cell records (a pyarrow table) for the entropy screen; a store brings its own.
 
     Raises:
         UsageError: the source or the plan cannot be read, or an episode is not finite or stands twice.
@@ -48,11 +49,12 @@ def analyse(
     content = locked.plan if locked is not None else paper_plan()
     inputs = read_inputs(source, cells=cells)
     study = group(inputs, content)
-    problems = find_problems(study, inputs, content)
+    copies = copied_runs(study)
+    problems = find_problems(study, inputs, content, copies=copies)
     if locked is not None and locked.lock is not None:
         _stop(content, problems)
     digest = locked.hash if locked is not None else content_hash(content)
-    context = Context(study, content, digest, locked, inputs.cells is not None)
+    context = Context(study, content, digest, locked, inputs.cells is not None, copies)
     measured = read_cells(inputs.cells, context)
     comparisons = comparison_rows(context)
     gaps = gap_rows(context)
@@ -77,7 +79,8 @@ def analyse(
         disagreements=disagreement_rows(context, measured),
         normalised=normalised_rows(context),
         profiles=profile_rows(context),
-        call_counts=call_counts(comparisons),
+        call_counts=call_counts(comparisons, call=lambda row: row.decision.call),
+        plan_call_counts=call_counts(comparisons, call=lambda row: row.call),
         screen_summaries=screen_summaries(screen),
         problems=problems,
     )
@@ -143,6 +146,9 @@ def _plan_used(context: Context) -> PlanUsed:
         seed=plan.intervals.seed,
         primary_rule=plan.scope.primary_rule,
         cuts=plan.screen.cuts,
+        floor_method=context.floor_method,
+        gap_method=context.gap_method,
+        least_runs=plan.least_runs,
         addenda=tuple(
             AddendumUsed(
                 name=text.name,

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator
 
+from gapfloor.analysis.copies import RunCopy, copied_runs
 from gapfloor.analysis.episodes import Inputs
-from gapfloor.analysis.grouping import RunName, RunSample, StudyEpisodes
+from gapfloor.analysis.grouping import StudyEpisodes
 from gapfloor.analysis.results import Problem
 from gapfloor.plan.model import Plan
 
 
-def find_problems(study: StudyEpisodes, inputs: Inputs, plan: Plan) -> tuple[Problem, ...]:
-    """Everything that is missing, unbalanced, copied or assumed, cell by cell."""
+def find_problems(
+    study: StudyEpisodes, inputs: Inputs, plan: Plan, *, copies: tuple[RunCopy, ...] | None = None
+) -> tuple[Problem, ...]:
+    """Everything that is missing, unbalanced, copied or assumed, cell by cell.
+
+    Args:
+        study: the episodes.
+        inputs: what was read.
+        plan: the plan.
+        copies: what `copied_runs` found, where it has been called already.
+    """
     problems: list[Problem] = []
     problems += [Problem(kind="assumed", where="the source", what=text) for text in inputs.assumed]
     problems += [
@@ -29,8 +38,8 @@ def find_problems(study: StudyEpisodes, inputs: Inputs, plan: Plan) -> tuple[Pro
         problems += _missing_cells(study, place)
         problems += _unbalanced_cells(study, place, plan)
         problems += _floors(study, place)
-        problems += _too_few_runs(study, place)
-    problems += _copies(study)
+        problems += _too_few_runs(study, place, plan)
+    problems += _copies(copied_runs(study) if copies is None else copies)
     return tuple(problems)
 
 
@@ -149,48 +158,23 @@ def _floors(study: StudyEpisodes, place: tuple[str, str, str]) -> Iterator[Probl
             )
 
 
-def _too_few_runs(study: StudyEpisodes, place: tuple[str, str, str]) -> Iterator[Problem]:
+def _too_few_runs(study: StudyEpisodes, place: tuple[str, str, str], plan: Plan) -> Iterator[Problem]:
     for rule in study.rules:
         for level_set in study.level_sets:
-            if len(study.runs(*place, rule, level_set)) == 1:
-                yield Problem(
-                    kind="too few",
-                    where=_name(place, rule, level_set),
-                    what="one run: it is described, but not tested, and does not count in its family",
-                )
+            n = len(study.runs(*place, rule, level_set))
+            if n == 1:
+                what = "one run: it is described, but not tested, and does not count in its family"
+                yield Problem(kind="too few", where=_name(place, rule, level_set), what=what)
+            elif 0 < n < plan.least_runs:
+                what = f"{n} runs, where a call needs {plan.least_runs}: they are described, but not tested"
+                yield Problem(kind="too few", where=_name(place, rule, level_set), what=what)
 
 
-def _copies(study: StudyEpisodes) -> Iterator[Problem]:
-    """Runs whose every episode equals another run's: one checkpoint under two names."""
-    prints: dict[tuple[str, str, str], dict[tuple[str, RunName], list[bytes]]] = {}
-    constant: dict[tuple[str, str, RunName], bool] = {}
-    for condition in sorted(study.policies):
-        game, mode, budget, rule, level_set = condition
-        for run, sample in study.policies[condition].items():
-            digest = _fingerprint(rule, level_set, sample)
-            prints.setdefault((game, mode, ""), {}).setdefault((budget, run), []).append(digest)
-            varies = bool((sample.returns != sample.returns[0]).any())
-            key = (game + mode, budget, run)
-            constant[key] = constant.get(key, True) and not varies
-    for (game, mode, _), by_run in prints.items():
-        seen: dict[tuple[bytes, ...], tuple[str, RunName]] = {}
-        for (budget, run), digests in by_run.items():
-            # Policies that never score are equal without being copies.
-            if constant[game + mode, budget, run]:
-                continue
-            first = seen.setdefault(tuple(digests), (budget, run))
-            if first != (budget, run):
-                yield Problem(
-                    kind="copy",
-                    where=_name((game, mode, budget), str(run)),
-                    what=f"every episode equals those of {_name((game, mode, first[0]), str(first[1]))}: "
-                    "copies of one checkpoint are one run, not two",
-                )
-
-
-def _fingerprint(rule: str, level_set: str, sample: RunSample) -> bytes:
-    digest = hashlib.sha256(f"{rule}|{level_set}|{sample.draws}".encode())
-    digest.update(sample.returns.tobytes())
-    digest.update(sample.levels.tobytes())
-    digest.update(sample.draw.tobytes())
-    return digest.digest()
+def _copies(copies: tuple[RunCopy, ...]) -> Iterator[Problem]:
+    for copy in copies:
+        first = _name((copy.game, copy.mode, copy.first_budget), str(copy.first))
+        yield Problem(
+            kind="copy",
+            where=_name((copy.game, copy.mode, copy.budget), str(copy.run)),
+            what=f"every episode equals those of {first}: copies of one checkpoint are one run, not two",
+        )

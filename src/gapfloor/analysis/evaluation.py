@@ -2,7 +2,8 @@
 
 The episodes are gathered as `analyse` gathers them, and means, standard errors and tests come from the same
 functions, so that an evaluation and an analysis of the same cells cannot disagree. Several runs of an agent give the
-paper's call. One or two checkpoints give only a comparison of their episodes with the floor's, and the row says so.
+recommended call and the paper's. One or two checkpoints give only a comparison of their episodes with the floor's, and
+the row says so; copies of a checkpoint count once.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from gapfloor.analysis.copies import copied_runs
 from gapfloor.analysis.episodes import inputs_of_cells
 from gapfloor.analysis.evaluation_results import (
     CellRow,
@@ -24,16 +26,15 @@ from gapfloor.analysis.evaluation_results import (
     StricterReference,
 )
 from gapfloor.analysis.grouping import ReferencePlace, RunName, RunSample, StudyEpisodes, group
-from gapfloor.plan.model import paper_plan
+from gapfloor.plan.model import LEAST_RUNS, paper_plan
 from gapfloor.records.episode_sample import ONE_ACTION_SHARE
 from gapfloor.records.store import StoredCell
 from gapfloor.statistics.conventions import NAN, sem
 from gapfloor.statistics.families import call_family
 from gapfloor.statistics.floor import compare_to_floor
+from gapfloor.statistics.reference_calls import call_reference_family, compare_to_reference
 from gapfloor.text_tables import counted
 
-#: Fewer runs than this cannot reach p < .05 after correction in any realistic family.
-RUNS_FOR_A_CALL = 3
 #: Seed of the bootstrap that `compare_to_floor` draws; the call does not depend on it.
 _SEED = 0
 
@@ -61,7 +62,7 @@ def summarise_evaluation(
     gaps = [_gap(study, same) for same in _grouped(cells, lambda cell: _label(cell)[:-1])]
     comparisons = [_comparison(study, same) for same in _grouped(cells, _label)]
     rows = tuple(_cell_row(study, cell) for cell in [*floors, *cells])
-    remarks = [*notes, *_one_action_notes(rows), *_scope_note(cells)]
+    remarks = [*notes, *_one_action_notes(rows), *_copy_notes(study), *_scope_note(study, cells)]
     if any(cell.manifest.content["levels"] == "all" for cell in [*floors, *cells]):
         remarks.append(
             "The level set 'all' is the whole distribution: no other level set is disjoint from it."
@@ -198,9 +199,12 @@ def _comparison(study: StudyEpisodes, cells: Sequence[StoredCell]) -> Evaluation
     floor = study.floor(labels["game"], labels["mode"], "", labels["level_set"])
     if floor is None or floor.units.size < 2:  # one episode has no spread to compare with
         return None
-    samples = list(_runs(study, cells).values())
-    if len(samples) >= RUNS_FOR_A_CALL:
+    copies = {(copy.budget, copy.run) for copy in copied_runs(study) if copy.game == labels["game"]}
+    samples = [sample for run, sample in _runs(study, cells).items() if run not in copies]
+    recommended = None
+    if len(samples) >= LEAST_RUNS:
         scope, values = "runs", np.array([sample.mean for sample in samples])
+        recommended = call_reference_family([compare_to_reference(values, floor.units)])[0]
     else:
         scope = "this checkpoint only" if len(samples) == 1 else "these runs only"
         values = _pooled(samples).units
@@ -213,6 +217,7 @@ def _comparison(study: StudyEpisodes, cells: Sequence[StoredCell]) -> Evaluation
         scope=scope,
         test=test,
         decision=call_family([test])[0],
+        recommended=recommended,
     )
 
 
@@ -288,12 +293,20 @@ def _one_action_notes(rows: Sequence[CellRow]) -> list[str]:
     ]
 
 
-def _scope_note(cells: Sequence[StoredCell]) -> list[str]:
-    n = len({_named(cell, "budget", "agent", "seed") for cell in cells})
-    if n >= RUNS_FOR_A_CALL:
+def _copy_notes(study: StudyEpisodes) -> list[str]:
+    return [
+        f"Every episode of {copy.run} equals one of {copy.first}: they are one run, not two."
+        for copy in copied_runs(study)
+    ]
+
+
+def _scope_note(study: StudyEpisodes, cells: Sequence[StoredCell]) -> list[str]:
+    repeated = {(copy.budget, *copy.run) for copy in copied_runs(study)}
+    n = len({_named(cell, "budget", "agent", "seed") for cell in cells} - repeated)
+    if n >= LEAST_RUNS:
         return []
     return [
         f"{counted(n, 'run')}: the comparison with the floor is about "
         f"{'these checkpoints' if n > 1 else 'this checkpoint'} only. A call about the agent needs at least "
-        f"{RUNS_FOR_A_CALL} runs, and six or more to resolve moderate effects (gapfloor power)."
+        f"{LEAST_RUNS} runs, and six or more to resolve moderate effects (gapfloor power)."
     ]

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gapfloor.json_values import inlined, jsonable
+from gapfloor.statistics.conventions import Call
 from gapfloor.statistics.families import FamilyCall
 from gapfloor.statistics.floor import FloorComparison
+from gapfloor.statistics.reference_calls import ReferenceCall
 from gapfloor.text_tables import html_table, number, signed, text_table, with_error
 
 
@@ -172,11 +174,19 @@ class EvaluationComparison:
     level_set: str
     """`train` or `test` (held-out)."""
     scope: str
-    """"runs" (the paper's call, about the agent), "these runs only" or "this checkpoint only"."""
+    """"runs" (a call about the agent), "these runs only" or "this checkpoint only"."""
     test: FloorComparison = field(metadata=inlined())
     """The comparison: of run values for the scope "runs", otherwise of episodes."""
-    decision: FamilyCall = field(metadata=inlined())
-    """The call; each comparison of an evaluation is a family of its own."""
+    decision: FamilyCall = field(metadata=inlined(call="paper_call"))
+    """The paper's test (in JSON its call is `paper_call`); each comparison of an evaluation is a family of its own."""
+    recommended: ReferenceCall | None = None
+    """The recommended call (docs/claims.md); None unless the scope is "runs"."""
+    call: Call = field(init=False)
+    """The recommended call for the scope "runs"; otherwise what the episodes of these checkpoints say."""
+
+    def __post_init__(self) -> None:
+        chosen = self.decision.call if self.recommended is None else self.recommended.call
+        object.__setattr__(self, "call", chosen)
 
 
 @dataclass(frozen=True)
@@ -279,8 +289,12 @@ class Evaluation:
         found = [row for row in self.comparisons if _same(row, gap) and row.level_set == level_set]
         if not found:
             return ""
-        scope = "" if found[0].scope == "runs" else f" ({found[0].scope})"
-        return f"{found[0].decision.call}{scope}"
+        row = found[0]
+        if row.scope != "runs":
+            return f"{row.call} ({row.scope})"
+        if row.call != row.decision.call:
+            return f"{row.call} (by the paper's test {row.decision.call})"
+        return f"{row.call} (unreliable: {doubt})" if (doubt := _doubt(row)) else row.call
 
     def __repr__(self) -> str:
         return "\n".join([text_table(*self.table()), *self.notes])
@@ -292,3 +306,7 @@ class Evaluation:
 
 def _same(row: ReturnRow | EvaluationComparison, gap: EvaluationGap) -> bool:
     return (row.game, row.agent, row.rule) == (gap.game, gap.agent, gap.rule)
+
+
+def _doubt(row: EvaluationComparison) -> str:
+    return row.recommended.doubt if row.recommended is not None else ""

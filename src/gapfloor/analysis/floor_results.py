@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 
 from gapfloor.analysis.row import Row
 from gapfloor.json_values import inlined
+from gapfloor.plan.model import Method
 from gapfloor.statistics.aggregate import RunSummary
 from gapfloor.statistics.clustered import CrossedEstimate
-from gapfloor.statistics.conventions import NAN
+from gapfloor.statistics.conventions import NAN, Call, Pair
 from gapfloor.statistics.excess import StratifiedComparison
 from gapfloor.statistics.families import FamilyCall
 from gapfloor.statistics.floor import FloorComparison
+from gapfloor.statistics.reference_calls import ReferenceCall
 from gapfloor.statistics.signflip import SignFlip
 
 
@@ -81,8 +83,8 @@ class FloorComparisonResult(Row):
     """The policy that knows nothing; `uniform` is the floor. Empty for a run."""
     test: FloorComparison = field(metadata=inlined())
     """The comparison: means, delta, its interval and its tests."""
-    decision: FamilyCall = field(metadata=inlined())
-    """Holm's correction within the family, and the call."""
+    decision: FamilyCall = field(metadata=inlined(call="paper_call"))
+    """Holm's correction within the family, and the paper's call (in JSON `paper_call`)."""
     ratio: float
     """mean / floor; NaN where the floor is not positive."""
     success: float
@@ -93,6 +95,49 @@ class FloorComparisonResult(Row):
     """For example "floor: sampled, test, 8M"; an addendum's family starts with the addendum's name."""
     robust: RobustFloorEstimates = field(default_factory=RobustFloorEstimates)
     """Estimators that stay valid where those of the row itself do not."""
+    recommended: ReferenceCall | None = None
+    """The recommended call, over different runs, with the interval that agrees with it (docs/claims.md)."""
+    method: Method = "paper"
+    """Which of the two makes `call`: the plan's choice; recommended where no plan was given."""
+    n_copies: int = 0
+    """Runs that repeat another run; the recommended call leaves them out."""
+    call: Call = field(init=False)
+    """above, below, equivalent, not distinguishable or not tested, by `method`."""
+
+    def __post_init__(self) -> None:
+        chosen: Call = self.decision.call
+        if self.recommended is not None and (
+            self.method == "recommended" or self.recommended.call == "not tested"
+        ):
+            chosen = self.recommended.call
+        object.__setattr__(self, "call", chosen)
+
+    @property
+    def call_label(self) -> str:
+        """The call in words; a row that was not tested says how many runs it has, and how many were copies."""
+        if self.call != "not tested" or self.recommended is None:
+            return self.call
+        if not self.n_copies:
+            return self.recommended.label
+        left_out = f"{self.n_copies} cop{'y' if self.n_copies == 1 else 'ies'} left out"
+        return self.recommended.label.replace(")", f", {left_out})")
+
+    @property
+    def call_interval(self) -> Pair:
+        """The interval of delta by `method`; the recommended one excludes zero exactly when a call is made."""
+        use_recommended = self.method == "recommended" and self.recommended is not None
+        return self.recommended.interval if use_recommended and self.recommended else self.test.ci
+
+    @property
+    def call_p(self) -> float:
+        """Holm's p by `method`."""
+        use_recommended = self.method == "recommended" and self.recommended is not None
+        return self.recommended.p_holm if use_recommended and self.recommended else self.decision.p_holm
+
+    @property
+    def doubt(self) -> str:
+        """Why an above or below call is unreliable; empty where nothing speaks against it."""
+        return self.recommended.doubt if self.recommended is not None else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,5 +160,7 @@ class CallCount:
     """Games called equivalent."""
     not_distinguishable: int
     """Games called not distinguishable."""
+    not_tested: int = 0
+    """Games that were not tested: too few different runs."""
     z_not_above: int
     """Games whose z is not > 2: at or below the floor by the normal-approximation rule."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -13,9 +13,10 @@ from gapfloor.analysis.grouping import RunName, RunSample
 from gapfloor.analysis.robust_rows import complete_family, robust_floor_estimates
 from gapfloor.analysis.row_context import Context, family_name
 from gapfloor.statistics.clustered import clustered_sem
-from gapfloor.statistics.conventions import NAN, finite_sample, sem
+from gapfloor.statistics.conventions import NAN, Call, finite_sample, sem
 from gapfloor.statistics.families import FamilyCall, call_family
 from gapfloor.statistics.floor import compare_to_floor
+from gapfloor.statistics.reference_calls import call_reference_family, compare_to_reference
 
 
 def floor_rows(context: Context) -> tuple[FloorResult, ...]:
@@ -99,6 +100,13 @@ def _compare(
         margin=context.margin,
         **context.resampling,
     )
+    distinct = context.distinct(runs, game=game, mode=mode, budget=budget)
+    recommended = compare_to_reference(
+        [sample.mean for sample in distinct.values()],
+        floor.units,
+        margin=context.margin,
+        least_runs=context.plan.least_runs,
+    )
     naming = context.naming(game=game, budget=budget, rules=(rule,), level_sets=(level_set,))
     family = family_name("floor", naming, *_family_parts(context, rule, level_set, budget), agent or "")
     result = FloorComparisonResult(
@@ -108,11 +116,14 @@ def _compare(
         agent=agent,
         reference=reference,
         test=found,
-        decision=FamilyCall(p_holm=NAN, call="not distinguishable", family_size=0),
+        decision=FamilyCall(p_holm=NAN, call="not tested", family_size=0),
         ratio=found.mean / found.floor if found.floor > 0 else NAN,
         success=success_rate(runs.values()),
         floor_success=success_rate([floor]),
         family=family,
+        recommended=call_reference_family([recommended], alpha=context.plan.floor.alpha)[0],
+        method=context.floor_method,
+        n_copies=len(runs) - len(distinct),
     )
     if agent is None and reference == FLOOR_RULE:
         result = dataclasses.replace(
@@ -135,15 +146,24 @@ def _call_families(
     called = list(rows)
     for members in families.values():
         decisions = call_family([rows[i].test for i in members], alpha=context.plan.floor.alpha)
-        for i, decision in zip(members, decisions, strict=True):
-            called[i] = dataclasses.replace(rows[i], decision=decision)
+        tests = [found.test for i in members if (found := rows[i].recommended) is not None]
+        calls = call_reference_family(tests, alpha=context.plan.floor.alpha)
+        for i, decision, recommended in zip(members, decisions, calls, strict=True):
+            called[i] = dataclasses.replace(rows[i], decision=decision, recommended=recommended)
         for i, row in zip(members, complete_family(context, [called[i] for i in members]), strict=True):
             called[i] = row
     return tuple(called)
 
 
-def call_counts(rows: Iterable[FloorComparisonResult]) -> tuple[CallCount, ...]:
-    """How many games got which call, per budget, rule and level set."""
+def call_counts(
+    rows: Iterable[FloorComparisonResult], *, call: Callable[[FloorComparisonResult], Call]
+) -> tuple[CallCount, ...]:
+    """How many games got which call, per budget, rule and level set.
+
+    Args:
+        rows: comparisons with the floor.
+        call: which call of a row to count: the paper's, or that of the plan's method.
+    """
     groups: dict[tuple[str, str, str], list[FloorComparisonResult]] = {}
     for row in rows:
         groups.setdefault((row.budget, row.rule, row.level_set), []).append(row)
@@ -153,10 +173,11 @@ def call_counts(rows: Iterable[FloorComparisonResult]) -> tuple[CallCount, ...]:
             rule=rule,
             level_set=level_set,
             games=len(members),
-            above=sum(row.decision.call == "above" for row in members),
-            below=sum(row.decision.call == "below" for row in members),
-            equivalent=sum(row.decision.call == "equivalent" for row in members),
-            not_distinguishable=sum(row.decision.call == "not distinguishable" for row in members),
+            above=sum(call(row) == "above" for row in members),
+            below=sum(call(row) == "below" for row in members),
+            equivalent=sum(call(row) == "equivalent" for row in members),
+            not_distinguishable=sum(call(row) == "not distinguishable" for row in members),
+            not_tested=sum(call(row) == "not tested" for row in members),
             z_not_above=sum(not row.test.z > 2 for row in members),
         )
         for (budget, rule, level_set), members in groups.items()

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 
 from gapfloor.analysis.row import Row
 from gapfloor.json_values import inlined
+from gapfloor.plan.model import Method
 from gapfloor.statistics.clustered import CrossedEstimate
 from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.excess import Excess
+from gapfloor.statistics.gap_calls import GapCall, GapWord
 from gapfloor.statistics.gaps import Gap, RunTest
 from gapfloor.statistics.random_effects import RandomEffects
 from gapfloor.statistics.signflip import SignFlip
@@ -68,3 +70,23 @@ class GapResult(Row):
     """How many tests the family has."""
     robust: RobustGapEstimates = field(default_factory=RobustGapEstimates)
     """Estimators that stay valid where those of the row itself do not."""
+    paper_call: GapWord = "not tested"
+    """The paper's: Fisher's p after Holm, and the sign of the gap."""
+    recommended: GapCall | None = None
+    """The recommended call: the excess over the floor's gap, for new runs on new levels (docs/claims.md)."""
+    method: Method = "paper"
+    """Which of the two makes `call`: the plan's choice; recommended where no plan was given."""
+    call: GapWord = field(init=False)
+    """train higher, test higher, not distinguishable or not tested, by `method`."""
+
+    def __post_init__(self) -> None:
+        use_recommended = self.method == "recommended" and self.recommended is not None
+        chosen = self.recommended.call if use_recommended and self.recommended else self.paper_call
+        object.__setattr__(self, "call", chosen)
+
+    @property
+    def call_label(self) -> str:
+        """The call in words, with the reason where nothing was tested."""
+        if self.method == "recommended" and self.recommended is not None:
+            return self.recommended.label
+        return self.call

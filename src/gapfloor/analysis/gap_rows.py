@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 
 from gapfloor.analysis.gap_results import GapResult, RunGap
@@ -11,6 +12,7 @@ from gapfloor.analysis.robust_rows import complete_gap_family, robust_gap_estima
 from gapfloor.analysis.row_context import Context, family_name
 from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.families import holm
+from gapfloor.statistics.gap_calls import Episodes, GapCall, GapWord, call_gap_family, excess_gap
 from gapfloor.statistics.gaps import gap
 
 
@@ -68,6 +70,8 @@ def _gap(
         runs=runs,
         family=family_name("gap", naming, *(values[name] for name in context.plan.gaps.family)),
         family_size=0,
+        method=context.gap_method,
+        recommended=_recommended(context, place, both, floors),
         robust=robust_gap_estimates(context, found, list(both.values()), floors, rng=rng),
     )
 
@@ -79,8 +83,53 @@ def _correct(context: Context, rows: Sequence[GapResult]) -> tuple[GapResult, ..
     corrected = list(rows)
     for members in families.values():
         adjusted = holm([rows[i].gap.p_fisher for i in members])
-        for i, p in zip(members, adjusted, strict=True):
-            corrected[i] = complete_gap_family(
-                context, dataclasses.replace(rows[i], p_holm=float(p), family_size=len(members))
+        alpha = context.plan.floor.alpha
+        tests = [found.test for i in members if (found := rows[i].recommended) is not None]
+        calls = call_gap_family(tests, alpha=alpha)
+        for i, p, recommended in zip(members, adjusted, calls, strict=True):
+            word = _paper_call(rows[i], float(p), alpha=alpha, least_runs=context.plan.least_runs)
+            called = dataclasses.replace(
+                rows[i],
+                p_holm=float(p),
+                family_size=len(members),
+                paper_call=word,
+                recommended=recommended,
             )
+            corrected[i] = complete_gap_family(context, called)
     return tuple(corrected)
+
+
+def _recommended(
+    context: Context,
+    place: tuple[str, str, str],
+    both: dict[RunName, tuple[RunSample, RunSample]],
+    floors: tuple[RunSample | None, RunSample | None],
+) -> GapCall:
+    """The recommended test of a gap, over different runs, before its family is known."""
+    game, mode, budget = place
+    names = context.distinct(
+        {name: train for name, (train, _) in both.items()}, game=game, mode=mode, budget=budget
+    )
+    halves_of = [both[name] for name in names]
+    train_floor, test_floor = (None if floor is None else _episodes(floor) for floor in floors)
+    found = excess_gap(
+        [_episodes(train) for train, _ in halves_of],
+        [_episodes(test) for _, test in halves_of],
+        train_floor=train_floor,
+        test_floor=test_floor,
+        least_runs=context.plan.least_runs,
+    )
+    return call_gap_family([found], alpha=context.plan.floor.alpha)[0]
+
+
+def _episodes(sample: RunSample) -> Episodes:
+    return sample.returns, sample.levels
+
+
+def _paper_call(row: GapResult, p_holm: float, *, alpha: float, least_runs: int) -> GapWord:
+    assert row.recommended is not None
+    if row.recommended.test.n < least_runs or math.isnan(p_holm):
+        return "not tested"
+    if p_holm >= alpha:
+        return "not distinguishable"
+    return "train higher" if row.gap.mean > 0 else "test higher"

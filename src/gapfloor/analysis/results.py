@@ -20,6 +20,7 @@ from gapfloor.analysis.row import Status
 from gapfloor.analysis.score_results import NormalisedResult, ProfileResult
 from gapfloor.analysis.screen_results import DisagreementResult, ScreenResult, ScreenSummary
 from gapfloor.json_values import jsonable
+from gapfloor.plan.model import LEAST_RUNS, Method
 from gapfloor.statistics.conventions import Pair
 
 
@@ -77,6 +78,12 @@ class PlanUsed:
     """The rule of the main claim."""
     cuts: Pair
     """The two cuts between low, intermediate and high entropy, in nats."""
+    floor_method: Method = "paper"
+    """Which method makes the calls against a reference: paper or recommended."""
+    gap_method: Method = "paper"
+    """Which method makes the calls of gaps."""
+    least_runs: int = LEAST_RUNS
+    """With fewer different runs nothing is tested."""
     addenda: tuple[AddendumUsed, ...] = ()
     """Addenda that were locked later."""
 
@@ -146,9 +153,11 @@ class AnalysisResults:
     profiles: tuple[ProfileResult, ...]
     """IQM and performance profiles over the suite."""
     call_counts: tuple[CallCount, ...]
-    """Calls counted over a family."""
+    """The paper's calls counted over a family."""
     screen_summaries: tuple[ScreenSummary, ...]
     """Flagged games counted."""
+    plan_call_counts: tuple[CallCount, ...] = ()
+    """The calls of the plan's method counted over a family."""
     problems: tuple[Problem, ...]
     """What is missing or unusual in the data."""
 

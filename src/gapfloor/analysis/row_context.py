@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from gapfloor.analysis.grouping import StudyEpisodes
+from gapfloor.analysis.copies import RunCopy
+from gapfloor.analysis.grouping import RunName, RunSample, StudyEpisodes
 from gapfloor.analysis.row import Status
 from gapfloor.plan.lock import LockedPlan
-from gapfloor.plan.model import Addendum, Plan
+from gapfloor.plan.model import Addendum, Method, Plan
 from gapfloor.statistics.conventions import THESE_LEVELS, MarginRule
 
 
@@ -36,6 +37,34 @@ class Context:
     locked: LockedPlan | None
     """None: no plan was given, the built-in one is used."""
     has_cells: bool = False
+    copies: tuple[RunCopy, ...] = ()
+
+    @property
+    def floor_method(self) -> Method:
+        """Which method makes the calls against a reference: the plan's; recommended where no plan was given."""
+        return self._method(self.plan.floor.method)
+
+    @property
+    def gap_method(self) -> Method:
+        """Which method makes the calls of gaps."""
+        return self._method(self.plan.gaps.method)
+
+    def _method(self, named: Method | None) -> Method:
+        # A plan without the setting was written for the paper's tests.
+        return named or ("recommended" if self.locked is None else "paper")
+
+    def distinct(
+        self, runs: dict[RunName, RunSample], *, game: str, mode: str, budget: str
+    ) -> dict[RunName, RunSample]:
+        """The runs without those that repeat another one of the same budget."""
+        repeated = {
+            copy.run
+            for copy in self.copies
+            if (copy.game, copy.mode, copy.budget) == (game, mode, budget)
+            and copy.first_budget == budget
+            and copy.first in runs
+        }
+        return {name: sample for name, sample in runs.items() if name not in repeated}
 
     @property
     def margin(self) -> MarginRule:

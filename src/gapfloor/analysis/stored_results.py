@@ -23,7 +23,7 @@ from gapfloor.analysis.results import AnalysisResults
 from gapfloor.exact_json import NotThisTypeError, from_exact, to_exact
 from gapfloor.records.atomic import write_text_atomically
 
-SCHEMA = "gapfloor-rows/1"
+SCHEMA = "gapfloor-rows/2"
 _PATH = Path("results") / "rows.json"
 
 

@@ -14,6 +14,7 @@ from gapfloor.errors import UsageError
 
 if TYPE_CHECKING:
     from gapfloor.analysis.floor_results import FloorComparisonResult
+    from gapfloor.analysis.gap_results import GapResult
     from gapfloor.analysis.results import AnalysisResults
     from gapfloor.analysis.table_options import TableOptions
 
@@ -58,7 +59,7 @@ def command(
     A file needs columns for game, agent, seed, rule, level_set and episode_return, under these or common other names
     (env, algo, split, score ...); --columns, --label, --rule and --floor supply what it does not say. level_seed makes
     claims about the generator of levels possible. Rows with the rule "uniform" are the floor. Without --plan the
-    paper's plan is used and every result is exploratory.
+    paper's plan is used with the recommended calls, and every result is exploratory. Calls are shown by both methods.
     """
     from gapfloor.analysis.apply import analyse
     from gapfloor.analysis.episodes import read_inputs
@@ -100,10 +101,11 @@ def _print(results: AnalysisResults) -> None:
                 "n",
                 "return",
                 "floor",
-                "delta [95% CI]",
+                "delta [interval]",
                 "Holm p",
                 "k/n",
                 "call",
+                "paper's call" if plan.floor_method == "recommended" else "recommended call",
             ),
             [
                 (
@@ -114,10 +116,10 @@ def _print(results: AnalysisResults) -> None:
                     str(row.n),
                     f"{_number(row.test.mean)} ± {_number(row.test.sem)}",
                     f"{_number(row.test.floor)} ± {_number(row.test.floor_sem)}",
-                    f"{row.test.delta:+.2f} [{_number(row.test.ci[0])}, {_number(row.test.ci[1])}]",
-                    _p(row.decision.p_holm),
+                    f"{row.test.delta:+.2f} {_interval(row.call_interval)}",
+                    _p(row.call_p),
                     f"{row.test.runs_above}/{row.n}",
-                    _call(row),
+                    *_calls(row),
                 )
                 for row in results.floor_comparisons
             ],
@@ -125,7 +127,22 @@ def _print(results: AnalysisResults) -> None:
     if results.gaps:
         click.echo("\nGap (train - test)")
         _table(
-            ("game", "budget", "rule", "n", "gap [95% CI]", "t interval", "Fisher p", "Holm p", "Stouffer Z"),
+            (
+                "game",
+                "budget",
+                "rule",
+                "n",
+                "gap [95% CI]",
+                "t interval",
+                "Fisher p",
+                "Holm p",
+                "Stouffer Z",
+                "excess [interval]",
+                "its Holm p",
+                "levels",
+                "call",
+                "paper's call" if plan.gap_method == "recommended" else "recommended call",
+            ),
             [
                 (
                     row.game,
@@ -137,16 +154,49 @@ def _print(results: AnalysisResults) -> None:
                     _p(row.gap.p_fisher),
                     _p(row.p_holm),
                     f"{row.gap.stouffer_z:.2f}",
+                    *_excess(row),
+                    *_gap_calls(row),
                 )
                 for row in results.gaps
             ],
         )
 
 
-def _call(row: FloorComparisonResult) -> str:
-    if row.decision.call == "not distinguishable" and row.robust.equivalence_unreachable:
-        return f"{row.decision.call} (equivalence unreachable)"
-    return row.decision.call
+def _calls(row: FloorComparisonResult) -> tuple[str, str]:
+    """The call of the plan's method, then that of the other one."""
+    call = row.call_label
+    if call == "not distinguishable" and row.robust.equivalence_unreachable:
+        call = f"{call} (equivalence unreachable)"
+    assert row.recommended is not None
+    if row.method == "recommended":
+        return (f"{call} (unreliable: {row.doubt})" if row.doubt else call), row.decision.call
+    return call, row.recommended.label
+
+
+def _excess(row: GapResult) -> tuple[str, str, str]:
+    assert row.recommended is not None
+    test = row.recommended.test
+    if math.isnan(test.excess):
+        return "–", "–", "–"
+    levels = "+".join(str(n) for n in test.n_levels)
+    if test.n_levels != test.n_levels_played:
+        levels += f" of {'+'.join(str(n) for n in test.n_levels_played)}"
+    return (
+        f"{test.excess:+.2f} {_interval(row.recommended.interval)}",
+        _p(row.recommended.p_holm),
+        levels,
+    )
+
+
+def _gap_calls(row: GapResult) -> tuple[str, str]:
+    assert row.recommended is not None
+    if row.method == "recommended":
+        return row.call_label, row.paper_call
+    return row.call_label, row.recommended.label
+
+
+def _interval(pair: tuple[float, float]) -> str:
+    return f"[{_number(pair[0])}, {_number(pair[1])}]"
 
 
 def _number(value: float) -> str:

@@ -164,7 +164,7 @@ def _game_table(games: list[dict[str, Any]], primary: str) -> list[str]:
                 game["game"], game["budget"], ", ".join(agent_name(agent) for agent in game["agents"]),
                 rule + (" (primary)" if rule == primary else ""), str(entry["n"]),
                 *returns, *floors,
-                call_words(test["call"]).plain if test and test["call"] else "–",
+                _call_text(test) if test and test["call"] else "–",
                 p_value(_nan(test["p_holm"])).plain if test else "–",
                 estimate(_nan(gap["mean"]), (_nan(gap["low"]), _nan(gap["high"]))).plain if gap else "–",
                 p_value(_nan(gap["p_holm"])).plain if gap else "–",
@@ -172,6 +172,10 @@ def _game_table(games: list[dict[str, Any]], primary: str) -> list[str]:
             ]  # fmt: skip
             lines.append(f"| {' | '.join(escape_markdown(cell) for cell in cells)} |")
     return lines
+
+
+def _call_text(entry: dict[str, Any]) -> str:
+    return entry["call_label"] if entry["call"] == "not tested" else call_words(entry["call"]).plain
 
 
 def _floor(findings: Findings, env: Env, budget: str, level_set: str) -> dict[str, Any] | None:
@@ -195,11 +199,15 @@ def _rule(findings: Findings, env: Env, budget: str, rule: str) -> dict[str, Any
                 "mean": row.test.mean,
                 "sem": row.test.sem,
                 "delta": row.test.delta,
-                "low": row.test.ci[0],
-                "high": row.test.ci[1],
-                "p_holm": row.decision.p_holm,
+                "low": row.call_interval[0],
+                "high": row.call_interval[1],
+                "p_holm": row.call_p,
                 "p_tost": row.test.p_tost,
-                "call": row.decision.call,
+                "call": row.call,
+                "call_label": row.call_label,
+                "method": row.method,
+                "paper_call": row.decision.call,
+                "recommended_call": row.recommended.call if row.recommended else None,
             }
             if row
             else None
@@ -212,6 +220,10 @@ def _rule(findings: Findings, env: Env, budget: str, rule: str) -> dict[str, Any
             "high": gap.gap.ci[1],
             "p_holm": gap.p_holm,
             "floor_gap": gap.floor_gap,
+            "call": gap.call_label,
+            "method": gap.method,
+            "paper_call": gap.paper_call,
+            "recommended_call": gap.recommended.label if gap.recommended else None,
         }
         if gap
         else None,

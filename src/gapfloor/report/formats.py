@@ -25,6 +25,7 @@ _CALLS = {
     "below": ("below", "below", "below the floor"),
     "equivalent": ("equiv.", r"equiv.", "equivalent to the floor"),
     "not distinguishable": ("n.d.", r"n.d.", "not distinguishable"),
+    "not tested": ("n.t.", r"n.t.", "not tested"),
 }
 _TIERS = {"low": ("low", "L"), "intermediate": ("interm.", "I"), "high": ("high", "H")}
 

@@ -22,17 +22,20 @@ _AGAINST_CHANCE = {
     "below": "worse than random play",
     "equivalent": "equivalent to random play",
     "not distinguishable": "not distinguishable from random play",
+    "not tested": "not tested against random play",
 }
 _BADGES = {
     "above": "above the floor",
     "below": "below the floor",
     "equivalent": "equivalent to the floor",
     "not distinguishable": "not distinguishable from the floor",
+    "not tested": "not tested",
 }
 _AGAINST_REFERENCE = {
     "below": "below it",
     "equivalent": "equivalent to it",
     "not distinguishable": "not distinguishable from it",
+    "not tested": "not tested against it",
 }
 #: A floor that differs between the level sets by this part of the gap is worth a sentence.
 _FLOOR_PART = 0.2
@@ -122,14 +125,14 @@ def _verdict(findings: Findings, env: Env, budget: str) -> Verdict:
     second = findings.comparison(env, budget, findings.secondary, TEST) if findings.secondary else None
     tone, supports, does_not = _reading(findings, test, train, gap)
     unbeaten = _unbeaten(findings, env, budget)
-    if test.decision.call == "above" and unbeaten:
+    if test.call == "above" and unbeaten:
         tone, supports, does_not = "open", "that the runs score more than uniform-random play.", unbeaten
     return Verdict(
         env=env,
         name=name,
         budget=budget,
         tone=tone,
-        badge=_BADGES[test.decision.call],
+        badge=_BADGES[test.call],
         sentence=_sentence(findings, test, second),
         supports=supports,
         does_not=does_not,
@@ -147,11 +150,11 @@ def _unbeaten(findings: Findings, env: Env, budget: str) -> str:
         and (row.rule, row.level_set) == (findings.primary, TEST)
         and row.agent is None
         and row.reference != "upper"
-        and row.decision.call != "above"
+        and row.call != "above"
     ]
     listed = "; ".join(
         f"{row.reference} scores {_plain(fixed(row.test.floor))}, "
-        f"and the runs are {_AGAINST_REFERENCE[row.decision.call]}"
+        f"and the runs are {_AGAINST_REFERENCE[row.call]}"
         for row in rows
     )
     return f"that they look at the level: of the references that see nothing, {listed}." if rows else ""
@@ -161,14 +164,14 @@ def _sentence(findings: Findings, test: FloorComparisonResult, second: FloorComp
     runs = f"{count_word(test.n).plain} run{'s' if test.n != 1 else ''}"
     text = (
         f"With {findings.primary} actions the {runs} score {_plain(fixed(test.test.mean))} on held-out levels "
-        f"against a random floor of {_plain(fixed(test.test.floor))}: {_AGAINST_CHANCE[test.decision.call]}"
+        f"against a random floor of {_plain(fixed(test.test.floor))}: {_AGAINST_CHANCE[test.call]}"
     )
     if second is None:
         return text + "."
     text += f"; with {second.rule} actions the same weights score {_plain(fixed(second.test.mean))}, "
-    if second.decision.call == test.decision.call:
-        return text + f"also {_AGAINST_CHANCE[second.decision.call]}."
-    return text + f"{_AGAINST_CHANCE[second.decision.call]}."
+    if second.call == test.call:
+        return text + f"also {_AGAINST_CHANCE[second.call]}."
+    return text + f"{_AGAINST_CHANCE[second.call]}."
 
 
 def _reading(
@@ -180,33 +183,33 @@ def _reading(
     if gap is None:
         return (
             "open",
-            f"that the held-out return is {_AGAINST_CHANCE[test.decision.call]}.",
+            f"that the held-out return is {_AGAINST_CHANCE[test.call]}.",
             "any statement about a gap: training levels were not played under this rule.",
         )
     size = _plain(estimate(gap.gap.mean, gap.gap.ci))
     low, high = gap.gap.ci
     is_open = not (is_number(low) and is_number(high)) or low <= 0 <= high
-    if test.decision.call == "above":
+    if test.call == "above":
         return _reading_above(train, gap, size, is_open=is_open)
-    if test.decision.call == "below":
+    if test.call == "below":
         return (
             "unsupported",
             f"that held-out play is worse than random; the gap of {size} is measured from there.",
             "any statement about generalization: the gap ends in a number below chance.",
         )
-    held_out = _AGAINST_CHANCE[test.decision.call]
-    if train is not None and train.decision.call == "above":
+    held_out = _AGAINST_CHANCE[test.call]
+    if train is not None and train.call == "above":
         return (
             "unsupported",
             f"that something was learnt about the training levels: the gap of {size} starts above chance.",
             f"that any of it transfers: held-out return is {held_out}.",
         )
-    training = _AGAINST_CHANCE[train.decision.call] if train else "not compared with a floor"
+    training = _AGAINST_CHANCE[train.call] if train else "not compared with a floor"
     both = f"training return is {training}, and so is held-out return"
-    if train is None or train.decision.call != test.decision.call:
+    if train is None or train.call != test.call:
         both = f"training return is {training} and held-out return {held_out}"
     return (
-        "unsupported" if test.decision.call == "equivalent" else "open",
+        "unsupported" if test.call == "equivalent" else "open",
         f"no more than that the level sets differ by {size} under this rule."
         if not is_open
         else f"nothing yet: the gap of {size} is not told apart from zero.",
@@ -230,7 +233,7 @@ def _reading_above(
             f"that the policy transfers; held-out levels gave more than training levels ({size}).",
             "that it generalizes better than it trains: the held-out levels may simply be easier.",
         )
-    if train is None or train.decision.call == "above":
+    if train is None or train.call == "above":
         supports = (
             f"reading the gap of {size} as what new levels cost: it lies between two returns above chance."
         )
@@ -251,7 +254,7 @@ def _remarks(
         remarks.append(
             "With so few runs this is about these checkpoints, not about the agent: train more seeds."
         )
-    if test.decision.call == "not distinguishable":
+    if test.call == "not distinguishable":
         if test.robust.equivalence_unreachable:
             remarks.append(
                 "Equivalence could not have been shown: the floor's own error exceeds the margin. Measure "
@@ -263,7 +266,7 @@ def _remarks(
                 "missed more than one time in five at this number of runs."
             )
     strata = test.robust.stratified_decision
-    if strata is not None and strata.call != test.decision.call:
+    if strata is not None and strata.call != test.call:
         remarks.append(
             f"With agents as strata instead of one pool the call would be: {_BADGES[strata.call]}."
         )
@@ -290,10 +293,10 @@ def _remarks(
     if merged is not None:
         remarks.append(
             f"Merging equal actions before argmax gives {_plain(fixed(merged.test.mean))}: "
-            f"{_AGAINST_CHANCE[merged.decision.call]}."
+            f"{_AGAINST_CHANCE[merged.call]}."
         )
     screen = findings.screen(env, budget)
-    if screen is not None and screen.tier != "low" and test.decision.call == "above":
+    if screen is not None and screen.tier != "low" and test.call == "above":
         remarks.append(
             f"Raw entropy is {screen.tier} ({_plain(fixed(screen.entropy, 2))} nats) and flags this policy, yet "
             "it is above the floor."
@@ -306,7 +309,7 @@ def _agents_that_differ(findings: Findings, env: Env, budget: str, test: FloorCo
     for agent in findings.agents(env, budget):
         row = findings.agent_comparison(env, budget, findings.primary, TEST, agent)
         if row is not None:
-            calls[agent] = row.decision.call
+            calls[agent] = row.call
     if len(set(calls.values())) < 2:
         return []
     listed = ", ".join(f"{agent_name(agent)} {_BADGES[call]}" for agent, call in calls.items())

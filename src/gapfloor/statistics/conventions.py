@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from gapfloor.errors import UsageError
 
-Call = Literal["above", "below", "equivalent", "not distinguishable"]
+Call = Literal["above", "below", "equivalent", "not distinguishable", "not tested"]
 Tier = Literal["low", "intermediate", "high"]
 Pair = tuple[float, float]
 Floats = npt.NDArray[np.float64]

@@ -30,7 +30,7 @@ class FamilyCall:
     p_holm: float
     """p after Holm's correction over the family."""
     call: Call
-    """above, below, equivalent or not distinguishable."""
+    """above, below, equivalent or not distinguishable; not tested where there is no p."""
     family_size: int
     """Number of tests in the family."""
 
@@ -67,7 +67,9 @@ def call_family(comparisons: Sequence[Comparable], *, alpha: float = ALPHA) -> t
 
 
 def make_call(delta: float, p_holm: float, p_tost: float, *, alpha: float = ALPHA) -> Call:
-    """The verbal call of one comparison."""
+    """The verbal call of one comparison; a NaN p was not tested."""
+    if np.isnan(p_holm):
+        return "not tested"
     if p_holm < alpha:
         return "above" if delta > 0 else "below"
     if p_tost < alpha:

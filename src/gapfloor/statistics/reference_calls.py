@@ -32,6 +32,7 @@ from gapfloor.statistics.conventions import (
     NO_PAIR,
     PAPER_MARGIN,
     THESE_LEVELS,
+    Call,
     Floats,
     Ints,
     MarginRule,
@@ -41,7 +42,7 @@ from gapfloor.statistics.conventions import (
 from gapfloor.statistics.families import holm
 from gapfloor.statistics.skewness import Skewness, family_skewness
 
-RecommendedCall = Literal["above", "below", "equivalent", "not distinguishable", "not tested"]
+RecommendedCall = Call
 #: Why a call is unreliable.
 Doubt = Literal["", "skewed run values", "runs do not differ"]
 
