@@ -37,9 +37,9 @@ def analyse(
 
     Args:
         source: a store's folder, a .csv or .parquet file of episodes, a `Store`, or a pyarrow table.
-            plan: a plan file (its lock is read beside it), a plan, or None for the built-in plan of the paper with
+        plan: a plan file (its lock is read from its folder), a plan, or None for the built-in plan of the paper with
             the recommended calls, by which every result is exploratory.
-            cells: cell records (a pyarrow table) for the entropy screen; a store brings its own.
+        cells: cell records (a pyarrow table) for the entropy screen; a store brings its own.
 
     Raises:
         UsageError: the source or the plan cannot be read, or an episode is not finite or stands twice.
