@@ -110,14 +110,19 @@ PRINTED: dict[str, dict[str, str]] = {
         "n": "Runs.",
         "return": "Mean over runs ± standard error over runs.",
         "floor": "Mean of the floor's episodes ± per-episode standard error.",
-        "delta [95% CI]": "Return minus floor, with the bootstrap interval over runs and floor episodes.",
+        "delta [interval]": "return minus floor, with the interval of the plan's method; the recommended one excludes "
+        "zero exactly when a call is made.",
         "Holm p": "p after Holm over the games of the family.",
         "k/n": "Runs above the floor's mean, of all.",
-        "call": "Holm p < .05: above or below; else TOST p < .05: equivalent; else not distinguishable.",
+        "call": "Holm p < .05: above or below (a gap: train or test higher); else TOST p < .05: equivalent; else not "
+        "distinguishable. Not tested with fewer than three different runs.",
         "gap [95% CI]": "Train - test, with the bootstrap interval over runs.",
         "t interval": "The same with Student's t, which stays valid with few runs.",
         "Fisher p": meaning_of("Gap.p_fisher"),
         "Stouffer Z": "The runs' one-sided tests combined; > 0: train higher.",
+        "excess [interval]": "The gap beyond the floor's gap, for new runs on new levels.",
+        "its Holm p": "p of the excess after Holm over the games.",
+        "paper's call": "The call of the other method; `recommended call` where the plan's method is the paper's.",
     },
     "gapfloor compare": {
         "game": WORDS["game"],
