@@ -98,8 +98,8 @@ def test_the_figure_and_the_table_hold_every_checkpoint(result, tmp_path):
     ("changes", "words"),
     [
         ({"game": "starpilot"}, "was trained on fruitbot, not on starpilot"),
-        ({"mode": "hard"}, "name --mode easy"),
-        ({"train": "0:100"}, "name --train 0:200"),
+        ({"mode": "hard"}, "use --mode easy"),
+        ({"train": "0:100"}, "use --train 0:200"),
         ({"test": "none"}, "need both level sets"),
     ],
 )
