@@ -1,7 +1,7 @@
 """The errors a user can meet, one class per reason.
 
 Every message says what was wrong, the value seen, and what to do next, in that order. The command line
-prints the message alone, without a traceback; our own bugs keep theirs.
+prints the message without a traceback; bugs in gapfloor keep theirs (see `gapfloor.cli.error_boundary`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 
 class GapfloorError(Exception):
-    """Something the user can put right; the command line exits with `exit_code`."""
+    """Something the user can correct; the command line exits with `exit_code`."""
 
     exit_code = 2
 
@@ -21,7 +21,7 @@ class UsageError(GapfloorError):
 
 
 class UnknownEnvironmentError(UsageError):
-    """A name under which no environment can be found, as against one that is found and cannot be used."""
+    """A name under which no environment can be found, unlike one that is found but cannot be used."""
 
 
 class MissingExtraError(GapfloorError):

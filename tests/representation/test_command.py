@@ -91,7 +91,7 @@ def test_measuring_again_gives_the_same_bytes_and_another_draw_other_ones(capsys
 def test_words_say_what_the_control_found(capsys, store, runs):
     code, out, _ = run(capsys, "cka", runs[0], *SMALL, "--out", store)
     assert code == 0
-    assert "measures no generalization" in out
+    assert "does not measure generalization" in out
     assert "x A, which is" in out
     assert "Trained for 0 of 8,000,000 steps." in out
 

@@ -1,7 +1,7 @@
-"""How `gapfloor train` shows a run under way: steps per second, in-loop return against the floor, time left.
+"""How `gapfloor train` shows a run: steps per second, in-loop return against the floor, time left.
 
-The floor shown here is a quick one (the first episode of 64 slots under uniform actions) for the eye alone; the
-one that counts is measured by `gapfloor floor` on the evaluation's own draws.
+The floor shown here is a rough one (the first episode of 64 slots under uniform actions) and enters no result; the
+floor of an evaluation is measured by `gapfloor floor` on the same draws.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FLOOR_SLOTS = 64
 _FLOOR_STEPS = 1000
 
 
-def glance_at_floor(spec: TrainingSpec) -> float:
+def estimate_floor(spec: TrainingSpec) -> float:
     """Mean return of the first episode of each of 64 slots under uniform actions, each at most 1,000 steps."""
     from gapfloor.engines.procgen import ProcgenEngine
 
@@ -62,7 +62,7 @@ class TrainingProgress:
         if self._is_quiet:
             return
         if self._floor is None:
-            self._floor = glance_at_floor(self._spec)
+            self._floor = estimate_floor(self._spec)
         text = self._describe(tick)
         if sys.stderr.isatty():
             self._advance_bar(tick, text)

@@ -8,6 +8,7 @@ import click
 
 from gapfloor.cli.options import json_option, print_json, store_option
 from gapfloor.cli.tables import print_table
+from gapfloor.records.run_identity import RunIdentity
 
 if TYPE_CHECKING:
     from gapfloor.representation import CkaMeasurement
@@ -17,10 +18,12 @@ _HEADINGS = ("run", "as computed", "shuffled", "exact", "z", "A", "C", "B", "D",
 
 @click.command()
 @click.argument("checkpoints", nargs=-1, required=True, metavar="CHECKPOINT...")
-@click.option("--geometry", default="64x16", show_default=True, help="Collection: SLOTSxSTEPS.")
+@click.option(
+    "--geometry", default="64x16", show_default=True, help="How observations are collected: SLOTSxSTEPS."
+)
 @click.option(
     "--other-geometry", default="16x64", show_default=True,
-    help="Collected too, to show what geometry alone does; none: leave out.",
+    help="A second collection, to show the effect of the geometry alone; none to leave it out.",
 )  # fmt: skip
 @click.option(
     "--train", default=None, help="Training levels, START:STOP or all  [default: the checkpoint's own]"
@@ -31,7 +34,7 @@ _HEADINGS = ("run", "as computed", "shuffled", "exact", "z", "A", "C", "B", "D",
 @click.option("--rule", default="sampled", show_default=True, help="How the checkpoint plays.")
 @click.option("--draw", type=int, default=0, show_default=True, help="Seed of the level draw.")
 @click.option("--permutations", type=int, default=200, show_default=True, help="Shuffles behind each null.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the shuffles.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the shuffles.")
 @click.option(
     "--pairs", type=click.Choice(["encoders", "all", "none"]), default="encoders", show_default=True,
     help="Compared on identical observations: different encoders of one seed, all of a game and budget, or none.",
@@ -45,7 +48,7 @@ def command(
 ) -> None:  # fmt: skip
     r"""CKA of CHECKPOINTs (files or runs' folders) between training and held-out levels, with its controls.
 
-    Rows of the two sides are different inputs, so the value as computed is not a measurement; the 2x2 control
+    Rows of the two sides are different inputs, so the value as computed measures nothing by itself; the 2x2 control
     shows what it consists of. Records go to results/cka of the store, where `gapfloor report` finds them.
 
     \b
@@ -77,7 +80,7 @@ def _show(measured: CkaMeasurement, geometry: str, other_geometry: str) -> None:
     first = measured.records[0]
     click.echo(
         f"Training against held-out levels, {geometry} = {first['n']} rows; rows are different inputs, so the value "
-        f"as computed\nmeasures no generalization. A: train v. test, C: train v. train, both aligned by timestep; "
+        f"as computed\ndoes not measure generalization. A: train v. test, C: train v. train, both aligned by timestep; "
         f"B, D: the\nsame shuffled (mean of {first['permutations']}). PR: participation ratio of the training rows. "
         f"other: as computed with {other_geometry}."
     )
@@ -95,7 +98,7 @@ def _show(measured: CkaMeasurement, geometry: str, other_geometry: str) -> None:
 
 
 def _name(record: dict[str, Any]) -> str:
-    return f"{record['game']}-{record['mode']}-{record['agent']}-{record['budget']}-s{record['seed']}"
+    return RunIdentity.from_labels(record).name
 
 
 def _row(record: dict[str, Any]) -> list[str]:
@@ -119,9 +122,9 @@ def _words(record: dict[str, Any]) -> str:
     if record["is_consistent_with_alignment"]:
         words += " Consistent with timestep alignment alone."
     elif record["exchange_p"] <= 0.05:
-        words += " The level set plays a part."
+        words += " The level set makes a difference."
     else:
-        words += " Not both stand above their shuffles."
+        words += " A and C are not both above their shuffles."
     planned = record.get("budget_steps")
     if planned and record["steps"] < 0.9 * planned:
         words += f" Trained for {record['steps']:,} of {planned:,} steps."

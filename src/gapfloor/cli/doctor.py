@@ -10,7 +10,10 @@ from gapfloor.errors import CheckFailedError
 
 @click.command()
 @click.option(
-    "--games", default="coinrun,starpilot,dodgeball", show_default=True, help="Games to check; all for all."
+    "--games",
+    default="coinrun,starpilot,dodgeball",
+    show_default=True,
+    help="Games to check, with commas, or all.",
 )
 @json_option
 def command(games: str, as_json: bool) -> None:

@@ -43,7 +43,7 @@ def check(game: str, options: tuple[str, ...], as_json: bool) -> None:
     if contract.failures:
         names = "; ".join(clause.name for clause in contract.failures)
         raise CheckFailedError(
-            f"{game} does not keep the engine contract ({names}): its gaps would mean nothing."
+            f"{game} does not keep the engine contract ({names}), so its gaps would not be measurements."
         )
     if not as_json:
         click.echo(f"The contract holds: gapfloor floor {game}")

@@ -18,9 +18,11 @@ _DEFAULTS = Hyperparameters()
 @click.argument("game")
 @click.option("--encoder", default="impala", show_default=True, help=f"One of {', '.join(encoder_names())}.")
 @click.option(
-    "--seed", type=int, default=1, show_default=True, help="Of weights, levels, actions and batches."
+    "--seed", type=int, default=1, show_default=True, help="Seed of weights, levels, actions and batches."
 )
-@click.option("--steps", type=int, default=8_000_000, show_default=True, help="Environment steps in all.")
+@click.option(
+    "--steps", type=int, default=8_000_000, show_default=True, help="Total number of environment steps."
+)
 @click.option(
     "--envs", type=int, default=_DEFAULTS.environments, show_default=True, help="Parallel environments."
 )
@@ -31,20 +33,23 @@ _DEFAULTS = Hyperparameters()
 @click.option("--budget", default="", help="Label of the budget in the run's name  [default: from --steps]")
 @click.option(
     "--rewards", type=click.Choice(REWARD_MODES), default="raw", show_default=True,
-    help="As the game gives them, or normalised and clipped as in CleanRL.",
+    help="Rewards as the game gives them, or normalised and clipped as in CleanRL.",
 )  # fmt: skip
+@click.option("--blind", is_flag=True, help="Train on black images: a reference for gapfloor evaluate.")
 @click.option(
-    "--blind", is_flag=True, help="Show the network black images: a reference for gapfloor evaluate."
+    "--threads",
+    type=int,
+    default=None,
+    help="Number of threads; does not change results  [default: all cores]",
 )
-@click.option("--threads", type=int, default=None, help="Threads; changes no result  [default: all cores]")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 @click.option(
     "--checkpoint-every", type=int, default=0, help="Keep a checkpoint in history/ every N updates."
 )
-@click.option("--no-tensorboard", is_flag=True, help="Write no TensorBoard files.")
+@click.option("--no-tensorboard", is_flag=True, help="Do not write TensorBoard files.")
 @click.option("--store", "--out", "store", type=click.Path(path_type=Path), default=Path("gapfloor-store"),
-              show_default=True, help="Folder of runs.")  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+              show_default=True, help="Folder that holds the runs.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(
     game: str,
     encoder: str,
@@ -63,7 +68,7 @@ def command(
     store: Path,
     as_json: bool,
 ) -> None:
-    """Train an agent on GAME with PPO; the same command again resumes, or says that it is done."""
+    """Train an agent on GAME with PPO; run the same command again to resume."""
     from gapfloor.cli._training_progress import TrainingProgress
     from gapfloor.levels import LevelSet
     from gapfloor.machine import available_cores

@@ -102,7 +102,7 @@ def plays_on(spec: EngineSpec) -> Clause:
 
 
 def same_level(known: Plays, again: Plays) -> Clause:
-    """Same seed, same level: two engines show the same first observation."""
+    """Whether two engines show the same first observation for the same seed."""
     name = "the same seed is the same level"
     for level, play in known.items():
         if play[0] != again[level][0]:
@@ -111,31 +111,33 @@ def same_level(known: Plays, again: Plays) -> Clause:
 
 
 def other_levels(known: Plays) -> Clause:
-    """Other seeds, other levels, at the start or in what follows."""
+    """Whether different seeds give different levels, at the start or in what follows."""
     starts, episodes = (len({play[part] for play in known.values()}) for part in (0, 1))
     name, n = "another seed is another level", len(known)
     if episodes == 1:
-        words = f"{n} seeds gave one and the same episode: there are no other levels to generalize to"
+        words = f"{n} seeds gave the same episode: there are no other levels to generalize to"
         return Clause(name, "BROKEN", words)
     if starts == 1:
-        words = f"{n} seeds start alike and give {episodes} different episodes: a seed decides what happens, not where"
+        words = (
+            f"{n} seeds have one start and {episodes} different episodes: a seed decides what happens next"
+        )
         return Clause(name, "note", words)
     words = f"{n} seeds gave {starts} different starts and {episodes} different episodes"
     return Clause(name, "holds" if starts == n else "note", words)
 
 
 def survives_history(known: Plays, again: Plays) -> Clause:
-    """An episode is a function of seed and actions, whatever its slot and the other slots played before."""
+    """Whether an episode is a function of seed and actions, whatever its slot and the other slots played before."""
     name = "an episode is a function of its level and actions"
     for level, play in known.items():
         if play != again[level]:
-            words = f"level {level} with the same actions went another way after the slot had played others"
+            words = f"level {level} with the same actions was another episode after the slot had played other levels"
             return Clause(name, "BROKEN", words)
-    return Clause(name, "holds", f"{len(known)} levels, also after the slot had played others")
+    return Clause(name, "holds", f"{len(known)} levels, also after the slot had played other levels")
 
 
 def fresh_process(spec: EngineSpec, known: Plays) -> Clause:
-    """The same episodes in a new process, which has another order of sets and other global random states."""
+    """Whether a new process, with another order of sets and other global random states, plays the same episodes."""
     name = "the same episodes in a fresh process"
     context = multiprocessing.get_context("spawn")
     inbox = context.Queue()
@@ -164,7 +166,7 @@ def _send_plays(spec: EngineSpec, levels: tuple[int, ...], inbox: Any) -> None:
 
 
 def global_state(engine: Engine, levels: tuple[int, ...]) -> Clause:
-    """Whether randomness comes from outside the environment: Python's, numpy's or torch's global state."""
+    """Whether randomness comes from outside the environment: the global state of Python, numpy or torch."""
     name = "no global random state"
     kept = read_random_states()
     try:
@@ -177,7 +179,9 @@ def global_state(engine: Engine, levels: tuple[int, ...]) -> Clause:
     finally:
         restore_random_states(kept)
     if found[0] != found[1] and not touched:
-        words = "cannot be told: episodes do not repeat, and yet no global state of Python, numpy or torch is touched"
+        words = (
+            "unknown: episodes do not repeat, although no global state of Python, numpy or torch is touched"
+        )
         return Clause(name, "note", words, is_needed=False)
     if found[0] != found[1]:
         return Clause(name, "BROKEN", f"episodes follow the global random state of {', '.join(touched)}")
@@ -188,7 +192,7 @@ def global_state(engine: Engine, levels: tuple[int, ...]) -> Clause:
 
 
 def episodes_end(spec: EngineSpec) -> Clause:
-    """Random play ends; else a cell would never be whole."""
+    """Whether random play ends; otherwise a cell would never be complete."""
     name = "episodes end"
     engine = engine_from_spec(spec, slots=4, levels=ANY_LEVELS)
     rng = np.random.default_rng(0)
@@ -208,7 +212,7 @@ def episodes_end(spec: EngineSpec) -> Clause:
 
 
 def cloning(spec: EngineSpec, levels: tuple[int, ...]) -> Clause:
-    """A state that was kept continues as the original, in another slot and more than once."""
+    """Whether a saved state continues as the original does, in other slots and more than once."""
     name = "states can be cloned"
     engine = engine_from_spec(spec, slots=3, levels=ANY_LEVELS)
     method = getattr(getattr(engine, "cloning_method", None), "name", "the engine itself")
@@ -232,7 +236,10 @@ def cloning(spec: EngineSpec, levels: tuple[int, ...]) -> Clause:
                 > 1
             ):
                 return Clause(
-                    name, "BROKEN", f"by {method}, a clone on level {level} went another way", is_needed=False
+                    name,
+                    "BROKEN",
+                    f"by {method}, a clone on level {level} did not continue as the original did",
+                    is_needed=False,
                 )
             if firsts[0]:
                 break
@@ -246,7 +253,7 @@ def first_observation(engine: Engine, level: int, *, slot: int = 0) -> bytes:
 
 
 def plays_of(engine: Engine, levels: tuple[int, ...], *, slot: int = 0) -> Plays:
-    """Two hashes per level: of its first observation, and of its first steps under the same actions for every level."""
+    """Two hashes per level: of its first observation, and of its first steps under the same actions everywhere."""
     plays = {}
     for level in levels:
         start = first_observation(engine, level, slot=slot)

@@ -33,7 +33,7 @@ NO_CLONING = "EnvPool cannot save and load states, so there is no calibration wi
 check_levels = procgen.check_levels
 
 _ONLY = np.zeros(1, dtype=np.int32)
-"""The number of the one environment of a pool."""
+"""The number of the only environment of a pool."""
 
 
 def make_spec(
@@ -59,7 +59,7 @@ def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: in
 def engine_version() -> str:
     """The installed version of EnvPool, with that of the system's Qt where pixels come from there.
 
-    The name is as in `1.2.5+qt5.15.8`.
+    For example `1.2.5+qt5.15.8`.
     """
     wheel = ENVPOOL.installed_version()
     return f"{wheel}+qt{_system_qt()}" if sys.platform == "linux" else wheel
@@ -71,7 +71,7 @@ def _system_qt() -> str:
         version = ctypes.CDLL("libQt5Core.so.5").qVersion
     except OSError:
         raise MissingExtraError(
-            "EnvPool's ProcGen draws with the system's Qt 5, which is not there: apt install libqt5gui5 "
+            "EnvPool draws ProcGen with the system's Qt 5, which is not installed: apt install libqt5gui5 "
             "(or dnf install qt5-qtbase-gui)."
         ) from None
     version.restype = ctypes.c_char_p
@@ -81,8 +81,8 @@ def _system_qt() -> str:
 class EnvpoolEngine:
     """A batch of ProcGen slots in EnvPool; see `gapfloor.engines.protocol.Engine` for what each method promises.
 
-    A fresh engine plays through its draw of levels; once a slot has begun a level by name, the caller decides what is
-    played, and a slot whose episode has ended waits until it begins again.
+    A fresh engine plays through its draw of levels. After the first call of `begin` the caller decides what is played,
+    and a slot whose episode has ended waits until it begins again.
     """
 
     can_begin = True
@@ -189,7 +189,7 @@ class EnvpoolEngine:
 
 
 def _one_level_pool(spec: EngineSpec, level_seed: int) -> Any:
-    # EnvPool ends the process on settings that it does not like; they were checked when the recipe was made.
+    # EnvPool ends the process on invalid settings; they were checked when the recipe was made.
     import envpool
 
     mode = "hard" if spec.mode == "exploration" else spec.mode

@@ -1,9 +1,9 @@
 """Layouts of ProcGen levels, seen through the engine: which held-out levels are training levels under another number.
 
 A layout is what a level is made of, not how it is painted: the engine draws every level without its background, in one
-theme and with one colour per kind of object. In the engine's own drawings two piles of crates that were built in
-another order differ by a pixel, and a 64-cell level in 64 pixels loses objects between samples; plain colours have
-neither problem. Levels are compared
+theme and in one colour per kind of object. In the engine's own drawings two piles of crates that were built in another
+order differ by a pixel, and a 64-cell level in 64 pixels loses objects between samples; plain colours have neither
+fault. Levels are compared
 
 1. by their first screen and by their first picture of the whole level (`center_agent` off), each from the level's own
    initial state;

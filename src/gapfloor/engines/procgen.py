@@ -1,7 +1,7 @@
 """ProcGen, through the `procgen-mirror` wheel: the real C++ engine, one process, no engine threads.
 
-The C++ code ends the process on arguments it does not like, so everything is checked here before it sees
-it. Processes with no engine threads are the fastest layout on CPUs; parallelism is the workers' business.
+The C++ code ends the process on invalid arguments, so everything is checked here first. Processes without engine
+threads are the fastest layout on CPUs; the workers provide the parallelism.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def wheel_version() -> str:
 
 
 def _load_wheel() -> Any:
-    # gym, which the wheel imports, prints a notice about itself to standard error: not the user's business.
+    # gym, which the wheel imports, prints a notice about itself to standard error, which users do not need.
     wheel_version()
     with contextlib.redirect_stderr(io.StringIO()):
         from procgen.env import ProcgenGym3Env

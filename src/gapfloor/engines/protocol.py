@@ -1,4 +1,4 @@
-"""What the harness needs of an engine: a batch of slots that step, tell their level, and can be cloned.
+"""What the harness needs of an engine: a batch of slots that step, report their level, and can be cloned.
 
 An `EngineSpec` is the recipe (which game, mode and options) and is what a cell records; an `Engine` is
 a running batch made from it. `gapfloor.engines.registry` finds the engine that a recipe names.
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 #: A batch of observations: one array, or a dict of arrays, with one row per slot.
 Observations = Any
-#: A slot's saved state: whatever the engine that saved it can load again.
+#: The saved state of a slot, in a form that the same engine can load again.
 State = Any
 #: A value that an option of an engine can have.
 Option = bool | int | float | str
@@ -25,7 +25,7 @@ class Engine(Protocol):
     """A batch of slots. Arrays that it returns are views, valid until the next `step` or `load`."""
 
     can_begin: bool
-    """Whether `begin` works; else the levels of a draw come as the engine draws them (the plain loop)."""
+    """Whether `begin` works; otherwise levels come in the order in which the engine draws them (the plain loop)."""
     idle_slots_cost: bool
     """Whether a slot that plays nothing costs as much as one that does."""
     n_slots: int
@@ -49,7 +49,7 @@ class Engine(Protocol):
         ...
 
     def step(self, actions: npt.NDArray[np.integer[Any]]) -> Step:
-        """Apply one action per slot. When an episode ends, the next observation is already the next level's first."""
+        """Apply one action per slot. Where an episode ends, the next observation is already the next level's first."""
         ...
 
     def begin(self, slot: int, level_seed: int) -> None:
@@ -65,7 +65,7 @@ class Engine(Protocol):
         ...
 
     def frame(self, slot: int) -> npt.NDArray[np.uint8] | None:
-        """The slot's present picture, height x width x 3, or None where there is none."""
+        """The slot's current picture, height x width x 3, or None where there is none."""
         ...
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""CKA with the controls that make it honest: linear CKA, its nulls, recorded observations, the 2x2 control."""
+"""CKA with its controls: linear CKA, its nulls, recorded observations, the 2x2 control."""
 
 from __future__ import annotations
 

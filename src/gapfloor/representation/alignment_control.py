@@ -181,7 +181,7 @@ class _SlotSums:
 
 
 def _cka(sides: list[_SlotSums], swaps: Floats, n: int) -> Floats:
-    """CKA (up to X's own norm) of x with the partner that takes slot j from side `swaps[:, j]`, one value per row."""
+    """CKA (up to X's own norm) of x with the partner that takes slot j from side `swaps[:, j]`, one per row."""
     one, other = sides
     cross = (1 - swaps) @ one.cross + swaps @ other.cross
     second = (1 - swaps) @ one.second + swaps @ other.second

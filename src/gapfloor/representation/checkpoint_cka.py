@@ -1,6 +1,6 @@
-"""One checkpoint's train-versus-test CKA with every control: a row of the paper's table "ckacontrol".
+"""One checkpoint's train-versus-test CKA with all of its controls: a row of the paper's table "ckacontrol".
 
-The value alone is not a measurement, because its rows are different inputs. It is never given without its null, the 2x2
+The value alone measures nothing, since its rows are different inputs. It is never given without its null, the 2x2
 control and a second collection geometry.
 """
 
@@ -24,13 +24,13 @@ from gapfloor.rules.rule import Rule
 
 Tell = Callable[[str], None]
 
-#: As many blocks of slots as the 2x2 control is filled from; more are not played for the few rows then missing.
+#: The most blocks of slots that are played to fill the 2x2 control; more are not worth the few missing rows.
 MOST_BLOCKS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
 class Collection:
-    """How observations are collected, for every checkpoint alike."""
+    """How observations are collected, the same for every checkpoint."""
 
     geometry: Geometry
     other_geometry: Geometry | None
@@ -43,7 +43,7 @@ class Collection:
 
 @dataclass(frozen=True, eq=False)
 class RecordedPlay:
-    """What a checkpoint met on its training levels and on the held-out ones, and what its encoder makes of it."""
+    """What a checkpoint saw on its training levels and on the held-out ones, and the features of its encoder."""
 
     train: tuple[Recording, Features]
     test: tuple[Recording, Features]
@@ -89,7 +89,7 @@ def collect(
     geometry: Geometry,
     tell: Tell,
 ) -> RecordedPlay:
-    """Let the checkpoint play both level sets and encode what it met."""
+    """Let the checkpoint play both level sets and encode what it saw."""
     sides = []
     for levels in (train, collection.test):
         tell(f"{policy.name}: levels {levels}, {geometry}")
@@ -126,7 +126,7 @@ def measure_within(
     for blocks in range(2, MOST_BLOCKS + 1):
         if len(align_rows(whole.train[0], whole.test[0], block=slots)) == collection.geometry.rows // 2:
             break
-        # Episodes ended and slots fell out of step: the same slots again, and as many additional ones.
+        # Episodes ended and slots fell out of step: the same slots again, and as many more.
         more = Geometry(slots * blocks, steps)
         whole = collect(policy, spec, train=train, collection=collection, geometry=more, tell=tell)
     control = align_controls(

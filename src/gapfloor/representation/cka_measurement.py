@@ -1,7 +1,7 @@
-"""`measure_cka`: checkpoints in, records as the report reads them out, kept below `results/cka` of a store.
+"""`measure_cka`: CKA records of checkpoints, as the report reads them, stored below `results/cka` of a store.
 
 There is one file per checkpoint and one per pair of encoders. A file that was made from the same contents with the
-same settings is not made again. It contains no time, host or path.
+same settings is not made again. It holds no time, host or path.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ class CkaSettings:
 
     geometry: Geometry = GEOMETRY
     other_geometry: Geometry | None = OTHER_GEOMETRY
-    """The second collection, with as many rows; None: none."""
+    """The second collection, with the same number of rows; None to leave it out."""
     train: LevelSet | None = None
-    """None: the levels that the checkpoint was trained on."""
+    """None for the levels that the checkpoint was trained on."""
     test: LevelSet = TEST_LEVELS
     rule: str = "sampled"
     draw: int = 0
     permutations: int = 200
     seed: int = 0
-    """Of shuffles and exchanges."""
+    """Seed of shuffles and exchanges."""
     pairs: Pairs = "encoders"
     """Which checkpoints of a game, mode and budget are compared on identical observations: those of different
     encoders with the same seed, all, or none."""
@@ -82,7 +82,7 @@ class CkaSettings:
         )  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
-        """As a file records them; the training levels stand with each checkpoint."""
+        """The settings as a file records them; each checkpoint records its own training levels."""
         return {
             "geometry": str(self.geometry),
             "other_geometry": str(self.other_geometry) if self.other_geometry else None,
@@ -93,7 +93,7 @@ class CkaSettings:
 
 @dataclass(frozen=True)
 class CkaMeasurement:
-    """What was measured, and which of it the store held already."""
+    """What was measured, and what the store already held."""
 
     records: tuple[dict[str, Any], ...]
     """One per checkpoint, with the fields of `gapfloor.report.cka_input`."""
@@ -127,7 +127,7 @@ class _Candidate:
 
 @dataclass(eq=False)
 class _Session:
-    """One call: recordings are made when first needed, and used by everyone who needs them."""
+    """One call; each recording is made when it is first needed, and then used again."""
 
     settings: CkaSettings
     folder: Path | None
@@ -137,7 +137,7 @@ class _Session:
     reused: list[str] = field(default_factory=list)
 
     def play(self, candidate: _Candidate) -> RecordedPlay:
-        """What this checkpoint met and made of it."""
+        """What this checkpoint saw, and its features."""
         name = candidate.policy.name
         if name not in self.recorded:
             self.recorded[name] = collect(
@@ -182,9 +182,9 @@ def measure_cka(
     Args:
         checkpoints: `.safetensors` files or runs' folders.
         settings: geometry, level sets, rule, draw and shuffles.
-        store: where files are kept, below `results/cka`; None: nowhere.
+        store: the folder below which files go to `results/cka`; None writes no files.
         device: where the networks run.
-        tell: called with what is under way.
+        tell: called with a description of each step.
     """
     settings = settings or CkaSettings()
     candidates = _load(checkpoints, settings, device)

@@ -80,13 +80,13 @@ def centre(features: Any, *, name: str) -> Centred:
     values = features.values if isinstance(features, Features) else np.asarray(features)
     origin = features.origin if isinstance(features, Features) else f"`{name}`"
     values = _check(values, origin)
-    # Scaled first: squares of large features must not overflow, and CKA does not see the scale.
+    # Scaled first: squares of large features must not overflow, and CKA does not depend on the scale.
     values = values / np.abs(values).max()
-    # Units that never fire, or always alike, add nothing but work.
+    # Units that never change contribute nothing.
     values = values[:, (values != values[:1]).any(axis=0)]
     values -= values.mean(axis=0)
     if values.shape[1] > len(values):
-        # A rotation of the features that leaves n columns; CKA does not see that either.
+        # A rotation of the features that leaves n columns; CKA does not depend on that either.
         triangle = np.asarray(np.linalg.qr(values.T, mode="r"))
         values = np.ascontiguousarray(triangle.T)
     norm = float(np.linalg.norm(values.T @ values))
@@ -102,7 +102,7 @@ def compare(left: Centred, right: Centred) -> float:
 def _check(values: npt.NDArray[Any], origin: str) -> Floats:
     if values.ndim != 2 or values.dtype.kind not in "fiub":
         raise UsageError(
-            f"{origin} is {values.dtype} of shape {values.shape}: CKA needs a matrix of real numbers, one row an input."
+            f"{origin} is {values.dtype} of shape {values.shape}: CKA needs a matrix of numbers, one row per input."
         )
     if len(values) < LEAST_ROWS:
         raise UsageError(f"{origin} has {len(values)} rows: CKA means nothing below {LEAST_ROWS}.")

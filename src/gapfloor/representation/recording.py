@@ -24,7 +24,7 @@ from gapfloor.representation.features import Features, encode, hash_rows
 from gapfloor.representation.streams import stream
 from gapfloor.rules.rule import Rule
 
-#: Slots whose logits are inferred together, in every geometry: a slot plays the same whatever the other slots do.
+#: Slots whose logits are inferred together, in every geometry: a slot plays the same whatever the other slots play.
 _BATCH = 16
 
 
@@ -76,7 +76,7 @@ class Recording:
     played_by: str
 
     def features(self, policy: Any, *, name: str) -> Features:
-        """What `policy`'s encoder makes of these observations, whoever played."""
+        """The features of `policy`'s encoder for these observations, whoever played."""
         return encode(
             policy,
             self.observations,
@@ -96,14 +96,14 @@ def record_play(
     fingerprint: str,
     name: str = "policy",
 ) -> Recording:
-    """The observations that `policy` meets under `rule` from the start of each slot's first episode on.
+    """The observations that `policy` sees under `rule` from the start of each slot's first episode.
 
     Levels depend on (levels, draw, slot) and actions on streams keyed by `fingerprint`, rule, levels, draw and slot,
     so two geometries differ in nothing but which steps of which slots are taken.
     """
     if isinstance(policy, StatefulPolicy):
         raise PolicyError(
-            f"{name} keeps a state, so its features are not a function of the observation: CKA is for encoders "
+            f"{name} keeps a state, so its features depend on more than the observation: CKA needs an encoder "
             "without a state."
         )
     slots, steps = geometry.slots, geometry.steps

@@ -1,4 +1,4 @@
-"""What CKA is worth when rows do not belong together: the row-permutation null and its exact mean.
+"""The CKA of rows that do not belong together: the row-permutation null and its exact mean.
 
 Under a uniform permutation of one side's rows the mean of linear CKA is exactly sqrt(PR_X PR_Y) / (n - 1): for
 centred K = XX' and L = YY', E[PLP'] = trace(L) / (n - 1) on the centred subspace, so E[trace(K PLP')] is
@@ -23,7 +23,7 @@ _TOGETHER = 8
 
 @dataclass(frozen=True, kw_only=True)
 class PermutationNull:
-    """CKA, and its distribution over `permutations` shuffles of one side's rows."""
+    """CKA compared with `permutations` shuffles of one side's rows."""
 
     observed: float
     mean: float

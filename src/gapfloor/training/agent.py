@@ -2,7 +2,7 @@
 
 Its tensors are named `encoder.*`, `policy.*` and `value.*`; images come in as the engine gives them (uint8,
 height x width x channels) and are divided by 255. Initialisation is CleanRL's: torch's default in the
-encoder, orthogonal heads with gains .01 and 1, so that a new policy is all but uniform.
+encoder, orthogonal heads with gains .01 and 1, so that a new policy is almost uniform.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Agent(nn.Module):
         self.value = nn.Linear(features, 1)
 
     def encode(self, observations: torch.Tensor) -> torch.Tensor:
-        """Features of uint8 observations `[N, height, width, channels]`; a blind agent sees black instead."""
+        """Features of uint8 observations `[N, height, width, channels]`; a blind agent sees black images."""
         if self.is_blind:
             # Every row is the same black image: one is encoded, and gradients add up over its copies.
             return self._features(torch.zeros_like(observations[:1])).expand(len(observations), -1)

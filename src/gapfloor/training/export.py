@@ -1,9 +1,9 @@
-"""Small copies of trained runs, to be shipped: float16 weights and the training log.
+"""Small copies of trained runs, for publication: float16 weights and the training log.
 
     python -m gapfloor.training.export STORE/runs/RUN... --out agents
 
-A copy is another checkpoint than its original (rounding moves the logits), so it has a content hash of its own and
-names the original's in its header. Evaluation computes in float32 as always.
+A copy is a different checkpoint (rounding changes the logits), so it has its own content hash and names the
+original's in its header. Evaluation computes in float32, as for every checkpoint.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class KeptCheckpoint:
     path: Path
     steps: int
     label: str
-    """The budget under which its cells are filed: the run's own for its last checkpoint, else with the steps."""
+    """The budget under which its cells are filed: the run's own for the last one, otherwise with the steps appended."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class InLoop:
     n_episodes: int
     """How many episodes that mean has: 100, or fewer at the start."""
     n_updates: int
-    """How many updates the window reaches back over: its episodes were played by that many sets of weights."""
+    """How many updates the window covers: its episodes were played by that many sets of weights."""
 
 
 @dataclass(frozen=True)
 class History:
-    """A run's folder, read."""
+    """The contents of a run's folder."""
 
     name: str
     header: Mapping[str, Any]
@@ -83,7 +83,7 @@ def read_history(folder: str | Path) -> History:
     if len(found) < 2:
         raise UsageError(
             f"{path} keeps {len(found)} checkpoint{'s' if len(found) != 1 else ''} that can be measured: train with "
-            "gapfloor train --checkpoint-every N to keep some along the way."
+            "gapfloor train --checkpoint-every N to keep checkpoints during training."
         )
     run = RunIdentity.from_header(header)
     final = max(found) if done else -1

@@ -1,6 +1,6 @@
-"""PPO's hyperparameters, as in the paper's Table "PPO hyperparameters" and, where it is silent, in CleanRL.
+"""PPO's hyperparameters, from the paper's Table "PPO hyperparameters" or, where it has none, from CleanRL.
 
-The last two are not PPO's: they say in which pieces the arithmetic is done. They change results in the last
+The last two do not belong to PPO: they say in which pieces the arithmetic is done. They change results in the last
 bits only, but a run is reproducible bit for bit, so they are recorded with the rest.
 """
 
@@ -30,19 +30,19 @@ class Hyperparameters:
     rollout_length: int = 256
     """Steps of each environment between two updates."""
     learning_rate: float = 5e-4
-    """Adam's, constant."""
+    """Learning rate of Adam, constant."""
     adam_epsilon: float = 1e-5
-    """Not in the table; CleanRL's."""
+    """Epsilon of Adam: CleanRL's, since the paper's table has none."""
     discount: float = 0.999
     """Gamma."""
     gae_lambda: float = 0.95
     """Lambda of generalised advantage estimation."""
     minibatches: int = 8
-    """Gradient steps an epoch."""
+    """Gradient steps per epoch."""
     epochs: int = 3
     """Passes over each rollout."""
     clip: float = 0.2
-    """Of the probability ratio, and of the value's change."""
+    """Clip range of the probability ratio, and of the change of the value."""
     entropy_coefficient: float = 0.01
     """Weight of the entropy bonus."""
     value_coefficient: float = 0.5
@@ -50,7 +50,7 @@ class Hyperparameters:
     max_gradient_norm: float = 0.5
     """Longer gradients are scaled down to this."""
     rewards: str = "raw"
-    """`raw`, or `cleanrl`: normalised and clipped to 10 either way."""
+    """`raw`, or `cleanrl`: normalised and clipped to between -10 and 10."""
     micro_batch: int = 64
     """Samples whose gradient is computed at once; a minibatch's are summed in order."""
     inference_batch: int = 0

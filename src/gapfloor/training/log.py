@@ -1,7 +1,7 @@
-"""The training log: one row per update, a Parquet file next to the checkpoint, the same bytes for the same run.
+"""The training log: one row per update, as Parquet next to the checkpoint, with equal bytes for equal runs.
 
-`in_loop_return` is the running mean of training episodes while the weights change: it describes no single
-checkpoint and is never offered as a result. Times go to the store's `log/` folder, not here.
+`in_loop_return` is the running mean of training episodes while the weights change. It does not describe a single
+checkpoint and is never reported as a result. Times go to the `log/` folder of the store, not here.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def write_log(path: Path, rows: Sequence[LogRow], spec: TrainingSpec) -> None:
 
 
 class TrainingMonitor:
-    """What a human watches, kept apart from results: TensorBoard scalars and steps per second with the time."""
+    """What a person watches, apart from the results: TensorBoard scalars, and steps per second with the time."""
 
     def __init__(self, store: Path, run: str, *, from_steps: int, with_tensorboard: bool) -> None:
         self._lines = store / "log" / f"train-{run}.jsonl"
@@ -93,7 +93,7 @@ class TrainingMonitor:
             with contextlib.suppress(ImportError):
                 from torch.utils.tensorboard import SummaryWriter
 
-                # Scalars from beyond the point of resumption are those of a process that was killed.
+                # Scalars after the point of resumption come from a process that was killed.
                 self._board = SummaryWriter(
                     str(store / "log" / "tensorboard" / run), purge_step=from_steps + 1
                 )
@@ -101,7 +101,7 @@ class TrainingMonitor:
     def write(
         self, row: LogRow, *, episodes: Sequence[tuple[int, float, int]], steps_per_second: float
     ) -> None:
-        """One update: CleanRL's keys to TensorBoard, a line with the time to the journal."""
+        """Record one update: CleanRL's keys in TensorBoard, and a line with the time in the JSON lines file."""
         line = {"time": time.time(), "iteration": row.iteration, "steps": row.steps}
         with open(self._lines, "a") as handle:
             handle.write(json.dumps(line | {"steps_per_second": round(steps_per_second, 1)}) + "\n")

@@ -28,7 +28,7 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass
 class Position:
-    """Where the environments stand between two rollouts: what they show, and the episodes under way."""
+    """The state of the environments between two rollouts: what they show, and the current episodes."""
 
     observations: npt.NDArray[np.uint8]
     firsts: npt.NDArray[np.bool_]
@@ -174,9 +174,9 @@ def estimate_advantages(
     following = np.zeros_like(last_values)
     next_values, next_firsts = last_values, last_firsts
     for step in reversed(range(len(rewards))):
-        goes_on = 1.0 - next_firsts.astype(np.float32)
-        errors = rewards[step] + np.float32(discount) * next_values * goes_on - values[step]
-        following = errors + np.float32(discount * gae_lambda) * goes_on * following
+        continues = 1.0 - next_firsts.astype(np.float32)
+        errors = rewards[step] + np.float32(discount) * next_values * continues - values[step]
+        following = errors + np.float32(discount * gae_lambda) * continues * following
         advantages[step] = following
         next_values, next_firsts = values[step], firsts[step]
     return advantages

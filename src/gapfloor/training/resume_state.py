@@ -1,8 +1,8 @@
 """The resume state: everything a run needs to continue as if it had never been stopped, in one file.
 
-Weights, optimiser, random streams, the engine state of every slot, the frames on show, the episodes under way
-and the log so far. One safetensors file, replaced atomically after each update: there is no moment at which a
-kill could leave parts of two different updates, and loading it runs no code.
+It holds weights, optimiser, random streams, the engine state of every slot, the current frames and episodes, and
+the log so far. It is one safetensors file, replaced atomically after each update, so a kill can never leave parts
+of two different updates. Loading it runs no code.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a run is: game, mode, levels, encoder, seed, budget and hyperparameters, with its name and its header.
 
-Two commands with the same specification mean the same run; one that differs is refused, not mixed in.
+Two commands with the same specification mean the same run; a command that differs is refused.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class TrainingSpec:
 
     @property
     def identity(self) -> RunIdentity:
-        """Who the run is, as its log and its cells name it."""
+        """The names of the run in its log and its cells."""
         agent = agent_name(self.encoder, is_blind=self.is_blind)
         return RunIdentity(game=self.game, mode=self.mode, agent=agent, budget=self.budget, seed=self.seed)
 

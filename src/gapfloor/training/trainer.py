@@ -1,8 +1,8 @@
 """`train`: a run from its specification to its checkpoint, resumed exactly when it was stopped.
 
-After every update the resume state is replaced first and the log and checkpoint, which follow from it, after:
-a process killed at any moment resumes from the last complete update and ends with the same bytes as one that was
-never stopped, on any number of threads.
+After every update the resume state is replaced first, then the log and the checkpoint, which follow from it. A
+process that is killed at any moment resumes from the last complete update and ends with the same bytes as one that
+was never stopped, on any number of threads.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ class TrainingResult:
     fingerprint: str
     steps: int
     updates_done_here: int
-    """Updates that this call made: 0 when the run was done already."""
+    """Updates that this call made: 0 when the run was already done."""
 
 
 @dataclass(frozen=True)
 class Tick:
-    """What an observer hears after each update."""
+    """What an observer receives after each update."""
 
     row: LogRow
     n_updates: int
@@ -72,7 +72,7 @@ def train(
     observe: Callable[[Tick], None] | None = None,
     with_tensorboard: bool = True,
 ) -> TrainingResult:
-    """Train the run of `spec` in `store`, or finish it, or say that it is done.
+    """Train the run of `spec` in `store`, resume it, or return the finished run.
 
     `threads` and `checkpoint_every` (updates between checkpoints kept in `history/`, 0 for none) change no
     result. `observe` is called after every update.
@@ -181,7 +181,7 @@ def _begin(spec: TrainingSpec, paths: _Paths, versions: dict[str, str], device: 
         if header["versions"]["procgen"] != versions["procgen"]:
             raise StoreError(
                 f"{spec.run} was begun with procgen-mirror {header['versions']['procgen']} and "
-                f"{versions['procgen']} is installed: its engine states need the former."
+                f"{versions['procgen']} is installed: install the former, which its engine states need."
             )
     elif paths.checkpoint.exists():
         raise StoreError(
@@ -232,7 +232,7 @@ def _publish(
 
 
 def _find_finished(spec: TrainingSpec, paths: _Paths) -> TrainingResult | None:
-    """The run in the folder if it is done; refuses a folder that holds another run."""
+    """The finished run in this folder, or None; refuses a folder that holds another run."""
     if not paths.checkpoint.exists():
         return None
     header = read_header(paths.checkpoint)
@@ -259,7 +259,7 @@ def _check_device(device: str) -> None:
 
 
 def _versions(device: str) -> dict[str, str]:
-    """What can change a result's last bits, apart from the specification."""
+    """What can change the last bits of a result, apart from the specification."""
     return {
         "gapfloor": __version__,
         "numpy": np.__version__,
@@ -272,7 +272,7 @@ def _versions(device: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _only_process(folder: Path) -> Iterator[None]:
-    """Hold the run's lock; the system lets go of it when the process ends, however it ends."""
+    """Hold the run's lock; the system releases it when the process ends, however it ends."""
     try:
         import fcntl
     except ImportError:  # Windows has no such locks

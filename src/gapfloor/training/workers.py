@@ -1,9 +1,9 @@
 """Threads that each run one piece of the network at a time, and the allocator settings they need.
 
-One operation on several threads is slower than several operations on one thread each: the convolutions are
-small, and a thread that has to wait for a neighbour makes everyone wait. So torch runs with one thread an
-operation, pieces of a batch go to Python threads (torch lets go of the interpreter's lock), and results come
-back in the order of the pieces: how many threads there were changes no bit.
+One operation on several threads is slower than several operations on one thread each, because the convolutions are
+small and the threads would wait for each other. So torch runs with one thread per operation, pieces of a batch go to
+Python threads (torch releases the interpreter's lock), and results are combined in the order of the pieces: the
+number of threads does not change a single bit.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Workers:
 
 @contextlib.contextmanager
 def start_workers(threads: int) -> Iterator[Workers]:
-    """Workers, with torch set to one thread an operation until they are closed."""
+    """Workers, with torch set to one thread per operation until they are closed."""
     keep_freed_memory()
     workers = Workers(threads)
     try:
@@ -74,5 +74,5 @@ def keep_freed_memory() -> None:
         mallopt(_M_MMAP_THRESHOLD, 2**30)
         mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
         mallopt(_M_TOP_PAD, 2**26)
-        # Threads' own arenas are capped at 64 MB a heap, too small for the activations of one piece.
+        # The arenas of threads are limited to 64 MB per heap, too small for the activations of one piece.
         mallopt(_M_ARENA_MAX, 1)

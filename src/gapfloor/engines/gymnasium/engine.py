@@ -2,8 +2,8 @@
 
 Each slot is an environment of its own, which we reset ourselves: `reset(seed=level)` is the level, and an
 episode ends where the environment says terminated or truncated. A fresh engine plays through its draw of levels, as
-ProcGen does; once a slot has been put somewhere (`begin`, `load`), the caller decides what is played, and a slot
-whose episode has ended waits: it sees nothing, earns nothing and costs nothing until it begins again.
+ProcGen does. After the first call of `begin` or `load` the caller decides what is played, and a slot whose episode
+has ended waits: it shows nothing, earns nothing and costs nothing until it begins again.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gapfloor.engines.catalogue import GYMNASIUM
 from gapfloor.engines.gymnasium.cloning import CloningMethod, find_cloning_method
 from gapfloor.engines.gymnasium.factory import Description, Recipe, describe, make_env, without_chatter
 from gapfloor.engines.gymnasium.spaces import copy_row, put_row
@@ -25,10 +26,10 @@ from gapfloor.errors import GapfloorError, UsageError
 from gapfloor.levels import LevelSet, draw_levels
 from gapfloor.levels.draws import check_draw
 
-#: An episode that is longer than this will not end: better a sentence than a command that never returns.
+#: An episode that is longer than this is taken not to end, so that no command runs for ever.
 MOST_STEPS = 1_000_000
 
-#: What records say in the place of a mode, which Gymnasium does not have.
+#: The mode that records name, since Gymnasium has none.
 MODE = "default"
 
 #: Longer sides of a frame are averaged down to at most this many pixels.
@@ -41,11 +42,11 @@ def make_spec(
     """The checked recipe of a Gymnasium environment; making it once is part of the check."""
     if mode not in (None, MODE):
         raise UsageError(
-            f"{game} has no modes: --mode {mode} is for ProcGen. Arguments of an environment are options, e.g. "
+            f"{game} has no modes: --mode {mode} is for ProcGen. Give arguments of an environment as options, e.g. "
             "--option size=8."
         )
     recipe = Recipe(game, tuple(sorted((options or {}).items())))
-    return EngineSpec("gymnasium", describe(recipe).version, game, MODE, recipe.options)
+    return EngineSpec(GYMNASIUM.name, describe(recipe).version, game, MODE, recipe.options)
 
 
 def check_levels(spec: EngineSpec, levels: LevelSet) -> None:
@@ -153,7 +154,7 @@ class GymnasiumEngine(Batch):
 
     @property
     def cloning_method(self) -> CloningMethod | None:
-        """How states are kept, found out when first asked for."""
+        """How states are saved; tried when it is first needed."""
         return cloning_method_of(self.recipe)
 
     def observe(self) -> Step:
@@ -216,8 +217,8 @@ class GymnasiumEngine(Batch):
         method = self.cloning_method
         if method is None:
             raise UsageError(
-                f"States of {self.recipe.game} cannot be kept, neither by copying nor by replay from the seed: see "
-                "gapfloor engines check. Without that there is no calibration."
+                f"States of {self.recipe.game} can be saved neither by copying nor by replay from the seed, so "
+                "calibration is not possible: gapfloor engines check shows the details."
             )
         return method
 
@@ -264,7 +265,7 @@ class GymnasiumEngine(Batch):
 
 @functools.lru_cache(maxsize=64)
 def cloning_method_of(recipe: Recipe) -> CloningMethod | None:
-    """How states of an environment are kept; tried once per process."""
+    """How states of an environment are saved; tried once per process."""
     found = describe(recipe)
     return find_cloning_method(
         functools.partial(make_env, recipe, render_mode=found.render_mode),
@@ -275,7 +276,7 @@ def cloning_method_of(recipe: Recipe) -> CloningMethod | None:
 
 
 def as_frame(drawn: Any) -> npt.NDArray[np.uint8] | None:
-    """A picture of bearable size, or None for what is none."""
+    """A picture of limited size, or None if the array is not a picture."""
     if isinstance(drawn, (list, tuple)) and drawn:
         drawn = drawn[-1]
     picture = np.asarray(drawn)

@@ -1,7 +1,7 @@
 """A Gymnasium environment by name: `gym:ID`, or the user's own `package.module:make`, with options and wrappers.
 
 Naming a factory or a wrapper runs the user's code; nothing else does. What an environment is (its actions, its
-no-op, its observations, the versions of every package in it) is found once per process and kept.
+no-op, its observations, the versions of every package in it) is determined once per process.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ REGISTERED_BY: Mapping[str, str] = {
 #: Names under which environments call an action that does nothing.
 NOOP_NAMES = ("no-op", "noop", "no_op", "nop", "idle", "nothing", "do_nothing", "do nothing", "wait", "stay")
 
-# pygame greets on standard output, where a JSON document may be expected.
+# pygame prints a greeting to standard output, where a JSON document may be expected.
 os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-# Pictures are drawn into arrays: no window system is asked for, and none complains.
+# Pictures are drawn into arrays, so no window system is needed.
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
 
@@ -81,7 +81,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Description:
-    """What was found out about an environment by making it once."""
+    """What was learnt about an environment by making it once."""
 
     version: str
     n_actions: int
@@ -129,11 +129,11 @@ def _make_id(recipe: Recipe, render_mode: str | None) -> Any:
 
 
 def _register(name: str) -> None:
-    """Import the package that knows an environment, or say what is near its name."""
+    """Import the package that registers an environment, or name the nearest environments."""
     import gymnasium
 
     if ":" in name:
-        return  # Gymnasium imports what stands before the colon itself
+        return  # Gymnasium itself imports what is before the colon
     for start, package in REGISTERED_BY.items():
         if name.startswith(start) and name not in gymnasium.registry:
             try:
@@ -194,12 +194,12 @@ def takes_num_envs(recipe: Recipe) -> bool:
 def named_object(name: str, *, what: str) -> Any:
     """What `package.module:name` means; the user's own code, named by the user."""
     if not name.partition(":")[2]:
-        raise UnknownEnvironmentError(f"'{name}' names no {what}: write package.module:name.")
+        raise UnknownEnvironmentError(f"'{name}' does not name a {what}: write package.module:name.")
     return named_callable(name, what=what, error=UnknownEnvironmentError)
 
 
 def without_chatter() -> contextlib.AbstractContextManager[Any]:
-    """Keep what an environment prints while it makes a level (BabyAI does) out of standard output."""
+    """Keep what an environment (e.g. BabyAI) prints while it makes a level out of standard output."""
     return contextlib.redirect_stdout(io.StringIO())
 
 
@@ -226,7 +226,7 @@ def describe(recipe: Recipe) -> Description:
         hasattr(env, "reset") and hasattr(env, "step") and hasattr(env, "action_space")
     ):
         raise UsageError(
-            f"{recipe.game} returned a {type(env).__name__}, which is not a Gymnasium environment."
+            f"{recipe.game} returned a {type(env).__name__}, which is not a Gymnasium environment: return one."
         )
     actions = env.single_action_space if is_vector else env.action_space
     if not isinstance(actions, spaces.Discrete):
@@ -296,7 +296,7 @@ def _is_masked(env: Any) -> bool:
         after, _ = env.reset(seed=[7] * env.num_envs, options={"reset_mask": mask})
         return [repr(row) for row in iterate(env.observation_space, after)][1:] == kept[1:]
     except Exception:
-        return False  # whatever the reason, it cannot be relied upon
+        return False  # whatever the reason, it is not reliable
 
 
 def _actions(env: Any, recipe: Recipe, n_actions: int) -> tuple[tuple[str, ...], int, str]:
@@ -308,14 +308,14 @@ def _actions(env: Any, recipe: Recipe, n_actions: int) -> tuple[tuple[str, ...],
     if chosen is not None:
         if isinstance(chosen, bool) or not isinstance(chosen, int) or not 0 <= chosen < n_actions:
             raise UsageError(f"The option noop is {chosen!r}: name an action from 0 to {n_actions - 1}.")
-        noop, words = chosen, f"action {chosen} (from --option noop={chosen})"
+        noop, words = chosen, f"action {chosen} (--option noop={chosen})"
     else:
         known = [at for at, name in enumerate(names) if name.lower() in NOOP_NAMES]
         if not known and type(inner).__module__.startswith("minigrid"):
             known = [at for at, name in enumerate(names) if name == "done"]  # it does nothing there
         noop = known[0] if known else 0
         words = f"action {noop} ({names[noop]})" if known else (
-            f"not named by the environment: action 0 ({names[0]}) stands in for it; name another with --option noop=K"
+            f"not named by the environment: action 0 ({names[0]}) is used instead; choose another with --option noop=K"
         )  # fmt: skip
         if not known:
             return names, noop, words
@@ -381,7 +381,7 @@ def _module_version(module: str, top: str) -> tuple[str, str]:
     distributions = importlib.metadata.packages_distributions().get(top)
     if distributions:
         return distributions[0], importlib.metadata.version(distributions[0])
-    # A file of the user's own has no version: its content stands for one.
+    # A file of the user's own has no version: a hash of its content is used instead.
     path = getattr(sys.modules.get(module), "__file__", None)
     content = Path(path).read_bytes() if path else b""
     return module, hashlib.sha256(content).hexdigest()[:12]

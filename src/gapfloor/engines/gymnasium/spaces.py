@@ -112,7 +112,7 @@ def _parts(space: Any, path: tuple[str | int, ...], with_text: bool) -> list[Par
 
 
 def _is_text(space: Any) -> bool:
-    # MiniGrid's mission is a space of its own that is not a Text space, and BabyAI's is a subclass of it.
+    # MiniGrid's mission has its own type of space, which is not a Text; BabyAI's is derived from it.
     return any(kind.__name__ in ("Text", "MissionSpace") for kind in type(space).__mro__)
 
 

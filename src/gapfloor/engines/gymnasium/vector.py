@@ -1,9 +1,9 @@
 """Vector environments of a user's factory as an engine, whatever they do by themselves when an episode ends.
 
 Gymnasium's vector environments reset themselves in the step after an episode's last (NEXT_STEP), within that
-step (SAME_STEP), or not at all (DISABLED). The levels that they would go to are nobody's: so whatever the mode, we
-put each environment at its next level ourselves, with a reset of that one environment, and count episodes here. A
-step that only resets (NEXT_STEP) or that plays an environment nobody is waiting for is never counted.
+step (SAME_STEP), or not at all (DISABLED). The levels that they would choose are not part of any draw. So, whatever the
+mode, we put each environment at its next level ourselves, with a reset of that one environment, and count episodes
+here. A step that only resets (NEXT_STEP), or that plays an environment whose slot is waiting, is never counted.
 """
 
 from __future__ import annotations
