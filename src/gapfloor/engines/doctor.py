@@ -24,7 +24,7 @@ OPTIONAL_PACKAGES = (
 
 
 @dataclass(frozen=True)
-class Finding:
+class DoctorFinding:
     """One line of the doctor's report."""
 
     mark: Literal["ok", "note", "missing", "FAILED"]
@@ -36,7 +36,7 @@ class Finding:
         return asdict(self)
 
 
-def examine(games: Sequence[str]) -> list[Finding]:
+def examine(games: Sequence[str]) -> list[DoctorFinding]:
     """The whole report: this machine, then the games in each of the two engines that play ProcGen."""
     named = list(GAMES) if list(games) == ["all"] else list(games)
     for game in named:
@@ -44,59 +44,61 @@ def examine(games: Sequence[str]) -> list[Finding]:
     return [_platform(), *_packages(), *_engines(), *examine_engine(PROCGEN, named), *examine_envpool(named)]
 
 
-def examine_envpool(games: Sequence[str]) -> list[Finding]:
+def examine_envpool(games: Sequence[str]) -> list[DoctorFinding]:
     """Whether the games keep the contract in EnvPool too, and what EnvPool cannot do."""
     findings = examine_engine(ENVPOOL, games)
     if findings and findings[0].mark == "missing":
         return findings
     words = f"{envpool.NO_CLONING}; its cells are never compared with ProcGen's"
     return [
-        Finding("ok", ENVPOOL.name, f"{envpool.engine_version()} (ProcGen's games, named envpool:GAME)"),
-        Finding("note", ENVPOOL.name, words),
+        DoctorFinding(
+            "ok", ENVPOOL.name, f"{envpool.engine_version()} (ProcGen's games, named envpool:GAME)"
+        ),
+        DoctorFinding("note", ENVPOOL.name, words),
         *findings,
     ]
 
 
-def examine_engine(engine: EngineFacts, games: Sequence[str]) -> list[Finding]:
+def examine_engine(engine: EngineFacts, games: Sequence[str]) -> list[DoctorFinding]:
     """Whether games keep the engine contract: what is broken or worth a note, and one line for what holds."""
-    findings: list[Finding] = []
+    findings: list[DoctorFinding] = []
     for game in games:
         name = game if engine is PROCGEN else f"{engine.prefix}:{game}"
         try:
             contract = check_contract(name)
         except MissingExtraError as error:
-            return [Finding("missing", engine.name, str(error))]
+            return [DoctorFinding("missing", engine.name, str(error))]
         held = sum(clause.mark == "holds" for clause in contract.clauses)
         words = f"{held} of {len(contract.clauses)} parts of the engine contract hold"
-        findings.append(Finding("ok", name, f"{words} (gapfloor engines check {name} lists them)"))
+        findings.append(DoctorFinding("ok", name, f"{words} (gapfloor engines check {name} lists them)"))
         for clause in contract.clauses:
             if clause.mark != "holds":
                 mark: Literal["FAILED", "note"] = "FAILED" if clause.mark == "BROKEN" else "note"
-                findings.append(Finding(mark, name, f"{clause.name}: {clause.words}"))
+                findings.append(DoctorFinding(mark, name, f"{clause.name}: {clause.words}"))
     return findings
 
 
-def _platform() -> Finding:
+def _platform() -> DoctorFinding:
     words = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {available_cores()} cores"
-    return Finding("ok", "platform", words)
+    return DoctorFinding("ok", "platform", words)
 
 
-def _packages() -> list[Finding]:
+def _packages() -> list[DoctorFinding]:
     findings = []
     for package, extra, purpose in OPTIONAL_PACKAGES:
         version = package_version(package)
         if version is None:
             words = f'not installed; needed for {purpose}: pip install "gapfloor[{extra}]"'
-            findings.append(Finding("missing", package, words))
+            findings.append(DoctorFinding("missing", package, words))
         else:
-            findings.append(Finding("ok", package, f"{version} ({purpose})"))
+            findings.append(DoctorFinding("ok", package, f"{version} ({purpose})"))
     return findings
 
 
-def _engines() -> list[Finding]:
+def _engines() -> list[DoctorFinding]:
     """Every engine, whether it is installed, and how its games are named."""
     return [
-        Finding(
+        DoctorFinding(
             "missing" if engine.version is None else "ok",
             f"engine {engine.name}",
             f"{engine.words}; its games are written {engine.games}",
