@@ -99,12 +99,12 @@ def family(replicates: int, rng: np.random.Generator) -> Iterator[Rate]:
         )
         if n == 6:
             yield _rate("any |z| > 2 of 8, n=6", (np.abs(z) > 2).any(axis=1), 0.50, "earlier")
-    # The earlier simulation names no shape: the rate depends on how skewed "strongly" is, so two are shown.
+    # An earlier simulation found 0.25 for "strongly skewed" runs without naming their shape, on which the rate depends.
+    # So two shapes are shown and neither is held against that rate.
     p, _ = _null_family(replicates * 4, 6, rng, skewed="exponential")
     yield _rate("any false call of 8, exponential runs, n=6", [(holm(row) < 0.05).any() for row in p], None)
     p, _ = _null_family(replicates * 4, 6, rng, skewed="log-normal")
-    wrong = [(holm(row) < 0.05).any() for row in p]
-    yield _rate("any false call of 8, log-normal runs, n=6", wrong, 0.25, "earlier")
+    yield _rate("any false call of 8, log-normal runs, n=6", [(holm(row) < 0.05).any() for row in p], None)
 
 
 def _null_family(

@@ -26,6 +26,7 @@ from gapfloor.analysis.screen_rows import (
 from gapfloor.errors import CheckFailedError
 from gapfloor.plan.lock import LockedPlan, load_plan
 from gapfloor.plan.model import Plan, content_hash, paper_plan
+from gapfloor.text_tables import counted
 
 _SHOWN = 20
 
@@ -42,7 +43,7 @@ def analyse(
         cells: cell records (a pyarrow table) for the entropy screen; a store brings its own.
 
     Raises:
-        UsageError: the source or the plan cannot be read, or an episode is not finite or stands twice.
+        UsageError: the source or the plan cannot be read, or an episode is not finite or occurs twice.
         CheckFailedError: the plan was changed after locking, or one of its stop conditions is met.
     """
     locked = resolve_plan(plan)
@@ -118,7 +119,7 @@ def _stop(plan: Plan, problems: tuple[Problem, ...]) -> None:
             "a replay does not give the recorded return",
             "Find out why",
         ),
-        (plan.stop.cell_missing, "missing", "a cell is missing", "Measure them"),
+        (plan.stop.cell_missing, "missing", "a cell is missing", "Measure what is missing"),
     )
     for applies, kind, condition, remedy in conditions:
         reasons = [problem for problem in problems if applies and problem.kind == kind]
@@ -126,7 +127,8 @@ def _stop(plan: Plan, problems: tuple[Problem, ...]) -> None:
             listed = "\n".join(f"  {problem.where}: {problem.what}" for problem in reasons[:_SHOWN])
             more = f"\n  and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
             raise CheckFailedError(
-                f"The plan stops the analysis when {condition}; here {len(reasons)}:\n{listed}{more}\n"
+                f"The plan stops the analysis when {condition}; that happened {counted(len(reasons), 'time')}:\n"
+                f"{listed}{more}\n"
                 f"{remedy}, or analyse without --plan (every result is then exploratory)."
             )
 

@@ -27,7 +27,7 @@ TABLES = (
 
 
 def write_results(results: AnalysisResults, folder: Path) -> None:
-    """Write `results.json` and the CSV tables; the JSON comes last, so that it stands for the whole."""
+    """Write `results.json` and the CSV tables; the JSON comes last, so that where it exists the rest does too."""
     document = results.to_dict()
     for name in TABLES:
         if document[name]:

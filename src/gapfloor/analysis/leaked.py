@@ -10,9 +10,8 @@ either side (the twins left out of the training levels too). Means are over runs
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.episodes import Source, read_inputs
 from gapfloor.analysis.grouping import RunName, RunSample, StudyEpisodes, group
 from gapfloor.errors import UsageError
+from gapfloor.json_values import jsonable
 from gapfloor.levels import LevelSet
 from gapfloor.levels.overlap import Leakage, LevelOverlap
 from gapfloor.plan.model import paper_plan
@@ -84,10 +84,8 @@ class LeakedGap:
 
     def to_dict(self) -> dict[str, Any]:
         """The row as JSON values; what is not a number is null."""
-        return {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in asdict(self).items()
-        }
+        row: dict[str, Any] = jsonable(self)
+        return row
 
 
 def split_by_leak(sample: RunSample, leaked: Collection[int]) -> tuple[Floats, Floats]:
@@ -124,7 +122,7 @@ def gap_without(source: Source, leakage: Leakage) -> tuple[LeakedGap, ...]:
 
 
 def _floors_alone(study: StudyEpisodes, leakage: Leakage) -> list[LeakedGap]:
-    """Floors of games without runs, each as if it were a policy: a store of floors has something to say too."""
+    """Floors of games without runs, each treated as a policy, so that a store of floors gets rows too."""
     with_runs = {place[:2] for place in study.places()}
     rows = []
     for game, mode, budget, reference, level_set in study.references:

@@ -1,4 +1,4 @@
-"""What a pilot says about the size of the study to come: effects and variances of every floor comparison."""
+"""The effects and variances of a pilot's floor comparisons, from which the size of a study follows."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ import click
 
 from gapfloor.cli.options import print_json
 from gapfloor.cli.table_options import table_options
+from gapfloor.cli.tables import print_table
 from gapfloor.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,7 +19,15 @@ if TYPE_CHECKING:
     from gapfloor.analysis.results import AnalysisResults
     from gapfloor.analysis.table_options import TableOptions
 
+#: Problems printed before the rest is counted.
 _SHOWN = 20
+_COMPARISON_HEADINGS = (
+    "game", "budget", "rule", "levels", "n", "return", "floor", "delta [interval]", "Holm p", "k/n", "call",
+)  # fmt: skip
+_GAP_HEADINGS = (
+    "game", "budget", "rule", "n", "gap [95% CI]", "t interval", "Fisher p", "Holm p", "Stouffer Z",
+    "excess [interval]", "its Holm p", "levels", "call",
+)  # fmt: skip
 
 
 @click.command(name="analyse")
@@ -85,81 +94,48 @@ def command(
 
 
 def _print(results: AnalysisResults) -> None:
+    from gapfloor.text_tables import counted
+
     plan, source = results.plan, results.source
-    click.echo(
-        f"{source.n_episodes} episodes, {source.n_cells} cells, {source.n_runs} runs. "
-        f"Plan {plan.name} ({plan.hash[:12]}): {plan.status}."
+    size = ", ".join(
+        counted(n, noun)
+        for n, noun in ((source.n_episodes, "episode"), (source.n_cells, "cell"), (source.n_runs, "run"))
     )
+    click.echo(f"{size}. Plan {plan.name} ({plan.hash[:12]}): {plan.status}.")
     if results.floor_comparisons:
-        click.echo("\nAgainst the floor")
-        _table(
-            (
-                "game",
-                "budget",
-                "rule",
-                "levels",
-                "n",
-                "return",
-                "floor",
-                "delta [interval]",
-                "Holm p",
-                "k/n",
-                "call",
-                "paper's call" if plan.floor_method == "recommended" else "recommended call",
-            ),
-            [
-                (
-                    row.game,
-                    row.budget,
-                    row.rule,
-                    row.level_set,
-                    str(row.n),
-                    f"{_number(row.test.mean)} ± {_number(row.test.sem)}",
-                    f"{_number(row.test.floor)} ± {_number(row.test.floor_sem)}",
-                    f"{row.test.delta:+.2f} {_interval(row.call_interval)}",
-                    _p(row.call_p),
-                    f"{row.test.runs_above}/{row.n}",
-                    *_calls(row),
-                )
-                for row in results.floor_comparisons
-            ],
-        )
+        click.echo("\nCompared with the floor")
+        headings = [*_COMPARISON_HEADINGS, _other_call(plan.floor_method)]
+        print_table(headings, [_comparison(row) for row in results.floor_comparisons])
     if results.gaps:
         click.echo("\nGap (train - test)")
-        _table(
-            (
-                "game",
-                "budget",
-                "rule",
-                "n",
-                "gap [95% CI]",
-                "t interval",
-                "Fisher p",
-                "Holm p",
-                "Stouffer Z",
-                "excess [interval]",
-                "its Holm p",
-                "levels",
-                "call",
-                "paper's call" if plan.gap_method == "recommended" else "recommended call",
-            ),
-            [
-                (
-                    row.game,
-                    row.budget,
-                    row.rule,
-                    str(row.n),
-                    f"{row.gap.mean:+.2f} [{_number(row.gap.ci[0])}, {_number(row.gap.ci[1])}]",
-                    f"[{_number(row.gap.t_interval[0])}, {_number(row.gap.t_interval[1])}]",
-                    _p(row.gap.p_fisher),
-                    _p(row.p_holm),
-                    f"{row.gap.stouffer_z:.2f}",
-                    *_excess(row),
-                    *_gap_calls(row),
-                )
-                for row in results.gaps
-            ],
-        )
+        print_table([*_GAP_HEADINGS, _other_call(plan.gap_method)], [_gap(row) for row in results.gaps])
+
+
+def _other_call(method: str) -> str:
+    """The heading of the call that the plan did not ask for."""
+    return "paper's call" if method == "recommended" else "recommended call"
+
+
+def _comparison(row: FloorComparisonResult) -> list[str]:
+    from gapfloor.text_tables import p_text, with_error
+
+    test = row.test
+    return [
+        row.game, row.budget, row.rule, row.level_set, str(row.n), with_error(test.mean, test.sem),
+        with_error(test.floor, test.floor_sem), f"{test.delta:+.2f} {_interval(row.call_interval)}",
+        p_text(row.call_p), f"{test.runs_above}/{row.n}", *_calls(row),
+    ]  # fmt: skip
+
+
+def _gap(row: GapResult) -> list[str]:
+    from gapfloor.text_tables import number, p_text
+
+    gap = row.gap
+    return [
+        row.game, row.budget, row.rule, str(row.n), f"{gap.mean:+.2f} {_interval(gap.ci)}",
+        _interval(gap.t_interval), p_text(gap.p_fisher), p_text(row.p_holm), number(gap.stouffer_z),
+        *_excess(row), *_gap_calls(row),
+    ]  # fmt: skip
 
 
 def _calls(row: FloorComparisonResult) -> tuple[str, str]:
@@ -174,16 +150,18 @@ def _calls(row: FloorComparisonResult) -> tuple[str, str]:
 
 
 def _excess(row: GapResult) -> tuple[str, str, str]:
+    from gapfloor.text_tables import MISSING, p_text
+
     assert row.recommended is not None
     test = row.recommended.test
     if math.isnan(test.excess):
-        return "–", "–", "–"
+        return MISSING, MISSING, MISSING
     levels = "+".join(str(n) for n in test.n_levels)
     if test.n_levels != test.n_levels_played:
         levels += f" of {'+'.join(str(n) for n in test.n_levels_played)}"
     return (
         f"{test.excess:+.2f} {_interval(row.recommended.interval)}",
-        _p(row.recommended.p_holm),
+        p_text(row.recommended.p_holm),
         levels,
     )
 
@@ -195,21 +173,7 @@ def _gap_calls(row: GapResult) -> tuple[str, str]:
     return row.call_label, row.recommended.label
 
 
-def _interval(pair: tuple[float, float]) -> str:
-    return f"[{_number(pair[0])}, {_number(pair[1])}]"
+def _interval(ends: tuple[float, float]) -> str:
+    from gapfloor.text_tables import number
 
-
-def _number(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.2f}"
-
-
-def _p(value: float) -> str:
-    if math.isnan(value):
-        return "–"
-    return f"{value:.3f}" if value >= 0.001 else f"{value:.1e}"
-
-
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
-    for row in (head, *rows):
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    return f"[{number(ends[0])}, {number(ends[1])}]"

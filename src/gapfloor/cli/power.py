@@ -11,6 +11,7 @@ import click
 from gapfloor.cli.options import print_json
 from gapfloor.cli.table_options import table_options
 from gapfloor.errors import UsageError
+from gapfloor.text_tables import counted
 
 if TYPE_CHECKING:
     from gapfloor.analysis.episodes import Inputs
@@ -89,7 +90,9 @@ def command(
     if as_json:
         print_json({"power": wanted, "alpha": alpha, "comparisons": public})
         return
-    click.echo(f"For {wanted:.0%} power at alpha {alpha:g} after Holm over {rows[0]['family_size']} games:")
+    click.echo(
+        f"For {wanted:.0%} power at alpha {alpha:g} after Holm over {counted(rows[0]['family_size'], 'game')}:"
+    )
     for row in public:
         click.echo(_sentence(row))
 
@@ -198,16 +201,19 @@ def _sentence(row: dict[str, Any]) -> str:
         or "the comparison"
     )
     runs = row["required_runs"]
-    parts = [f"{name}: delta {row['delta']:+.2f}, power now {row['power_now']:.2f} with {row['n_runs']} runs"]
-    parts.append(f"needs {runs} runs" if runs else "no number of runs reaches it")
+    now = f"power now {row['power_now']:.2f} with {counted(row['n_runs'], 'run')}"
+    parts = [f"{name}: delta {row['delta']:+.2f}, {now}"]
+    parts.append(f"needs {counted(runs, 'run')}" if runs else "no number of runs reaches it")
     if row.get("simulated_power") is not None:
         parts[-1] += f" (simulated {row['simulated_power']:.2f} ± {row['simulation_error']:.2f})"
     episodes = row["required_floor_episodes"]
-    parts.append(f"or {episodes} floor episodes" if episodes else "more floor episodes alone do not help")
+    parts.append(
+        f"or {counted(episodes, 'floor episode')}" if episodes else "more floor episodes alone do not help"
+    )
     if "required_levels" in row:
         levels = row["required_levels"]
         parts.append(
-            f"for the generator {levels} levels"
+            f"for the generator {counted(levels, 'level')}"
             if levels
             else "for the generator more levels alone do not help"
         )

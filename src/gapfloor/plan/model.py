@@ -41,7 +41,7 @@ class Scope:
     draws: int = 0
     """Draws a run, rule and level set must have. 0: as many as the data show."""
     episodes: int = 0
-    """Episodes a draw must have. 0: as many as the data show."""
+    """Number of episodes that each draw must have. 0: as many as the data show."""
     agents: tuple[str, ...] | None = None
     """Agents that every game and budget must have. Absent: those in the data."""
     runs: int | None = None

@@ -1,4 +1,11 @@
-"""Robust summaries: interquartile mean, probability of improvement over the floor, performance profiles."""
+"""Robust summaries: interquartile mean, probability of improvement over the floor, performance profiles.
+
+References:
+    Agarwal, R. et al. (2021). Deep reinforcement learning at the edge of the statistical precipice. Advances in
+    Neural Information Processing Systems, 34.
+    Mann, H. B. & Whitney, D. R. (1947). On a test of whether one of two random variables is stochastically larger
+    than the other. Annals of Mathematical Statistics, 18(1), 50-60.
+"""
 
 from __future__ import annotations
 
@@ -73,11 +80,15 @@ def summarise_iqm(
 ) -> RunSummary:
     """IQM of run values with a percentile interval over runs."""
     runs = finite_sample(values, "values")
-    if runs.size < 2:
-        return RunSummary(float(runs.mean()))
-    picked = runs[rng.integers(0, runs.size, size=(n_resamples, runs.size), dtype=np.int32)]
+    picked = _resampled(runs, n_resamples=n_resamples, rng=rng)
     ci = percentile_interval(interquartile_mean(picked, axis=1), confidence=confidence)
-    return RunSummary(float(interquartile_mean(runs)), ci)
+    return RunSummary(float(interquartile_mean(runs)), ci if runs.size > 1 else NO_PAIR)
+
+
+def _resampled(values: Floats, *, n_resamples: int, rng: np.random.Generator) -> Floats:
+    """Bootstrap samples of `values`, one per row."""
+    picked: Floats = values[rng.integers(0, values.size, size=(n_resamples, values.size), dtype=np.int32)]
+    return picked
 
 
 def improvement_over(returns: npt.ArrayLike, floor_returns: npt.ArrayLike) -> float:
@@ -100,10 +111,9 @@ def probability_of_improvement(
     """Mean over runs of the probability of improvement, with a percentile interval over runs."""
     floor = finite_sample(floor_returns, "floor_returns")
     runs = np.sort([improvement_over(returns, floor) for returns in returns_by_run])
-    if runs.size < 2:
-        return RunSummary(float(runs.mean()))
-    picked = runs[rng.integers(0, runs.size, size=(n_resamples, runs.size), dtype=np.int32)]
-    return RunSummary(float(runs.mean()), percentile_interval(picked.mean(axis=1), confidence=confidence))
+    picked = _resampled(runs, n_resamples=n_resamples, rng=rng)
+    ci = percentile_interval(picked.mean(axis=1), confidence=confidence)
+    return RunSummary(float(runs.mean()), ci if runs.size > 1 else NO_PAIR)
 
 
 def performance_profile(
@@ -120,9 +130,7 @@ def performance_profile(
     """
     games = [finite_sample(scores, "scores_by_game") for scores in scores_by_game]
     # Many games with many runs would make a large array of resamples; a thousand rows show a band well.
-    resampled = [
-        game[rng.integers(0, game.size, size=(n_resamples, game.size), dtype=np.int32)] for game in games
-    ]
+    resampled = [_resampled(game, n_resamples=n_resamples, rng=rng) for game in games]
     points = np.asarray(taus, dtype=np.float64)
     drawn = np.zeros((n_resamples, points.size))
     for game in resampled:

@@ -3,8 +3,11 @@
 The mean of n draws from n observed values has a known distribution when the values lie on a grid, as returns
 in ProcGen do: the n-fold convolution of their frequencies. Then the resampled means are drawn from that
 distribution directly, one number each instead of n. Other values are resampled by index, several draws at a
-time where all their sums fit into a table. Every way draws from the same bootstrap distribution; which one is
-used depends on the values alone, so a seed gives the same bytes whenever the data are the same.
+time where all their sums fit into a table. All of these draw from the same bootstrap distribution. The choice
+depends on the values alone, so the same seed and data always give the same bytes.
+
+References:
+    Efron, B. & Tibshirani, R. J. (1993). An Introduction to the Bootstrap. Chapman & Hall, ch. 13.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import fft
 
-from gapfloor.statistics.conventions import CONFIDENCE, N_RESAMPLES, Floats, Pair
+from gapfloor.statistics.conventions import CONFIDENCE, N_RESAMPLES, NO_PAIR, Floats, Pair
 
 #: Largest grid for the convolution; beyond it resampling by index is as fast.
 _MAX_GRID = 1 << 18
@@ -59,6 +62,24 @@ def percentile_interval(resamples: Floats, *, confidence: float = CONFIDENCE) ->
     ordered = np.partition(resamples, np.unique([below, above]))
     low, high = ordered[below] + (places - below) * (ordered[above] - ordered[below])
     return float(low), float(high)
+
+
+def mean_interval(values: Floats, *, confidence: float, n_resamples: int, rng: np.random.Generator) -> Pair:
+    """Percentile interval of the mean of `values` (sorted by the caller); NaN for one value."""
+    if values.size < 2:
+        return NO_PAIR
+    means = resampled_means(values, n_resamples=n_resamples, rng=rng)
+    return percentile_interval(means, confidence=confidence)
+
+
+def difference_interval(
+    first: Floats, second: Floats, *, confidence: float, n_resamples: int, rng: np.random.Generator
+) -> Pair:
+    """Percentile interval of the difference of two means, both samples resampled; NaN where one has one value."""
+    if min(first.size, second.size) < 2:
+        return NO_PAIR
+    differences = resampled_differences(first, second, n_resamples=n_resamples, rng=rng)
+    return percentile_interval(differences, confidence=confidence)
 
 
 def _grid(values: Floats) -> tuple[float, int] | None:
@@ -127,7 +148,7 @@ def _means_by_index(values: Floats, *, n_resamples: int, rng: np.random.Generato
 
 
 def resampled_rows(n: int, *, n_resamples: int = N_RESAMPLES, rng: np.random.Generator) -> Floats:
-    """How often each of `n` units is drawn, one row a resample: weights for any linear statistic."""
+    """How often each of `n` units is drawn, one row per resample: weights for any linear statistic."""
     picked = rng.integers(0, n, size=(n_resamples, n), dtype=np.int32)
     picked += (np.arange(n_resamples, dtype=np.int32) * n)[:, None]
     return np.bincount(picked.ravel(), minlength=n_resamples * n).reshape(n_resamples, n).astype(np.float64)

@@ -1,7 +1,10 @@
-"""What a census leaves uncertain: every level is played equally often, so levels add nothing to the error.
+"""The error of a census: every level is played equally often, so the choice of levels adds nothing to it.
 
 Of a mean over these levels only the chance within levels remains (actions, and the generator's own dice). A
 difference between two sets of levels still asks about other levels, so its tests take level means as their units.
+
+References:
+    Cochran, W. G. (1977). Sampling Techniques, 3rd ed. Wiley, ch. 5.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ def is_balanced(levels: npt.ArrayLike) -> bool:
 def census_sem(returns: npt.ArrayLike, levels: npt.ArrayLike) -> float:
     """Standard error of a census mean: the pooled variance within levels over the number of episodes.
 
-    NaN where every level was played once: nothing was repeated, so nothing tells the chance within a level.
+    NaN where every level was played once: without repeats the chance within a level is unknown.
 
     >>> census_sem([1.0, 3.0, 5.0, 5.0], [7, 7, 2, 2])
     0.5

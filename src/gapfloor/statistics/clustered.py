@@ -3,6 +3,14 @@
 A greedy episode is a function of its level, so 384 episodes on 100 levels are not 384 observations of the
 generator. The crossed estimator is the two-way moment estimator V_run + V_level - V_residual with
 Satterthwaite's df; the pigeonhole bootstrap resamples runs and levels independently and is a check of it.
+
+References:
+    Liang, K.-Y. & Zeger, S. L. (1986). Longitudinal data analysis using generalized linear models. Biometrika,
+    73(1), 13-22.
+    Cameron, A. C., Gelbach, J. B. & Miller, D. L. (2011). Robust inference with multiway clustering. Journal of
+    Business & Economic Statistics, 29(2), 238-249.
+    Owen, A. B. (2007). The pigeonhole bootstrap. Annals of Applied Statistics, 1(2), 386-411.
+    Searle, S. R., Casella, G. & McCulloch, C. E. (1992). Variance Components. Wiley, ch. 3 (level_variance_share).
 """
 
 from __future__ import annotations
@@ -15,7 +23,8 @@ import numpy as np
 from gapfloor.errors import UsageError
 from gapfloor.statistics.bootstrap import resampled_rows
 from gapfloor.statistics.conventions import CONFIDENCE, GENERATOR, NAN, NO_PAIR, Floats, Ints, Pair
-from gapfloor.statistics.welch import t_interval, two_sided_p
+from gapfloor.statistics.satterthwaite import satterthwaite
+from gapfloor.statistics.welch import t_interval, t_statistic, two_sided_p
 
 
 @dataclass(frozen=True)
@@ -78,7 +87,7 @@ def level_matrix(
         floor: the floor's episode returns and level seeds.
         equal_weights: weigh levels equally instead of by how often they were played.
 
-    None when no two levels were played by every run (and by the floor): then nothing is crossed.
+    None when fewer than two levels were played by every run (and by the floor).
     """
     samples = [*runs, floor] if floor is not None else list(runs)
     if not runs or any(levels.size == 0 for _, levels in samples):
@@ -159,19 +168,19 @@ def _crossed(
     v_run = float(np.var(by_run, ddof=1) / n_runs)
     parts = [_level_parts(m) for m in matrices]
     v_level, v_residual = sum(p[0] for p in parts), sum(p[1] for p in parts)
-    # Both V_run and V_level hold the residual once: taking it out may not leave less than either.
+    # Both V_run and V_level contain the residual: subtracting it may not leave less than either.
     variance = max(v_run + v_level - v_residual, v_run, v_level)
-    squares = v_run**2 / (n_runs - 1)
+    sources: list[tuple[float, float]] = []
     for level, residual, effective in parts:
-        squares += level**2 / (effective - 1) + residual**2 / ((n_runs - 1) * (effective - 1))
-    df = variance**2 / squares if squares > 0 else float(n_runs - 1)
+        sources += [(level, effective - 1), (residual, (n_runs - 1) * (effective - 1))]
+    variances, dfs = zip(*sources, (v_run, n_runs - 1), strict=True)
+    df = float(satterthwaite(variances, dfs, total=variance, without_variance=n_runs - 1))
     se = float(np.sqrt(variance))
-    t = estimate / se if se > 0 else (float(np.inf * estimate) if estimate else 0.0)
     return CrossedEstimate(
         estimate=estimate,
         se=se,
-        df=float(df),
-        p=float(two_sided_p(t, df)),
+        df=df,
+        p=float(two_sided_p(t_statistic(estimate, se), df)),
         interval=t_interval(estimate, se, df, confidence=confidence),
         v_run=v_run,
         v_level=float(v_level),

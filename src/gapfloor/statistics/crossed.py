@@ -1,8 +1,12 @@
-"""Two agents on the same levels: the difference for new runs on new levels, and what would settle it.
+"""Two agents on the same levels: their difference for new runs on new levels, and what would settle it.
 
 The levels are shared, so what makes a level easy or hard for both agents cancels; the runs are not, so each agent
-brings its own run-to-run variance. Both hold the residual of a run on a level once too often, and it is taken out
+brings its own run-to-run variance. Both contain the residual of a run on a level, so it is subtracted
 once: V = V_run(a) + V_run(b) + V_level - V_residual(a) - V_residual(b), with Satterthwaite's df.
+
+References:
+    Cameron, A. C., Gelbach, J. B. & Miller, D. L. (2011). Robust inference with multiway clustering. Journal of
+    Business & Economic Statistics, 29(2), 238-249.
 """
 
 from __future__ import annotations
@@ -17,11 +21,12 @@ from gapfloor.statistics.clustered import level_matrix
 from gapfloor.statistics.conventions import ALPHA, CONFIDENCE, GENERATOR, NAN, NO_PAIR, Floats, Ints, Pair
 from gapfloor.statistics.detectable import POWER, power_of_t
 from gapfloor.statistics.power import MAX_RUNS, smallest_reaching
-from gapfloor.statistics.welch import t_interval, two_sided_p
+from gapfloor.statistics.satterthwaite import satterthwaite
+from gapfloor.statistics.welch import t_interval, t_statistic, two_sided_p
 
 #: Runs of an agent: each its episode returns and level seeds.
 Runs = Sequence[tuple[Floats, Ints]]
-#: Beyond so many times the levels of now, levels are called out of reach.
+#: Beyond this multiple of the levels played so far, a difference is called out of reach.
 _MOST_TIMES = 10_000
 
 
@@ -138,7 +143,7 @@ def _crossed_error(
         return NAN, NAN
     v_level = sum(part.v_level for part in parts)
     residual = sum(part.v_residual_a + part.v_residual_b for part in parts)
-    # Taking the residual out may not leave less than either source alone.
+    # Subtracting the residual may not leave less than either source alone.
     variance = max(v_a + v_b + v_level - residual, v_a + v_b, v_level)
     sources: list[tuple[float, float]] = [(v_a, n_a - 1), (v_b, n_b - 1)]
     for part in parts:
@@ -148,14 +153,14 @@ def _crossed_error(
             (part.v_residual_a, (n_a - 1) * df),
             (part.v_residual_b, (n_b - 1) * df),
         ]
-    return math.sqrt(variance), _satterthwaite(sources, total=variance)
+    return math.sqrt(variance), _df(sources, total=variance)
 
 
 def _level_error(parts: Sequence[LevelPart]) -> tuple[float, float]:
     """Standard error and df for these runs on new levels."""
     sources = [(part.v_level, part.effective_levels - 1) for part in parts]
     total = sum(value for value, _ in sources)
-    return math.sqrt(total), _satterthwaite(sources, total=total)
+    return math.sqrt(total), _df(sources, total=total)
 
 
 def runs_to_settle(
@@ -178,7 +183,7 @@ def runs_to_settle(
         first, second = sd_a**2 / n, sd_b**2 / n
         if first + second == 0:
             return 1.0
-        df = (first + second) ** 2 * (n - 1) / (first**2 + second**2)
+        df = float(satterthwaite((first, second), (n - 1, n - 1)))
         return power_of_t(difference, se=math.sqrt(first + second), df=df, alpha=alpha / family_size)
 
     return smallest_reaching(power_at, power, MAX_RUNS)
@@ -194,15 +199,14 @@ def levels_to_settle(
 ) -> int | None:
     """Levels with which these runs settle `difference` for the generator; None if the runs alone forbid it.
 
-    Never fewer than now: what has been played is there.
-    With one run per agent the claim is about these runs; then only the levels' variance counts. Every level is taken to
-    be played as often as now.
+    Never fewer than the levels already played. With one run per agent the claim is about these runs, and only the
+    levels' variance counts. Every level is assumed to be played as often as now.
     """
     if not difference:
         return None
 
     def times(step: int) -> float:
-        # The search begins at step 2, which are the levels of now; each further step is a tenth of them more.
+        # The search begins at step 2, which stands for the levels played so far; each further step adds a tenth.
         return (step + 8) / 10
 
     def power_at(step: int) -> float:
@@ -233,7 +237,7 @@ def _error_on(found: CrossedDifference, times: float) -> tuple[float, float]:
         (found.v_run_a, sum(part.v_residual_a for part in found.parts)),
         (found.v_run_b, sum(part.v_residual_b for part in found.parts)),
     ):
-        # A run's own part stays; where the residual alone explains the runs' spread, nothing does.
+        # More levels do not reduce a run's own part; it is 0 where the residual alone explains the runs' spread.
         stays = max(v_run - now, 0.0)
         v_runs.append(stays + (v_run - stays) / times)
     return _crossed_error(v_runs[0], v_runs[1], parts, found.n_a, found.n_b)
@@ -252,7 +256,7 @@ def _level_part(part: _Part) -> LevelPart:
 
 
 def _residual_variance(values: Floats, weights: Floats) -> float:
-    """What one agent's residuals (run on level) add to the variance of its mean; 0 for a single run."""
+    """What the residuals of one agent (of a run on a level) add to the variance of its mean; 0 for a single run."""
     n = len(values)
     if n < 2:
         return 0.0
@@ -262,14 +266,11 @@ def _residual_variance(values: Floats, weights: Floats) -> float:
     return float(np.sum(weights**2 * residual**2) / (1 - squares) / (n * (n - 1)))
 
 
-def _satterthwaite(sources: Sequence[tuple[float, float]], *, total: float) -> float:
-    """Degrees of freedom of a `total` that is made of variances, each with its own."""
-    below = sum(value**2 / df for value, df in sources if value > 0)
-    return float(total**2 / below) if below > 0 else float(min(df for _, df in sources))
+def _df(sources: Sequence[tuple[float, float]], *, total: float) -> float:
+    """Degrees of freedom of a `total` that is made of variances, each given with its own df."""
+    variances, dfs = zip(*sources, strict=True)
+    return float(satterthwaite(variances, dfs, total=total, without_variance=min(dfs)))
 
 
 def _p(estimate: float, se: float, df: float) -> float:
-    if math.isnan(se):
-        return NAN
-    t = estimate / se if se > 0 else (float(np.inf * estimate) if estimate else 0.0)
-    return float(two_sided_p(t, df))
+    return float(two_sided_p(t_statistic(estimate, se), df))

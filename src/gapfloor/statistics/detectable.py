@@ -1,4 +1,11 @@
-"""What a comparison could have found: the smallest detectable effect, and equivalence that cannot be reached."""
+"""What a comparison could have found: the smallest detectable effect, and equivalence that cannot be reached.
+
+References:
+    Lenth, R. V. (2001). Some practical guidelines for effective sample size determination. The American
+    Statistician, 55(3), 187-193 (power from the noncentral t).
+    Schuirmann, D. J. (1987). A comparison of the two one-sided tests procedure and the power approach for assessing
+    the equivalence of average bioavailability. Journal of Pharmacokinetics and Biopharmaceutics, 15(6), 657-680.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,11 @@
 """Estimators that put the floor or the agents into the standard error where the paper's rows do not.
 
-The floor-excess gap takes the level sets' own difference, as random play meets it, out of the gap. The
-stratified comparison takes run-to-run variance within agents, so that two agents that differ do not look
-like noise.
+The floor-excess gap subtracts from the gap the difference between the level sets that random play shows too. The
+stratified comparison estimates run-to-run variance within agents, so that a difference between agents is not
+counted as noise.
+
+References:
+    Cochran, W. G. (1977). Sampling Techniques, 3rd ed. Wiley, ch. 5.
 """
 
 from __future__ import annotations
@@ -24,7 +27,8 @@ from gapfloor.statistics.conventions import (
     Pair,
     finite_sample,
 )
-from gapfloor.statistics.welch import equivalence_p, t_interval, two_sided_p
+from gapfloor.statistics.satterthwaite import satterthwaite
+from gapfloor.statistics.welch import equivalence_p, t_interval, t_statistic, two_sided_p
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ def floor_excess_gap(
     if runs.size < 2:
         return Excess(excess, floor_gap=floor_gap, floor_gap_se=floor_se)
     parts.append(runs.var(ddof=1) / runs.size)
-    df = _satterthwaite(parts, [train.size - 1, test.size - 1, runs.size - 1])
+    df = float(satterthwaite(parts, [train.size - 1, test.size - 1, runs.size - 1]))
     se = float(np.sqrt(sum(parts)))
     p = float(two_sided_p(excess / se, df)) if se > 0 else NAN
     return Excess(excess, se, df, p, t_interval(excess, se, df, confidence=confidence), floor_gap, floor_se)
@@ -108,13 +112,8 @@ def compare_to_floor_stratified(
         return StratifiedComparison(delta)
     parts = [(agent.size / n) ** 2 * agent.var(ddof=1) / agent.size for agent in agents]
     parts.append(floor.var(ddof=1) / floor.size)
-    df = _satterthwaite(parts, [*(agent.size - 1 for agent in agents), floor.size - 1])
+    df = float(satterthwaite(parts, [*(agent.size - 1 for agent in agents), floor.size - 1]))
     se = float(np.sqrt(sum(parts)))
-    p = float(two_sided_p(delta / se, df)) if se > 0 else float(delta == 0)
+    p = float(two_sided_p(t_statistic(delta, se), df))
     width = margin.at(float(floor.mean()))
     return StratifiedComparison(delta, se, df, p, float(equivalence_p(delta, se, df, margin=width)))
-
-
-def _satterthwaite(parts: Sequence[float], dfs: Sequence[int]) -> float:
-    below = sum(part**2 / df for part, df in zip(parts, dfs, strict=True))
-    return float(sum(parts) ** 2 / below) if below > 0 else float(sum(dfs))

@@ -1,4 +1,9 @@
-"""Holm's correction within a family, and the call that follows from it."""
+"""Holm's correction within a family, and the call that follows from it.
+
+References:
+    Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics,
+    6(2), 65-70.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,7 @@ from gapfloor.statistics.conventions import ALPHA, NAN, Call, Floats
 
 
 class Comparable(Protocol):
-    """What a call needs to know of a comparison with the floor."""
+    """What a call needs to know about a comparison with the floor."""
 
     @property
     def delta(self) -> float: ...

@@ -1,4 +1,12 @@
-"""Runs against the random floor: the paper's primary comparison."""
+"""Runs against the random floor: the paper's primary comparison.
+
+References:
+    Welch, B. L. (1947). The generalization of "Student's" problem when several different population variances are
+    involved. Biometrika, 34(1-2), 28-35.
+    Schuirmann, D. J. (1987). A comparison of the two one-sided tests procedure and the power approach for assessing
+    the equivalence of average bioavailability. Journal of Pharmacokinetics and Biopharmaceutics, 15(6), 657-680.
+    Efron, B. & Tibshirani, R. J. (1993). An Introduction to the Bootstrap. Chapman & Hall, ch. 13.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.statistics.bootstrap import percentile_interval, resampled_differences
+from gapfloor.statistics.bootstrap import difference_interval
 from gapfloor.statistics.conventions import (
     CONFIDENCE,
     N_RESAMPLES,
-    NAN,
     NO_PAIR,
     PAPER_MARGIN,
     THESE_LEVELS,
@@ -20,7 +27,7 @@ from gapfloor.statistics.conventions import (
     finite_sample,
     sem,
 )
-from gapfloor.statistics.welch import equivalence_p, t_interval, welch
+from gapfloor.statistics.welch import equivalence_p, t_interval, welch_test
 
 
 @dataclass(frozen=True)
@@ -100,19 +107,9 @@ def compare_to_floor(
     """
     runs = finite_sample(run_values, "run_values")
     floor = finite_sample(floor_returns, "floor_returns", minimum=2)
-    variance = float(runs.var(ddof=1)) if runs.size > 1 else NAN
-    test = welch(runs.mean(), variance, runs.size, floor.mean(), floor.var(ddof=1), floor.size)
+    test = welch_test(runs, floor)
     width = margin.at(float(floor.mean()))
-    ci, student = NO_PAIR, NO_PAIR
-    if runs.size > 1:
-        resamples = resampled_differences(runs, floor, n_resamples=n_resamples, rng=rng)
-        ci = percentile_interval(resamples, confidence=confidence)
-        student = t_interval(
-            float(test.difference),
-            float(np.hypot(sem(runs), sem(floor))),
-            float(test.df),
-            confidence=confidence,
-        )
+    error = float(np.hypot(sem(runs), sem(floor)))
     return FloorComparison(
         n=runs.size,
         mean=float(runs.mean()),
@@ -120,16 +117,16 @@ def compare_to_floor(
         floor=float(floor.mean()),
         floor_sem=sem(floor),
         floor_n=floor.size,
-        delta=float(test.difference),
-        ci=ci,
-        t=float(test.t),
-        df=float(test.df),
-        p=float(test.p),
-        z=float(test.t),
+        delta=test.difference,
+        ci=difference_interval(runs, floor, confidence=confidence, n_resamples=n_resamples, rng=rng),
+        t=test.t,
+        df=test.df,
+        p=test.p,
+        z=test.t,
         p_tost=float(equivalence_p(test.difference, test.se, test.df, margin=width)),
         margin=width,
         runs_above=int(np.count_nonzero(runs > floor.mean())),
-        t_interval=student,
+        t_interval=t_interval(test.difference, error, test.df, confidence=confidence),
         confidence=confidence,
         n_resamples=n_resamples,
     )

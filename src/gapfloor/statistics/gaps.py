@@ -2,6 +2,12 @@
 
 Each run is tested on its own episodes (Welch); the runs' p are combined with Fisher's method, which asks
 whether any run differs, and Stouffer's on one-sided p, which asks for one direction.
+
+References:
+    Fisher, R. A. (1932). Statistical Methods for Research Workers, 4th ed. Oliver and Boyd, sec. 21.1.
+    Stouffer, S. A. et al. (1949). The American Soldier, vol. 1. Princeton University Press, p. 45.
+    Welch, B. L. (1947). The generalization of "Student's" problem when several different population variances are
+    involved. Biometrika, 34(1-2), 28-35.
 """
 
 from __future__ import annotations
@@ -14,7 +20,7 @@ import numpy.typing as npt
 from scipy import special, stats
 
 from gapfloor.errors import UsageError
-from gapfloor.statistics.bootstrap import percentile_interval, resampled_means
+from gapfloor.statistics.bootstrap import mean_interval
 from gapfloor.statistics.conventions import (
     CONFIDENCE,
     N_RESAMPLES,
@@ -111,14 +117,7 @@ def gap(
     trains = np.array([runs[i].train for i in order])
     tests = np.array([runs[i].test for i in order])
     gaps = np.sort(trains - tests)
-    ci, student, p_t = NO_PAIR, NO_PAIR, NAN
     mean, error = float(gaps.mean()), sem(gaps)
-    if gaps.size > 1:
-        ci = percentile_interval(
-            resampled_means(gaps, n_resamples=n_resamples, rng=rng), confidence=confidence
-        )
-        student = t_interval(mean, error, gaps.size - 1, confidence=confidence)
-        p_t = float(two_sided_p(mean / error, gaps.size - 1)) if error > 0 else NAN
     p = np.sort([run.p for run in runs])
     z = combine_stouffer(np.sort([_signed_z(run) for run in runs]))
     return Gap(
@@ -129,13 +128,13 @@ def gap(
         test_sem=sem(tests),
         mean=mean,
         sem=error,
-        ci=ci,
+        ci=mean_interval(gaps, confidence=confidence, n_resamples=n_resamples, rng=rng),
         p_fisher=combine_fisher(p),
         stouffer_z=z,
         p_stouffer=float(special.ndtr(-z)),
         runs=runs,
-        p_t=p_t,
-        t_interval=student,
+        p_t=float(two_sided_p(mean / error, gaps.size - 1)) if error > 0 else NAN,
+        t_interval=t_interval(mean, error, gaps.size - 1, confidence=confidence),
         confidence=confidence,
         n_resamples=n_resamples,
     )

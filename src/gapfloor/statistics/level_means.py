@@ -3,6 +3,10 @@
 Two cells of one schedule hold the same episodes in the same places, so a difference is taken episode by episode and
 its error over levels: what the levels have in common is gone, and episodes of one level count as one. The runs
 are these runs; the levels are a sample of what the generator makes.
+
+References:
+    Liang, K.-Y. & Zeger, S. L. (1986). Longitudinal data analysis using generalized linear models. Biometrika,
+    73(1), 13-22.
 """
 
 from __future__ import annotations
@@ -14,7 +18,8 @@ import numpy as np
 from gapfloor.errors import UsageError
 from gapfloor.statistics.clustered import clustered_sem
 from gapfloor.statistics.conventions import CONFIDENCE, GENERATOR, NAN, NO_PAIR, Floats, Ints, Pair
-from gapfloor.statistics.welch import t_interval, two_sided_p
+from gapfloor.statistics.satterthwaite import satterthwaite
+from gapfloor.statistics.welch import t_interval, t_statistic, two_sided_p
 
 
 @dataclass(frozen=True)
@@ -45,9 +50,7 @@ def mean_by_level(returns: Floats, levels: Ints, *, confidence: float = CONFIDEN
     se, df = clustered_sem(returns, levels), float(n_levels - 1)
     if n_levels < 2:
         return LevelContrast(value, NAN, NAN, NAN, NO_PAIR, n_levels, len(returns))
-    t = value / se if se > 0 else (float(np.inf * value) if value else 0.0)
-    interval = t_interval(value, se, df, confidence=confidence)
-    return LevelContrast(value, se, df, float(two_sided_p(t, df)), interval, n_levels, len(returns))
+    return _contrast(value, se, df, n_levels, len(returns), confidence=confidence)
 
 
 def pair_by_level(a: Floats, b: Floats, levels: Ints, *, confidence: float = CONFIDENCE) -> LevelContrast:
@@ -67,9 +70,13 @@ def independent_difference(
     n_levels, n_episodes = a.n_levels + b.n_levels, a.n_episodes + b.n_episodes
     if not np.isfinite(parts).all():
         return LevelContrast(value, NAN, NAN, NAN, NO_PAIR, n_levels, n_episodes)
-    below = parts[0] ** 2 / a.df + parts[1] ** 2 / b.df
-    df = sum(parts) ** 2 / below if below > 0 else a.df + b.df
-    se = float(np.sqrt(sum(parts)))
-    t = value / se if se > 0 else (float(np.inf * value) if value else 0.0)
+    df = float(satterthwaite(parts, (a.df, b.df)))
+    return _contrast(value, float(np.sqrt(sum(parts))), df, n_levels, n_episodes, confidence=confidence)
+
+
+def _contrast(
+    value: float, se: float, df: float, n_levels: int, n_episodes: int, *, confidence: float
+) -> LevelContrast:
+    p = float(two_sided_p(t_statistic(value, se), df))
     interval = t_interval(value, se, df, confidence=confidence)
-    return LevelContrast(value, se, float(df), float(two_sided_p(t, df)), interval, n_levels, n_episodes)
+    return LevelContrast(value, se, df, p, interval, n_levels, n_episodes)

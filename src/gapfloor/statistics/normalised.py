@@ -1,4 +1,9 @@
-"""Normalised scores on the scale of Cobbe et al. (2020, Appendix C), easy and hard mode, all 16 games."""
+"""Normalised scores on the scale of Cobbe et al. (2020, Appendix C), easy and hard mode, all 16 games.
+
+References:
+    Cobbe, K., Hesse, C., Hilton, J. & Schulman, J. (2020). Leveraging procedural generation to benchmark
+    reinforcement learning. International Conference on Machine Learning, Appendix C.
+"""
 
 from __future__ import annotations
 

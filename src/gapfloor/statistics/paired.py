@@ -2,6 +2,12 @@
 
 The paper's rd (rules), gd (gaps) and mg (merged - greedy) are paired over runs; its encoder differences are
 Welch over runs, pooled over draws and one draw at a time.
+
+References:
+    Student (1908). The probable error of a mean. Biometrika, 6(1), 1-25.
+    Welch, B. L. (1947). The generalization of "Student's" problem when several different population variances are
+    involved. Biometrika, 34(1-2), 28-35.
+    Efron, B. & Tibshirani, R. J. (1993). An Introduction to the Bootstrap. Chapman & Hall, ch. 13.
 """
 
 from __future__ import annotations
@@ -12,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.errors import UsageError
-from gapfloor.statistics.bootstrap import percentile_interval, resampled_differences, resampled_means
+from gapfloor.statistics.bootstrap import difference_interval, mean_interval
 from gapfloor.statistics.conventions import (
     CONFIDENCE,
     N_RESAMPLES,
@@ -23,7 +29,7 @@ from gapfloor.statistics.conventions import (
     finite_sample,
     sem,
 )
-from gapfloor.statistics.welch import t_interval, two_sided_p, welch
+from gapfloor.statistics.welch import t_interval, t_statistic, two_sided_p, welch_test
 
 
 @dataclass(frozen=True)
@@ -80,24 +86,14 @@ def paired_difference(
     differences = finite_sample(first - second, "a - b")
     n = differences.size
     mean, error = float(differences.mean()), sem(differences)
-    if error > 0:
-        t = mean / error
-    elif error == 0:
-        t = float(np.inf * mean) if mean else 0.0
-    else:
-        t = NAN
-    ci = NO_PAIR
-    if n > 1:
-        ci = percentile_interval(
-            resampled_means(differences, n_resamples=n_resamples, rng=rng), confidence=confidence
-        )
+    t = t_statistic(mean, error)
     return PairedDifference(
         n=n,
         mean_a=float(np.sort(first).mean()),
         mean_b=float(np.sort(second).mean()),
         difference=mean,
         sem=error,
-        ci=ci,
+        ci=mean_interval(differences, confidence=confidence, n_resamples=n_resamples, rng=rng),
         t=t,
         df=float(n - 1) if n > 1 else NAN,
         p=float(two_sided_p(t, n - 1)) if n > 1 else NAN,
@@ -150,14 +146,7 @@ def agent_difference(
 ) -> AgentDifference:
     """A - b over runs: Welch's test, its t interval, and a percentile interval resampling both agents."""
     first, second = finite_sample(a, "a"), finite_sample(b, "b")
-    testable = first.size > 1 and second.size > 1
-    variances = [float(x.var(ddof=1)) if x.size > 1 else NAN for x in (first, second)]
-    test = welch(first.mean(), variances[0], first.size, second.mean(), variances[1], second.size)
-    difference, interval, ci = float(test.difference), NO_PAIR, NO_PAIR
-    if testable:
-        interval = t_interval(difference, float(test.se), float(test.df), confidence=confidence)
-        resamples = resampled_differences(first, second, n_resamples=n_resamples, rng=rng)
-        ci = percentile_interval(resamples, confidence=confidence)
+    test = welch_test(first, second)
     return AgentDifference(
         n_a=first.size,
         n_b=second.size,
@@ -165,12 +154,12 @@ def agent_difference(
         mean_b=float(second.mean()),
         sem_a=sem(first),
         sem_b=sem(second),
-        difference=difference,
-        ci=ci,
-        t=float(test.t),
-        df=float(test.df),
-        p=float(test.p),
-        t_interval=interval,
+        difference=test.difference,
+        ci=difference_interval(first, second, confidence=confidence, n_resamples=n_resamples, rng=rng),
+        t=test.t,
+        df=test.df,
+        p=test.p,
+        t_interval=t_interval(test.difference, test.se, test.df, confidence=confidence),
     )
 
 

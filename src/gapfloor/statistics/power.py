@@ -1,8 +1,14 @@
 """How many runs, floor episodes or levels a call needs.
 
 The formula takes the noncentral t at Holm's first, hardest step (alpha / family size), so that the power is
-reached whatever the other games do; `simulate_family` plays the whole family with Holm's later, easier steps
-and is the check.
+reached whatever the other games do; `simulate_family` simulates the whole family with Holm's later,
+easier steps, as a check.
+
+References:
+    Lenth, R. V. (2001). Some practical guidelines for effective sample size determination. The American
+    Statistician, 55(3), 187-193 (power from the noncentral t).
+    Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics,
+    6(2), 65-70.
 """
 
 from __future__ import annotations
@@ -17,9 +23,10 @@ from gapfloor.errors import UsageError
 from gapfloor.statistics.conventions import ALPHA, Floats
 from gapfloor.statistics.detectable import POWER, power_of_t
 from gapfloor.statistics.families import holm
+from gapfloor.statistics.satterthwaite import satterthwaite
 from gapfloor.statistics.welch import welch
 
-#: Beyond these a design is called out of reach.
+#: A design that needs more than these is called out of reach.
 MAX_RUNS = 1000
 MAX_EPISODES = 10_000_000
 MAX_LEVELS = 10_000_000
@@ -27,7 +34,7 @@ MAX_LEVELS = 10_000_000
 
 @dataclass(frozen=True)
 class Effect:
-    """What a comparison is expected to meet: a true delta and the two standard deviations behind it."""
+    """The expected truth behind a comparison: delta and the standard deviations."""
 
     delta: float
     run_sd: float
@@ -37,7 +44,7 @@ class Effect:
     level_sd: float = 0.0
     """Between levels, for claims about the generator."""
     residual_sd: float = 0.0
-    """Of a run on a level beyond both."""
+    """Of a run on a level, beyond the effects of both."""
 
 
 def floor_power(
@@ -51,7 +58,7 @@ def floor_power(
     run, floor = effect.run_sd**2 / n_runs, effect.floor_sd**2 / n_floor
     if run + floor == 0:
         return 1.0 if effect.delta else 0.0
-    df = (run + floor) ** 2 / (run**2 / (n_runs - 1) + floor**2 / (n_floor - 1))
+    df = float(satterthwaite((run, floor), (n_runs - 1, n_floor - 1)))
     return power_of_t(effect.delta, se=math.sqrt(run + floor), df=df, alpha=alpha / family_size)
 
 
@@ -65,9 +72,10 @@ def generator_power(
     variance = run + level + residual
     if variance == 0:
         return 1.0 if effect.delta else 0.0
-    below = (run + residual) ** 2 / (n_runs - 1) + (level + residual) ** 2 / (n_levels - 1)
-    below += residual**2 / ((n_runs - 1) * (n_levels - 1))
-    return power_of_t(effect.delta, se=math.sqrt(variance), df=variance**2 / below, alpha=alpha / family_size)
+    parts = (run + residual, level + residual, residual)
+    dfs = (n_runs - 1, n_levels - 1, (n_runs - 1) * (n_levels - 1))
+    df = float(satterthwaite(parts, dfs, total=variance))
+    return power_of_t(effect.delta, se=math.sqrt(variance), df=df, alpha=alpha / family_size)
 
 
 def required_runs(
@@ -144,7 +152,7 @@ def simulate_family(
     alpha: float = ALPHA,
     n_simulations: int = 2000,
 ) -> FamilyPower:
-    """Play a whole family: normal run values and floor means, Welch, Holm.
+    """Simulate a whole family: normal run values and floor means, Welch, Holm.
 
     With all deltas 0 the rate of any rejection is the family-wise error.
     """

@@ -2,6 +2,14 @@
 
 Fisher's method says that some run differs from zero; this says by how much runs differ and what their mean
 is. Paule and Mandel's between-run variance and the Hartung-Knapp standard error, both from statsmodels.
+
+References:
+    Paule, R. C. & Mandel, J. (1982). Consensus values and weighting factors. Journal of Research of the National
+    Bureau of Standards, 87(5), 377-385.
+    Hartung, J. & Knapp, G. (2001). On tests of the overall treatment effect in meta-analysis with normally
+    distributed responses. Statistics in Medicine, 20(12), 1771-1782.
+    Higgins, J. P. T., Thompson, S. G. & Spiegelhalter, D. J. (2009). A re-evaluation of random-effects meta-
+    analysis. Journal of the Royal Statistical Society A, 172(1), 137-159 (prediction interval).
 """
 
 from __future__ import annotations

@@ -1,8 +1,13 @@
-"""Kendall's rank correlation with its permutation p: does one thing fall as the other falls?
+"""Kendall's rank correlation with its permutation p.
 
 A grid of temperatures has few points and no known distribution, so the p is counted over all orders of the points. It
 cannot fall below 2 / n! (without ties), and results state that limit. The permutations are scipy's; the score is ours,
 because `scipy.stats.kendalltau` has no exact p where there are ties.
+
+References:
+    Kendall, M. G. (1945). The treatment of ties in ranking problems. Biometrika, 33(3), 239-251.
+    Phipson, B. & Smyth, G. K. (2010). Permutation p-values should never be zero. Statistical Applications in
+    Genetics and Molecular Biology, 9(1), article 39 (drawn orders).
 """
 
 from __future__ import annotations
@@ -39,7 +44,7 @@ class RankCorrelation:
     rises_always: bool
     """Whether y rises with x at every step (ties of y do not rise)."""
     n_rises: int
-    """Steps, in the order of x, at which y rises; there are n - 1."""
+    """Number of steps, in the order of x, at which y rises; there are n - 1 steps."""
 
 
 def rank_correlation(

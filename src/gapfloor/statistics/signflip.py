@@ -1,7 +1,13 @@
 """The exact sign-flip test: how extreme a mean is among all ways of flipping the runs' signs.
 
 It assumes only that a run's value is as likely to lie above zero as below by the same amount, so it holds at
-any n and any shape that is symmetric. Its p cannot fall below 2 / 2^n, which is reported too.
+any n and any shape that is symmetric. Its p cannot be smaller than 2 / 2^n, and the result
+says so.
+
+References:
+    Fisher, R. A. (1935). The Design of Experiments. Oliver and Boyd, sec. 21.
+    Phipson, B. & Smyth, G. K. (2010). Permutation p-values should never be zero. Statistical Applications in
+    Genetics and Molecular Biology, 9(1), article 39 (drawn flips).
 """
 
 from __future__ import annotations

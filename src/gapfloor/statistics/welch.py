@@ -2,17 +2,25 @@
 
 Floor comparisons, agent differences and per-run gap tests all use it, so they share one standard error and
 one Satterthwaite df, and the equivalence test can reuse both.
+
+References:
+    Welch, B. L. (1947). The generalization of "Student's" problem when several different population variances are
+    involved. Biometrika, 34(1-2), 28-35.
+    Schuirmann, D. J. (1987). A comparison of the two one-sided tests procedure and the power approach for assessing
+    the equivalence of average bioavailability. Journal of Pharmacokinetics and Biopharmaceutics, 15(6), 657-680.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from gapfloor.statistics.conventions import Floats, Pair
+from gapfloor.statistics.conventions import NAN, Floats, Pair
+from gapfloor.statistics.satterthwaite import satterthwaite
 
 
 @dataclass(frozen=True)
@@ -43,9 +51,8 @@ def welch(
     square = part_a + part_b
     se = np.sqrt(square)
     with np.errstate(divide="ignore", invalid="ignore"):
-        below = part_a**2 / (np.asarray(n_a) - 1) + part_b**2 / (np.asarray(n_b) - 1)
-        df = np.where(square > 0, square**2 / below, np.asarray(n_a) + np.asarray(n_b) - 2.0)
         t = np.where(square > 0, difference / se, np.where(difference == 0, 0.0, np.inf * difference))
+    df = satterthwaite((part_a, part_b), (np.asarray(n_a) - 1, np.asarray(n_b) - 1))
     df = np.where(np.isnan(square), np.nan, df)
     t = np.where(np.isnan(square), np.nan, t)
     return Welch(difference, se, t, df, two_sided_p(t, df))
@@ -82,6 +89,15 @@ def welch_test(a: Floats, b: Floats) -> WelchTest:
 def two_sided_p(t: npt.ArrayLike, df: npt.ArrayLike) -> Floats:
     """P(|T| >= |t|), from the tail itself so that tiny values keep their digits."""
     return np.asarray(2 * special.stdtr(df, -np.abs(np.asarray(t, dtype=np.float64))))
+
+
+def t_statistic(estimate: float, se: float) -> float:
+    """Estimate / se; without any error 0 for an estimate of 0 and infinite for others; NaN where `se` is unknown."""
+    if math.isnan(se):
+        return NAN
+    if se > 0:
+        return estimate / se
+    return math.copysign(math.inf, estimate) if estimate else 0.0
 
 
 def t_interval(estimate: float, se: float, df: float, *, confidence: float) -> Pair:
