@@ -26,7 +26,7 @@ def test_analyse_prints_calls_and_gaps(capsys, episodes):
     assert code == 0
     assert "Plan paper (built in)" in out
     assert "exploratory" in out
-    assert "Against the floor" in out
+    assert "Compared with the floor" in out
     assert "coinrun" in out
     assert "no column 'mode'" in err
 
