@@ -133,3 +133,5 @@ def test_the_command_exits_1_when_something_is_missing(
     done = run(capsys, "card", "check", path)
     assert done.code == 1
     assert "missing: floor on held-out levels" in done.out
+    assert "gapfloor floor" in done.out
+    assert "column `seed`" in done.out

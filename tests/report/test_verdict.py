@@ -1,8 +1,11 @@
 """The verdict in words, where a stricter reference takes something away."""
 
+import dataclasses
+
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.report.printed_results import printed_results
 
 from gapfloor.analysis import analyse
 from gapfloor.report.findings import Findings
@@ -46,3 +49,14 @@ def test_runs_above_every_reference_keep_their_verdict():
     said = verdict(blind=2.0)
     assert said.tone == "supported"
     assert "transfers" in said.supports or "between two returns above chance" in said.supports
+
+
+def test_one_run_is_written_in_the_singular() -> None:
+    full = printed_results()
+    rows = tuple(
+        dataclasses.replace(row, n=1)
+        for row in full.floor_comparisons
+        if (row.game, row.budget) == ("miner", "8M")
+    )
+    (verdict,) = build_verdicts(Findings(dataclasses.replace(full, floor_comparisons=rows, gaps=())))
+    assert "the run scores 5.93" in verdict.sentence

@@ -9,6 +9,7 @@ import click
 
 from gapfloor.cli.options import print_json
 from gapfloor.errors import CheckFailedError
+from gapfloor.text_tables import counted
 
 
 @click.group("card", context_settings={"help_option_names": ["-h", "--help"]})
@@ -32,6 +33,10 @@ def check(file: Path, as_json: bool) -> None:
         )
     else:
         for gap in missing:
-            click.echo(f"missing: {gap.field}\n  a reader cannot know {gap.why}.")
+            click.echo(
+                f"missing: {gap.field}\n  A reader cannot know {gap.why}.\n  Supplied by: {gap.remedy}."
+            )
     if missing:
-        raise CheckFailedError(f"{len(missing)} thing{'s' if len(missing) != 1 else ''} missing in {file}.")
+        raise CheckFailedError(
+            f"{file} leaves out {counted(len(missing), 'entry', 'entries')} that a reader needs."
+        )

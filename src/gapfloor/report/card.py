@@ -18,6 +18,7 @@ from gapfloor.report.formats import call_words, estimate, mean_sem, p_value
 from gapfloor.report.provenance import Provenance
 from gapfloor.report.source import ReportSource
 from gapfloor.report.verdict import build_verdicts
+from gapfloor.text_tables import counted
 
 SCHEMA = "gapfloor-card/1"
 
@@ -60,6 +61,7 @@ def build_card(source: ReportSource) -> dict[str, Any]:
         "level_sets_observed": provenance.levels_are_observed,
         "draws": list(provenance.draws),
         "episodes_per_draw": list(provenance.episodes_per_draw),
+        "floor_on_same_draws": findings.same_draws,
         "checkpoints": {
             "fixed": True,
             "runs": [
@@ -119,11 +121,12 @@ def card_to_markdown(card: dict[str, Any]) -> str:
         "Level sets": levels + observed,
         "Draws": ", ".join(card["draws"])
         + (f" ({_list(card['episodes_per_draw'])} episodes each)" if card["episodes_per_draw"] else ""),
-        "Checkpoints": f"fixed; {len(runs)} runs" + (f", {hashed} with a content hash" if hashed else "")
+        "Checkpoints": f"fixed; {counted(len(runs), 'run')}"
+        + (f", {hashed} with a content hash" if hashed else "")
         if runs
         else "",
         "Seeds": _seed_words(runs),
-        "Floor": _floor_words(card["games"]),
+        "Floor": _floor_words(card["games"], card.get("floor_on_same_draws")),
         "Tests": f"{tests['floor']}. {tests['gap']}. alpha {tests['alpha']:g}, {tests['resamples']} resamples",
         "Plan": f"{plan['name']}, {plan['status']}, sha256 {plan['sha256']}"
         + (f", locked {plan['locked_at']}" if plan["locked_at"] else ", never locked"),
@@ -243,14 +246,16 @@ def _seed_words(runs: list[dict[str, Any]]) -> str:
     return ", ".join(seeds) if seeds else ""
 
 
-def _floor_words(games: list[dict[str, Any]]) -> str:
+def _floor_words(games: list[dict[str, Any]], same_draws: bool | None) -> str:
     entries = [game["floor"][level_set] for game in games for level_set in (TRAIN, TEST)]
     known = [entry for entry in entries if entry]
     if not known:
         return ""
     both = "on both level sets" if len(known) == len(entries) else "on some level sets only"
     episodes = sorted({entry["episodes"] for entry in known})
-    return f"uniform random, {both}, {_list(episodes)} episodes each, same draws"
+    checked = {True: ", same draws", False: ", other levels than the runs", None: ""}[same_draws]
+    each = "episode" if episodes == [1] else "episodes"
+    return f"uniform random, {both}, {_list(episodes)} {each} each{checked}"
 
 
 def _list(values: list[int]) -> str:

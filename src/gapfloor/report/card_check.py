@@ -24,6 +24,8 @@ class CardGap:
     field: str
     why: str
     """What a reader cannot know without it."""
+    remedy: str
+    """The column, option or command that supplies it."""
 
 
 #: Field -> what a reader cannot know without it. The order is that of the answer.
@@ -32,7 +34,7 @@ REASONS = {
     "level sets": "which levels are training levels and which are held out",
     "draws": "whether policy and floor played the same seeded draws of levels",
     "checkpoints": "whether the number belongs to fixed weights, and to which (content hash)",
-    "seeds": "how many independently trained runs stand behind the number",
+    "seeds": "how many independently trained runs the number rests on",
     "floor on training levels": "where chance lies for the first term of the gap",
     "floor on held-out levels": "where chance lies for the second term of the gap",
     "gap": "the gap itself with an interval",
@@ -41,6 +43,22 @@ REASONS = {
     "plan": "whether the tests were fixed before the analysis (a locked plan with its hash)",
     "engine": "which engine and version made the levels",
     "versions": "which software computed the numbers",
+}
+#: Field -> the column of an episode file, the option or the command that supplies it.
+REMEDIES = {
+    "action rule": "column `rule` of the episode file, or --rule",
+    "level sets": "column `level_set` (train, test) with `level_seed`; a store records the ranges",
+    "draws": "column `draw`; a store records the draws",
+    "checkpoints": "gapfloor evaluate, which stores the content hash of every checkpoint; an episode file has none",
+    "seeds": "column `seed`",
+    "floor on training levels": "gapfloor floor, rows with `reference` uniform on the training levels, or --floor",
+    "floor on held-out levels": "gapfloor floor, rows with `reference` uniform on the held-out levels, or --floor",
+    "gap": "episodes of the same runs on both level sets (column `level_set`)",
+    "calls": "a floor on the held-out levels (gapfloor floor)",
+    "tests": "gapfloor report --format card, which names its tests",
+    "plan": "gapfloor plan lock FILE, then gapfloor report --plan FILE",
+    "engine": "gapfloor evaluate, which stores engine and version; an episode file has neither",
+    "versions": "gapfloor report --format card, which names its packages",
 }
 _ORDER = list(REASONS)
 _LABELS = {
@@ -110,7 +128,7 @@ def _check_markdown(text: str, path: Path) -> list[CardGap]:
     }
     if not found and "|" not in text:
         raise UsageError(
-            f"{path} has no labelled lines such as `- **Action rule:** sampled`, so it is no gap card."
+            f"{path} has no labelled lines such as `- **Action rule:** sampled`, so it is not a gap card."
         )
     header = next((line.lower() for line in text.splitlines() if line.lstrip().startswith("|")), "")
 
@@ -141,7 +159,7 @@ def _check_markdown(text: str, path: Path) -> list[CardGap]:
 
 def _column_is_empty(text: str, column: str) -> bool:
     rows = [
-        [cell.strip() for cell in line.strip().strip("|").split("|")]
+        [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
         for line in text.splitlines()
         if line.lstrip().startswith("|")
     ]
@@ -153,7 +171,11 @@ def _column_is_empty(text: str, column: str) -> bool:
 
 def _answer(states: Mapping[str, str]) -> list[CardGap]:
     return [
-        CardGap(field if states[field] == "missing" else f"{field} ({states[field]})", REASONS[field])
+        CardGap(
+            field if states[field] == "missing" else f"{field} ({states[field]})",
+            REASONS[field],
+            REMEDIES[field],
+        )
         for field in _ORDER
         if states.get(field)
     ]

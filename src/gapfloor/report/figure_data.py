@@ -90,10 +90,10 @@ def level_panels(
     is_floor = known & (labels["reference"][0] == labels["reference"][1].index(FLOOR))
     is_run = known & (labels["reference"][0] == labels["reference"][1].index(""))
     floors: dict[tuple[str, str], tuple[npt.NDArray[Any], ...]] = {}
-    for rows, (game, mode) in _groups(inputs, is_floor, ("game", "mode")):
+    for rows, (game, mode) in groups_of(inputs, is_floor, ("game", "mode")):
         floors[game, mode] = _means(inputs, rows)
     panels = []
-    for rows, (game, mode, budget, rule) in _groups(inputs, is_run, ("game", "mode", "budget", "rule")):
+    for rows, (game, mode, budget, rule) in groups_of(inputs, is_run, ("game", "mode", "budget", "rule")):
         if rule not in rules or (game, mode) not in floors:
             continue
         panels.append(_panel(_means(inputs, rows), floors[game, mode], game, mode, budget, rule, level_set))
@@ -134,9 +134,10 @@ def _panel(
     )
 
 
-def _groups(
+def groups_of(
     inputs: Inputs, chosen: npt.NDArray[Any], names: tuple[str, ...]
 ) -> list[tuple[npt.NDArray[Any], tuple[str, ...]]]:
+    """The rows among `chosen` that share their labels `names`, with these labels."""
     at = np.flatnonzero(chosen)
     if not at.size:
         return []

@@ -52,8 +52,10 @@ class Env:
 class Findings:
     """An `AnalysisResults` with an index."""
 
-    def __init__(self, results: AnalysisResults) -> None:
+    def __init__(self, results: AnalysisResults, *, same_draws: bool | None = None) -> None:
         self.results = results
+        #: Whether the floor was checked to be on the levels that the runs played; None where that is not known.
+        self.same_draws = same_draws
         self.plan = results.plan
         self.source = results.source
 

@@ -31,7 +31,7 @@ def level_tables(
 
 
 def _anchors(scenes: Sequence[Scene], env: Env) -> dict[tuple[str, int], str]:
-    """Where on the page a level of this game is replayed: level set and seed -> link."""
+    """Where the page replays a level of this game: level set and seed -> link."""
     return {
         (scene.level_set, scene.level_seed): f"#scene-{at}"
         for at, scene in enumerate(scenes, start=1)

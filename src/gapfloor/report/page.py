@@ -121,10 +121,7 @@ def _chips(source: ReportSource) -> list[dict[str, str]]:
         {"text": counted(summary.n_episodes, "episode"), "kind": ""},
         {"text": f"primary rule: {findings.primary}", "kind": ""},
     ]
-    if summary.n_floor_episodes:
-        chips.append({"text": "floor on the same draws", "kind": "good"})
-    else:
-        chips.append({"text": "no floor", "kind": "warn"})
+    chips.append(_floor_chip(findings))
     status = findings.plan.status
     chips.append(
         {
@@ -133,6 +130,16 @@ def _chips(source: ReportSource) -> list[dict[str, str]]:
         }
     )
     return chips
+
+
+def _floor_chip(findings: Findings) -> dict[str, str]:
+    if not findings.source.n_floor_episodes:
+        return {"text": "no floor", "kind": "warn"}
+    if findings.same_draws is None:
+        return {"text": "floor measured; its levels are not recorded", "kind": ""}
+    if findings.same_draws:
+        return {"text": "floor on the same levels", "kind": "good"}
+    return {"text": "floor on other levels than the runs", "kind": "warn"}
 
 
 def _legend(findings: Findings) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """Replayed episodes as the page shows them: the same level under several rules, side by side.
 
-`gapfloor replay` leaves `replays/<name>.npz` (frames) with a JSON file beside it. Frames become one sprite sheet
+`gapfloor replay` leaves `replays/<name>.npz` (frames) with a JSON file of the same name. Frames become one sprite sheet
 an episode: a single image that a few lines of script play, pause and step through, which an animated image could
 not. Long episodes are thinned; all clips of a level share one clock, so one sees a stuck policy stand still
 while another has long finished.
@@ -101,7 +101,7 @@ def read_replays(folder: Path) -> tuple[Replay, ...]:
 def build_scenes(
     replays: Sequence[Replay], *, rules: Sequence[str], most_levels: int = MOST_LEVELS
 ) -> tuple[Scene, ...]:
-    """Replays grouped by level, those seen under the most rules first; one clip a rule."""
+    """Replays grouped by level, those seen under the most rules first; one clip per rule."""
     order = {rule: at for at, rule in enumerate(rules)}
     levels: dict[tuple[str, str, int], dict[str, Replay]] = {}
     for replay in replays:

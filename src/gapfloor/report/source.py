@@ -40,6 +40,7 @@ from gapfloor.report.provenance import (
     read_hyperparameters,
 )
 from gapfloor.report.replays import Replay, read_replays
+from gapfloor.report.same_draws import floor_on_same_draws
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +82,7 @@ def source_of_results(
     results: AnalysisResults, *, inputs: Inputs | None = None, path: Path | None = None
 ) -> ReportSource:
     """A report's source from results that exist, with what lies around them where that is known."""
-    findings = Findings(results)
+    findings = Findings(results, same_draws=floor_on_same_draws(inputs) if inputs is not None else None)
     is_store = path is not None and path.is_dir()
     cells: list[StoredCell] = Store(path).cells() if path is not None and is_store else []
     if cells:

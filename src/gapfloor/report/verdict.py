@@ -63,7 +63,7 @@ class Verdict:
 
 
 def build_verdicts(findings: Findings) -> tuple[Verdict, ...]:
-    """One verdict a game and budget, the main budget first."""
+    """One verdict per game and budget, the main budget first."""
     budgets = sorted(findings.budgets, key=lambda budget: budget != findings.main_budget)
     return tuple(_verdict(findings, env, budget) for budget in budgets for env in findings.envs(budget))
 
@@ -74,16 +74,15 @@ def headline(findings: Findings) -> str:
     at = f" at {budget}" if budget else ""
     counts = findings.call_count(budget, findings.primary, TEST)
     if counts is None or counts.games == 0:
-        return (
-            "These data hold no held-out return beside a random floor, so nothing can be said about chance."
-        )
+        return "These data hold no held-out return together with a random floor, so nothing can be said about chance."
     if counts.games == 1:
         # One game needs no counting: its own sentence is the report.
         only = next(verdict for verdict in build_verdicts(findings) if verdict.budget == budget)
         return f"{only.name}{at}: {only.sentence[:1].lower()}{only.sentence[1:]}"
     games = f"{count_word(counts.games).plain} games"
     text = (
-        f"Of {games}{at}, {_how_many(counts.above)} score above the random floor on held-out levels under "
+        f"Of {games}{at}, {_how_many(counts.above)} {'scores' if counts.above == 1 else 'score'} above the random "
+        f"floor on held-out levels under "
         f"{findings.primary} actions"
     )
     rest = []
@@ -161,9 +160,9 @@ def _unbeaten(findings: Findings, env: Env, budget: str) -> str:
 
 
 def _sentence(findings: Findings, test: FloorComparisonResult, second: FloorComparisonResult | None) -> str:
-    runs = f"{count_word(test.n).plain} run{'s' if test.n != 1 else ''}"
+    runs = "run scores" if test.n == 1 else f"{count_word(test.n).plain} runs score"
     text = (
-        f"With {findings.primary} actions the {runs} score {_plain(fixed(test.test.mean))} on held-out levels "
+        f"With {findings.primary} actions the {runs} {_plain(fixed(test.test.mean))} on held-out levels "
         f"against a random floor of {_plain(fixed(test.test.floor))}: {_AGAINST_CHANCE[test.call]}"
     )
     if second is None:

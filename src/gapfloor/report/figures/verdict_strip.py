@@ -36,7 +36,7 @@ def verdict_strip(findings: Findings, env: Env, budget: str) -> PanelSpec | None
                 x=row.test.mean,
                 y=-float(at),
                 ink=rule_ink(row.rule),
-                tip=f"{row.rule}, held-out: {value}; Δ {delta}; {row.decision.call}",
+                tip=f"{row.rule}, held-out: {value}; Δ {delta}; {row.call}",
                 interval=interval,
                 along="x",
             )

@@ -56,7 +56,7 @@ def ckacontrol(findings: Findings, records: tuple[CkaRecord, ...]) -> Table | Mi
         "train, rows aligned by timestep; B and D: the same with one side's rows shuffled ({shuffles}), "
         "with {control} rows. PR: participation ratio.",
         budget=f" at {budget}" if budget else "",
-        seeds=f"{'/'.join(map(str, seeds))} seeds",
+        seeds=f"{'/'.join(map(str, seeds))} {'seed' if seeds == [1] else 'seeds'}",
         n=str(first.n or "as many"),
         shuffles=f"mean of {first.permutations} shuffles" if first.permutations else "mean of shuffles",
         control=str(first.n_control or "as many"),

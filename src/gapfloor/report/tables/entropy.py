@@ -23,7 +23,7 @@ _NO_CELLS = "no cell records with entropies (they are written by gapfloor evalua
 
 
 def tiers(findings: Findings, budget: str) -> Table | Missing:
-    """The screen beside the above-floor check."""
+    """The screen and the above-floor check."""
     name = suffix(findings, "tiers", budget)
     title = f"Entropy screen and above-floor check{at_budget(budget)}"
     found, without = _screens(findings, budget)
@@ -59,7 +59,7 @@ def tiers(findings: Findings, budget: str) -> Table | Missing:
         columns.append(Column(Text(f"Gap ({second})"), "r", (f"gap_{findings.secondary}",)))
     low, high = findings.plan.cuts
     caption = sentence(
-        "Entropy screen beside the above-floor check{budget}, pooled over agents and seeds. H: raw-action "
+        "Entropy screen and above-floor check{budget}, pooled over agents and seeds. H: raw-action "
         "entropy in nats on the states of {rule} evaluation, mean over both level sets (maximum "
         "{maximum}). Tiers: low below {low}, intermediate to {high}, high above; merged tiers after adding "
         "up the probabilities of actions with the same effect, by state / by game, with the cuts at the "

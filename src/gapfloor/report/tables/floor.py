@@ -1,4 +1,4 @@
-"""The tables that set returns against the floor: unmask, floor, merged_argmax."""
+"""The tables that compare returns with the floor: unmask, floor, merged_argmax."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from gapfloor.report.tables.wording import (
     draws_phrase,
     floor_phrase,
     left_out,
+    on_same_draws,
     runs_phrase,
     sentence,
     status_of,
@@ -69,12 +70,13 @@ def unmask(findings: Findings, budget: str) -> Table | Missing:
         rows.append(tuple(cells))
     every: list[Row] = [*firsts, *(row for row in seconds.values() if row)]
     caption = sentence(
-        "Return on held-out levels{budget} beside a uniform-random floor on the same level draws. Returns: "
+        "Return on held-out levels{budget} and a uniform-random floor{draws_of_floor}. Returns: "
         "mean ± SEM over {runs}, each run the mean of {draws}. Floor: mean ± SEM per episode ({floor}). Δ: "
         "{rule} return minus floor with its 95% bootstrap interval. Call: above or below if the "
         "Holm-adjusted Welch p is below {alpha}, equiv. if TOST passes, n.d. (not distinguishable) "
         "otherwise. Descriptive: z and the number of runs above the floor.",
         budget=at_budget(budget),
+        draws_of_floor=on_same_draws(findings),
         runs=runs_phrase(firsts),
         draws=draws_phrase(findings),
         floor=floor_phrase(findings),
@@ -115,7 +117,7 @@ def floor(findings: Findings) -> Table | Missing:
                 if reference is None:
                     continue
                 every += [row for row in here if row]
-                # The name stands on a game's first row only; CSV repeats it on every row.
+                # The name is printed on a game's first row only; CSV repeats it on every row.
                 shown = text_cell(label) if level_set == TRAIN else Cell("", "", (label,))
                 block.append(
                     (
@@ -132,10 +134,10 @@ def floor(findings: Findings) -> Table | Missing:
     if not rows:
         return Missing("floor", title, "no floor on the draws that the runs were played on")
     caption = sentence(
-        "Uniform-random floor and pooled returns on both level sets and at every budget, on the same "
-        "draws. Floor ± SEM per episode ({floor}); returns ± SEM over runs. Calls as in the table of "
-        "held-out returns.",
+        "Uniform-random floor and pooled returns on both level sets and at every budget{draws_of_floor}. Floor ± "
+        "SEM per episode ({floor}); returns ± SEM over runs. Calls as in the table of held-out returns.",
         floor=floor_phrase(findings),
+        draws_of_floor=on_same_draws(findings),
     )
     return Table(
         name="floor",
@@ -185,10 +187,11 @@ def merged_argmax(findings: Findings, budget: str) -> Table | Missing:
     if not rows:
         return Missing(name, title, "no episodes under the merged rule")
     caption = sentence(
-        "{exploratory}held-out return under merged argmax{budget}, beside plain argmax (greedy), sampling "
-        "and the floor on the same draws (mean ± SEM over {runs}). Merged call: Holm within this analysis "
+        "{exploratory}held-out return under merged argmax{budget}, plain argmax (greedy) and sampling, and the "
+        "floor{draws_of_floor} (mean ± SEM over {runs}). Merged call: Holm within this analysis "
         "alone. Merged − greedy: paired difference over runs. Disagree.: share of counted steps on which "
         "merged argmax chooses another class than plain argmax.",
+        draws_of_floor=on_same_draws(findings),
         exploratory="Exploratory: " if status_of(every) else "Addendum to the plan: ",
         budget=at_budget(budget),
         runs=runs_phrase(every),

@@ -1,4 +1,4 @@
-"""The gap's tables: pooled, gap8m (one a budget), gap2x2 (one a game)."""
+"""The gap's tables: pooled, gap8m (one per budget), gap2x2 (one per game)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gapfloor.report.formats import (
     text_cell,
 )
 from gapfloor.report.table import Column, Missing, RuleLine, Table, Text
-from gapfloor.report.tables.wording import at_budget, left_out, sentence, status_of
+from gapfloor.report.tables.wording import at_budget, left_out, on_same_draws, sentence, status_of
 
 
 def pooled(findings: Findings) -> Table | Missing:
@@ -138,7 +138,7 @@ def gap_at(findings: Findings, budget: str) -> Table | Missing:
 
 
 def gap2x2(findings: Findings, env: Env, *, name: str) -> Table | Missing:
-    """One game at each of its budgets under both rules, beside the floor's own difference."""
+    """One game at each of its budgets under both rules, with the floor's own difference."""
     title = f"{findings.name(env)}: both rules, both level sets"
     rows: list[tuple[Cell, ...] | RuleLine] = []
     every: list[Row] = []
@@ -170,9 +170,10 @@ def gap2x2(findings: Findings, env: Env, *, name: str) -> Table | Missing:
         return Missing(name, title, "no run was played on both level sets")
     caption = sentence(
         "{game}: the same checkpoints under both rules, pooled over agents (mean ± SEM over runs), with "
-        "the uniform-random floor on the same level draws. The floor's gap is its own train − test "
+        "the uniform-random floor{draws_of_floor}. The floor's gap is its own train − test "
         "difference.",
         game=findings.name(env),
+        draws_of_floor=on_same_draws(findings),
     )
     return Table(
         name=name,

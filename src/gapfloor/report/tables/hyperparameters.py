@@ -29,7 +29,7 @@ HYPERPARAMETERS = {
     "adam_epsilon": Text("Adam ε"),
     "rewards": Text("Reward normalization / clipping"),
 }
-#: Fields that say how the arithmetic is cut into pieces; they are no hyperparameters of the method.
+#: Fields that say how the arithmetic is cut into pieces; they are not hyperparameters of the method.
 _NOT_SHOWN = {"micro_batch", "inference_batch"}
 _REWARDS = {"raw": "none", "cleanrl": "normalized, clipped to ±10"}
 

@@ -12,7 +12,7 @@ from gapfloor.report.tables.wording import sentence
 
 
 def leaks(findings: Findings, rows: Sequence[LeakedGap]) -> Table | None:
-    """One row a game, agent and rule; None where no leakage was checked."""
+    """One row per game, agent and rule; None where no leakage was checked."""
     if not rows:
         return None
     return Table(

@@ -6,7 +6,7 @@ from gapfloor.analysis.score_results import NormalisedResult
 from gapfloor.report.findings import FLOOR, SUITE, TEST, TRAIN, Findings, rule_title
 from gapfloor.report.formats import Cell, bare, empty_cell, missing_cell, text_cell
 from gapfloor.report.table import Column, ColumnGroup, Missing, RuleLine, Table, Text
-from gapfloor.report.tables.wording import sentence, status_of
+from gapfloor.report.tables.wording import on_same_draws, sentence, status_of
 
 
 def cobbe(findings: Findings) -> Table | Missing:
@@ -73,7 +73,8 @@ def cobbe(findings: Findings) -> Table | Missing:
         caption=sentence(
             "Normalised scores, (R − R_min)/(R_max − R_min) of the pooled mean with the published "
             "constants of each game and mode; the mean is unweighted over games. Floor: uniform-random "
-            "policy on the same draws."
+            "policy{draws_of_floor}.",
+            draws_of_floor=on_same_draws(findings),
         ),
         columns=(
             Column(Text("Env"), "l", ("env",)),

@@ -14,7 +14,7 @@ from gapfloor.statistics.normalised import has_scale, score_range
 
 
 def references(findings: Findings) -> Table | None:
-    """One row a game, rule and reference on held-out levels; None where the uniform floor is the only one."""
+    """One row per game, rule and reference on held-out levels; None where the uniform floor is the only one."""
     rows: list[tuple[Cell, ...]] = []
     every: list[FloorComparisonResult] = []
     for row in findings.results.reference_comparisons:
@@ -34,7 +34,7 @@ def references(findings: Findings) -> Table | None:
                 call_cell(row.decision.call),
             )
         )
-    rows += [_published_maximum(findings, row) for row in _one_a_rule(every)]
+    rows += [_published_maximum(findings, row) for row in _first_of_rule(every)]
     if not rows:
         return None
     return Table(
@@ -63,7 +63,7 @@ def references(findings: Findings) -> Table | None:
     )
 
 
-def _one_a_rule(rows: Sequence[FloorComparisonResult]) -> list[FloorComparisonResult]:
+def _first_of_rule(rows: Sequence[FloorComparisonResult]) -> list[FloorComparisonResult]:
     """The first row of every game, budget and rule whose maximum is known."""
     first: dict[tuple[str, str, str, str], FloorComparisonResult] = {}
     for row in rows:

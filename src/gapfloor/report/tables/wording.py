@@ -9,6 +9,7 @@ from gapfloor.report.escape import escape_tex
 from gapfloor.report.findings import Env, Findings
 from gapfloor.report.formats import count_word
 from gapfloor.report.table import Text
+from gapfloor.text_tables import counted
 
 
 def sentence(text: str, **names: str) -> Text:
@@ -53,7 +54,12 @@ def floor_phrase(findings: Findings) -> str:
     counts = sorted({row.n for row in findings.results.floors if row.reference == "uniform"})
     if not counts:
         return "no episodes"
-    return f"{counts[0]} episodes" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} episodes"
+    return counted(counts[0], "episode") if len(counts) == 1 else f"{counts[0]} to {counts[-1]} episodes"
+
+
+def on_same_draws(findings: Findings) -> str:
+    """That the floor is on the same draws, where that has been checked."""
+    return " on the same level draws" if findings.same_draws else ""
 
 
 def at_budget(budget: str) -> str:
