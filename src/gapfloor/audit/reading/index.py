@@ -301,12 +301,12 @@ def build_index(sources: Sources, *, deadline: float | None = None) -> Index:
     Files that mention neither an environment nor a policy nor anything that plays are parsed last, and not at all once
     the time for parsing (or `MOST_CODE` characters) is used up; they are then listed as not read.
     """
-    stop = None if deadline is None else time.process_time() + _PARSING_SECONDS
+    stop = None if deadline is None else time.perf_counter() + _PARSING_SECONDS
     total = 0
     index = Index(unread=list(sources.unread), settings=list(sources.settings))
     for source in sorted(sources.files, key=_importance):
         total += len(source.text)
-        if total > MOST_CODE or (stop is not None and time.process_time() > stop):
+        if total > MOST_CODE or (stop is not None and time.perf_counter() > stop):
             reason = "not parsed: the repository is larger than the budget of one scan"
             index.unread.append(Unread(source.path, reason, may_play(source.text.encode(errors="replace"))))
             continue
