@@ -13,6 +13,7 @@ from gapfloor.analysis.episodes import Inputs, Source, read_inputs
 from gapfloor.analysis.floors import call_counts, comparison_rows, floor_rows
 from gapfloor.analysis.gap_rows import gap_rows
 from gapfloor.analysis.grouping import StudyEpisodes, group
+from gapfloor.analysis.plan_checks import departures, refuse_unknown_names
 from gapfloor.analysis.results import AddendumUsed, AnalysisResults, PlanUsed, Problem, SourceSummary
 from gapfloor.analysis.row_context import Context
 from gapfloor.analysis.score_rows import normalised_rows, profile_rows
@@ -52,6 +53,9 @@ def analyse(
     study = group(inputs, content)
     copies = copied_runs(study)
     problems = find_problems(study, inputs, content, copies=copies)
+    if locked is not None:
+        refuse_unknown_names(study, locked)
+        problems = (*problems, *departures(study, content, copies))
     if locked is not None and locked.lock is not None:
         _stop(content, problems)
     digest = locked.hash if locked is not None else content_hash(content)
@@ -60,7 +64,7 @@ def analyse(
     comparisons = comparison_rows(context)
     gaps = gap_rows(context)
     screen = screen_rows(context, measured, comparisons, gaps)
-    stricter = sorted({place.reference for place in study.references} - {FLOOR_RULE})
+    stricter = sorted({place.reference for place in study.references} - {content.floor.reference})
     return AnalysisResults(
         plan=_plan_used(context),
         source=_summary(study, inputs),
@@ -120,6 +124,8 @@ def _stop(plan: Plan, problems: tuple[Problem, ...]) -> None:
             "Find out why",
         ),
         (plan.stop.cell_missing, "missing", "a cell is missing", "Measure what is missing"),
+        (True, "no floor", "a floor is missing", "Measure it (gapfloor floor)"),
+        (True, "levels", "levels are not those that it names", "Measure on the plan's levels"),
     )
     for applies, kind, condition, remedy in conditions:
         reasons = [problem for problem in problems if applies and problem.kind == kind]
@@ -148,6 +154,7 @@ def _plan_used(context: Context) -> PlanUsed:
         seed=plan.intervals.seed,
         primary_rule=plan.scope.primary_rule,
         cuts=plan.screen.cuts,
+        reference=plan.floor.reference,
         floor_method=context.floor_method,
         gap_method=context.gap_method,
         least_runs=plan.least_runs,

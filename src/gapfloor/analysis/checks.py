@@ -37,8 +37,9 @@ def find_problems(
     for place in study.places():
         problems += _missing_cells(study, place)
         problems += _unbalanced_cells(study, place, plan)
-        problems += _floors(study, place)
+        problems += _floors(study, place, plan)
         problems += _too_few_runs(study, place, plan)
+    problems += _shared_levels(study, plan)
     problems += _copies(copied_runs(study) if copies is None else copies)
     return tuple(problems)
 
@@ -114,7 +115,8 @@ def _unbalanced_cells(study: StudyEpisodes, place: tuple[str, str, str], plan: P
             for (run, draw), n in counts.items():
                 if n != usual:
                     yield Problem(
-                        kind="unbalanced",
+                        # What the plan fixes is missing if it is not so; what is merely usual is not.
+                        kind="missing" if plan.scope.episodes else "unbalanced",
                         where=_name(place, str(run), rule, level_set, f"draw {draw}"),
                         what=f"{n} episodes, where {usual} are {'planned' if plan.scope.episodes else 'usual'}",
                     )
@@ -127,18 +129,19 @@ def _unbalanced_cells(study: StudyEpisodes, place: tuple[str, str, str], plan: P
                 )
 
 
-def _floors(study: StudyEpisodes, place: tuple[str, str, str]) -> Iterator[Problem]:
+def _floors(study: StudyEpisodes, place: tuple[str, str, str], plan: Plan) -> Iterator[Problem]:
     """Level sets without a floor, and floors on other draws than the policies'."""
     for level_set in study.level_sets:
         samples = [s for rule in study.rules for s in study.runs(*place, rule, level_set).values()]
         if not samples:
             continue
-        floor = study.floor(*place, level_set)
+        reference = plan.floor.reference
+        floor = study.floor(*place, level_set, reference=reference)
         if floor is None:
             yield Problem(
                 kind="no floor",
                 where=_name(place, level_set),
-                what="no episodes with rule 'uniform'; returns on this level set are not compared",
+                what=f"no episodes with rule '{reference}'; returns on this level set are not compared",
             )
             continue
         draws = {draw for sample in samples for draw in sample.draws}
@@ -156,6 +159,26 @@ def _floors(study: StudyEpisodes, place: tuple[str, str, str]) -> Iterator[Probl
                 where=_name(place, level_set, "floor"),
                 what=f"its draws hold different numbers of episodes ({', '.join(map(str, sorted(counts)))})",
             )
+
+
+def _shared_levels(study: StudyEpisodes, plan: Plan) -> Iterator[Problem]:
+    """Levels that were played as training and as held-out levels."""
+    if "all" in (plan.scope.train, plan.scope.test):
+        return
+    for place in study.places():
+        for rule in study.rules:
+            train, test = (
+                {int(level) for sample in study.runs(*place, rule, name).values() for level in sample.levels}
+                for name in ("train", "test")
+            )
+            both = sorted(train & test)
+            if both:
+                yield Problem(
+                    kind="levels",
+                    where=_name(place, rule),
+                    what=f"{len(both)} levels were played both as training and as held-out levels, "
+                    f"for example {both[0]}",
+                )
 
 
 def _too_few_runs(study: StudyEpisodes, place: tuple[str, str, str], plan: Plan) -> Iterator[Problem]:

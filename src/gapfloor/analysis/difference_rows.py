@@ -58,21 +58,24 @@ def pair_rows(context: Context) -> tuple[PairResult, ...]:
         wanted += [
             (split_difference(text, source=addendum.name), addendum.quantities) for text in addendum.pairs
         ]
-    named = {pair for pair, _ in wanted}
+    named = {(pair, quantity) for pair, quantities in wanted for quantity in quantities}
     # A merged rule is always compared with the greedy rule that it repairs.
-    if "merged" in context.study.rules and ("merged", "greedy") not in named:
+    if "merged" in context.study.rules and ("merged", "greedy") not in {pair for pair, _ in named}:
         wanted.append((("merged", "greedy"), QUANTITIES))
     rows = []
     for place in context.study.places():
         for rules, quantities in wanted:
             for quantity in quantities:
-                row = _pair(context, place, rules, quantity)
+                is_named = (rules, quantity) in named
+                row = _pair(context, place, rules, quantity, is_named=is_named)
                 if row is not None:
                     rows.append(row)
     return _with_holm(rows)
 
 
-def _pair(context: Context, place: Place, rules: tuple[str, str], quantity: Quantity) -> PairResult | None:
+def _pair(
+    context: Context, place: Place, rules: tuple[str, str], quantity: Quantity, *, is_named: bool
+) -> PairResult | None:
     first = run_values(context, place, rules[0], quantity)
     second = run_values(context, place, rules[1], quantity)
     shared = sorted(set(first) & set(second))
@@ -83,6 +86,7 @@ def _pair(context: Context, place: Place, rules: tuple[str, str], quantity: Quan
     row = context.row(
         "pair", game=game, mode=mode, budget=budget, n=len(shared), rules=rules, level_sets=level_sets,
         names=(quantity,),
+        unnamed="" if is_named else f"the plan does not name the difference {rules[0]} - {rules[1]}",
     )  # fmt: skip
     a, b = np.array([first[run] for run in shared]), np.array([second[run] for run in shared])
     rng = context.rng(row["seed"])

@@ -56,10 +56,11 @@ def floor_rows(context: Context) -> tuple[FloorResult, ...]:
 
 
 def comparison_rows(
-    context: Context, *, agent: str | None = None, reference: str = FLOOR_RULE
+    context: Context, *, agent: str | None = None, reference: str | None = None
 ) -> tuple[FloorComparisonResult, ...]:
-    """Runs (of one agent, or of all) against a reference, with the calls of their families."""
+    """Runs (of one agent, or of all) against a reference (the plan's), with the calls of their families."""
     rows = []
+    reference = context.plan.floor.reference if reference is None else reference
     for game, mode, budget in context.study.places():
         for rule in context.study.rules:
             for level_set in context.study.level_sets:
@@ -82,6 +83,7 @@ def _compare(
     reference: str,
 ) -> FloorComparisonResult:
     game, mode, budget, rule, level_set = where
+    unnamed = _unnamed(context, agent, reference)
     row = context.row(
         "floor comparison",
         game=game,
@@ -91,6 +93,7 @@ def _compare(
         rules=(rule,),
         level_sets=(level_set,),
         names=(agent or "", reference),
+        unnamed=unnamed,
     )
     rng = context.rng(row["seed"])
     found = compare_to_floor(
@@ -107,7 +110,7 @@ def _compare(
         margin=context.margin,
         least_runs=context.plan.least_runs,
     )
-    naming = context.naming(game=game, budget=budget, rules=(rule,), level_sets=(level_set,))
+    naming = context.naming(game=game, budget=budget, rules=(rule,), level_sets=(level_set,), unnamed=unnamed)
     family = family_name("floor", naming, *_family_parts(context, rule, level_set, budget), agent or "")
     result = FloorComparisonResult(
         **row,
@@ -125,11 +128,22 @@ def _compare(
         method=context.floor_method,
         n_copies=len(runs) - len(distinct),
     )
-    if agent is None and reference == FLOOR_RULE:
+    if agent is None and reference == context.plan.floor.reference:
         result = dataclasses.replace(
             result, robust=robust_floor_estimates(context, found, runs, floor, rng=rng)
         )
     return result
+
+
+def _unnamed(context: Context, agent: str | None, reference: str) -> str:
+    """Why no plan names this comparison, or nothing."""
+    if reference != context.plan.floor.reference:
+        return f"the plan does not name comparisons with the reference '{reference}'"
+    if agent is not None:
+        return "the plan does not name comparisons of single agents"
+    if context.plan.floor.looks is not None:
+        return "the plan has looks: its calls are those of `gapfloor plan next`"
+    return ""
 
 
 def _family_parts(context: Context, rule: str, level_set: str, budget: str) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ def _gap(
         rng=rng,
         **context.resampling,
     )
-    floors = (context.study.floor(*place, "train"), context.study.floor(*place, "test"))
+    floors = (context.floor(*place, "train"), context.floor(*place, "test"))
     floor_gap = floors[0].mean - floors[1].mean if floors[0] and floors[1] else NAN
     naming = context.naming(game=game, budget=budget, rules=(rule,), level_sets=("train", "test"))
     values = {"rule": rule, "budget": budget}

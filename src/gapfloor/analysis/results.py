@@ -28,8 +28,8 @@ from gapfloor.statistics.conventions import Pair
 class Problem:
     """Something in the data that a reader must know; nothing is dropped without one."""
 
-    kind: Literal["missing", "unbalanced", "replay", "copy", "no floor", "too few", "assumed"]
-    """missing, unbalanced, replay (the same episodes twice), copy, no floor, too few, assumed."""
+    kind: Literal["missing", "unbalanced", "replay", "copy", "no floor", "too few", "assumed", "levels"]
+    """missing, unbalanced, replay (the same episodes twice), copy, no floor, too few, assumed, levels (shared, or not the plan's)."""
     where: str
     """The rows or the cell concerned, in words."""
     what: str
@@ -78,6 +78,8 @@ class PlanUsed:
     """The rule of the main claim."""
     cuts: Pair
     """The two cuts between low, intermediate and high entropy, in nats."""
+    reference: str = "uniform"
+    """The reference of the floor comparisons and gaps."""
     floor_method: Method = "paper"
     """Which method makes the calls against a reference: paper or recommended."""
     gap_method: Method = "paper"

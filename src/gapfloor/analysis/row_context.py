@@ -76,6 +76,10 @@ class Context:
         """The plan's interval settings, as keyword arguments of the statistics."""
         return {"confidence": self.plan.intervals.confidence, "n_resamples": self.plan.intervals.resamples}
 
+    def floor(self, game: str, mode: str, budget: str, level_set: str) -> RunSample | None:
+        """The plan's reference on a level set."""
+        return self.study.floor(game, mode, budget, level_set, reference=self.plan.floor.reference)
+
     def seed(self, *names: str) -> int:
         """The seed of a row: the plan's, mixed with the row's names, so that no row depends on another.
 
@@ -89,9 +93,25 @@ class Context:
         return np.random.default_rng(seed)
 
     def naming(
-        self, *, game: str, budget: str, rules: tuple[str, ...], level_sets: tuple[str, ...]
+        self,
+        *,
+        game: str,
+        budget: str,
+        rules: tuple[str, ...],
+        level_sets: tuple[str, ...],
+        unnamed: str = "",
     ) -> Naming:
-        """Who names a result about these rules on these level sets."""
+        """Who names a result about these rules on these level sets.
+
+        Args:
+            game: the game.
+            budget: its budget.
+            rules: the rules.
+            level_sets: the level sets.
+            unnamed: why neither a plan nor an addendum can name this kind of result; empty where they can.
+        """
+        if unnamed and self.locked is not None and self.locked.lock is not None:
+            return Naming("exploratory", self.plan_hash, unnamed, "exploratory")
         reason = self._outside(game=game, budget=budget, rules=rules, level_sets=level_sets)
         addendum = None
         if reason and self.locked is not None:
@@ -122,9 +142,10 @@ class Context:
         level_sets: tuple[str, ...] = ("train", "test"),
         names: tuple[str, ...] = (),
         estimand: str = THESE_LEVELS,
+        unnamed: str = "",
     ) -> dict[str, Any]:
         """The fields that every result shares, as keyword arguments."""
-        naming = self.naming(game=game, budget=budget, rules=rules, level_sets=level_sets)
+        naming = self.naming(game=game, budget=budget, rules=rules, level_sets=level_sets, unnamed=unnamed)
         return {
             "game": game,
             "mode": mode,

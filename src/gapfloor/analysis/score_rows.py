@@ -114,8 +114,9 @@ def _profile(
     if not scores:
         return None
     row = context.row(
-        "profile", game=SUITE, mode=mode, budget=budget, n=len(scores), rules=(rule,), level_sets=(level_set,)
-    )
+        "profile", game=SUITE, mode=mode, budget=budget, n=len(scores), rules=(rule,), level_sets=(level_set,),
+        unnamed="the plan does not name profiles",
+    )  # fmt: skip
     resamples = min(context.plan.intervals.resamples, 2000)
     found = performance_profile(
         scores,

@@ -159,9 +159,10 @@ class Findings:
         return (*ordered, *sorted(found - set(ordered)))
 
     def floor(
-        self, env: Env, level_set: str, *, budget: str = "", reference: str = FLOOR
+        self, env: Env, level_set: str, *, budget: str = "", reference: str | None = None
     ) -> FloorResult | None:
-        """A reference on one level set; floors without a budget serve every budget."""
+        """A reference (the plan's) on one level set; floors without a budget serve every budget."""
+        reference = reference or self.plan.reference
         rows = [
             row
             for row in self.results.floors
@@ -172,9 +173,10 @@ class Findings:
         return next(iter(exact or rows), None)
 
     def comparison(
-        self, env: Env, budget: str, rule: str, level_set: str, *, reference: str = FLOOR
+        self, env: Env, budget: str, rule: str, level_set: str, *, reference: str | None = None
     ) -> FloorComparisonResult | None:
-        """Pooled runs against a reference."""
+        """Pooled runs against a reference (the plan's)."""
+        reference = reference or self.plan.reference
         for row in self.results.floor_comparisons:
             if _at(row, env, budget) and (row.rule, row.level_set, row.reference, row.agent) == (
                 rule,
@@ -193,7 +195,7 @@ class Findings:
             if _at(row, env, budget) and (row.rule, row.level_set, row.reference, row.agent) == (
                 rule,
                 level_set,
-                FLOOR,
+                self.plan.reference,
                 agent,
             ):
                 return row
