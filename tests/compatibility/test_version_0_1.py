@@ -103,6 +103,11 @@ def test_an_old_store_is_analysed_with_the_same_numbers(old: Path, capsys) -> No
     assert done.code == 0, done.err
     then, now = printed_then("analyse"), json.loads(done.out)
     assert [problem for problem in then.pop("problems") if problem not in now["problems"]] == []
+    # No plan names these rows; they used to be called pre-specified like the rest.
+    for name in ("agent_floor_comparisons", "reference_comparisons", "profiles"):
+        for row in then[name]:
+            for field in ("status", "exploratory_reason", "family"):
+                row.pop(field, None)
     assert differences(then, now) == []
 
 
