@@ -29,7 +29,7 @@ class Problem:
     """Something in the data that a reader must know; nothing is dropped without one."""
 
     kind: Literal["missing", "unbalanced", "replay", "copy", "no floor", "too few", "assumed", "levels"]
-    """missing, unbalanced, replay (the same episodes twice), copy, no floor, too few, assumed, levels (not the plan's)."""
+    """missing, unbalanced, replay (the same episodes twice), copy, no floor, too few, assumed, levels (not planned)."""
     where: str
     """The rows or the cell concerned, in words."""
     what: str
