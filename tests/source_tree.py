@@ -40,6 +40,10 @@ def imports_of(path: Path) -> frozenset[str]:
         # A folder of plug-ins: its package imports whatever lies in it.
         package = ".".join(path.parent.relative_to(SOURCE).parts)
         found |= {name for name in modules() if name.startswith(f"{package}.")}
+    # A file that another one reads by name, e.g. to run it in a process of its own.
+    siblings = {each.name: name for name, each in modules().items() if each.parent == path.parent}
+    constants = (node.value for node in ast.walk(tree_of(path)) if isinstance(node, ast.Constant))
+    found |= {siblings[value] for value in constants if isinstance(value, str) and value in siblings}
     return frozenset(found)
 
 
