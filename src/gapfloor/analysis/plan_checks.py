@@ -25,7 +25,7 @@ def refuse_unknown_names(study: StudyEpisodes, locked: LockedPlan) -> None:
     plan = locked.plan
     if not plan.stop.value_not_finite:
         raise UsageError(
-            "The plan says stop.value_not_finite = false, but no analysis is possible with returns that are not finite. "
+            "The plan says stop.value_not_finite = false, but returns that are not finite cannot be analysed. "
             "Set it to true, and leave such episodes out of the data yourself."
         )
     references = sorted({place.reference for place in study.references})
