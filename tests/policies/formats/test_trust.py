@@ -238,6 +238,36 @@ def test_classes_of_extensions_in_a_programs_data_are_refused(tmp_path: Path) ->
         ask(path)
 
 
+def entries_of_layers() -> dict[str, bytes]:
+    buffer = io.BytesIO()
+    torch.jit.save(
+        torch.jit.script(torch.nn.Sequential(torch.nn.Linear(3, 300), torch.nn.Linear(300, 2))), buffer
+    )
+    with zipfile.ZipFile(buffer) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_a_program_whose_weights_are_cut_short_does_not_read_other_memory(tmp_path: Path) -> None:
+    path, entries = tmp_path / "cut.pt", entries_of_layers()
+    path.write_bytes(zip_of(entries))
+    ask(path)
+    for name in [each for each in entries if "/data/" in each]:
+        path.write_bytes(zip_of({**entries, name: entries[name][:-4]}))
+        with pytest.raises(PolicyError, match=r"is damaged, .* too short for its tensor"):
+            ask(path)
+
+
+def test_a_program_whose_tensors_claim_more_than_their_storage_is_refused(tmp_path: Path) -> None:
+    path, entries = tmp_path / "claims.pt", entries_of_layers()
+    name = next(each for each in entries if each.endswith("/data.pkl"))
+    sizes = b"M" + (300).to_bytes(2, "little") + b"K\x03t"  # 300 rows of 3
+    assert sizes in entries[name]
+    entries[name] = entries[name].replace(sizes, b"M" + (60_000).to_bytes(2, "little") + b"K\x03t")
+    path.write_bytes(zip_of(entries))
+    with pytest.raises(PolicyError, match="a tensor reaches beyond its storage"):
+        ask(path)
+
+
 def test_layers_with_numbers_for_names_are_not_mistaken_for_something_hidden(tmp_path: Path) -> None:
     layers = torch.nn.Sequential(
         torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU()), torch.nn.Linear(4, 2)

@@ -21,6 +21,7 @@ from gapfloor.policies.formats.inference import repeatable, require_torch
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.torch_file import first_line
 from gapfloor.policies.formats.torchscript_code import word_that_reaches_out
+from gapfloor.policies.formats.torchscript_tensors import check_torchscript_tensors
 from gapfloor.policies.protocol import Logits
 
 
@@ -91,4 +92,10 @@ def _checked(content: bytes, spec: PolicySpec) -> Archive:
             f"{spec.path} uses {reaching}, which reaches outside its tensors: add ,trust=yes to run it, only for "
             "files that you made or whose author you trust."
         )
+    try:
+        check_torchscript_tensors(archive.entries)
+    except DamagedArchiveError as error:
+        raise PolicyError(
+            f"{spec.path} is damaged, or torch.jit.save() did not write it ({error}): save or copy it again."
+        ) from None
     return archive
