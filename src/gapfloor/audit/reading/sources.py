@@ -63,7 +63,7 @@ class Unread:
     """Whether it could hold an evaluation; a link, or a text that steps nothing, cannot."""
 
 
-_PLAYS = re.compile(rb"\bstep|predict|evaluat|rollout|\bact\b|play")
+_PLAYS = re.compile(rb"\.step\(|predict\(|evaluat|rollout|\.act\(")
 
 
 def may_play(data: bytes) -> bool:
@@ -236,7 +236,7 @@ def _decode(path: str, data: bytes, files: list[SourceFile], unread: list[Unread
     if path.endswith(".ipynb"):
         text = notebook_source(data)
         if text is None:
-            unread.append(Unread(path, "not a notebook that can be read"))
+            unread.append(Unread(path, "not a notebook that can be read", may_play(data)))
         else:
             files.append(SourceFile(path=path, text=text))
         return
