@@ -56,6 +56,16 @@ def paper_report(paper_source: ReportSource, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.fixture(scope="session")
+def one_game_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of one game at two budgets, with replays, training curves and levels: everything, but small."""
+    root = tmp_path_factory.mktemp("one") / "store"
+    data = paper_shaped.load()
+    write_store(root, data.episodes, data.cells, games=("heist",))
+    add_surroundings(root)
+    return write_report(root, root.parent / "report", formats=("html", "csv")).folder / "index.html"
+
+
+@pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Chromium without a network."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium: pip install selenium")

@@ -115,15 +115,17 @@ def test_a_figure_is_one_stop_of_the_tab_key(browser: Any, page: Path) -> None:
 @needs_chromium
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_axe_finds_no_violation(browser: Any, page: Path, width: int, theme: str) -> None:
+def test_axe_finds_no_violation(browser: Any, one_game_page: Path, width: int, theme: str) -> None:
     axe = pytest.importorskip("axe_core_python.base", reason="needs axe-core: pip install axe-core-python")
     browser.execute_cdp_cmd(
         "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]}
     )
-    visit(browser, page, width=width)
+    visit(browser, one_game_page, width=width)
     browser.execute_script("document.querySelectorAll('details').forEach(d => { d.open = true; })")
     browser.execute_script((Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8"))
-    found = browser.execute_async_script("axe.run(document).then(arguments[0])")["violations"]
+    found = browser.execute_async_script(
+        "axe.run(document, {resultTypes: ['violations']}).then(arguments[0])"
+    )["violations"]
     assert [(entry["id"], entry["impact"], entry["nodes"][0]["html"][:200]) for entry in found] == []
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 

@@ -13,7 +13,11 @@ from tests.report.fixture_store import write_replay
 from tests.report.printed_results import printed_results, without
 
 from command_line import run, run_python
+from gapfloor.analysis import analyse
+from gapfloor.analysis.episodes import read_inputs
+from gapfloor.analysis.stored_results import results_digest, write_stored_results
 from gapfloor.errors import UsageError
+from gapfloor.report.numbers import build_numbers, to_json
 from gapfloor.report.replays import build_scenes, read_replays
 from gapfloor.report.source import load_report_source, source_of_results
 from gapfloor.report.verdict import build_verdicts, headline
@@ -195,3 +199,19 @@ def test_one_game_is_not_counted_but_told() -> None:
     counts = tuple(dataclasses.replace(row, games=1) for row in full.call_counts if row.budget == "8M")
     source = source_of_results(without(full, floor_comparisons=rows, gaps=(), call_counts=counts))
     assert headline(source.findings).startswith("miner at 8M: with sampled actions the six runs score 5.93")
+
+
+def test_rows_that_analyse_left_in_the_store_are_used_while_they_fit(one_game_page: Path) -> None:
+    store = one_game_page.parents[1] / "store"
+    inputs = read_inputs(store)
+    results = analyse(inputs)
+    marked = dataclasses.replace(results, plan=dataclasses.replace(results.plan, name="read from the store"))
+    write_stored_results(marked, store, digest=results_digest(inputs))
+    assert load_report_source(store).findings.plan.name == "read from the store"
+    write_stored_results(marked, store, digest="of other data")
+    source = load_report_source(store)
+    assert source.findings.plan.name == results.plan.name
+    # What is read back gives the numbers of the analysis itself.
+    write_stored_results(results, store, digest=results_digest(inputs))
+    again = load_report_source(store)
+    assert to_json(build_numbers(again.findings)) == to_json(build_numbers(source.findings))

@@ -144,10 +144,15 @@ def _shape(frame: _Frame, shape: Shape) -> list[str]:
     if isinstance(shape, PointMark):
         return _point(frame, shape)
     if isinstance(shape, DotCloud):
-        css = INKS[shape.ink].css
+        style = f"dot {INKS[shape.ink].css}"
         return [
-            f'<circle class="dot {css}" data-tip="{_words(dot.tip)}" cx="{frame.x(dot.x):.1f}" '
-            f'cy="{frame.y(dot.y):.1f}" r="2.8"/>'
+            _ink_svg(
+                shape.ink,
+                frame.x(dot.x),
+                frame.y(dot.y),
+                f'class="{style}" data-tip="{_words(dot.tip)}"',
+                2.8,
+            )
             for dot in shape.dots
         ]
     if isinstance(shape, CurveMark):
@@ -234,22 +239,28 @@ def _tile(frame: _Frame, tile: TileMark) -> str:
     )
 
 
-def _mark_svg(ink: str, x: float, y: float, *, is_filled: bool, attributes: str, size: float = 5) -> str:
-    look = INKS[ink]
-    style = f'class="mark {look.css} {"filled" if is_filled else "hollow"}" {attributes}'
-    if look.shape == "circle":
-        return f'<circle {style} cx="{x:.1f}" cy="{y:.1f}" r="{size}"/>'
-    if look.shape == "square":
-        side = size * 1.75
-        return f'<rect {style} x="{x - side / 2:.1f}" y="{y - side / 2:.1f}" width="{side:.1f}" height="{side:.1f}"/>'
+def _mark_svg(ink: str, x: float, y: float, *, is_filled: bool, attributes: str) -> str:
+    filling = "filled" if is_filled else "hollow"
+    return _ink_svg(ink, x, y, f'class="mark {INKS[ink].css} {filling}" {attributes}', 5.0)
+
+
+def _ink_svg(ink: str, x: float, y: float, attributes: str, size: float) -> str:
+    """The shape of an ink around a point."""
+    shape = INKS[ink].shape
+    if shape == "circle":
+        return f'<circle {attributes} cx="{x:.1f}" cy="{y:.1f}" r="{size:g}"/>'
+    if shape == "square":
+        half = size * 0.875
+        return (
+            f'<rect {attributes} x="{x - half:.1f}" y="{y - half:.1f}" width="{2 * half:.1f}" '
+            f'height="{2 * half:.1f}"/>'
+        )
     r = size * 1.25
-    corners = (
-        [(0.0, -r), (r, 0.0), (0.0, r), (-r, 0.0)]
-        if look.shape == "diamond"
-        else [(0.0, -r), (r, r), (-r, r)]
-    )
+    corners = [(0.0, -r), (r, 0.0), (0.0, r), (-r, 0.0)]
+    if shape == "triangle":
+        corners = [(0.0, -r), (r, r), (-r, r)]
     points = " ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in corners)
-    return f'<polygon {style} points="{points}"/>'
+    return f'<polygon {attributes} points="{points}"/>'
 
 
 def _told(tip: str) -> str:
