@@ -273,6 +273,13 @@ class Findings:
                 return row
         return None
 
+    def plan_call_count(self, budget: str, rule: str, level_set: str) -> CallCount | None:
+        """How many games got which call by the plan's method."""
+        for row in self.results.plan_call_counts:
+            if (row.budget, row.rule, row.level_set) == (budget, rule, level_set):
+                return row
+        return self.call_count(budget, rule, level_set)
+
     def screen_summary(self, budget: str) -> ScreenSummary | None:
         """How many games the screen flags."""
         for row in self.results.screen_summaries:

@@ -14,6 +14,18 @@ from gapfloor.analysis.floor_results import FloorComparisonResult
 from gapfloor.analysis.gap_results import GapResult
 from gapfloor.report.findings import MERGED, TEST, TRAIN, Env, Findings, agent_name
 from gapfloor.report.formats import Cell, count_word, estimate, fixed, is_number, p_value
+from gapfloor.statistics.components import VariancePart, components_p
+from gapfloor.statistics.sentences import (
+    FLOOR_SHARE,
+    agents_that_differ,
+    equivalence_reach,
+    may_say_new_levels_cost,
+    may_say_not_established_for_generator,
+    may_say_played_levels_differ,
+    may_say_training_levels_learnt,
+    may_say_transfers,
+    methods_disagree,
+)
 
 Tone = Literal["supported", "open", "unsupported"]
 
@@ -37,8 +49,6 @@ _AGAINST_REFERENCE = {
     "not distinguishable": "not distinguishable from it",
     "not tested": "not tested against it",
 }
-#: A floor that differs between the level sets by this part of the gap is worth a sentence.
-_FLOOR_PART = 0.2
 #: Fewer runs than this say nothing about the agent that was trained.
 _FEWEST_RUNS = 3
 
@@ -72,7 +82,7 @@ def headline(findings: Findings) -> str:
     """The report in one or two sentences."""
     budget = findings.main_budget
     at = f" at {budget}" if budget else ""
-    counts = findings.call_count(budget, findings.primary, TEST)
+    counts = findings.plan_call_count(budget, findings.primary, TEST)
     if counts is None or counts.games == 0:
         return "These data hold no held-out return together with a random floor, so nothing can be said about chance."
     if counts.games == 1:
@@ -90,11 +100,13 @@ def headline(findings: Findings) -> str:
         rest.append(f"{count_word(counts.below).plain} below it")
     if counts.equivalent:
         rest.append(f"{count_word(counts.equivalent).plain} equivalent to it")
+    if counts.not_tested:
+        rest.append(f"{count_word(counts.not_tested).plain} not tested")
     if counts.not_distinguishable:
         rest.append(f"{count_word(counts.not_distinguishable).plain} not distinguishable from it")
     text += f" ({', '.join(rest)})." if rest else "."
     if findings.secondary:
-        second = findings.call_count(budget, findings.secondary, TEST)
+        second = findings.plan_call_count(budget, findings.secondary, TEST)
         if second and second.games:
             text += (
                 f" The same checkpoints under {findings.secondary} actions: {_how_many(second.above)} above, "
@@ -186,10 +198,15 @@ def _reading(
             "any statement about a gap: training levels were not played under this rule.",
         )
     size = _plain(estimate(gap.gap.mean, gap.gap.ci))
-    low, high = gap.gap.ci
-    is_open = not (is_number(low) and is_number(high)) or low <= 0 <= high
+    is_open = gap.recommended is None or not may_say_played_levels_differ(gap.recommended)
+    if test.call == "not tested":
+        return (
+            "open",
+            f"nothing about the agent yet: {test.call_label}.",
+            f"any reading of the gap of {size}: a call needs {findings.plan.least_runs} different runs.",
+        )
     if test.call == "above":
-        return _reading_above(train, gap, size, is_open=is_open)
+        return _reading_above(test, train, gap, size, is_open=is_open)
     if test.call == "below":
         return (
             "unsupported",
@@ -197,6 +214,12 @@ def _reading(
             "any statement about generalization: the gap ends in a number below chance.",
         )
     held_out = _AGAINST_CHANCE[test.call]
+    if train is not None and train.call == "above" and not _is_learnt(test, train, gap):
+        return (
+            "open",
+            f"that training return is above chance; the gap of {size} is not established beyond the floor's gap.",
+            f"that any of it transfers, nor that new levels take it away: held-out return is {held_out}.",
+        )
     if train is not None and train.call == "above":
         return (
             "unsupported",
@@ -211,19 +234,43 @@ def _reading(
         "unsupported" if test.call == "equivalent" else "open",
         f"no more than that the level sets differ by {size} under this rule."
         if not is_open
-        else f"nothing yet: the gap of {size} is not told apart from zero.",
+        else f"nothing yet: the gap of {size} is not established.",
         f"any statement about generalization: {both}.",
     )
 
 
+def _is_learnt(test: FloorComparisonResult, train: FloorComparisonResult, gap: GapResult) -> bool:
+    calls = (gap.recommended, train.recommended, test.recommended)
+    if calls[0] is None or calls[1] is None or calls[2] is None:
+        return False
+    return may_say_training_levels_learnt(calls[0], train=calls[1], test=calls[2])
+
+
+def _is_cost(test: FloorComparisonResult, train: FloorComparisonResult | None, gap: GapResult) -> bool:
+    if train is None or gap.recommended is None or train.recommended is None or test.recommended is None:
+        return False
+    return may_say_new_levels_cost(gap.recommended, train=train.recommended, test=test.recommended)
+
+
 def _reading_above(
-    train: FloorComparisonResult | None, gap: GapResult, size: str, *, is_open: bool
+    test: FloorComparisonResult,
+    train: FloorComparisonResult | None,
+    gap: GapResult,
+    size: str,
+    *,
+    is_open: bool,
 ) -> tuple[Tone, str, str]:
+    if test.recommended is None or not may_say_transfers(test.recommended):
+        return (
+            "open",
+            f"that held-out return was called above chance, but not reliably; the gap is {size}.",
+            "that the policy transfers: the recommended call is not above, or is in doubt.",
+        )
     if is_open:
         return (
             "supported",
-            f"that the policy transfers: held-out return is above chance, and the gap of {size} is not told apart "
-            "from zero.",
+            f"that the policy transfers: held-out return is above chance, and the gap of {size} is not "
+            "established.",
             "that the gap is zero: one inside the interval stays possible at this number of runs.",
         )
     if gap.gap.mean < 0:
@@ -232,7 +279,7 @@ def _reading_above(
             f"that the policy transfers; held-out levels gave more than training levels ({size}).",
             "that it generalizes better than it trains: the held-out levels may simply be easier.",
         )
-    if train is None or train.call == "above":
+    if _is_cost(test, train, gap):
         supports = (
             f"reading the gap of {size} as what new levels cost: it lies between two returns above chance."
         )
@@ -255,10 +302,7 @@ def _remarks(
         )
     if test.call == "not distinguishable":
         if test.robust.equivalence_unreachable:
-            remarks.append(
-                "Equivalence could not have been shown: the floor's own error exceeds the margin. Measure "
-                "more floor episodes."
-            )
+            remarks.append(_unreachable(test, alpha=findings.plan.alpha))
         if is_number(test.robust.minimum_detectable):
             remarks.append(
                 f"Differences from the floor smaller than {_plain(fixed(test.robust.minimum_detectable))} are "
@@ -269,24 +313,34 @@ def _remarks(
         remarks.append(
             f"With agents as strata instead of one pool the call would be: {_BADGES[strata.call]}."
         )
+    if test.recommended is not None and test.recommended.call != "not tested":
+        if methods_disagree(test.decision.call, test.recommended):
+            remarks.append(
+                f"The two methods disagree: the paper's test says {test.decision.call}, the recommended one "
+                f"{test.recommended.call}."
+            )
+        if test.doubt:
+            remarks.append(f"The call {test.recommended.call} is unreliable: {test.doubt}.")
+    if test.n_copies:
+        remarks.append(f"{test.call_label.capitalize()}: runs that repeat another run do not count.")
     remarks += _agents_that_differ(findings, env, budget, test)
     if gap is not None:
         floor_gap = gap.floor_gap
         if (
             is_number(floor_gap)
             and is_number(gap.gap.mean)
-            and abs(floor_gap) >= _FLOOR_PART * abs(gap.gap.mean)
+            and abs(floor_gap) >= FLOOR_SHARE * abs(gap.gap.mean)
+            and _floor_differs(findings, env, budget)
         ):
             more = "more" if floor_gap > 0 else "less"
             remarks.append(
                 f"Random play itself scores {_plain(fixed(abs(floor_gap)))} {more} on the training levels than on "
                 "the held-out ones: that part of the difference belongs to the levels, not to the policy."
             )
-        crossed = gap.robust.crossed.p
-        if is_number(crossed) and is_number(gap.p_holm) and (gap.p_holm < findings.plan.alpha <= crossed):
+        if gap.recommended is not None and may_say_not_established_for_generator(gap.recommended):
             remarks.append(
-                "For levels that the generator has yet to make, the gap is not established: runs × levels "
-                f"p = {_plain(p_value(crossed))}."
+                "The played levels differ, but for levels that the generator has yet to make the gap is not "
+                f"established: runs × levels p = {_plain(p_value(gap.recommended.p_holm))} after Holm."
             )
     merged = findings.comparison(env, budget, MERGED, TEST)
     if merged is not None:
@@ -303,16 +357,48 @@ def _remarks(
     return remarks
 
 
+def _floor_differs(findings: Findings, env: Env, budget: str) -> bool:
+    """Whether random play differs between the level sets: both samples' errors, Bonferroni over the games."""
+    train, test = (findings.floor(env, level_set, budget=budget) for level_set in (TRAIN, TEST))
+    if train is None or test is None or not (is_number(train.sem) and is_number(test.sem)):
+        return False
+    parts = [VariancePart(row.sem**2, row.n - 1) for row in (train, test)]
+    p = components_p(train.mean - test.mean, parts)
+    return bool(p * len(findings.envs(budget)) < findings.plan.alpha)
+
+
+def _unreachable(test: FloorComparisonResult, *, alpha: float) -> str:
+    found = equivalence_reach(
+        margin=test.test.margin, floor_sem=test.test.floor_sem, floor_n=test.test.floor_n, alpha=alpha
+    )
+    why = (
+        "the floor's own error exceeds the margin"
+        if found.verdict == "floor error exceeds margin"
+        else "the floor's error is too large for this margin"
+    )
+    return f"Equivalence could not have been shown: {why}. Measure more floor episodes."
+
+
 def _agents_that_differ(findings: Findings, env: Env, budget: str, test: FloorComparisonResult) -> list[str]:
-    calls = {}
-    for agent in findings.agents(env, budget):
-        row = findings.agent_comparison(env, budget, findings.primary, TEST, agent)
-        if row is not None:
-            calls[agent] = row.call
-    if len(set(calls.values())) < 2:
-        return []
-    listed = ", ".join(f"{agent_name(agent)} {_BADGES[call]}" for agent, call in calls.items())
-    return [f"Agents differ: {listed}."]
+    """Pairs of agents whose held-out returns differ by a test of the difference, Holm over pairs and games."""
+    envs = findings.envs(budget)
+    games = []
+    for one in envs:
+        rows = {
+            agent: findings.agent_comparison(one, budget, findings.primary, TEST, agent)
+            for agent in findings.agents(one, budget)
+        }
+        games.append(
+            {agent: row.recommended.test.run_values for agent, row in rows.items() if row and row.recommended}
+        )
+    plan = findings.plan
+    contrasts = agents_that_differ(games, alpha=plan.alpha, least_runs=plan.least_runs)[envs.index(env)]
+    return [
+        f"Agents differ: {agent_name(pair.first)} scores {_plain(fixed(abs(pair.difference)))} "
+        f"{'more' if pair.difference > 0 else 'less'} than {agent_name(pair.second)} on held-out levels."
+        for pair in contrasts
+        if pair.differ
+    ]
 
 
 def _how_many(count: int) -> str:
