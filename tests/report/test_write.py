@@ -141,9 +141,10 @@ def test_verdicts_say_what_the_calls_say() -> None:
     assert verdicts["miner", "8M"].tone == "supported"
     assert "worse than random play" in verdicts["miner", "8M"].sentence
     assert verdicts["heist", "8M"].tone == "open"
-    assert verdicts["heist", "25M"].tone == "unsupported"
+    # Two calls that differ do not establish a gap; the printed rows have no test of it.
+    assert verdicts["heist", "25M"].tone == "open"
     assert "transfers" in verdicts["heist", "25M"].does_not
-    assert "not told apart from zero" in verdicts["starpilot", "8M"].supports
+    assert "not established" in verdicts["starpilot", "8M"].supports
     assert headline(source.findings).startswith("Of eight games at 8M, five score above the random floor")
 
 

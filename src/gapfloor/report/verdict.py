@@ -260,7 +260,7 @@ def _reading_above(
     *,
     is_open: bool,
 ) -> tuple[Tone, str, str]:
-    if test.recommended is None or not may_say_transfers(test.recommended):
+    if test.recommended is not None and not may_say_transfers(test.recommended):
         return (
             "open",
             f"that held-out return was called above chance, but not reliably; the gap is {size}.",
