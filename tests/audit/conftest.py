@@ -1,4 +1,4 @@
-"""Makes the helpers beside these tests importable (tests are not a package)."""
+"""Makes the helpers next to these tests importable (tests are not a package)."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def frozen(
 
 
 def in_loop(*, test_levels: str = "0", act: str = "net.draw(obs_test)") -> dict[str, str]:
-    """A repository that steps a second environment beside training."""
+    """A repository in which a second environment is stepped during training."""
     return {
         "net.py": MODEL,
         "train.py": train(

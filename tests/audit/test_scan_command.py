@@ -114,7 +114,7 @@ def test_an_empty_folder_is_neither_an_error_nor_a_verdict(tmp_path: Path):
     assert (result.verdict.evaluates_heldout, result.verdict.rule, result.paths) == (None, "unresolved", ())
 
 
-def test_the_ledger_and_the_scanner_agree_where_clones_are_at_hand():
+def test_the_ledger_and_the_scanner_agree_where_clones_are_available():
     folder = os.environ.get("GAPFLOOR_AUDIT_REPOS")
     if not folder or not Path(folder).is_dir():
         pytest.skip(

@@ -1,4 +1,4 @@
-"""What a dependency's flag means for the agent at hand, and where its constructors hide the levels."""
+"""What a dependency's flag means for this agent, and where its constructors hide the levels."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def scanned(folder: Path, files: dict[str, str]) -> ScanResult:
     return scan(str(write_files(folder, files)))
 
 
-def test_a_second_environment_stepped_beside_training_is_in_loop(tmp_path: Path):
+def test_a_second_environment_stepped_during_training_is_in_loop(tmp_path: Path):
     result = scanned(tmp_path, in_loop())
     assert result.verdict == AuditVerdict(True, "sampled", "training-rollout", True)
     assert result.paths[0].levels == "full distribution"
@@ -198,7 +198,7 @@ def test_a_test_worker_of_a_dependency_is_an_in_loop_test(tmp_path: Path):
     assert rank in shown
 
 
-def test_a_worker_switch_that_does_not_come_from_the_rank_is_no_test_worker(tmp_path: Path):
+def test_a_worker_switch_that_does_not_come_from_the_rank_is_not_a_test_worker(tmp_path: Path):
     files = {"train.py": WORKER.format(extra="", replace="", worker="False")}
     assert scanned(tmp_path, files).verdict.evaluates_heldout is False
 
@@ -272,7 +272,7 @@ def test_a_second_runner_of_one_class_is_kept_apart_from_the_first(tmp_path: Pat
     assert scanned(tmp_path, files).verdict == AuditVerdict(True, "sampled", "training-rollout", True)
 
 
-def test_a_second_runner_that_is_never_made_is_no_test(tmp_path: Path):
+def test_a_second_runner_that_is_never_made_is_not_a_test(tmp_path: Path):
     files = {"net.py": MODEL, "runner.py": RUNNER, "main.py": RUNNER_MAIN.format(test="")}
     assert scanned(tmp_path, files).verdict.evaluates_heldout is False
 
@@ -313,7 +313,7 @@ def test_facts_about_a_dependency_give_its_defaults(tmp_path: Path, tail: str, r
     assert result.verdict.evaluates_heldout is None
 
 
-def test_a_value_based_agent_does_not_decide_the_verdict_beside_a_policy_gradient_one(tmp_path: Path):
+def test_a_value_based_agent_does_not_decide_the_verdict_next_to_a_policy_gradient_one(tmp_path: Path):
     files = frozen("action, _ = net.act(obs)")
     files["qnet.py"] = """
 from torch import nn
@@ -405,7 +405,7 @@ if __name__ == '__main__':
     assert scanned(tmp_path, files).verdict == AuditVerdict(True, "sampled", "training-rollout", True)
 
 
-def test_a_worker_process_that_passes_actions_on_is_no_evaluation(tmp_path: Path):
+def test_a_worker_process_that_passes_actions_on_is_not_an_evaluation(tmp_path: Path):
     files = {
         "net.py": MODEL,
         "train.py": train(),

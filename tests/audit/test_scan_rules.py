@@ -206,7 +206,7 @@ class Policy:
     assert line_of(files, "policy.py", "a0 = self.pd.sample()") in evidence(result)
 
 
-def test_a_method_of_the_wrong_shape_is_no_candidate(tmp_path: Path):
+def test_a_method_of_the_wrong_shape_is_not_a_candidate(tmp_path: Path):
     files = frozen("action = load_policy().choose(obs)")
     files["policies.py"] = (
         "class A:\n    def choose(self, obs):\n        return self.pi(obs).sample()\n\n"

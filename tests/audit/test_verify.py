@@ -124,7 +124,7 @@ def test_the_command_fails_with_1_when_lines_are_missing_and_2_without_a_folder(
     assert document["lines"]["no clone"] == 151
 
 
-def test_every_line_of_the_ledger_is_confirmed_where_clones_are_at_hand():
+def test_every_line_of_the_ledger_is_confirmed_where_clones_are_available():
     folder = os.environ.get("GAPFLOOR_AUDIT_REPOS")
     if not folder or not Path(folder).is_dir():
         pytest.skip(

@@ -80,7 +80,7 @@ def probe_rule(
 
     Args:
         act: Takes one observation, returns one action: a number, an array (continuous actions too), or a tuple whose
-            first element is the action, as `predict` of Stable-Baselines3 does.
+            first element is the action (like that of `predict` in Stable-Baselines3).
         observations: The observations to repeat; a few dozen that differ are better than many alike. Without any,
             seeded noise (bytes of `noise_shape`) is shown, which tells deterministic from stochastic all the same.
         distribution: Takes one observation, returns the action probabilities. By default the policy's own: its

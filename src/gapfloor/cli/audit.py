@@ -303,7 +303,7 @@ def run_trace(
     use it only on code that you would run anyway. What the command prints goes to standard error.
     """
     observed = observing.trace(list(arguments), most_steps=steps)
-    static = None if no_scan else comparison.scan_beside(observed)
+    static = None if no_scan else comparison.scan_traced_command(observed)
     text = (
         _json_text(comparison.trace_document(observed, static))
         if as_json

@@ -364,7 +364,7 @@ def _method_of(
             elif isinstance(target.value, External):
                 found.extend(_bound_external(evaluator, target.value.name, call, frame))
             elif isinstance(target.value, Unknown) and len(targets) > 1:
-                found.append(target)  # beside what the class says, something that cannot be read
+                found.append(target)  # apart from what the class says, something that cannot be read
     is_distribution = isinstance(value, Instance) and any(
         DISTRIBUTION.search(base_name.rsplit(".", 1)[-1])
         for base_name in evaluator.objects.external_bases(value.info)

@@ -187,7 +187,7 @@ class ObjectModel:
         return (Alternative(option, marks=(read, entry.mark), origin="option"),)
 
     def _set_once(self, name: str, frame: Frame) -> tuple[Alternative, ...]:
-        """An attribute that is no setting itself, but is computed from settings in one place of the same script."""
+        """An attribute that is not a setting itself, but is computed from settings in one place of the same script."""
         places = self.evaluator.index.outside_assignments(name, frame.chain()[0].module)
         if len(places) != 1:
             return ()

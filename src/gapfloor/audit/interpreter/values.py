@@ -275,7 +275,7 @@ class Alternative:
         return replace(self, marks=(*fresh, *self.marks)) if fresh else self
 
     def from_origin(self, origin: str) -> Alternative:
-        """The same, with the origin of the constant stated anew."""
+        """The same, with the origin of the constant stated again."""
         return replace(self, origin=origin)
 
 

@@ -394,7 +394,7 @@ def _made_with(value: ExternalObject, fact: LoopFact) -> ast.expr | None:
 
 
 def is_unit_test(module: ModuleInfo) -> bool:
-    """Whether a file tests the code rather than a policy (`test.py` beside `train.py` is an evaluation)."""
+    """Whether a file tests the code rather than a policy (`test.py` next to `train.py` is an evaluation)."""
     parts = module.path.lower().split("/")
     if not (parts[-1].startswith("test_") or parts[-1].endswith("_test.py") or parts[-1] == "conftest.py"):
         return False

@@ -1,6 +1,6 @@
 """Where the policy is updated, and whether an episode's steps can span several versions of it.
 
-In-loop means: the environment lives on while the weights change. An evaluation that starts its episodes anew and
+In-loop means: the environment lives on while the weights change. An evaluation that starts its own episodes and
 plays them between two updates measures frozen weights, even when a training loop calls it.
 """
 
@@ -137,9 +137,9 @@ class LearningModel:
             for loop in reversed(self.loops_around(here, inner)):
                 if self.updates_in(loop, here):
                     return here, loop
-        return self._learner_beside(chain)
+        return self._learner_of_worker(chain)
 
-    def _learner_beside(self, chain: list[Frame]) -> tuple[Frame, ast.AST] | None:
+    def _learner_of_worker(self, chain: list[Frame]) -> tuple[Frame, ast.AST] | None:
         """A worker process or thread plays while the function that started it learns."""
         for position in range(len(chain) - 1, 0, -1):
             call, home = chain[position].call, chain[position - 1]
@@ -156,7 +156,7 @@ class LearningModel:
     def is_fresh(
         self, frame: Frame, node: ast.Call, environment: Environment | None, home: Frame, loop: ast.AST
     ) -> bool:
-        """Whether the step belongs to episodes begun anew inside the loop and ended before the next update."""
+        """Whether the step belongs to episodes begun inside the loop and ended before the next update."""
         if environment is not None and self._is_made_inside(environment, home, loop):
             return True
         chain = frame.chain()

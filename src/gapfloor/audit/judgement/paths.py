@@ -208,7 +208,7 @@ class PathFinder:
             heldout = False
         seeded = {is_seeded(self.evaluator, environment) for environment in item.environments}
         if len(seeded) > 1:
-            seeded.discard(None)  # another kind of environment beside the one that has levels
+            seeded.discard(None)  # another kind of environment than the one that has levels
         return EvaluationPath(
             script=item.event.script,
             rule=item.finding.rule,
@@ -323,7 +323,7 @@ def inert_parameters(function: FunctionInfo) -> list[str]:
 
 
 def _split(rollouts: list[Played]) -> tuple[list[EnvironmentLevels], list[tuple[Played, EnvironmentLevels]]]:
-    """The level sets of training, and the rollouts that are tests: on a worker, or beside training."""
+    """The level sets of training, and the rollouts that are tests: on a worker, or during training."""
     train: list[EnvironmentLevels] = []
     tests: list[tuple[Played, EnvironmentLevels]] = []
     for item in rollouts:

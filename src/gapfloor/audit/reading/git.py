@@ -123,6 +123,6 @@ def read_blobs(git_dir: Path, blobs: list[str]) -> dict[str, bytes]:
 
 
 def read_file(git_dir: Path, commit: str, path: str) -> bytes | None:
-    """The bytes of one file at a commit, as `git show COMMIT:PATH` prints them; None when it is not there."""
+    """The bytes of one file at a commit, exactly as `git show COMMIT:PATH` prints them; None when it is not there."""
     answer = _git(git_dir, "cat-file", "blob", f"{commit}:{path}")
     return answer.stdout if answer.returncode == 0 else None

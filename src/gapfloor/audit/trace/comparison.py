@@ -16,7 +16,7 @@ from gapfloor.errors import UsageError
 _SAME = {("argmax", "deterministic"), ("deterministic", "argmax")}
 
 
-def scan_beside(observed: TraceResult) -> ScanResult | None:
+def scan_traced_command(observed: TraceResult) -> ScanResult | None:
     """A scan of the current folder for the traced command; None when the command starts no script of the folder."""
     try:
         return scan(str(Path.cwd()), entry=" ".join(observed.command))
