@@ -22,7 +22,7 @@ def test_an_evaluation_scans_the_store_once_and_plays_the_floor_it_does_not_find
     assert {row.floor.reference for row in result.references} == {"sticky:0.5"}
 
 
-def test_a_factory_is_opened_in_one_small_engine_per_evaluation_and_process(monkeypatch):
+def test_a_policy_is_tried_in_one_small_engine_where_it_is_planned_and_one_where_it_is_played(monkeypatch):
     from gapfloor.play import candidate
 
     opened = []
@@ -31,4 +31,5 @@ def test_a_factory_is_opened_in_one_small_engine_per_evaluation_and_process(monk
         candidate, "engine_from_spec", lambda *a, **k: opened.append(k["slots"]) or open_engine(*a, **k)
     )
     evaluate(small_policies.linear(), game="bigfish", rules="greedy", **SMALL)
-    assert opened == [16]
+    # Whoever plays a policy makes sure that its content and arithmetic are those of the plan.
+    assert opened == [16, 16]

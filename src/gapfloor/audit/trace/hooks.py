@@ -1,5 +1,4 @@
 # mypy: ignore-errors
-# ruff: noqa: UP006
 """Hooks that watch steps, draws, maxima, resets and updates in a running script.
 
 This file is copied next to the user's command as `sitecustomize.py` and runs in the user's own Python, which may be
