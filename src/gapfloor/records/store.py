@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gapfloor.disk_errors import explain_disk_errors
-from gapfloor.errors import StoreError
+from gapfloor.errors import MissingExtraError, StoreError
 from gapfloor.records.atomic import (
     remove_leftovers,
     write_bytes_atomically,
@@ -175,7 +175,10 @@ class Store:
 
     def query(self, sql: str) -> pa.Table:
         """Ask DuckDB: the tables are `episodes` and `cells`."""
-        import duckdb
+        try:
+            import duckdb
+        except ImportError:
+            raise MissingExtraError('Queries need DuckDB: pip install "gapfloor[sql]".') from None
 
         connection = duckdb.connect()
         connection.register("episodes", self.episodes())

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from gapfloor.errors import StoreError
+from gapfloor.errors import MissingExtraError, StoreError
 from gapfloor.study.graph import Task
 
 #: What each kind of task reads, as patterns below the store.
@@ -77,8 +77,12 @@ class SharedStore:
                 system.pipe_file(f"{base}/{relative}", data)
 
     def _open(self) -> tuple[Any, str]:
-        import fsspec
-
+        try:
+            import fsspec
+        except ImportError:
+            raise MissingExtraError(
+                f'The store {self.address} is an address, which needs fsspec: pip install "gapfloor[remote]".'
+            ) from None
         try:
             system, base = fsspec.core.url_to_fs(self.address)
         except (ValueError, ImportError) as error:
