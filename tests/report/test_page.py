@@ -87,9 +87,14 @@ def test_hover_and_focus_show_a_marks_numbers(browser: Any, page: Path) -> None:
     visit(browser, page)
     mark = browser.find_element("css selector", ".card .mark")
     browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", mark)
-    ActionChains(browser).move_to_element(mark).perform()
     tip = browser.find_element("id", "tip")
-    assert tip.is_displayed()
+
+    def tip_after_hovering(_: Any) -> bool:
+        # The scrolling above ends after the call has returned, and scrolling hides a tip.
+        ActionChains(browser).move_to_element_with_offset(mark, 40, 40).move_to_element(mark).perform()
+        return bool(tip.is_displayed())
+
+    WebDriverWait(browser, 20).until(tip_after_hovering)
     assert "held-out" in tip.text
     assert tip.text == mark.get_attribute("data-tip")
     first, second = browser.find_elements("css selector", "#figures [data-tip]")[:2]
@@ -103,11 +108,13 @@ def test_hover_and_focus_show_a_marks_numbers(browser: Any, page: Path) -> None:
 
 @needs_chromium
 def test_a_figure_is_one_stop_of_the_tab_key(browser: Any, page: Path) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
     visit(browser, page)
     stops = "return document.querySelectorAll(arguments[0] + ' [data-tip][tabindex=\\'0\\']').length"
     n_figures = len(browser.find_elements("css selector", ".chart"))
     assert n_figures > 5
-    assert browser.execute_script(stops, ".chart") == n_figures
+    WebDriverWait(browser, 20).until(lambda _: browser.execute_script(stops, ".chart") == n_figures)
     n_strips = len(browser.find_elements("css selector", ".strip"))
     assert browser.execute_script(stops, ".strip") == n_strips
 
