@@ -88,7 +88,9 @@ def reference_rows(*, cells: Sequence[StoredCell], deterministic_rules: Collecti
         cells: the cells of references.
         deterministic_rules: as in `summarise_evaluation`.
     """
-    return _reference_rows(_study(cells), cells, deterministic_rules)
+    # One game of two engines is two games: their episodes are never pooled.
+    by_engine = _grouped(cells, lambda cell: cell.manifest.content.get("engine", "procgen"))
+    return [row for same in by_engine for row in _reference_rows(_study(same), same, deterministic_rules)]
 
 
 def _study(cells: Sequence[StoredCell]) -> StudyEpisodes:
