@@ -142,7 +142,7 @@ def _unnamed(context: Context, agent: str | None, reference: str) -> str:
     if agent is not None:
         return "the plan does not name comparisons of single agents"
     if context.plan.floor.looks is not None:
-        return "the plan has looks: its calls are those of `gapfloor plan next`"
+        return "the plan has looks, and this analysis makes its calls at the end only"
     return ""
 
 

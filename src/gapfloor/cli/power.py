@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -153,6 +154,7 @@ def _from_numbers(
 def _answer(
     effect: Any, n_runs: int, n_floor: int, family: int, wanted: float, alpha: float, *, margin: float | None
 ) -> dict[str, Any]:
+    from gapfloor.statistics.component_power import floor_episodes_for_equivalence
     from gapfloor.statistics.power import floor_power, required_floor_episodes, required_runs
 
     shared: dict[str, Any] = {"family_size": family, "alpha": alpha}
@@ -164,8 +166,10 @@ def _answer(
         "power_now": floor_power(effect, n_runs=n_runs, n_floor=n_floor, **shared),
         "required_runs": required_runs(effect, n_floor=n_floor, power=wanted, **shared),
         "required_floor_episodes": required_floor_episodes(effect, n_runs=n_runs, power=wanted, **shared),
-        # TOST can pass only when margin > t quantile * floor SEM; 1.65 is that quantile at many episodes.
-        "floor_episodes_for_equivalence": math.ceil((1.65 * effect.floor_sd / margin) ** 2)
+        # With as many runs as one likes: what the floor alone must allow.
+        "floor_episodes_for_equivalence": floor_episodes_for_equivalence(
+            replace(effect, delta=0.0), n_runs=None, margin=margin, power=wanted, **shared
+        )
         if margin
         else None,
         "_effect": effect,
