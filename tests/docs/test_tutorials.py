@@ -94,6 +94,11 @@ def test_the_minigrid_tutorial_runs_from_the_check_to_the_page(tmp_path: Path):
         "report",
     ]
     page = (tmp_path / "page" / "index.html").read_text(encoding="utf-8")
-    for words in ("MiniGrid-MultiRoom-N2-S4-v0", "done (no-op)", "The same level under different rules", "sampled"):
+    for words in (
+        "MiniGrid-MultiRoom-N2-S4-v0",
+        "done (no-op)",
+        "The same level under different rules",
+        "sampled",
+    ):
         assert words in page
     assert "LEFT+DOWN" not in page, "the actions are the environment's own, not ProcGen's"

@@ -66,7 +66,7 @@ class FloorTest:
     least_runs: int | None = None
     """With fewer different runs a comparison is not tested. Absent: 3."""
     looks: tuple[int, ...] | None = None
-    """Numbers of runs at which a growing study is looked at; calls at looks are not made yet. Absent: once, at the end."""
+    """Numbers of runs at which a growing study is looked at; calls at looks are not made yet. Absent: at the end."""
 
 
 @dataclass(frozen=True)
