@@ -4,6 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v p
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+INSTALL := tools/install.sh $(BIN)/python
 # The benchmarks that need no argument (audit_speed and learning_figure need one).
 BENCHMARKS := floor_speed evaluation_speed training_speed update_peak calibration_speed statistics_simulation \
 	bootstrap_speed analyse_speed report_speed cka_speed study_overhead
@@ -18,9 +19,8 @@ setup: $(STAMP)
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v < (3, 13) else "gapfloor with the ProcGen engine needs Python 3.11 or 3.12; this is %d.%d: make PYTHON=python3.11" % v)'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[procgen,train,ray,sql,remote,gymnasium,loaders,docs,dev]"
-	$(BIN)/python -m pip install --quiet --no-deps -c constraints.txt $(ENVPOOL) || echo "EnvPool could not be installed: its tests will be skipped."
+	$(INSTALL) -c constraints.txt -e ".[procgen,train,ray,sql,remote,gymnasium,loaders,docs,dev]"
+	$(INSTALL) --no-deps -c constraints.txt $(ENVPOOL) || echo "EnvPool could not be installed: its tests will be skipped."
 	touch $(STAMP)
 
 demo: $(STAMP)
@@ -52,7 +52,7 @@ docs: $(STAMP)
 	@echo "The site is site/index.html."
 
 bench: $(STAMP)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[bench]"
+	$(INSTALL) -c constraints.txt -e ".[bench]"
 	for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 clean:
