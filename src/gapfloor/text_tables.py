@@ -8,6 +8,35 @@ from collections.abc import Sequence
 
 MISSING = "-"
 
+#: Headings, and the cells of each row.
+TextTable = tuple[list[str], list[list[str]]]
+
+
+class ReadableResult:
+    """A result that prints itself: its tables, then what they say. Notebooks show the same as HTML."""
+
+    notes: tuple[str, ...] = ()
+
+    def table(self) -> TextTable:
+        """The table that people read first."""
+        raise NotImplementedError
+
+    def tables(self) -> list[TextTable]:
+        """Every table, in order."""
+        return [self.table()]
+
+    def sentences(self) -> list[str]:
+        """What the tables say, in words."""
+        return []
+
+    def __repr__(self) -> str:
+        tables = [text_table(*table) for table in self.tables()]
+        return "\n".join([*tables, *self.sentences(), *self.notes])
+
+    def _repr_html_(self) -> str:
+        lines = [f"<p>{html.escape(line)}</p>" for line in (*self.sentences(), *self.notes)]
+        return "".join([*(html_table(*table) for table in self.tables()), *lines])
+
 
 def number(value: float) -> str:
     """Two decimals, or three where two would show nothing.

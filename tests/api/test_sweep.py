@@ -12,7 +12,7 @@ from gapfloor.api.evaluate import evaluate
 from gapfloor.api.sweep import check_temperatures, rule_at, sweep
 from gapfloor.errors import UsageError
 from gapfloor.records.store import Store
-from gapfloor.report.figures.sweep import write_sweep
+from gapfloor.report.result_files import write_sweep
 from gapfloor.rules import Epsilon, Temperature, softmax
 
 SMALL = {"game": "fruitbot", "draws": [0], "episodes": 8, "slots": 4}
@@ -98,10 +98,10 @@ def test_the_result_says_that_it_is_one_checkpoint(result):
     json.dumps(result.to_dict(), allow_nan=False)
 
 
-def test_the_figure_is_written_in_three_formats_and_the_same_twice(result, tmp_path):
+def test_the_figure_is_written_in_three_formats_with_the_document_and_the_same_twice(result, tmp_path):
     first = {path.name: path.read_bytes() for path in write_sweep(result, tmp_path / "a")}
     second = {path.name: path.read_bytes() for path in write_sweep(result, tmp_path / "b")}
-    assert set(first) == {"sweep.pdf", "sweep.svg", "sweep.png"}
+    assert set(first) == {"sweep.pdf", "sweep.svg", "sweep.png", "sweep.json"}
     assert first == second
     assert b"entropy played" in first["sweep.svg"]
 
@@ -117,7 +117,7 @@ def test_one_level_set_alone_has_no_gap(tmp_path):
     )
     assert found.gaps == {}
     assert "gap" not in found.table()[0]
-    assert len(write_sweep(found, tmp_path)) == 3
+    assert len(write_sweep(found, tmp_path)) == 4
 
 
 @pytest.mark.fast

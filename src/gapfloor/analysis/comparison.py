@@ -31,7 +31,7 @@ from gapfloor.statistics.crossed import (
 )
 from gapfloor.statistics.detectable import POWER, minimum_detectable_effect
 from gapfloor.statistics.families import holm
-from gapfloor.text_tables import html_table, number, p_text, signed, text_table, with_error
+from gapfloor.text_tables import ReadableResult, TextTable, number, p_text, signed, with_error
 
 Verdict = Literal["a higher", "b higher", "not distinguishable", "too few runs"]
 
@@ -66,8 +66,8 @@ class ComparisonRow:
     """Levels on which these runs find it for the generator; None: these runs alone forbid it."""
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(ReadableResult):
     """Two agents compared on the same schedule."""
 
     agent_a: str
@@ -94,7 +94,11 @@ class Comparison:
         """The document that `gapfloor compare --json` prints."""
         return dict(jsonable(dataclasses.asdict(self)))
 
-    def table(self) -> tuple[list[str], list[list[str]]]:
+    def tables(self) -> list[TextTable]:
+        """The differences, and what would settle them."""
+        return [self.table(), self.settling_table()]
+
+    def table(self) -> TextTable:
         """The differences: over runs, and paired by level."""
         headings = [
             "game", "budget", "rule", "quantity", self.agent_a, self.agent_b, "difference", "p", "Holm",
@@ -120,7 +124,7 @@ class Comparison:
         named = {"a higher": f"{self.agent_a} higher", "b higher": f"{self.agent_b} higher"}
         return named.get(verdict, verdict)
 
-    def settling_table(self) -> tuple[list[str], list[list[str]]]:
+    def settling_table(self) -> TextTable:
         """How many runs or levels would settle each difference."""
         headings = [
             "game", "budget", "rule", "quantity", "difference assumed", "detectable now", "runs each needed",
@@ -154,14 +158,6 @@ class Comparison:
                 "is in the column 'these runs'."
             )
         return lines
-
-    def __repr__(self) -> str:
-        return "\n".join(
-            [text_table(*self.table()), text_table(*self.settling_table()), *self.sentences(), *self.notes]
-        )
-
-    def _repr_html_(self) -> str:
-        return html_table(*self.table()) + html_table(*self.settling_table())
 
 
 def analyse_comparison(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +10,7 @@ from gapfloor.statistics.conventions import Call
 from gapfloor.statistics.families import FamilyCall
 from gapfloor.statistics.floor import FloorComparison
 from gapfloor.statistics.reference_calls import ReferenceCall
-from gapfloor.text_tables import html_table, number, signed, text_table, with_error
+from gapfloor.text_tables import ReadableResult, TextTable, number, signed, with_error
 
 
 @dataclass(frozen=True)
@@ -44,8 +43,8 @@ class FloorRow:
     """Networks behind the reference; with several, the standard error is over them."""
 
 
-@dataclass(frozen=True)
-class FloorMeasurement:
+@dataclass(frozen=True, repr=False)
+class FloorMeasurement(ReadableResult):
     """Floors of games on their level sets."""
 
     floors: tuple[FloorRow, ...]
@@ -63,7 +62,7 @@ class FloorMeasurement:
             "redone": list(self.damaged),
         }
 
-    def table(self) -> tuple[list[str], list[list[str]]]:
+    def table(self) -> TextTable:
         """Headings and cells of the table that people read."""
         rows = [
             [row.game, row.mode, row.level_set, row.levels, row.reference, number(row.mean), number(row.sem),
@@ -72,11 +71,16 @@ class FloorMeasurement:
         ]  # fmt: skip
         return ["game", "mode", "level set", "levels", "reference", "mean", "SEM", "episodes"], rows
 
-    def __repr__(self) -> str:
-        return text_table(*self.table())
-
-    def _repr_html_(self) -> str:
-        return html_table(*self.table())
+    def sentences(self) -> list[str]:
+        """What was measured again, and a level set from which no other is disjoint."""
+        whole = any(row.levels == "all" for row in self.floors)
+        return [
+            *(
+                ["The level set 'all' is the whole distribution: no other level set is disjoint from it."]
+                * whole
+            ),
+            *(f"The cell {name} was cut or altered and has been measured again." for name in self.damaged),
+        ]
 
 
 @dataclass(frozen=True)
@@ -199,8 +203,8 @@ class StricterReference:
     """Agent and rule -> its mean return minus the reference's."""
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(ReadableResult):
     """Policies under stated rules, and the floor on the same level draws."""
 
     cells: tuple[CellRow, ...]
@@ -227,7 +231,11 @@ class Evaluation:
             "notes": list(self.notes),
         }
 
-    def reference_table(self) -> tuple[list[str], list[list[str]]]:
+    def tables(self) -> list[TextTable]:
+        """Agents and rules, and the stricter references if there are any."""
+        return [self.table(), *([self.reference_table()] if self.references else [])]
+
+    def reference_table(self) -> TextTable:
         """Every stricter reference, and the agent's return minus the reference's."""
         rules = list(dict.fromkeys(rule for row in self.references for rule in row.above))
         rows = [
@@ -235,16 +243,10 @@ class Evaluation:
              str(row.floor.n_episodes), *[signed(row.above[rule]) if rule in row.above else "" for rule in rules]]
             for row in self.references
         ]  # fmt: skip
-        return [
-            "game",
-            "reference",
-            "level set",
-            "mean",
-            "episodes",
-            *[f"{rule} minus reference" for rule in rules],
-        ], rows
+        names = ["game", "reference", "level set", "mean", "episodes"]
+        return [*names, *(f"{rule} minus reference" for rule in rules)], rows
 
-    def table(self) -> tuple[list[str], list[list[str]]]:
+    def table(self) -> TextTable:
         """Train, test, gap and floor, one row per agent and rule."""
         rows = []
         for gap in self.gap:
@@ -272,18 +274,10 @@ class Evaluation:
                 ]
             )
         headings = [
-            "game",
-            "agent",
-            "rule",
-            "runs",
-            "train",
-            "test",
-            "gap",
-            "floor train",
-            "floor test",
-            "floor gap",
-        ]
-        return [*headings, "held-out call"], rows
+            "game", "agent", "rule", "runs", "train", "test", "gap", "floor train", "floor test", "floor gap",
+            "held-out call",
+        ]  # fmt: skip
+        return headings, rows
 
     def _call(self, gap: EvaluationGap, level_set: str) -> str:
         found = [row for row in self.comparisons if _same(row, gap) and row.level_set == level_set]
@@ -295,13 +289,6 @@ class Evaluation:
         if row.call != row.decision.call:
             return f"{row.call} (by the paper's test {row.decision.call})"
         return f"{row.call} (unreliable: {doubt})" if (doubt := _doubt(row)) else row.call
-
-    def __repr__(self) -> str:
-        return "\n".join([text_table(*self.table()), *self.notes])
-
-    def _repr_html_(self) -> str:
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
-        return html_table(*self.table()) + notes
 
 
 def _same(row: ReturnRow | EvaluationComparison, gap: EvaluationGap) -> bool:

@@ -24,12 +24,12 @@ from gapfloor.statistics.level_means import (
 )
 from gapfloor.statistics.ranks import RankCorrelation, rank_correlation
 from gapfloor.text_tables import (
-    html_table,
+    ReadableResult,
+    TextTable,
     interval_text,
     number,
     p_text,
     signed,
-    text_table,
     with_error,
 )
 
@@ -77,8 +77,8 @@ class SweepTrend:
     """Return under `hot` minus return under `cold`, paired by level."""
 
 
-@dataclass(frozen=True)
-class Sweep:
+@dataclass(frozen=True, repr=False)
+class Sweep(ReadableResult):
     """A checkpoint at a grid of temperatures."""
 
     game: str
@@ -125,7 +125,7 @@ class Sweep:
         document["notes"] = [*self.sentences(), *self.notes]
         return dict(document)
 
-    def table(self) -> tuple[list[str], list[list[str]]]:
+    def table(self) -> TextTable:
         """One row per temperature, the floor last; errors are clustered by level."""
         level_sets = [name for name in ("train", "test") if name in self.floors]
         reference = self.trends[0].hot
@@ -164,12 +164,6 @@ class Sweep:
             if point.is_one_action
         ]
         return [*(_sentence(trend) for trend in self.trends), *fixed, _SCOPE]
-
-    def __repr__(self) -> str:
-        return "\n".join([text_table(*self.table()), *self.sentences(), *self.notes])
-
-    def _repr_html_(self) -> str:
-        return html_table(*self.table()) + "".join(f"<p>{line}</p>" for line in self.sentences())
 
 
 _SCOPE = (

@@ -24,7 +24,7 @@ from gapfloor.statistics.level_means import (
     mean_by_level,
     pair_by_level,
 )
-from gapfloor.text_tables import html_table, interval_text, number, signed, text_table, with_error
+from gapfloor.text_tables import ReadableResult, TextTable, interval_text, number, signed, with_error
 
 
 class LoggedMean(Protocol):
@@ -132,8 +132,8 @@ class TrainingCurve:
     """The best checkpoint by training return; one entry per rule."""
 
 
-@dataclass(frozen=True)
-class TrainingCurves:
+@dataclass(frozen=True, repr=False)
+class TrainingCurves(ReadableResult):
     """The curves of one or more runs."""
 
     curves: tuple[TrainingCurve, ...]
@@ -149,7 +149,7 @@ class TrainingCurves:
         document["notes"] = [*self.sentences(), *self.notes]
         return dict(document)
 
-    def table(self) -> tuple[list[str], list[list[str]]]:
+    def table(self) -> TextTable:
         """One row per checkpoint and rule; the in-loop mean is given in the sampled rows."""
         headings = [
             "run",
@@ -186,12 +186,6 @@ class TrainingCurves:
     def sentences(self) -> list[str]:
         """What was found, a few sentences per run."""
         return [*(line for curve in self.curves for line in _sentences(curve)), _SCOPE]
-
-    def __repr__(self) -> str:
-        return "\n".join([text_table(*self.table()), *self.sentences(), *self.notes])
-
-    def _repr_html_(self) -> str:
-        return html_table(*self.table()) + "".join(f"<p>{line}</p>" for line in self.sentences())
 
 
 _SCOPE = (

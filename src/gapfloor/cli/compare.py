@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
-from gapfloor.cli.options import (
-    cells_option,
-    inference_options,
-    json_option,
-    parse_engine_options,
-    parse_integers,
-    print_json,
-    protocol_options,
-    workers_option,
-)
+from gapfloor.cli.options import playing_options
 from gapfloor.cli.progress import LiveProgress
-from gapfloor.cli.tables import print_table
+from gapfloor.cli.tables import print_result
 from gapfloor.errors import UsageError
 
 
@@ -44,12 +34,11 @@ from gapfloor.errors import UsageError
     "--detect", type=click.FloatRange(min=0, min_open=True), default=None,
     help="A difference in return that would matter; the table then says how many runs or levels would find it.",
 )  # fmt: skip
-@protocol_options
-@inference_options
-@workers_option
-@cells_option
-@click.option("--out", default=None, help="Folder for comparison.json (default: nothing is written).")
-@json_option
+@playing_options
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=None,
+    help="Folder for comparison.json (default: nothing is written).",
+)  # fmt: skip
 def command(
     a: str,
     b: str | None,
@@ -57,11 +46,7 @@ def command(
     budgets: str | None,
     games: str | None,
     rules: str | None,
-    detect: float | None,
-    options: tuple[str, ...],
-    draws: str,
-    store: str,
-    out: str | None,
+    out: Path | None,
     as_json: bool,
     **settings: Any,
 ) -> None:
@@ -78,7 +63,7 @@ def command(
       gapfloor compare runs/heist-easy-impala-25M-s1 mypackage.agents:load --game heist --agents impala,mine
     """
     from gapfloor.api.compare import compare
-    from gapfloor.records.atomic import write_text_atomically
+    from gapfloor.report.result_files import write_comparison
 
     with LiveProgress(quiet=as_json) as progress:
         result = compare(
@@ -88,25 +73,10 @@ def command(
             budgets=_words(budgets),
             games=_words(games),
             rules=_words(rules),
-            detect=detect,
-            options=parse_engine_options(options),
-            draws=parse_integers(draws, what="draws"),
-            store=store,
             progress=progress,
             **settings,
         )
-    document = result.to_dict()
-    if out:
-        text = json.dumps(document, indent=1, allow_nan=False) + "\n"
-        write_text_atomically(Path(out) / "comparison.json", text)
-    if as_json:
-        print_json(document)
-        return
-    print_table(*result.table())
-    click.echo()
-    print_table(*result.settling_table())
-    for line in (*result.sentences(), *result.notes):
-        click.echo(line)
+    print_result(result, files=write_comparison(result, out) if out else (), as_json=as_json)
 
 
 def _words(text: str | None) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ import click
 from gapfloor.cli.options import (
     inference_options,
     json_option,
-    parse_engine_options,
     parse_integers,
     print_json,
     protocol_options,
@@ -57,8 +56,6 @@ if TYPE_CHECKING:
 @json_option
 def command(
     policies: tuple[str, ...],
-    options: tuple[str, ...],
-    draws: str,
     seeds: str | None,
     leaks: Path | None,
     store: str,
@@ -83,8 +80,6 @@ def command(
     with LiveProgress(quiet=as_json) as progress:
         result = evaluate(
             list(policies),
-            options=parse_engine_options(options),
-            draws=parse_integers(draws, what="draws"),
             seeds=parse_integers(seeds, what="seeds") if seeds is not None else None,
             store=store,
             progress=progress,
@@ -95,11 +90,8 @@ def command(
         document = result.to_dict()
         print_json({**document, "leaks": [row.to_dict() for row in leaked]} if leakage else document)
         return
-    print_table(*result.table())
-    if result.references:
-        print_table(*result.reference_table())
-    if leaked:
-        print_table(*leak_table(leaked))
+    for table in (*result.tables(), *([leak_table(leaked)] if leaked else [])):
+        print_table(*table)
     for note in result.notes:
         click.echo(note)
 

@@ -8,8 +8,6 @@ import click
 
 from gapfloor.cli.options import (
     json_option,
-    parse_engine_options,
-    parse_integers,
     print_json,
     protocol_options,
     reference_option,
@@ -28,13 +26,7 @@ from gapfloor.cli.tables import print_table
 @store_option
 @json_option
 def command(
-    games: tuple[str, ...],
-    options: tuple[str, ...],
-    draws: str,
-    references: tuple[str, ...],
-    store: str,
-    as_json: bool,
-    **settings: Any,
+    games: tuple[str, ...], references: tuple[str, ...], store: str, as_json: bool, **settings: Any
 ) -> None:
     r"""Measure the random floor of GAMEs (`paper`: the paper's eight, `all`: all sixteen) on both level sets.
 
@@ -50,36 +42,21 @@ def command(
     from gapfloor.api.floor import measure_floor
 
     with LiveProgress(quiet=as_json) as progress:
-        measured = measure_floor(
-            games,
-            options=parse_engine_options(options),
-            draws=parse_integers(draws, what="draws"),
-            reference=references,
-            store=store,
-            progress=progress,
-            **settings,
-        )
-    drawn = "" if settings["design"] == "census" else f"; draws {draws}"
+        measured = measure_floor(games, reference=references, store=store, progress=progress, **settings)
     if as_json:
         print_json(measured.to_dict())
         return
     headings, rows = measured.table()
-    beside = [known_floor(row) for row in measured.floors] if not options else [None] * len(rows)
-    if any(beside):
+    known = [None if settings["options"] else known_floor(row) for row in measured.floors]
+    if any(known):
         headings = [*headings, "shipped", "paper"]
-        rows = [
-            [*row, *(known.columns() if known else ["", ""])] for row, known in zip(rows, beside, strict=True)
-        ]
+        rows = [[*row, *(it.columns() if it else ["", ""])] for row, it in zip(rows, known, strict=True)]
     print_table(headings, rows)
     engines = dict.fromkeys(f"{row.engine} {row.engine_version}" for row in measured.floors)
+    is_drawn = settings["design"] == "draws"
+    drawn = f"; draws {','.join(map(str, settings['draws']))}" if is_drawn else ""
     click.echo(
         f"Measured now or read from {store}; engine: {', '.join(engines)}; design: {measured.design}{drawn}."
     )
-    for row in measured.floors:
-        if row.levels == "all":
-            click.echo(
-                "The level set 'all' is the whole distribution: no other level set is disjoint from it."
-            )
-            break
-    for name in measured.damaged:
-        click.echo(f"The cell {name} was cut or altered and has been measured again.")
+    for line in measured.sentences():
+        click.echo(line)

@@ -47,7 +47,7 @@ def protocol_options(function: F) -> F:
     decorators = [
         click.option("--mode", default=None, help="ProcGen's easy (default), hard, extreme, memory or exploration."),
         click.option(
-            "--option", "options", multiple=True, metavar="NAME=VALUE",
+            "--option", "options", multiple=True, metavar="NAME=VALUE", callback=_read_options,
             help="An option of the engine, e.g. use_backgrounds=false; may be repeated.",
         ),
         click.option("--train", default="0:200", show_default=True, help="Training levels: START:STOP, all or none."),
@@ -59,7 +59,10 @@ def protocol_options(function: F) -> F:
             help="Seeded draws of levels (as in the paper), or every level equally often.",
         ),
         click.option("--repeats", type=int, default=1, show_default=True, help="Episodes per level in a census."),
-        click.option("--draws", default="0,1,2", show_default=True, help="Seeds of the level draws, e.g. 0,1,2."),
+        click.option(
+            "--draws", default="0,1,2", show_default=True, callback=_read_draws,
+            help="Seeds of the level draws, e.g. 0,1,2.",
+        ),
         click.option("--episodes", type=int, default=128, show_default=True, help="Counted episodes per draw."),
         click.option("--slots", type=int, default=16, show_default=True, help="Parallel environments per draw."),
         click.option(
@@ -86,12 +89,13 @@ def inference_options(function: F) -> F:
     return device(batch(function))
 
 
-def cells_option(function: F) -> F:
-    """`--store DIR` of commands that write their own results elsewhere (`--out`)."""
-    return click.option(
+def playing_options(function: F) -> F:
+    """What commands share that play policies into a store and write their own results elsewhere (`--out`)."""
+    store = click.option(
         "--store", default=DEFAULT_STORE, show_default=True, envvar="GAPFLOOR_STORE",
         help="Folder that keeps the cells; run the same command again to do only what is missing.",
-    )(function)  # fmt: skip
+    )  # fmt: skip
+    return protocol_options(inference_options(workers_option(store(json_option(function)))))
 
 
 def reference_option(*, default: tuple[str, ...] = ()) -> Callable[[F], F]:
@@ -123,6 +127,16 @@ def parse_engine_options(pairs: tuple[str, ...]) -> dict[str, Option]:
             raise UsageError(f"'{pair}' is not an engine option: write NAME=true or NAME=false.")
         options[name] = words[value.lower()] if value.lower() in words else _scalar(value)
     return options
+
+
+def _read_options(
+    context: click.Context, parameter: click.Parameter, pairs: tuple[str, ...]
+) -> dict[str, Option]:
+    return parse_engine_options(pairs)
+
+
+def _read_draws(context: click.Context, parameter: click.Parameter, text: str) -> list[int]:
+    return parse_integers(text, what="draws")
 
 
 def _scalar(text: str) -> Option:

@@ -4,12 +4,36 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from gapfloor.cli.options import print_json
+
 if TYPE_CHECKING:
+    from gapfloor.analysis.comparison import Comparison
     from gapfloor.analysis.leaked import LeakedGap
+    from gapfloor.analysis.sweep import Sweep
+    from gapfloor.analysis.training_curves import TrainingCurves
+
+
+def print_result(
+    result: Sweep | TrainingCurves | Comparison, *, files: Sequence[Path], as_json: bool
+) -> None:
+    """A result as a person reads it, and the files that were written; or its JSON document."""
+    if as_json:
+        print_json(result.to_dict())
+        return
+    first, *others = result.tables()
+    print_table(*first)
+    for table in others:
+        click.echo()
+        print_table(*table)
+    for line in (*result.sentences(), *result.notes):
+        click.echo(line)
+    if files:
+        click.echo(f"written to {files[0].parent}: {', '.join(path.name for path in files)}")
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
-from gapfloor.cli.options import (
-    cells_option,
-    inference_options,
-    json_option,
-    parse_engine_options,
-    parse_integers,
-    print_json,
-    protocol_options,
-    workers_option,
-)
+from gapfloor.cli.options import playing_options
 from gapfloor.cli.progress import LiveProgress
-from gapfloor.cli.tables import print_table
+from gapfloor.cli.tables import print_result
 
 
 @click.command("training-curve")
@@ -29,23 +19,12 @@ from gapfloor.cli.tables import print_table
     "--rules", default="sampled,greedy", show_default=True,
     help="One or more rules, separated by commas: sampled, greedy, merged, epsilon:E, temperature:T.",
 )  # fmt: skip
-@protocol_options
-@inference_options
-@workers_option
-@cells_option
+@playing_options
 @click.option(
-    "--out", default=None, help="Folder for training-curve.json and the figure (default: below the store)."
-)
-@json_option
-def command(
-    runs: tuple[str, ...],
-    options: tuple[str, ...],
-    draws: str,
-    store: str,
-    out: str | None,
-    as_json: bool,
-    **settings: Any,
-) -> None:
+    "--out", type=click.Path(path_type=Path), default=None,
+    help="Folder for training-curve.json and the figure (default: below the store).",
+)  # fmt: skip
+def command(runs: tuple[str, ...], store: str, out: Path | None, as_json: bool, **settings: Any) -> None:
     r"""Measure every kept checkpoint of RUNs (folders with history/) and the floor on both level sets.
 
     A gap depends on the checkpoint that is reported. For each one the table gives the gap and the held-out return above
@@ -57,28 +36,9 @@ def command(
       gapfloor training-curve gapfloor-store/runs/starpilot-easy-impala-100k-s1 --draws 0 --episodes 64
     """
     from gapfloor.api.training_curve import training_curve
-    from gapfloor.records.atomic import write_text_atomically
-    from gapfloor.report.figures.training_curves import write_training_curves
+    from gapfloor.report.result_files import write_training_curves
 
     with LiveProgress(quiet=as_json) as progress:
-        result = training_curve(
-            list(runs),
-            options=parse_engine_options(options),
-            draws=parse_integers(draws, what="draws"),
-            store=store,
-            progress=progress,
-            **settings,
-        )
-    folder = Path(out) if out else Path(store) / "results" / "training-curve"
-    document = result.to_dict()
-    files = write_training_curves(result, folder)
-    write_text_atomically(
-        folder / "training-curve.json", json.dumps(document, indent=1, allow_nan=False) + "\n"
-    )
-    if as_json:
-        print_json(document)
-        return
-    print_table(*result.table())
-    for line in (*result.sentences(), *result.notes):
-        click.echo(line)
-    click.echo(f"written to {folder}: {', '.join(path.name for path in files)}, training-curve.json")
+        result = training_curve(list(runs), store=store, progress=progress, **settings)
+    folder = out or Path(store) / "results" / "training-curve"
+    print_result(result, files=write_training_curves(result, folder), as_json=as_json)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gapfloor.report.figures.model import (
@@ -20,16 +19,10 @@ from gapfloor.report.figures.model import (
     name_text,
     padded,
 )
-from gapfloor.report.figures.print_figure import write_figures
 from gapfloor.statistics.level_means import LevelContrast
 
 if TYPE_CHECKING:
     from gapfloor.analysis.sweep import Sweep
-
-
-def write_sweep(sweep: Sweep, folder: Path) -> list[Path]:
-    """Return, gap and entropy over temperature: PDF, SVG and PNG."""
-    return write_figures([sweep_figure(sweep)], folder, with_title=True)
 
 
 def sweep_figure(sweep: Sweep) -> FigureSpec:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gapfloor.report.figures.inks import rule_ink
@@ -17,16 +16,10 @@ from gapfloor.report.figures.model import (
     name_text,
     padded,
 )
-from gapfloor.report.figures.print_figure import write_figures
 from gapfloor.report.figures.sweep import curve_shapes, floor_guide, range_of
 
 if TYPE_CHECKING:
     from gapfloor.analysis.training_curves import TrainingCurve, TrainingCurves
-
-
-def write_training_curves(result: TrainingCurves, folder: Path) -> list[Path]:
-    """Return, gap and distance from the floor over training: PDF, SVG and PNG."""
-    return write_figures([training_curves_figure(result)], folder, with_title=True)
 
 
 def training_curves_figure(result: TrainingCurves) -> FigureSpec:
