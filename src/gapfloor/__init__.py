@@ -15,6 +15,7 @@ _HOMES = {
     "compare": "api.compare",
     "evaluate": "api.evaluate",
     "measure_floor": "api.floor",
+    "plan_next": "api.plan_next",
     "probe_rule": "audit.probe",
     "replay": "api.replay",
     "sweep": "api.sweep",

@@ -70,6 +70,15 @@ def p_text(p: float) -> str:
     return f"{p:.2g}" if p < 0.1 else f"{p:.2f}"
 
 
+def ends_text(ends: tuple[float, float]) -> str:
+    """The two ends of an interval.
+
+    >>> ends_text((0.5, 2.0))
+    '[0.50, 2.00]'
+    """
+    return f"[{number(ends[0])}, {number(ends[1])}]"
+
+
 def interval_text(low: float, high: float, *, confidence: float) -> str:
     """An interval with its confidence, or a remark where there is none.
 

@@ -55,8 +55,12 @@ def _outside_plan(study: StudyEpisodes, plan: Plan) -> Iterator[Problem]:
     for budget, games in plan.scope.games.items():
         for game in games:
             if (game, budget) not in present:
+                # A study that grows under looks may not have begun with a game.
+                has_looks = plan.floor.looks is not None
                 yield Problem(
-                    kind="missing", where=f"{game}, {budget}", what="the plan names it; no episodes"
+                    kind="too few" if has_looks else "missing",
+                    where=f"{game}, {budget}",
+                    what="the plan names it; no episodes" + (" yet" if has_looks else ""),
                 )
     for game, mode, budget in study.places():
         if not plan.names(game=game, budget=budget) or not plan.scope.games:

@@ -86,7 +86,9 @@ def _pair(
     row = context.row(
         "pair", game=game, mode=mode, budget=budget, n=len(shared), rules=rules, level_sets=level_sets,
         names=(quantity,),
-        unnamed="" if is_named else f"the plan does not name the difference {rules[0]} - {rules[1]}",
+        unnamed=context.beyond_looks
+        if is_named
+        else f"the plan does not name the difference {rules[0]} - {rules[1]}",
     )  # fmt: skip
     a, b = np.array([first[run] for run in shared]), np.array([second[run] for run in shared])
     rng = context.rng(row["seed"])
@@ -142,7 +144,7 @@ def _agents(
     level_sets = ("train", "test") if quantity == "gap" else (quantity,)
     row = context.row(
         "agents", game=game, mode=mode, budget=budget, n=a.size + b.size, rules=(rule,), level_sets=level_sets,
-        names=(quantity, *agents),
+        names=(quantity, *agents), unnamed=context.beyond_looks,
     )  # fmt: skip
     rng = context.rng(row["seed"])
     found = agent_difference(a, b, rng=rng, **context.resampling)

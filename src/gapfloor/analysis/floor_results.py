@@ -13,8 +13,10 @@ from gapfloor.statistics.conventions import NAN, Call, Pair
 from gapfloor.statistics.excess import StratifiedComparison
 from gapfloor.statistics.families import FamilyCall
 from gapfloor.statistics.floor import FloorComparison
+from gapfloor.statistics.looks import LookAdvice
 from gapfloor.statistics.reference_calls import ReferenceCall
 from gapfloor.statistics.signflip import SignFlip
+from gapfloor.text_tables import counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +72,18 @@ class RobustFloorEstimates:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LookStep:
+    """Where a comparison is in a plan with looks."""
+
+    runs_used: int
+    """Different runs at the look that decides, in the order of their seeds; 0 before the first look."""
+    advice: LookAdvice
+    """stop: called, stop: all looks used, or continue."""
+    more_runs: int
+    """Runs to add before the next look; 0 if there is none."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class FloorComparisonResult(Row):
     """Runs compared with a reference on one level set under one rule; `n` counts runs."""
 
@@ -101,6 +115,8 @@ class FloorComparisonResult(Row):
     """Which of the two makes `call`: the plan's choice; recommended where no plan was given."""
     n_copies: int = 0
     """Runs that repeat another run; the recommended call leaves them out."""
+    look: LookStep | None = None
+    """Which runs the recommended call is made with, if the plan has looks."""
     call: Call = field(init=False)
     """above, below, equivalent, not distinguishable or not tested, by `method`."""
 
@@ -117,10 +133,24 @@ class FloorComparisonResult(Row):
         """The call in words; a row that was not tested says how many runs it has, and how many were copies."""
         if self.call != "not tested" or self.recommended is None:
             return self.call
+        if self.look is not None:
+            return f"not tested ({counted(self.look.more_runs, 'run')} before the first look)"
         if not self.n_copies:
             return self.recommended.label
         left_out = f"{self.n_copies} cop{'y' if self.n_copies == 1 else 'ies'} left out"
         return self.recommended.label.replace(")", f", {left_out})")
+
+    @property
+    def call_mean(self) -> float:
+        """Mean over the runs that the call's method uses."""
+        use_recommended = self.method == "recommended" and self.recommended is not None
+        return self.recommended.test.mean if use_recommended and self.recommended else self.test.mean
+
+    @property
+    def call_delta(self) -> float:
+        """The difference that the call is about: of the runs that its method uses."""
+        use_recommended = self.method == "recommended" and self.recommended is not None
+        return self.recommended.test.delta if use_recommended and self.recommended else self.test.delta
 
     @property
     def call_interval(self) -> Pair:

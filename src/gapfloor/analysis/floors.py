@@ -10,8 +10,9 @@ import numpy as np
 from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.floor_results import CallCount, FloorComparisonResult, FloorResult
 from gapfloor.analysis.grouping import RunName, RunSample
+from gapfloor.analysis.look_rows import with_looks
 from gapfloor.analysis.robust_rows import complete_family, robust_floor_estimates
-from gapfloor.analysis.row_context import Context, family_name
+from gapfloor.analysis.row_context import Context, floor_family
 from gapfloor.statistics.clustered import clustered_sem
 from gapfloor.statistics.conventions import NAN, Call, finite_sample, sem
 from gapfloor.statistics.families import FamilyCall, call_family
@@ -110,8 +111,6 @@ def _compare(
         margin=context.margin,
         least_runs=context.plan.least_runs,
     )
-    naming = context.naming(game=game, budget=budget, rules=(rule,), level_sets=(level_set,), unnamed=unnamed)
-    family = family_name("floor", naming, *_family_parts(context, rule, level_set, budget), agent or "")
     result = FloorComparisonResult(
         **row,
         rule=rule,
@@ -123,7 +122,7 @@ def _compare(
         ratio=found.mean / found.floor if found.floor > 0 else NAN,
         success=success_rate(runs.values()),
         floor_success=success_rate([floor]),
-        family=family,
+        family=floor_family(context, (game, budget, rule, level_set), agent=agent, unnamed=unnamed),
         recommended=call_reference_family([recommended], alpha=context.plan.floor.alpha)[0],
         method=context.floor_method,
         n_copies=len(runs) - len(distinct),
@@ -141,14 +140,9 @@ def _unnamed(context: Context, agent: str | None, reference: str) -> str:
         return f"the plan does not name comparisons with the reference '{reference}'"
     if agent is not None:
         return "the plan does not name comparisons of single agents"
-    if context.plan.floor.looks is not None:
-        return "the plan has looks, and this analysis makes its calls at the end only"
+    if context.plan.floor.looks is not None and not context.plan.scope.games:
+        return "the plan has looks but does not name its games (scope.games), so the family is not fixed"
     return ""
-
-
-def _family_parts(context: Context, rule: str, level_set: str, budget: str) -> tuple[str, ...]:
-    values = {"rule": rule, "level_set": level_set, "budget": budget}
-    return tuple(values[name] for name in context.plan.floor.family)
 
 
 def _call_families(
@@ -164,6 +158,8 @@ def _call_families(
         calls = call_reference_family(tests, alpha=context.plan.floor.alpha)
         for i, decision, recommended in zip(members, decisions, calls, strict=True):
             called[i] = dataclasses.replace(rows[i], decision=decision, recommended=recommended)
+        for i, row in zip(members, with_looks(context, [called[i] for i in members]), strict=True):
+            called[i] = row
         for i, row in zip(members, complete_family(context, [called[i] for i in members]), strict=True):
             called[i] = row
     return tuple(called)

@@ -45,7 +45,8 @@ def _gap(
     context: Context, place: tuple[str, str, str], rule: str, both: dict[RunName, tuple[RunSample, RunSample]]
 ) -> GapResult:
     game, mode, budget = place
-    row = context.row("gap", game=game, mode=mode, budget=budget, n=len(both), rules=(rule,))
+    unnamed = context.beyond_looks
+    row = context.row("gap", game=game, mode=mode, budget=budget, n=len(both), rules=(rule,), unnamed=unnamed)
     rng = context.rng(row["seed"])
     found = gap(
         [train.level_units for train, _ in both.values()],
@@ -55,7 +56,9 @@ def _gap(
     )
     floors = (context.floor(*place, "train"), context.floor(*place, "test"))
     floor_gap = floors[0].mean - floors[1].mean if floors[0] and floors[1] else NAN
-    naming = context.naming(game=game, budget=budget, rules=(rule,), level_sets=("train", "test"))
+    naming = context.naming(
+        game=game, budget=budget, rules=(rule,), level_sets=("train", "test"), unnamed=unnamed
+    )
     values = {"rule": rule, "budget": budget}
     runs = tuple(
         RunGap(agent=name.agent, seed=name.seed, test=tested)

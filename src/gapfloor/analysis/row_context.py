@@ -67,6 +67,15 @@ class Context:
         return {name: sample for name, sample in runs.items() if name not in repeated}
 
     @property
+    def beyond_looks(self) -> str:
+        """Why a test that is not a comparison with the floor is not named by a plan with looks, or nothing."""
+        if self.plan.floor.looks is None:
+            return ""
+        return (
+            "the plan's looks are about calls against the floor; here the number of runs depends on the data"
+        )
+
+    @property
     def margin(self) -> MarginRule:
         """The plan's margin of equivalence."""
         return MarginRule(self.plan.floor.margin_fraction, self.plan.floor.margin_minimum)
@@ -189,3 +198,13 @@ def family_name(kind: str, naming: Naming, *parts: str) -> str:
     """A family in words: "floor: sampled, test, 8M", led by the addendum's name if it is one's."""
     name = f"{kind}: {', '.join(part for part in parts if part)}"
     return f"{naming.family}, {name}" if naming.family else name
+
+
+def floor_family(
+    context: Context, where: tuple[str, str, str, str], *, agent: str | None = None, unnamed: str = ""
+) -> str:
+    """The family of a comparison with the floor; `where` is its game, budget, rule and level set."""
+    game, budget, rule, level_set = where
+    naming = context.naming(game=game, budget=budget, rules=(rule,), level_sets=(level_set,), unnamed=unnamed)
+    values = {"rule": rule, "level_set": level_set, "budget": budget}
+    return family_name("floor", naming, *(values[name] for name in context.plan.floor.family), agent or "")

@@ -117,23 +117,23 @@ def _other_call(method: str) -> str:
 
 
 def _comparison(row: FloorComparisonResult) -> list[str]:
-    from gapfloor.text_tables import p_text, with_error
+    from gapfloor.text_tables import ends_text, p_text, with_error
 
     test = row.test
     return [
         row.game, row.budget, row.rule, row.level_set, str(row.n), with_error(test.mean, test.sem),
-        with_error(test.floor, test.floor_sem), f"{test.delta:+.2f} {_interval(row.call_interval)}",
+        with_error(test.floor, test.floor_sem), f"{row.call_delta:+.2f} {ends_text(row.call_interval)}",
         p_text(row.call_p), f"{test.runs_above}/{row.n}", *_calls(row),
     ]  # fmt: skip
 
 
 def _gap(row: GapResult) -> list[str]:
-    from gapfloor.text_tables import number, p_text
+    from gapfloor.text_tables import ends_text, number, p_text
 
     gap = row.gap
     return [
-        row.game, row.budget, row.rule, str(row.n), f"{gap.mean:+.2f} {_interval(gap.ci)}",
-        _interval(gap.t_interval), p_text(gap.p_fisher), p_text(row.p_holm), number(gap.stouffer_z),
+        row.game, row.budget, row.rule, str(row.n), f"{gap.mean:+.2f} {ends_text(gap.ci)}",
+        ends_text(gap.t_interval), p_text(gap.p_fisher), p_text(row.p_holm), number(gap.stouffer_z),
         *_excess(row), *_gap_calls(row),
     ]  # fmt: skip
 
@@ -150,7 +150,7 @@ def _calls(row: FloorComparisonResult) -> tuple[str, str]:
 
 
 def _excess(row: GapResult) -> tuple[str, str, str]:
-    from gapfloor.text_tables import MISSING, p_text
+    from gapfloor.text_tables import MISSING, ends_text, p_text
 
     assert row.recommended is not None
     test = row.recommended.test
@@ -160,7 +160,7 @@ def _excess(row: GapResult) -> tuple[str, str, str]:
     if test.n_levels != test.n_levels_played:
         levels += f" of {'+'.join(str(n) for n in test.n_levels_played)}"
     return (
-        f"{test.excess:+.2f} {_interval(row.recommended.interval)}",
+        f"{test.excess:+.2f} {ends_text(row.recommended.interval)}",
         p_text(row.recommended.p_holm),
         levels,
     )
@@ -171,9 +171,3 @@ def _gap_calls(row: GapResult) -> tuple[str, str]:
     if row.method == "recommended":
         return row.call_label, row.paper_call
     return row.call_label, row.recommended.label
-
-
-def _interval(ends: tuple[float, float]) -> str:
-    from gapfloor.text_tables import number
-
-    return f"[{number(ends[0])}, {number(ends[1])}]"

@@ -1,20 +1,28 @@
-"""`gapfloor plan`: write, lock, check or extend an analysis plan."""
+"""`gapfloor plan`: write, lock, check, extend or follow an analysis plan."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gapfloor.cli.options import print_json
+from gapfloor.cli.table_options import table_options
+from gapfloor.cli.tables import print_table
 from gapfloor.errors import CheckFailedError, UsageError
+from gapfloor.text_tables import counted, ends_text, p_text, signed
+
+if TYPE_CHECKING:
+    from gapfloor.analysis.table_options import TableOptions
+    from gapfloor.api.plan_next import GameLook, PlanNext
 
 DEFAULT_STORE = "gapfloor-store"
 
 
 @click.group(name="plan")
 def command() -> None:
-    """Write, lock, check or extend an analysis plan.
+    """Write, lock, check, extend or follow an analysis plan.
 
     A plan fixes tests, families, margins, cuts, resamples, seeds and stop conditions. Lock it before the data
     are in: the lock remembers how many cells had been seen.
@@ -109,6 +117,71 @@ def addendum(
     locked = add_addendum(path, addendum, cells_seen=count, seen_in=where).addenda[-1]
     click.echo(f"Locked addendum '{locked.name}' at {locked.locked_at} ({locked.hash[:12]}).")
     click.echo(f"{count} cells of its rules seen ({where}): results will be called {locked.status}.")
+
+
+@command.command(name="next")
+@click.argument("source", type=click.Path(path_type=Path))
+@click.option(
+    "--plan",
+    type=click.Path(path_type=Path),
+    default=Path("plan.toml"),
+    show_default=True,
+    help="The plan, with floor.looks.",
+)
+@click.option("--rule", help="The rule whose calls decide.  [default: the plan's primary rule]")
+@click.option("--level-set", default="test", show_default=True, help="The level set whose calls decide.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@table_options(with_rule=False)
+def next_(
+    source: Path, plan: Path, rule: str | None, level_set: str, as_json: bool, table: TableOptions
+) -> None:
+    """Say for each game in SOURCE (a store or an episode file) whether to stop or how many more runs to train.
+
+    The plan names the numbers of runs at which the data are looked at. A game is finished when it has been called or
+    when its last look has been reached. Runs between two looks wait for the next look, and runs beyond the last look
+    are not used.
+    """
+    from gapfloor.analysis.episodes import read_inputs
+    from gapfloor.api.plan_next import plan_next
+
+    found = plan_next(read_inputs(source, options=table), plan, rule=rule, level_set=level_set)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    _print_next(found)
+
+
+def _print_next(found: PlanNext) -> None:
+    looks = ", ".join(map(str, found.looks))
+    click.echo(
+        f"Looks at {looks} runs, {found.rule} actions on the {found.level_set} levels, alpha {found.alpha:g} over all "
+        f"games and looks: {found.status}{f' ({found.reason})' if found.reason else ''}."
+    )
+    headings = ["game", "budget", "runs", "look at", "delta [interval]", "adjusted p", "call", "next"]
+    print_table(headings, [_next_cells(game) for game in found.games])
+    if found.is_finished:
+        click.echo("Every game is finished: no more runs.")
+        return
+    needed = [
+        f"{game.game}{f' at {game.budget}' if game.budget else ''} {game.more_runs}"
+        for game in found.games
+        if game.more_runs
+    ]
+    click.echo(f"Train {counted(found.more_runs, 'more run')}: {', '.join(needed)}.")
+
+
+def _next_cells(game: GameLook) -> list[str]:
+    has_look = game.runs_used > 0
+    return [
+        game.game,
+        game.budget,
+        str(game.runs),
+        str(game.runs_used) if has_look else "-",
+        f"{signed(game.delta)} {ends_text(game.interval)}" if has_look else "-",
+        p_text(game.p),
+        f"{game.call} (unreliable: {game.doubt})" if game.doubt else game.call,
+        f"continue: {counted(game.more_runs, 'more run')}" if game.more_runs else game.advice,
+    ]
 
 
 def _count_seen(

@@ -66,7 +66,7 @@ class FloorTest:
     least_runs: int | None = None
     """With fewer different runs a comparison is not tested. Absent: 3."""
     looks: tuple[int, ...] | None = None
-    """Numbers of runs at which a growing study is looked at; calls at looks are not made yet. Absent: at the end."""
+    """Numbers of different runs (all agents of a game together) at which a growing study is looked at. Absent: once."""
 
 
 @dataclass(frozen=True)
@@ -254,6 +254,9 @@ def _check_plan(plan: Plan, source: str) -> None:
         ),
         'floor.looks needs floor.method = "recommended"': plan.floor.looks is None
         or plan.floor.method == "recommended",
+        "floor.looks lets the number of runs grow, which scope.runs fixes; leave one of them out": (
+            plan.floor.looks is None or plan.scope.runs is None
+        ),
     }
     for rule, holds in rules.items():
         if not holds:

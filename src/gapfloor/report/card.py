@@ -201,7 +201,7 @@ def _rule(findings: Findings, env: Env, budget: str, rule: str) -> dict[str, Any
             level_set: {
                 "mean": row.test.mean,
                 "sem": row.test.sem,
-                "delta": row.test.delta,
+                "delta": row.call_delta,
                 "low": row.call_interval[0],
                 "high": row.call_interval[1],
                 "p_holm": row.call_p,

@@ -26,6 +26,8 @@ from gapfloor.statistics.families import holm
 from gapfloor.statistics.reference_calls import (
     LEAST_RUNS,
     Doubt,
+    RecommendedCall,
+    ReferenceCall,
     ReferenceTest,
     call_doubt,
     compare_to_reference,
@@ -44,7 +46,8 @@ class LookDecision:
     """Runs there are."""
     n_used: int
     """Runs at the last planned look that was reached, or at the look of the call; 0 before the first look."""
-    call: Literal["above", "below", "not distinguishable", "not tested"]
+    call: RecommendedCall
+    """Equivalent only after the last look: there the two one-sided tests are made once."""
     advice: LookAdvice
     more_runs: int
     """Runs to add before the next look; 0 if the game is finished."""
@@ -57,6 +60,8 @@ class LookDecision:
     """The comparison at `n_used` runs; None before the first look."""
     doubt: Doubt = ""
     """Why an above or below call is unreliable; empty where it is not, and without a call."""
+    p_tost_holm: float = NAN
+    """Holm over the games' equivalence tests, where a game that has looks left counts as not equivalent."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,7 @@ def next_runs(
         reference_returns: per game the reference's episode returns, the same at every look.
         looks: the planned numbers of runs, ascending, the first at least 3.
         alpha: family-wise level over all games and looks.
-        margin: passed on to the comparison; it does not enter the calls.
+        margin: the difference that counts as equivalent after the last look.
     """
     planned = check_looks(looks)
     if planned[0] < LEAST_RUNS:
@@ -126,7 +131,38 @@ def next_runs(
         for i in range(len(values))
     ]
     shapes = family_skewness([one.test.run_values for one in decisions if one.test is not None])
-    return NextRuns(tuple(_with_doubt(one, shapes) for one in decisions), planned, alpha)
+    equivalence = holm([_final_tost(one) for one in decisions])
+    finished = [
+        replace(_with_doubt(one, shapes), p_tost_holm=float(p))
+        for one, p in zip(decisions, equivalence, strict=True)
+    ]
+    return NextRuns(tuple(finished), planned, alpha)
+
+
+def call_at_look(
+    decision: LookDecision, so_far: ReferenceTest, *, family_size: int, alpha: float
+) -> ReferenceCall:
+    """A decision in the form of a recommended call.
+
+    Args:
+        decision: what the looks say about a game.
+        so_far: the comparison of all runs there are, shown where no look has been reached.
+        family_size: games of the family.
+        alpha: family-wise level over all games and looks.
+    """
+    is_tested = decision.test is not None
+    return ReferenceCall(
+        test=so_far if decision.test is None else decision.test,
+        call=decision.call,
+        p_holm=decision.p,
+        p_tost_holm=decision.p_tost_holm,
+        divisor=decision.divisor if is_tested else 0,
+        interval=decision.interval,
+        equivalent_in_family=decision.call == "equivalent" and decision.p_tost_holm < alpha,
+        doubt=decision.doubt,
+        family_size=family_size,
+        alpha=alpha,
+    )
 
 
 def _decide(
@@ -149,7 +185,15 @@ def _decide(
         return LookDecision(n, looks[look], call, "stop: called", 0, p, divisor, interval, test)
     advice: LookAdvice = "continue" if len(tests) < len(looks) else "stop: all looks used"
     more = looks[len(tests)] - n if len(tests) < len(looks) else 0
-    return LookDecision(n, looks[look], "not distinguishable", advice, more, p, divisor, interval, test)
+    # A game that is stopped earlier is never called equivalent, so the one test after the last look keeps its level.
+    is_equivalent = not more and test.p_tost < alpha
+    word: RecommendedCall = "equivalent" if is_equivalent else "not distinguishable"
+    return LookDecision(n, looks[look], word, advice, more, p, divisor, interval, test)
+
+
+def _final_tost(decision: LookDecision) -> float:
+    is_last = decision.test is not None and decision.advice == "stop: all looks used"
+    return decision.test.p_tost if is_last and decision.test is not None else 1.0
 
 
 def _with_doubt(decision: LookDecision, skewness: Skewness) -> LookDecision:

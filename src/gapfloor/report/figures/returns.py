@@ -109,5 +109,5 @@ def _tip(row: FloorComparisonResult, rule: str, level_set: str) -> str:
     value = mean_sem(row.test.mean, row.test.sem).plain
     return (
         f"{rule}, {levels_words(level_set)}: {value} over {counted(row.n, 'run')}; "
-        f"Δ {estimate(row.test.delta, row.test.ci).plain}; {row.call}"
+        f"Δ {estimate(row.call_delta, row.call_interval).plain}; {row.call}"
     )

@@ -22,18 +22,17 @@ def verdict_strip(findings: Findings, env: Env, budget: str) -> PanelSpec | None
     ]
     values = [floor]
     for at, row in enumerate(rows):
-        has_interval = is_number(row.test.ci[0])
-        interval = (
-            (row.test.floor + row.test.ci[0], row.test.floor + row.test.ci[1]) if has_interval else None
-        )
-        values += [row.test.mean, *(interval or ())]
+        # The interval of the call, so that it excludes the floor exactly when the call does.
+        low, high = row.call_interval
+        interval = (row.test.floor + low, row.test.floor + high) if is_number(low) else None
+        values += [row.call_mean, *(interval or ())]
         value, delta = (
             mean_sem(row.test.mean, row.test.sem).plain,
-            estimate(row.test.delta, row.test.ci).plain,
+            estimate(row.call_delta, row.call_interval).plain,
         )
         shapes.append(
             PointMark(
-                x=row.test.mean,
+                x=row.call_mean,
                 y=-float(at),
                 ink=rule_ink(row.rule),
                 tip=f"{row.rule}, held-out: {value}; Δ {delta}; {row.call}",

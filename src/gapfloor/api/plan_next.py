@@ -1,0 +1,173 @@
+"""What a plan with looks says next: which games are finished, and how many runs the others need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gapfloor.analysis.apply import analyse, resolve_plan
+from gapfloor.analysis.episodes import Source
+from gapfloor.analysis.floor_results import FloorComparisonResult
+from gapfloor.analysis.row import Status
+from gapfloor.errors import UsageError
+from gapfloor.json_values import jsonable
+from gapfloor.plan.lock import LockedPlan
+from gapfloor.plan.model import Plan
+from gapfloor.statistics.conventions import NAN, NO_PAIR, Call, Pair
+from gapfloor.statistics.looks import LookAdvice
+
+
+@dataclass(frozen=True, kw_only=True)
+class GameLook:
+    """One game at one budget."""
+
+    game: str
+    """The game."""
+    budget: str
+    """Label of the training budget; empty if there is none."""
+    runs: int
+    """Different runs there are."""
+    runs_used: int
+    """Runs at the last look that was reached, or at the look of the call; 0 before the first look."""
+    delta: float
+    """Mean over the runs used minus the floor."""
+    interval: Pair
+    """Of delta; it excludes zero exactly when the call is above or below."""
+    p: float
+    """Adjusted for the looks, and by Holm's procedure for the games."""
+    call: Call
+    """above, below, equivalent, not distinguishable or not tested."""
+    doubt: str
+    """Why an above or below call is unreliable; empty where nothing speaks against it."""
+    advice: LookAdvice
+    """stop: called, stop: all looks used, or continue."""
+    more_runs: int
+    """Runs to add before the next look."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanNext:
+    """Every game of a plan at its last look."""
+
+    looks: tuple[int, ...]
+    """The planned numbers of runs."""
+    alpha: float
+    """Of all games of a family and all looks together."""
+    rule: str
+    """The rule whose calls decide."""
+    level_set: str
+    """The level set whose calls decide."""
+    status: Status
+    """What the calls may be called."""
+    reason: str
+    """Why they are exploratory, if they are."""
+    games: tuple[GameLook, ...]
+    """In the order of the tables."""
+
+    @property
+    def more_runs(self) -> int:
+        """Runs that all games need together before their next look."""
+        return sum(game.more_runs for game in self.games)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether no game needs another run."""
+        return self.more_runs == 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as JSON-ready values."""
+        plain = jsonable(self)
+        assert isinstance(plain, dict)
+        return {**plain, "more_runs": self.more_runs, "is_finished": self.is_finished}
+
+
+def plan_next(
+    source: Source,
+    plan: str | Path | Plan | LockedPlan = "plan.toml",
+    *,
+    rule: str | None = None,
+    level_set: str = "test",
+) -> PlanNext:
+    """Which games a plan with looks has finished with, and how many more runs the others need.
+
+    A game is finished when it has been called, or when the last planned look has been reached. Runs between two looks
+    wait for the next look.
+
+    Args:
+        source: a store's folder, a file of episodes, a `Store`, or a pyarrow table.
+        plan: a plan file or a plan with `floor.looks`.
+        rule: the rule whose calls decide; the plan's primary rule if None.
+        level_set: the level set whose calls decide.
+
+    Raises:
+        UsageError: the plan has no looks, or the source has no runs of this rule on this level set.
+        CheckFailedError: the plan was changed after locking, or one of its stop conditions is met.
+    """
+    resolved = resolve_plan(plan)
+    assert resolved is not None
+    content = resolved.plan
+    looks = content.floor.looks
+    if looks is None:
+        raise UsageError(
+            f"The plan '{content.name}' has no looks, so there is no next step to tell. Name the numbers of runs at "
+            "which you will look before there are data, e.g. floor.looks = [3, 6, 9]."
+        )
+    rule = rule or content.scope.primary_rule
+    results = analyse(source, resolved)
+    rows = [row for row in results.floor_comparisons if (row.rule, row.level_set) == (rule, level_set)]
+    if not rows:
+        raise UsageError(
+            f"There are no runs with the rule '{rule}' on the level set '{level_set}' together with a floor. "
+            f"The data have: {', '.join(results.source.rules)} on {', '.join(results.source.level_sets)}."
+        )
+    games = [_game(row) for row in rows]
+    present = {(game.game, game.budget) for game in games}
+    games += [
+        _not_begun(game, budget, looks[0])
+        for budget, named in content.scope.games.items()
+        for game in named
+        if (game, budget) not in present
+    ]
+    return PlanNext(
+        looks=looks,
+        alpha=content.floor.alpha,
+        rule=rule,
+        level_set=level_set,
+        status=rows[0].status,
+        reason=rows[0].exploratory_reason,
+        games=tuple(games),
+    )
+
+
+def _game(row: FloorComparisonResult) -> GameLook:
+    assert row.look is not None
+    return GameLook(
+        game=row.game,
+        budget=row.budget,
+        runs=row.n - row.n_copies,
+        runs_used=row.look.runs_used,
+        delta=row.call_delta,
+        interval=row.call_interval,
+        p=row.call_p,
+        call=row.call,
+        doubt=row.doubt,
+        advice=row.look.advice,
+        more_runs=row.look.more_runs,
+    )
+
+
+def _not_begun(game: str, budget: str, first: int) -> GameLook:
+    return GameLook(
+        game=game,
+        budget=budget,
+        runs=0,
+        runs_used=0,
+        delta=NAN,
+        interval=NO_PAIR,
+        p=NAN,
+        call="not tested",
+        doubt="",
+        advice="continue",
+        more_runs=first,
+    )
