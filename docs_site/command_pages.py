@@ -13,7 +13,7 @@ from gapfloor.cli.main import COMMANDS, cli
 
 #: Command -> pages that explain it at length.
 MORE = {
-    "floor": ("harness.md", "numbers.md"),
+    "floor": ("harness.md", "numbers-printed.md"),
     "evaluate": ("tutorial-researcher.md", "policies.md", "harness.md"),
     "sweep": ("contrasts.md",),
     "training-curve": ("contrasts.md",),
@@ -21,7 +21,7 @@ MORE = {
     "train": ("training.md",),
     "levels": ("leakage.md",),
     "calibrate": ("calibration.md",),
-    "analyse": ("statistics.md", "numbers.md"),
+    "analyse": ("statistics.md", "numbers-printed.md"),
     "plan": ("statistics.md",),
     "power": ("statistics.md",),
     "report": ("report.md", "numbers.md"),

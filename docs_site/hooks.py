@@ -1,6 +1,6 @@
-"""What MkDocs does beyond rendering `docs/`: pages of commands, the rest of the page of numbers, the changelog.
+"""What MkDocs does beyond rendering `docs/`: pages of commands, pages of columns and fields, the changelog.
 
-Generated pages exist only in the site; their sources are the commands' help and the results' dataclasses.
+Generated pages exist only in the site; their sources are the commands' help and the definitions of columns and results.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from command_pages import command_pages
-from number_pages import MARKER, generated_part
+from number_pages import number_pages
 
 ROOT = Path(__file__).parents[1]
 
@@ -39,7 +39,7 @@ def on_files(files: Any, config: Any) -> Any:
     """Add the generated pages."""
     from mkdocs.structure.files import File
 
-    pages = command_pages(Path(config.docs_dir))
+    pages = command_pages(Path(config.docs_dir)) | number_pages()
     pages["changelog.md"] = _from_root("CHANGELOG.md")
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))
@@ -47,13 +47,13 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Complete the page of numbers; give pages with wide output the room of the column that they need least."""
+    """Give pages with wide output the room of the column that they need least."""
     name = page.file.src_uri
     if name == "index.md":
         page.meta["hide"] = ["navigation"]
     elif name.startswith("tutorial-"):
         page.meta["hide"] = ["toc"]
-    return markdown.replace(MARKER, generated_part()) if name == "numbers.md" else markdown
+    return markdown
 
 
 def _from_root(name: str) -> str:

@@ -1,86 +1,84 @@
-"""The page of numbers: every column and field that a user meets, with its meaning.
+"""The pages that explain columns and fields, made from their definitions in the source.
 
-Fields and their meanings come from the dataclasses themselves. The columns of printed tables, of the report's tables
-and of a store are described in `meanings.py`. A new field without a meaning fails the tests.
+A column of a store is explained in `gapfloor.records.schema`, a column of the report in `report.tables.csv_columns`,
+and a field of a result by the sentence below it. One without a meaning fails the tests.
 """
 
 from __future__ import annotations
 
 import inspect
-import re
+from collections.abc import Iterable
 
 from field_docs import field_docs
-from gapfloor.records.schema import CELLS, EPISODES, LABELS
-from meanings import COLUMNS, PRINTED, RECORDS
+from gapfloor.records.schema import CELL_COLUMNS, EPISODE_COLUMNS, LABELS
+from gapfloor.report.tables.csv_columns import CSV_COLUMNS
 from result_sections import SECTIONS
 
-#: Where the hand-written page `docs/numbers.md` is continued.
-MARKER = "<!-- generated: columns and fields -->"
+
+def number_pages() -> dict[str, str]:
+    """Path below `docs` -> Markdown."""
+    return {"numbers-store.md": _store(), "numbers-report.md": _report(), "numbers-json.md": _json()}
 
 
-def column_meaning(name: str) -> tuple[str, str] | None:
-    """Heading and meaning of a column of the report's CSV files."""
-    if name in COLUMNS:
-        return COLUMNS[name]
-    rule = r"(sampled|greedy|merged|epsilon:[\d.]+|temperature:[\d.]+)"
-    for pattern in (
-        re.sub(rf"^{rule}(?=_|$)", "RULE", name),
-        re.sub(rf"_{rule}$", "_RULE", name),
-        re.sub(r"_\d+\.\d+$", "_CUT", name),
-    ):
-        if pattern in COLUMNS:
-            return COLUMNS[pattern]
-    return None
-
-
-def generated_part() -> str:
-    """What follows the hand-written head of the page."""
-    parts = ["## Printed tables", ""]
-    for command, headings in PRINTED.items():
-        parts += [f"### `{command}` prints", "", *_table(("column", "meaning"), list(headings.items())), ""]
-    parts += [
-        "## Episode and cell tables of a store",
+def _store() -> str:
+    labels = ", ".join(f"`{name}`" for name in LABELS)
+    return _page(
+        "# Episode and cell tables of a store",
         "",
         "`cells/*.parquet` contain the episodes and the manifests the cell records. `Store(...).query` offers both",
         "as the tables `episodes` and `cells`. An episode file from your own harness has the columns of the first.",
         "",
-        "### Episodes: one row per episode",
+        "## Episodes: one row per episode",
         "",
-        *_table(("column", "meaning"), [(f"`{name}`", RECORDS[name]) for name in EPISODES.names]),
+        *_table(
+            ("column", "meaning"), ((f"`{name}`", words) for name, (_, words) in EPISODE_COLUMNS.items())
+        ),
         "",
-        "### Cells: one row per cell",
+        "## Cells: one row per cell",
         "",
-        f"The labels ({', '.join(f'`{name}`' for name in LABELS)}) as above, then:",
+        f"The labels ({labels}) as above, then:",
         "",
         *_table(
             ("column", "meaning"),
-            [(f"`{name}`", RECORDS[name]) for name in CELLS.names if name not in LABELS],
+            ((f"`{name}`", words) for name, (_, words) in CELL_COLUMNS.items() if name not in LABELS),
         ),
+    )
+
+
+def _report() -> str:
+    return _page(
+        "# Columns of the report's tables",
         "",
-        "## Tables of the report",
-        "",
-        "Columns of `csv/*.csv`, which are unrounded, and their headings in the printed tables. `RULE` is a rule's",
+        "The columns of `csv/*.csv`, which are unrounded, and their headings in the printed tables. `RULE` is a rule's",
         "name (`sampled_delta`), `CUT` a number of nats. Which tables there are: [the report](report.md#tables).",
         "",
         *_table(
             ("CSV column", "printed as", "meaning"),
-            [(f"`{name}`", printed, meaning) for name, (printed, meaning) in COLUMNS.items()],
+            ((f"`{name}`", printed, words) for name, (printed, words) in CSV_COLUMNS.items()),
         ),
-        "",
-        "## JSON documents",
+    )
+
+
+def _json() -> str:
+    parts = [
+        "# JSON documents",
         "",
         "Every command with `--json` prints one document. A number that cannot be computed is `null` there and NaN in",
         "Python.",
     ]
     for section in SECTIONS:
-        parts += ["", f"### {section.title}", "", section.words]
+        parts += ["", f"## {section.title}", "", section.words]
         for cls in section.classes:
             rows = [(f"`{doc.name}`", doc.words) for doc in field_docs(cls)]
             words = " ".join((inspect.getdoc(cls) or "").split())
             parts += ["", f"**{cls.__name__}**: {words}", "", *_table(("field", "meaning"), rows)]
-    return "\n".join(parts) + "\n"
+    return _page(*parts)
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+def _page(*lines: str) -> str:
+    return "\n".join(lines) + "\n"
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
     lines = [head, tuple("---" for _ in head), *rows]
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]

@@ -6,12 +6,9 @@ A meaning is the sentence below the field in the source, so documentation and co
 from __future__ import annotations
 
 import dataclasses
-import functools
 import importlib
 import inspect
 from dataclasses import dataclass
-
-from field_docs import FieldDoc, field_docs
 
 
 @dataclass(frozen=True)
@@ -85,7 +82,7 @@ SECTIONS = (
     Section("sweep", "`gapfloor sweep --json`.", "gapfloor.analysis.sweep"),
     Section("sweep: the trend", "Return against entropy played.", "gapfloor.statistics.ranks"),
     Section("training-curve", "`gapfloor training-curve --json`.", "gapfloor.analysis.training_curves"),
-    Section("compare", "`gapfloor compare --json`.", "gapfloor.api.compare"),
+    Section("compare", "`gapfloor compare --json`.", "gapfloor.analysis.comparison"),
     Section(
         "compare: runs and levels",
         "The difference for new runs and new levels.",
@@ -98,19 +95,3 @@ SECTIONS = (
         "engines list", "`gapfloor engines list --json`.", "gapfloor.engines.catalogue", ("InstalledEngine",)
     ),
 )
-
-
-@functools.cache
-def documented_fields() -> dict[str, FieldDoc]:
-    """Every field of every result by "Class.field"."""
-    return {
-        f"{cls.__name__}.{doc.name}": doc
-        for section in SECTIONS
-        for cls in section.classes
-        for doc in field_docs(cls)
-    }
-
-
-def meaning_of(field: str) -> str:
-    """What the source says below a field, named "Class.field"."""
-    return documented_fields()[field].words

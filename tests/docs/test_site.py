@@ -44,7 +44,6 @@ def test_no_page_loads_anything_from_elsewhere(site: Path):
         )
 
 
-def test_the_page_of_numbers_holds_what_is_generated(site: Path):
-    text = (site / "numbers.html").read_text(encoding="utf-8")
-    assert "generated: columns" not in text
-    assert "<code>level_paired_delta</code>" in text
+def test_the_pages_of_columns_and_fields_are_made(site: Path):
+    for name, word in (("store", "episode_return"), ("report", "level_paired_delta"), ("json", "floor_gap")):
+        assert f"<code>{word}</code>" in (site / f"numbers-{name}.html").read_text(encoding="utf-8")

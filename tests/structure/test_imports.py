@@ -23,7 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     "engines": {"levels"},
     "training": {"levels", "engines", "records", "statistics"},
     "policies": {"actions", "engines", "records", "rules", "training"},
-    "plan": {"records"},
+    "plan": {"engines", "records"},
     "calibration": _PLAYING,
     "play": _PLAYING,
     "analysis": {"levels", "records", "plan", "statistics"},

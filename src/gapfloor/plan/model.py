@@ -17,6 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
+from gapfloor.engines.procgen import N_ACTIONS
 from gapfloor.errors import UsageError
 from gapfloor.settings import from_table, parse_toml, read_text, to_table
 
@@ -116,8 +117,8 @@ class Screen:
     """The entropy screen."""
 
     rule: str = "sampled"
-    actions: int = 15
-    """Raw actions: the maximum entropy is their logarithm."""
+    actions: int = N_ACTIONS
+    """Raw actions where the data do not say: the maximum entropy is their logarithm."""
     cuts: tuple[float, float] = (2.0, 2.3)
     sweep: tuple[float, ...] = (1.8, 1.9, 2.0, 2.1, 2.2)
 

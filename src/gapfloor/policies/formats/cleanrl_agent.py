@@ -113,9 +113,7 @@ def _action_counts(weights: Mapping[str, Any], spec: PolicySpec) -> list[int]:
     # The head has another name: the last layers of the network are the likeliest to be it.
     counts = [int(each.shape[0]) for each in weights.values() if each.ndim == 2 and each.shape[0] > 1]
     if not counts:
-        raise UsageError(
-            f"{spec.path} does not tell how many actions there are: add their number, e.g. ,actions=15."
-        )
+        raise UsageError(f"{spec.path} does not tell how many actions there are: add ,actions=NUMBER.")
     return list(dict.fromkeys(reversed(counts)))
 
 
