@@ -14,8 +14,8 @@ from gapfloor.analysis.floors import call_counts, comparison_rows, floor_rows
 from gapfloor.analysis.gap_rows import gap_rows
 from gapfloor.analysis.grouping import StudyEpisodes, group
 from gapfloor.analysis.plan_checks import departures, refuse_unknown_names
+from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.results import AddendumUsed, AnalysisResults, PlanUsed, Problem, SourceSummary
-from gapfloor.analysis.row_context import Context
 from gapfloor.analysis.score_rows import normalised_rows, profile_rows
 from gapfloor.analysis.screen_rows import (
     agent_tier,
@@ -59,7 +59,7 @@ def analyse(
     if locked is not None and locked.lock is not None:
         _stop(content, problems)
     digest = locked.hash if locked is not None else content_hash(content)
-    context = Context(study, content, digest, locked, inputs.cells is not None, copies)
+    context = PlannedStudy(study, content, digest, locked, inputs.cells is not None, copies)
     measured = read_cells(inputs.cells, context)
     comparisons = comparison_rows(context)
     gaps = gap_rows(context)
@@ -139,7 +139,7 @@ def _stop(plan: Plan, problems: tuple[Problem, ...]) -> None:
             )
 
 
-def _plan_used(context: Context) -> PlanUsed:
+def _plan_used(context: PlannedStudy) -> PlanUsed:
     plan, locked = context.plan, context.locked
     lock = locked.lock if locked is not None else None
     return PlanUsed(

@@ -18,7 +18,7 @@ from gapfloor.analysis.compared_agents import check_schedules
 from gapfloor.analysis.difference_results import AgentDifferenceResult
 from gapfloor.analysis.difference_rows import agent_difference_rows
 from gapfloor.analysis.grouping import RunName, RunSample, StudyEpisodes
-from gapfloor.analysis.row_context import Context
+from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.errors import UsageError
 from gapfloor.json_values import jsonable
 from gapfloor.plan.model import Plan, content_hash
@@ -170,7 +170,7 @@ def analyse_comparison(
     remarks = list(notes)
     if not check_schedules(study):
         remarks.append("The episodes do not say their levels: nothing could be paired by level.")
-    differences = agent_difference_rows(Context(study, plan, content_hash(plan), None))
+    differences = agent_difference_rows(PlannedStudy(study, plan, content_hash(plan), None))
     sizes = Counter(_family(over) for over in differences)
     rows = [
         _row(study, over, detect, alpha=plan.floor.alpha, family_size=sizes[_family(over)])

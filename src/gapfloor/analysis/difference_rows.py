@@ -17,8 +17,8 @@ from gapfloor.analysis.difference_results import (
 )
 from gapfloor.analysis.gap_rows import halves
 from gapfloor.analysis.grouping import RunName, RunSample
+from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.row import Quantity
-from gapfloor.analysis.row_context import Context
 from gapfloor.plan.model import split_difference
 from gapfloor.statistics.conventions import NAN, Floats, Tier, sem
 from gapfloor.statistics.families import holm
@@ -31,7 +31,7 @@ Place = tuple[str, str, str]
 
 
 def run_values(
-    context: Context, place: Place, rule: str, quantity: Quantity, *, draw: str | None = None
+    context: PlannedStudy, place: Place, rule: str, quantity: Quantity, *, draw: str | None = None
 ) -> dict[RunName, float]:
     """One value per run: its return on a level set, or its gap; on all draws, or on one."""
 
@@ -48,7 +48,7 @@ def run_values(
     return {name: mean(sample) for name, sample in runs.items() if has(sample)}
 
 
-def pair_rows(context: Context) -> tuple[PairResult, ...]:
+def pair_rows(context: PlannedStudy) -> tuple[PairResult, ...]:
     """The plan's and the addenda's differences between rules."""
     wanted: list[tuple[tuple[str, str], Sequence[Quantity]]] = [
         (split_difference(text, source="the plan"), context.plan.pairs.quantities)
@@ -74,7 +74,7 @@ def pair_rows(context: Context) -> tuple[PairResult, ...]:
 
 
 def _pair(
-    context: Context, place: Place, rules: tuple[str, str], quantity: Quantity, *, is_named: bool
+    context: PlannedStudy, place: Place, rules: tuple[str, str], quantity: Quantity, *, is_named: bool
 ) -> PairResult | None:
     first = run_values(context, place, rules[0], quantity)
     second = run_values(context, place, rules[1], quantity)
@@ -116,7 +116,7 @@ def _with_holm(rows: Sequence[PairResult]) -> tuple[PairResult, ...]:
     return tuple(corrected)
 
 
-def agent_difference_rows(context: Context) -> tuple[AgentDifferenceResult, ...]:
+def agent_difference_rows(context: PlannedStudy) -> tuple[AgentDifferenceResult, ...]:
     """Every pair of agents, for every rule and quantity, pooled over draws and one draw at a time."""
     rows = []
     for place in context.study.places():
@@ -135,7 +135,7 @@ def _split(values: dict[RunName, float], agents: tuple[str, str]) -> tuple[Float
 
 
 def _agents(
-    context: Context, place: Place, rule: str, quantity: Quantity, agents: tuple[str, str]
+    context: PlannedStudy, place: Place, rule: str, quantity: Quantity, agents: tuple[str, str]
 ) -> AgentDifferenceResult | None:
     a, b = _split(run_values(context, place, rule, quantity), agents)
     if not a.size or not b.size:
@@ -167,7 +167,7 @@ def _agents(
 
 
 def _by_draw(
-    context: Context, place: Place, rule: str, quantity: Quantity, agents: tuple[str, str]
+    context: PlannedStudy, place: Place, rule: str, quantity: Quantity, agents: tuple[str, str]
 ) -> list[DrawDifference]:
     draws = []
     for draw in context.study.draws:
@@ -183,7 +183,9 @@ def _with_share(gap: AgentDifferenceResult, train: AgentDifferenceResult | None)
     return dataclasses.replace(gap, share_from_training=share_from_training(train.test, gap.test))
 
 
-def agent_rows(context: Context, tier_of: Callable[[Place, str], Tier | None]) -> tuple[AgentResult, ...]:
+def agent_rows(
+    context: PlannedStudy, tier_of: Callable[[Place, str], Tier | None]
+) -> tuple[AgentResult, ...]:
     """One agent's means and SEMs, as in the paper's per-encoder tables."""
     rows = []
     for place in context.study.places():
@@ -233,7 +235,7 @@ def _sem(values: Floats) -> float:
     return sem(np.sort(values)) if values.size else NAN
 
 
-def _floor_z(context: Context, place: Place, level_set: str, values: Floats) -> float:
+def _floor_z(context: PlannedStudy, place: Place, level_set: str, values: Floats) -> float:
     floor = context.study.floor(*place, level_set)
     if floor is None or values.size < 2:
         return NAN

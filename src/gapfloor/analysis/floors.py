@@ -11,8 +11,8 @@ from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.floor_results import CallCount, FloorComparisonResult, FloorResult
 from gapfloor.analysis.grouping import RunName, RunSample
 from gapfloor.analysis.look_rows import with_looks
+from gapfloor.analysis.planned_study import PlannedStudy, floor_family
 from gapfloor.analysis.robust_rows import complete_family, robust_floor_estimates
-from gapfloor.analysis.row_context import Context, floor_family
 from gapfloor.statistics.clustered import clustered_sem
 from gapfloor.statistics.conventions import NAN, Call, finite_sample, sem
 from gapfloor.statistics.families import FamilyCall, call_family
@@ -20,7 +20,7 @@ from gapfloor.statistics.floor import compare_to_floor
 from gapfloor.statistics.reference_calls import call_reference_family, compare_to_reference
 
 
-def floor_rows(context: Context) -> tuple[FloorResult, ...]:
+def floor_rows(context: PlannedStudy) -> tuple[FloorResult, ...]:
     """Every reference on every level set."""
     study, rows = context.study, []
     for place, sample in study.references.items():
@@ -57,7 +57,7 @@ def floor_rows(context: Context) -> tuple[FloorResult, ...]:
 
 
 def comparison_rows(
-    context: Context, *, agent: str | None = None, reference: str | None = None
+    context: PlannedStudy, *, agent: str | None = None, reference: str | None = None
 ) -> tuple[FloorComparisonResult, ...]:
     """Runs (of one agent, or of all) against a reference (the plan's), with the calls of their families."""
     rows = []
@@ -75,7 +75,7 @@ def comparison_rows(
 
 
 def _compare(
-    context: Context,
+    context: PlannedStudy,
     where: tuple[str, str, str, str, str],
     runs: dict[RunName, RunSample],
     floor: RunSample,
@@ -134,7 +134,7 @@ def _compare(
     return result
 
 
-def _unnamed(context: Context, agent: str | None, reference: str) -> str:
+def _unnamed(context: PlannedStudy, agent: str | None, reference: str) -> str:
     """Why no plan names this comparison, or nothing."""
     if reference != context.plan.floor.reference:
         return f"the plan does not name comparisons with the reference '{reference}'"
@@ -146,7 +146,7 @@ def _unnamed(context: Context, agent: str | None, reference: str) -> str:
 
 
 def _call_families(
-    context: Context, rows: Sequence[FloorComparisonResult]
+    context: PlannedStudy, rows: Sequence[FloorComparisonResult]
 ) -> tuple[FloorComparisonResult, ...]:
     families: dict[tuple[str, str], list[int]] = {}
     for i, row in enumerate(rows):

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from gapfloor.analysis.gap_results import GapResult, RunGap
 from gapfloor.analysis.grouping import RunName, RunSample
+from gapfloor.analysis.planned_study import PlannedStudy, family_name
 from gapfloor.analysis.robust_rows import complete_gap_family, robust_gap_estimates
-from gapfloor.analysis.row_context import Context, family_name
 from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.families import holm
 from gapfloor.statistics.gap_calls import Episodes, GapCall, GapWord, call_gap_family, excess_gap
@@ -17,7 +17,7 @@ from gapfloor.statistics.gaps import gap
 
 
 def halves(
-    context: Context, place: tuple[str, str, str], rule: str, *, agent: str | None = None
+    context: PlannedStudy, place: tuple[str, str, str], rule: str, *, agent: str | None = None
 ) -> dict[RunName, tuple[RunSample, RunSample]]:
     """The training and held-out samples of the runs that have both, in the order of agents and seeds."""
     train = context.study.runs(*place, rule, "train")
@@ -30,7 +30,7 @@ def halves(
     return {name: (train[name], test[name]) for name in names}
 
 
-def gap_rows(context: Context) -> tuple[GapResult, ...]:
+def gap_rows(context: PlannedStudy) -> tuple[GapResult, ...]:
     """The pooled gap of every game, budget and rule, with Holm within each family."""
     rows = []
     for place in context.study.places():
@@ -42,7 +42,10 @@ def gap_rows(context: Context) -> tuple[GapResult, ...]:
 
 
 def _gap(
-    context: Context, place: tuple[str, str, str], rule: str, both: dict[RunName, tuple[RunSample, RunSample]]
+    context: PlannedStudy,
+    place: tuple[str, str, str],
+    rule: str,
+    both: dict[RunName, tuple[RunSample, RunSample]],
 ) -> GapResult:
     game, mode, budget = place
     unnamed = context.beyond_looks
@@ -79,7 +82,7 @@ def _gap(
     )
 
 
-def _correct(context: Context, rows: Sequence[GapResult]) -> tuple[GapResult, ...]:
+def _correct(context: PlannedStudy, rows: Sequence[GapResult]) -> tuple[GapResult, ...]:
     families: dict[tuple[str, str], list[int]] = {}
     for i, row in enumerate(rows):
         families.setdefault((row.family, row.mode), []).append(i)
@@ -103,7 +106,7 @@ def _correct(context: Context, rows: Sequence[GapResult]) -> tuple[GapResult, ..
 
 
 def _recommended(
-    context: Context,
+    context: PlannedStudy,
     place: tuple[str, str, str],
     both: dict[RunName, tuple[RunSample, RunSample]],
     floors: tuple[RunSample | None, RunSample | None],

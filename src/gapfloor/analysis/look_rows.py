@@ -13,11 +13,13 @@ from collections.abc import Sequence
 from gapfloor.analysis.episodes import natural_key
 from gapfloor.analysis.floor_results import FloorComparisonResult, LookStep
 from gapfloor.analysis.grouping import RunName, RunSample
-from gapfloor.analysis.row_context import Context, floor_family
+from gapfloor.analysis.planned_study import PlannedStudy, floor_family
 from gapfloor.statistics.looks import call_at_look, next_runs
 
 
-def with_looks(context: Context, rows: Sequence[FloorComparisonResult]) -> tuple[FloorComparisonResult, ...]:
+def with_looks(
+    context: PlannedStudy, rows: Sequence[FloorComparisonResult]
+) -> tuple[FloorComparisonResult, ...]:
     """The rows of one family with the calls at the plan's looks; unchanged where looks do not apply to them."""
     looks = context.plan.floor.looks
     is_planned = all(row.agent is None and row.reference == context.plan.floor.reference for row in rows)
@@ -50,13 +52,13 @@ def with_looks(context: Context, rows: Sequence[FloorComparisonResult]) -> tuple
     return tuple(called)
 
 
-def _by_seed(context: Context, runs: dict[RunName, RunSample]) -> list[RunSample]:
+def _by_seed(context: PlannedStudy, runs: dict[RunName, RunSample]) -> list[RunSample]:
     order = {agent: at for at, agent in enumerate(context.study.agents)}
     names = sorted(runs, key=lambda name: (natural_key(name.seed), order.get(name.agent, 0), name.agent))
     return [runs[name] for name in names]
 
 
-def _without_runs(context: Context, rows: Sequence[FloorComparisonResult]) -> int:
+def _without_runs(context: PlannedStudy, rows: Sequence[FloorComparisonResult]) -> int:
     """Comparisons that the plan names in this family and that have no runs yet."""
     family = rows[0].family
     present = {(row.game, row.budget, row.rule, row.level_set) for row in rows}

@@ -10,7 +10,7 @@ import numpy as np
 from gapfloor.analysis.floor_results import FloorComparisonResult, RobustFloorEstimates
 from gapfloor.analysis.gap_results import GapResult, RobustGapEstimates
 from gapfloor.analysis.grouping import RunName, RunSample
-from gapfloor.analysis.row_context import Context
+from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.statistics.aggregate import probability_of_improvement, summarise_iqm
 from gapfloor.statistics.clustered import (
     clustered_sem,
@@ -34,7 +34,7 @@ _PIGEONHOLES = 1000
 
 
 def robust_floor_estimates(
-    context: Context,
+    context: PlannedStudy,
     found: FloorComparison,
     runs: dict[RunName, RunSample],
     floor: RunSample,
@@ -71,7 +71,7 @@ def robust_floor_estimates(
 
 
 def _with_levels_of_floor(
-    context: Context,
+    context: PlannedStudy,
     estimates: RobustFloorEstimates,
     samples: Sequence[RunSample],
     floor: RunSample,
@@ -99,7 +99,7 @@ def _with_levels_of_floor(
 
 
 def complete_family(
-    context: Context, rows: Sequence[FloorComparisonResult]
+    context: PlannedStudy, rows: Sequence[FloorComparisonResult]
 ) -> tuple[FloorComparisonResult, ...]:
     """Add what depends on the family: the stratified call and the smallest effect that Holm lets through."""
     alpha = context.plan.floor.alpha
@@ -118,7 +118,7 @@ def complete_family(
 
 
 def robust_gap_estimates(
-    context: Context,
+    context: PlannedStudy,
     found: Gap,
     both: Sequence[tuple[RunSample, RunSample]],
     floors: tuple[RunSample | None, RunSample | None],
@@ -144,7 +144,7 @@ def robust_gap_estimates(
 
 
 def _with_levels_of_gap(
-    context: Context,
+    context: PlannedStudy,
     estimates: RobustGapEstimates,
     both: Sequence[tuple[RunSample, RunSample]],
     *,
@@ -164,7 +164,7 @@ def _with_levels_of_gap(
     )
 
 
-def complete_gap_family(context: Context, row: GapResult) -> GapResult:
+def complete_gap_family(context: PlannedStudy, row: GapResult) -> GapResult:
     """Add the smallest gap over runs that the family's hardest Holm step would let through."""
     smallest = minimum_detectable_effect(
         se=row.gap.sem, df=row.n - 1, alpha=context.plan.floor.alpha, family_size=row.family_size

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gapfloor.analysis.column_names import FLOOR_RULE
-from gapfloor.analysis.row_context import Context
+from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.score_results import NormalisedResult, ProfileResult
 from gapfloor.statistics.aggregate import improvement_over, performance_profile
 from gapfloor.statistics.conventions import NAN
@@ -17,7 +17,7 @@ SUITE = "mean"
 TAUS = tuple(round(-0.5 + 0.05 * i, 2) for i in range(31))
 
 
-def normalised_rows(context: Context) -> tuple[NormalisedResult, ...]:
+def normalised_rows(context: PlannedStudy) -> tuple[NormalisedResult, ...]:
     """Scores of every game on the published scale, then the unweighted means over the games of a budget."""
     rows: list[NormalisedResult] = []
     for game, mode, budget in context.study.places():
@@ -47,7 +47,7 @@ def normalised_rows(context: Context) -> tuple[NormalisedResult, ...]:
 
 
 def _mean_return(
-    context: Context, place: tuple[str, str, str], rule: str, level_set: str
+    context: PlannedStudy, place: tuple[str, str, str], rule: str, level_set: str
 ) -> tuple[float, int]:
     if rule == FLOOR_RULE:
         floor = context.study.floor(*place, level_set)
@@ -56,7 +56,7 @@ def _mean_return(
     return (float(np.mean(values)), len(values)) if values else (NAN, 0)
 
 
-def _suite_means(context: Context, rows: list[NormalisedResult]) -> list[NormalisedResult]:
+def _suite_means(context: PlannedStudy, rows: list[NormalisedResult]) -> list[NormalisedResult]:
     groups: dict[tuple[str, str, str, str], list[float]] = {}
     for row in rows:
         groups.setdefault((row.mode, row.budget, row.rule, row.level_set), []).append(row.score)
@@ -84,7 +84,7 @@ def _suite_means(context: Context, rows: list[NormalisedResult]) -> list[Normali
     return means
 
 
-def profile_rows(context: Context) -> tuple[ProfileResult, ...]:
+def profile_rows(context: PlannedStudy) -> tuple[ProfileResult, ...]:
     """IQM, performance profile and mean probability of improvement of every budget, rule and level set."""
     rows = []
     places = [place for place in context.study.places() if has_scale(place[0], mode=place[1])]
@@ -99,7 +99,7 @@ def profile_rows(context: Context) -> tuple[ProfileResult, ...]:
 
 
 def _profile(
-    context: Context, games: list[str], mode: str, budget: str, rule: str, level_set: str
+    context: PlannedStudy, games: list[str], mode: str, budget: str, rule: str, level_set: str
 ) -> ProfileResult | None:
     scores, better = [], []
     for game in sorted(games):

@@ -17,7 +17,7 @@ import pyarrow as pa
 from gapfloor.analysis.floor_results import FloorComparisonResult
 from gapfloor.analysis.gap_results import GapResult
 from gapfloor.analysis.grouping import RunName
-from gapfloor.analysis.row_context import Context
+from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.screen_results import DisagreementResult, ScreenResult, ScreenSummary
 from gapfloor.statistics.conventions import NAN, Tier
 from gapfloor.statistics.screen import entropy_share, scaled_entropy, sweep_tiers, tier
@@ -65,7 +65,7 @@ class CellMeans:
         return sum(agent is None or name.agent == agent for name in self.by_run.get((place, rule), {}))
 
 
-def read_cells(cells: pa.Table | None, context: Context) -> CellMeans:
+def read_cells(cells: pa.Table | None, context: PlannedStudy) -> CellMeans:
     """The cell records of runs, averaged over draws."""
     gathered: dict[tuple[Place, str], dict[RunName, dict[str, dict[str, list[float]]]]] = {}
     k: dict[tuple[str, str], int] = {}
@@ -109,7 +109,7 @@ def _label(value: Any) -> str:
 
 
 def screen_rows(
-    context: Context,
+    context: PlannedStudy,
     cells: CellMeans,
     comparisons: Iterable[FloorComparisonResult],
     gaps: Iterable[GapResult],
@@ -144,7 +144,7 @@ def screen_rows(
 
 
 def _entropies(
-    context: Context, cells: CellMeans, place: Place, entropy: float, agent: str | None
+    context: PlannedStudy, cells: CellMeans, place: Place, entropy: float, agent: str | None
 ) -> dict[str, Any]:
     screen = context.plan.screen
     maximum = math.log(cells.n_actions.get(place[:2], screen.actions))
@@ -178,13 +178,13 @@ def _entropies(
     }
 
 
-def agent_tier(context: Context, cells: CellMeans, place: Place, agent: str) -> Tier | None:
+def agent_tier(context: PlannedStudy, cells: CellMeans, place: Place, agent: str) -> Tier | None:
     """The raw-entropy tier of one agent's runs."""
     entropy = cells.mean(place, context.plan.screen.rule, "entropy_raw", agent=agent)
     return None if math.isnan(entropy) else tier(entropy, cuts=context.plan.screen.cuts)
 
 
-def disagreement_rows(context: Context, cells: CellMeans) -> tuple[DisagreementResult, ...]:
+def disagreement_rows(context: PlannedStudy, cells: CellMeans) -> tuple[DisagreementResult, ...]:
     """How often a merged rule leaves the class of plain argmax."""
     rows = []
     for place in context.study.places():

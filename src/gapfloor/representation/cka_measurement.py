@@ -190,7 +190,7 @@ def measure_cka(
     candidates = _load(checkpoints, settings, device)
     pairs = _pairs(candidates, settings.pairs)
     session = _Session(settings, Path(store) / "results" / "cka" if store is not None else None, tell)
-    records = [_within(session, candidate) for candidate in candidates]
+    records = [_checkpoint_record(session, candidate) for candidate in candidates]
     cross = [entry for pair in pairs for entry in _cross(session, *pair)]
     return CkaMeasurement(tuple(records), tuple(cross), tuple(session.files), tuple(session.reused))
 
@@ -251,7 +251,7 @@ def _document(settings: CkaSettings, key: str, candidate: _Candidate) -> dict[st
     return {"format": FORMAT, "key": key, "engine": engine, "settings": settings.to_dict()}
 
 
-def _within(session: _Session, candidate: _Candidate) -> dict[str, Any]:
+def _checkpoint_record(session: _Session, candidate: _Candidate) -> dict[str, Any]:
     key = _key(session.settings, candidate)
     name = candidate.policy.name
     document = session.held(name, key)

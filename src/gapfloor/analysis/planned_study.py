@@ -1,4 +1,4 @@
-"""What every row of an analysis needs to know: the study, the plan, its status, and a generator of its own."""
+"""A study with the plan that is applied to it: the status of every row, and a generator of its own for each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Naming:
 
 
 @dataclass(frozen=True)
-class Context:
+class PlannedStudy:
     """The study with the plan that is applied to it."""
 
     study: StudyEpisodes
@@ -201,7 +201,7 @@ def family_name(kind: str, naming: Naming, *parts: str) -> str:
 
 
 def floor_family(
-    context: Context, where: tuple[str, str, str, str], *, agent: str | None = None, unnamed: str = ""
+    context: PlannedStudy, where: tuple[str, str, str, str], *, agent: str | None = None, unnamed: str = ""
 ) -> str:
     """The family of a comparison with the floor; `where` is its game, budget, rule and level set."""
     game, budget, rule, level_set = where
