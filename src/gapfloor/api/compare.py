@@ -32,6 +32,7 @@ def compare(
     detect: float | None = None,
     batch: int = INFERENCE_BATCH,
     device: str = "cpu",
+    backend: str | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
     store: str | Path | None = None,
@@ -49,6 +50,7 @@ def compare(
         detect: the difference for which needed runs and levels are computed; None: the observed ones.
         batch: inference batch size.
         device: where networks run.
+        backend: the library that computes our networks' logits; None: the one that filled the store, or the usual one.
         workers: number of processes.
         progress: what hears of episodes and cells.
         store: where policies' cells are kept; None: they are forgotten.
@@ -74,6 +76,7 @@ def compare(
                 store=opened,
                 batch=batch,
                 device=device,
+                backend=backend,
                 workers=workers,
                 progress=progress,
             )

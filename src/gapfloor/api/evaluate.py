@@ -42,16 +42,19 @@ def evaluate(
     probe: int = 0,
     references: Sequence[str] = (),
     device: str = "cpu",
+    backend: str | None = None,
     workers: int | None = None,
     store: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Returns, gaps and calls of one agent's policies under `rules`, compared with the floor on the same draws.
 
-    `policies` is a checkpoint's path, `package.module:factory`, any callable from observations to logits, or a
-    list of these: the runs of one agent. The floor is measured if the store does not hold it yet. `probe` is the
-    number of states per sampled cell that are cloned to measure merged entropy (0: none). `references` names stricter
-    references than the floor (`gapfloor.play.references`). Without `store` the episodes are forgotten.
+    `policies` is a checkpoint's path, `package.module:factory`, any callable from observations to logits, or a list of
+    these: the runs of one agent. The floor is measured if the store does not hold it yet. `probe` is the number of
+    states per sampled cell that are cloned to measure merged entropy (0: none). `references` names stricter references
+    than the floor (`gapfloor.play.references`). `backend` is the library that computes the logits of gapfloor
+    checkpoints (onnxruntime or torch; by default the one that filled the store, or the faster one). Without `store`
+    the episodes are forgotten.
     """
     protocol = make_protocol(
         [game], mode=mode, options=options, train=train, test=test, draws=draws, episodes=episodes, slots=slots,
@@ -70,6 +73,7 @@ def evaluate(
             probe=probe,
             batch=batch,
             device=device,
+            backend=backend,
             workers=workers,
             progress=progress,
         )

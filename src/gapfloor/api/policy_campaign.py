@@ -14,10 +14,11 @@ from gapfloor.engines.protocol import EngineSpec
 from gapfloor.engines.registry import check_cloning
 from gapfloor.errors import UsageError
 from gapfloor.play.campaign import Campaign, Request, plan_campaign
-from gapfloor.play.candidate import Entrant, load_candidates
+from gapfloor.play.candidate import Candidate, Entrant, load_candidates
 from gapfloor.play.observers import CellProbe
 from gapfloor.play.protocol import INFERENCE_BATCH, Protocol
 from gapfloor.play.references import UNIFORM, check_references
+from gapfloor.play.stored_backend import backend_for
 from gapfloor.play.workers import CellWorkers, Progress, Silence
 from gapfloor.records.store import Store
 from gapfloor.rules import Rule
@@ -33,6 +34,7 @@ def play_policies(
     probe: int = 0,
     batch: int = INFERENCE_BATCH,
     device: str = "cpu",
+    backend: str | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
     is_prepared: bool = False,
@@ -48,6 +50,8 @@ def play_policies(
         probe: number of visited states per sampled cell to clone for merged entropy; 0: none.
         batch: inference batch size; part of the cell key.
         device: where networks run.
+        backend: the library that computes our networks' logits (`policies.backends`); None: the one that filled the
+            store, or the usual one.
         workers: number of processes; None: one per core.
         progress: what hears of episodes and cells.
         is_prepared: whether the store belongs to a running study.
@@ -57,25 +61,46 @@ def play_policies(
     if len(protocol.engines) != len(entrants):
         raise UsageError(f"{', '.join(entrants)} is a group of games, and a policy plays one: name that one.")
     check_references(references)
+    chosen = backend_for(store, backend)
     for engine in protocol.engines:
         _check_cloning(engine, rules, probe)
     requests = [
         Request(
             engine=engine,
             protocol=protocol,
-            candidates=load_candidates(mine, engine, batch=batch, device=device),
+            candidates=_load(mine, engine, batch=batch, device=device, asked=backend, backend=chosen),
             rules=tuple(rules),
             references=tuple(references),
             probe=_probe(probe),
             classes=functools.partial(_find_classes, store),
             batch=batch,
             device=device,
+            backend=chosen,
         )
         for engine, mine in zip(protocol.engines, entrants.values(), strict=True)
     ]
     campaign = plan_campaign(requests, store, is_prepared=is_prepared)
     campaign.play(CellWorkers(workers, progress or Silence()))
     return campaign
+
+
+def _load(
+    entrants: Sequence[Entrant],
+    engine: EngineSpec,
+    *,
+    batch: int,
+    device: str,
+    asked: str | None,
+    backend: str | None,
+) -> tuple[Candidate, ...]:
+    candidates = load_candidates(entrants, engine, batch=batch, device=device, backend=backend)
+    for candidate in candidates:
+        if asked and not candidate.source.is_own_network and candidate.inference.backend != asked:
+            raise UsageError(
+                f"--backend {asked} is for gapfloor's own checkpoints, and {candidate.source.name} is not one: leave "
+                "--backend out."
+            )
+    return candidates
 
 
 def _check_cloning(engine: EngineSpec, rules: Sequence[Rule], probe: int) -> None:

@@ -31,6 +31,7 @@ def sweep(
     seed: int | None = None,
     batch: int = INFERENCE_BATCH,
     device: str = "cpu",
+    backend: str | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
     store: str | Path | None = None,
@@ -52,6 +53,7 @@ def sweep(
             store=opened,
             batch=batch,
             device=device,
+            backend=backend,
             workers=workers,
             progress=progress,
         )

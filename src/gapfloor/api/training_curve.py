@@ -33,6 +33,7 @@ def training_curve(
     game: str | None = None,
     batch: int = INFERENCE_BATCH,
     device: str = "cpu",
+    backend: str | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
     store: str | Path | None = None,
@@ -66,6 +67,7 @@ def training_curve(
             store=opened,
             batch=batch,
             device=device,
+            backend=backend,
             workers=workers,
             progress=progress,
         )

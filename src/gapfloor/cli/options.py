@@ -11,6 +11,7 @@ import click
 from gapfloor.engines.protocol import Option
 from gapfloor.errors import UsageError
 from gapfloor.play.protocol import INFERENCE_BATCH
+from gapfloor.policies.backends import BACKENDS
 from gapfloor.records.store import DEFAULT_STORE
 
 #: Raised when a field of a document on standard output goes or changes its meaning; new fields do not raise it.
@@ -75,7 +76,7 @@ def protocol_options(function: F) -> F:
 
 
 def inference_options(function: F) -> F:
-    """`--device` and `--batch`: where and in which shape logits are computed."""
+    """`--device`, `--backend` and `--batch`: where, by which library and in which shape logits are computed."""
     device = click.option(
         "--device", default="cpu", show_default=True, help="Device for networks: cpu or cuda."
     )
@@ -86,7 +87,14 @@ def inference_options(function: F) -> F:
         show_default=True,
         help="Inference batch size. Changing it changes the cell key.",
     )
-    return device(batch(function))
+    backend = click.option(
+        "--backend",
+        type=click.Choice(BACKENDS),
+        default=None,
+        help="Library for the logits of gapfloor checkpoints (default: the one that filled the store, or onnxruntime "
+        "where it is installed). Changing it changes the cell key.",
+    )
+    return device(backend(batch(function)))
 
 
 def playing_options(function: F) -> F:

@@ -53,6 +53,8 @@ def command() -> None:
 def run(file: Path, store: str | None, workers: int | None, ray: str | None, as_json: bool) -> None:
     """Do what is missing in a study; run the same command again to resume."""
     from gapfloor.machine import available_cores
+    from gapfloor.play.stored_backend import backend_for
+    from gapfloor.policies.backends import usual_backend
     from gapfloor.records.store import Store
     from gapfloor.study.executors import LocalExecutor, RayExecutor, StudyAssignment
     from gapfloor.study.model import read_study
@@ -69,7 +71,8 @@ def run(file: Path, store: str | None, workers: int | None, ray: str | None, as_
     opened = Store(root)
     opened.prepare()
     opened.write_order(games=study.games, agents=study.agents)
-    assignment = StudyAssignment(study, str(file.resolve().parent), str(root))
+    backend = backend_for(opened, study.evaluation.backend) or usual_backend("cpu")
+    assignment = StudyAssignment(study, str(file.resolve().parent), str(root), backend)
 
     def make_executor() -> Executor:
         if ray is not None:

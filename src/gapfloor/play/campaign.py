@@ -55,6 +55,8 @@ class Request:
     """Where the action classes come from that a rule or the probe reads."""
     batch: int = INFERENCE_BATCH
     device: str = "cpu"
+    backend: str | None = None
+    """The library for the networks of references; None: the usual one."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +199,7 @@ def _reference_groups(request: Request) -> tuple[tuple[CellGroup, ...], tuple[Ce
     """The references of a request, and the trials of its best constant action."""
     groups = reference_groups(
         request.references, protocol=request.protocol, engine=request.engine, batch=request.batch,
-        device=request.device,
+        device=request.device, backend=request.backend,
     )  # fmt: skip
     trials = []
     if BEST_CONSTANT in request.references:

@@ -73,20 +73,24 @@ class Candidate:
 
 
 def load_candidates(
-    entrants: Sequence[Entrant], engine: EngineSpec, *, batch: int, device: str
+    entrants: Sequence[Entrant],
+    engine: EngineSpec,
+    *,
+    batch: int,
+    device: str,
+    backend: str | None = None,
 ) -> tuple[Candidate, ...]:
     """Load each policy once; copies of one policy and two runs of one name are refused."""
     found: list[Candidate] = []
     for entrant in entrants:
-        candidate = _load(entrant, engine, batch=batch, device=device)
+        candidate = _load(_source(entrant, device, backend), entrant, engine, batch=batch)
         for other in found:
             _refuse_copy(candidate, other)
         found.append(candidate)
     return tuple(found)
 
 
-def _load(entrant: Entrant, engine: EngineSpec, *, batch: int, device: str) -> Candidate:
-    source = _source(entrant, device)
+def _load(source: PolicySource, entrant: Entrant, engine: EngineSpec, *, batch: int) -> Candidate:
     policy = source.load()
     header = policy_header(policy)
     check_game(source.name, header, engine)
@@ -99,10 +103,10 @@ def _load(entrant: Entrant, engine: EngineSpec, *, batch: int, device: str) -> C
     return Candidate(source, run, tried.fingerprint, tried.inference)
 
 
-def _source(entrant: Entrant, device: str) -> PolicySource:
+def _source(entrant: Entrant, device: str, backend: str | None) -> PolicySource:
     policy = entrant.policy
     if isinstance(policy, (str, Path)):
-        return PolicySource(str(policy), device)
+        return PolicySource(str(policy), device, backend=backend)
     name = getattr(policy, "name", None) or getattr(policy, "__name__", None) or f"policy {entrant.number}"
     return PolicySource(str(name), given=policy)
 

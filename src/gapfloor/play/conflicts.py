@@ -14,6 +14,7 @@ from typing import Any
 from gapfloor.errors import StoreError, UsageError
 from gapfloor.play.arithmetic import hosts_of
 from gapfloor.play.cell import PROTOCOL_VERSION, CellSpec, canonical_json
+from gapfloor.policies.backends import BACKENDS
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import DESIGN_PARTS, StoredCell
 
@@ -53,11 +54,13 @@ def refuse_other_arithmetic(stored: Sequence[StoredCell], cell: CellSpec, *, roo
         theirs = each.manifest.content
         is_same_policy = theirs["policy"] == cell.policy and theirs.get("batch") == mine.batch
         if is_same_policy and theirs.get("arithmetic", mine.arithmetic) != mine.arithmetic:
+            remedy = "Use machines of one kind, or another --store."
+            if theirs["backend"] != mine.backend and theirs["backend"] in BACKENDS:
+                remedy = f"Use --backend {theirs['backend']}, or another --store."
             raise StoreError(
                 f"{cell.run.name} was computed with another arithmetic on {hosts_of(root, theirs['arithmetic'])} "
                 f"({theirs['backend']} {theirs['backend_version']}) than on this machine, {socket.gethostname()} "
-                f"({mine.backend} {mine.backend_version}): their cells cannot be mixed. Use machines of one kind, or "
-                "another --store."
+                f"({mine.backend} {mine.backend_version}): their cells cannot be mixed. {remedy}"
             )
 
 

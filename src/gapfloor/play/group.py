@@ -24,6 +24,7 @@ from gapfloor.play.observers import CellObserver, CellProbe
 from gapfloor.play.outcome import EpisodeOutcome, cell_record
 from gapfloor.play.plain_loop import play_plainly
 from gapfloor.play.player import CellPlay, Job, Player
+from gapfloor.policies.frame_cache import with_frame_cache
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import parse_reference
 from gapfloor.records.store import Store
@@ -160,7 +161,8 @@ def _actor(group: CellGroup, policy: Any, engine: Engine) -> Actor:
         reference.check(engine.n_actions)
         return ReferenceActor(reference, n_actions=engine.n_actions)
     assert group.source is not None
-    return PolicyActor(policy, name=group.source.name, n_actions=engine.n_actions, noop=engine.noop)
+    cached = with_frame_cache(policy, group.source)
+    return PolicyActor(cached, name=group.source.name, n_actions=engine.n_actions, noop=engine.noop)
 
 
 def file_cell(store: Store, play: CellPlay, policy: Any) -> None:

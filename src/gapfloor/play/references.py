@@ -85,7 +85,13 @@ def relative_to_file(name: str, home: Path, *, game: str) -> str:
 
 
 def reference_groups(
-    names: Sequence[str], *, protocol: Protocol, engine: EngineSpec, batch: int, device: str
+    names: Sequence[str],
+    *,
+    protocol: Protocol,
+    engine: EngineSpec,
+    batch: int,
+    device: str,
+    backend: str | None = None,
 ) -> list[CellGroup]:
     """The cells of the named references, one group per policy.
 
@@ -96,7 +102,8 @@ def reference_groups(
     for name in (name for name in names if name != BEST_CONSTANT):
         networks = _networks(name)
         for network in networks:
-            groups.append(_network_group(network, protocol, engine, batch, device))
+            source = replace(network.source, device=device, backend=backend)
+            groups.append(_network_group(replace(network, source=source), protocol, engine, batch))
         if not networks:
             reference = _parse_plain(name)
             if reference != Uniform():
@@ -183,10 +190,9 @@ def _networks(name: str) -> list[_Network]:
     return []
 
 
-def _network_group(
-    network: _Network, protocol: Protocol, engine: EngineSpec, batch: int, device: str
-) -> CellGroup:
-    source, policy, header = _load(network, engine, device)
+def _network_group(network: _Network, protocol: Protocol, engine: EngineSpec, batch: int) -> CellGroup:
+    source = network.source
+    policy, header = _load(network, engine)
     tried = try_policy(policy, name=source.name, engine=engine, batch=batch)
     seed = network.seed if network.seed is not None else header.get("seed")
     cells = [
@@ -207,9 +213,9 @@ def _network_group(
     return CellGroup(engine, tuple(cells), source)
 
 
-def _load(network: _Network, engine: EngineSpec, device: str) -> tuple[PolicySource, Any, Mapping[str, Any]]:
+def _load(network: _Network, engine: EngineSpec) -> tuple[Any, Mapping[str, Any]]:
     """The policy behind a reference, with its header; refused where it cannot play this game as that reference."""
-    source = replace(network.source, device=device)
+    source = network.source
     if network.name.startswith(RANDOM_WEIGHTS) and engine.engine == "gymnasium":
         raise UsageError(
             f"{network.name} reads ProcGen's images, not {engine.game}'s observations: leave it out."
@@ -221,7 +227,7 @@ def _load(network: _Network, engine: EngineSpec, device: str) -> tuple[PolicySou
             f"{source.name} sees its observations: train a blind run with gapfloor train --blind."
         )
     check_game(source.name, header, engine)
-    return source, policy, header
+    return policy, header
 
 
 def best_constant_notes(cells: Sequence[CellSpec]) -> list[str]:

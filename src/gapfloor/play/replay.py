@@ -27,6 +27,7 @@ from gapfloor.play.actor import Actor, PolicyActor, ReferenceActor
 from gapfloor.play.candidate import try_policy
 from gapfloor.play.cell import PROTOCOL_VERSION, CellSpec, Inference, Run, design_from
 from gapfloor.play.streams import cell_stream_name, episode_stream
+from gapfloor.policies.backends import BACKENDS
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import parse_reference
 from gapfloor.records.atomic import write_bytes_atomically, write_text_atomically
@@ -126,7 +127,9 @@ def replay_episodes(
 def find_policy(spec: CellSpec, *, store: Store, sources: Sequence[PolicySource]) -> Any:
     """The policy with the content that the cell recorded."""
     own = sorted((store.root / "runs").glob("*/checkpoint.safetensors"))
-    for source in [*sources, *(PolicySource(str(path)) for path in own)]:
+    backend = spec.inference.backend if spec.inference.backend in BACKENDS else None
+    for given in [*sources, *(PolicySource(str(path)) for path in own)]:
+        source = dataclasses.replace(given, backend=backend)
         policy = source.load()
         batch = spec.inference.batch
         tried = try_policy(policy, name=source.name, engine=spec.engine, batch=batch)

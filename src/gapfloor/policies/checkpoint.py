@@ -1,7 +1,8 @@
 """A gapfloor checkpoint as a policy: logits for observations, with the content hash that identifies it.
 
-Loading runs no code. Inference runs channels-last, in torch's inference mode and with one thread, so that at a
-fixed batch shape the logits of a row depend on that row alone.
+Loading runs no code. `load_network` uses ONNX Runtime where it can (`graph_policy`). In torch, inference runs
+channels-last, in inference mode and with one thread, so that at a fixed batch shape the logits of a row depend on that
+row alone.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.errors import MissingExtraError, PolicyError, UsageError
-from gapfloor.policies.formats.inference import repeatable, writeable
+from gapfloor.policies.backends import TORCH, network_backend
+from gapfloor.policies.checkpoint_file import CheckpointArrays, read_checkpoint_arrays, with_torch_tensors
+from gapfloor.policies.formats.inference import check_frames, repeatable
+from gapfloor.policies.graph_policy import GraphPolicy
 from gapfloor.records.run_identity import RunIdentity
 
 if TYPE_CHECKING:
@@ -48,28 +52,38 @@ class CheckpointPolicy:
     ) -> npt.NDArray[np.float32]:
         import torch
 
-        images = torch.from_numpy(self._check(observations)).to(self.device)
+        frames = check_frames(observations, name=self.name, shape=self._shape)
+        images = torch.from_numpy(frames).to(self.device)
         with repeatable():
             outputs: npt.NDArray[np.float32] = head(self._agent.encode(images)).cpu().numpy()
         return outputs
 
-    def _check(self, observations: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-        if observations.dtype != np.uint8 or observations.shape[1:] != self._shape:
-            raise PolicyError(
-                f"{self.name} reads uint8 observations of shape {self._shape}, not {observations.dtype} of "
-                f"{observations.shape[1:]}: evaluate it in the game that it was trained on."
-            )
-        return writeable(observations)
+
+def load_network(path: Path, *, device: str = "cpu", backend: str | None = None) -> Any:
+    """The policy of a checkpoint in the backend asked for, or in the one that `backends` chooses."""
+    checkpoint = read_checkpoint_arrays(path)
+    name = RunIdentity.from_header(checkpoint.header).name
+    if network_backend(backend, checkpoint.header, device=device, name=name) == TORCH:
+        return _in_torch(checkpoint, device)
+    return GraphPolicy(checkpoint.arrays, name=name, header=checkpoint.header, path=path)
 
 
 def load_checkpoint_policy(
     path: str | Path, *, device: str = "cpu", game: str | None = None, encoder: str | None = None
 ) -> CheckpointPolicy:
-    """The policy of a checkpoint; refused with both names if it is not of that game or encoder."""
+    """The policy of a checkpoint in torch; refused with both names if it is not of that game or encoder."""
+    checkpoint = read_checkpoint_arrays(Path(path))
+    header = checkpoint.header
+    for kind, asked in (("game", game), ("encoder", encoder)):
+        if asked is not None and header[kind] != asked:
+            raise PolicyError(f"{path} was trained with the {kind} {header[kind]}, not {asked}.")
+    return _in_torch(checkpoint, device)
+
+
+def _in_torch(checkpoint: CheckpointArrays, device: str) -> CheckpointPolicy:
     try:
         import torch
 
-        from gapfloor.policies.checkpoint_file import read_checkpoint_file
         from gapfloor.training.checkpoint import load_agent
         from gapfloor.training.workers import keep_freed_memory
     except ImportError as error:
@@ -78,12 +92,7 @@ def load_checkpoint_policy(
         ) from None
     if device != "cpu" and not (device.startswith("cuda") and torch.cuda.is_available()):
         raise UsageError(f"torch cannot use the device '{device}' here: use --device cpu.")
-    checkpoint = read_checkpoint_file(Path(path))
-    header = checkpoint.header
-    for kind, asked in (("game", game), ("encoder", encoder)):
-        if asked is not None and header[kind] != asked:
-            raise PolicyError(f"{path} was trained with the {kind} {header[kind]}, not {asked}.")
-    agent = load_agent(checkpoint)
+    agent = load_agent(with_torch_tensors(checkpoint))
     keep_freed_memory()
-    name = RunIdentity.from_header(header).name
-    return CheckpointPolicy(agent, name=name, header=header, device=device)
+    header = checkpoint.header
+    return CheckpointPolicy(agent, name=RunIdentity.from_header(header).name, header=header, device=device)

@@ -29,6 +29,8 @@ class PolicySource:
     name: str
     device: str = "cpu"
     given: Any = None
+    backend: str | None = None
+    """The library for networks of ours (`backends`); None leaves the choice to gapfloor."""
 
     @property
     def is_checkpoint(self) -> bool:
@@ -36,6 +38,17 @@ class PolicySource:
         return self.given is None and (
             self.name.endswith((".safetensors", ".weights")) or os.path.isdir(self.name)
         )
+
+    @property
+    def is_own_network(self) -> bool:
+        """Whether the policy is one of our networks, which several backends can compute."""
+        is_checkpoint = self.is_checkpoint and not PolicySpec.matches(self.name)
+        return is_checkpoint or (self.given is None and self.name.startswith(f"{RANDOM_WEIGHTS}:"))
+
+    @property
+    def is_pure_function(self) -> bool:
+        """Whether nothing but a file's content computes the logits: no code of a user or of another library."""
+        return self.is_own_network or (self.given is None and self.name.startswith("onnx:"))
 
     @property
     def stays_here(self) -> bool:
@@ -47,11 +60,11 @@ class PolicySource:
         if self.given is not None:
             return wrap(self.given, device=self.device)
         if self.is_checkpoint and not PolicySpec.matches(self.name):
-            from gapfloor.policies.checkpoint import load_checkpoint_policy
+            from gapfloor.policies.checkpoint import load_network
 
-            return load_checkpoint_policy(checkpoint_path(self.name), device=self.device)
+            return load_network(checkpoint_path(self.name), device=self.device, backend=self.backend)  # type: ignore[no-any-return]
         if self.name.startswith(f"{RANDOM_WEIGHTS}:"):
-            return load_random_weights(self.name, device=self.device)  # type: ignore[no-any-return]
+            return load_random_weights(self.name, device=self.device, backend=self.backend)  # type: ignore[no-any-return]
         if PolicySpec.matches(self.name):
             from gapfloor.policies.formats.dispatch import load_policy
 

@@ -91,7 +91,7 @@ class LogitsReader:
     def read(self, observations: npt.NDArray[Any], first: npt.NDArray[np.bool_]) -> Logits:
         """Logits of the whole batch, as float32."""
         try:
-            logits = _to_numpy(self._ask(observations, first))
+            logits = as_logits(self._ask(observations, first))
         except (PolicyError, MemoryError):
             raise
         except Exception as error:
@@ -137,7 +137,8 @@ class LogitsReader:
             )
 
 
-def _to_numpy(raw: Any) -> Logits:
+def as_logits(raw: Any) -> Logits:
+    """What a policy returned, as a float32 array."""
     if hasattr(raw, "detach"):  # a torch tensor, on any device
         raw = raw.detach().float().cpu().numpy()
     return np.asarray(raw, dtype=np.float32)

@@ -6,9 +6,11 @@ the image, and that is the stricter reference.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import MissingExtraError, UsageError
+from gapfloor.policies.backends import TORCH, network_backend
 
 PREFIX = "random-weights"
 
@@ -23,12 +25,13 @@ def parse_random_weights(name: str) -> tuple[str, int]:
     return parts[1], int(parts[2])
 
 
-def load_random_weights(name: str, *, device: str = "cpu") -> Any:
+def load_random_weights(name: str, *, device: str = "cpu", backend: str | None = None) -> Any:
     """The policy of a new agent for ProcGen's observations and actions."""
     encoder, seed = parse_random_weights(name)
     try:
         from gapfloor.engines.procgen import N_ACTIONS, OBSERVATION_SHAPE
         from gapfloor.policies.checkpoint import CheckpointPolicy
+        from gapfloor.policies.graph_policy import GraphPolicy
         from gapfloor.training.agent import make_agent
         from gapfloor.training.checkpoint import hash_contents
         from gapfloor.training.streams import draw_seed
@@ -46,6 +49,10 @@ def load_random_weights(name: str, *, device: str = "cpu") -> Any:
         "encoder": encoder,
         "seed": seed,
         "observation_shape": OBSERVATION_SHAPE,
+        "n_actions": N_ACTIONS,
         "content_hash": hash_contents(agent.state_dict(), encoder),
     }
-    return CheckpointPolicy(agent, name=name, header=header, device=device)
+    if network_backend(backend, header, device=device, name=name) == TORCH:
+        return CheckpointPolicy(agent, name=name, header=header, device=device)
+    arrays = {key: tensor.detach().numpy() for key, tensor in agent.state_dict().items()}
+    return GraphPolicy(arrays, name=name, header=header, path=Path(name))

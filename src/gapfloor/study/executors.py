@@ -41,6 +41,8 @@ class StudyAssignment:
     home: str
     store: str
     """A path, or an fsspec address such as s3://bucket/study."""
+    backend: str | None = None
+    """The library of all networks, chosen once for the whole study, whatever else a machine has installed."""
 
 
 def carry_out(task: Task, assignment: StudyAssignment) -> tuple[str, str]:
@@ -48,7 +50,14 @@ def carry_out(task: Task, assignment: StudyAssignment) -> tuple[str, str]:
     shared = SharedStore(assignment.store)
     try:
         with shared.local(task) as root, TaskJournal(root).working(task) as beat:
-            perform(task, assignment.study, home=Path(assignment.home), root=root, beat=beat)
+            perform(
+                task,
+                assignment.study,
+                home=Path(assignment.home),
+                root=root,
+                beat=beat,
+                backend=assignment.backend,
+            )
         return "", ""
     except GapfloorError as error:
         return str(error), str(error)

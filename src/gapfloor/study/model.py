@@ -13,6 +13,7 @@ from gapfloor.engines.registry import make_spec
 from gapfloor.errors import UsageError
 from gapfloor.play.protocol import INFERENCE_BATCH, Protocol, expand_games, make_protocol
 from gapfloor.play.references import check_references
+from gapfloor.policies.backends import check_backend
 from gapfloor.rules import parse_rule, rule_kind
 from gapfloor.settings import from_table, read_toml
 from gapfloor.training.hyperparameters import Hyperparameters
@@ -49,6 +50,8 @@ class EvaluationSettings:
     repeats: int = 1
     batch: int = INFERENCE_BATCH
     probe: int = 1024
+    backend: str | None = None
+    """"onnxruntime" or "torch"; by default the one that filled the store, or the faster one that is installed."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +149,7 @@ def read_study(path: Path) -> Study:
             f"{path.name} names the rule {doubled[0]} in the plan and in the addendum: name it once."
         )
     check_references(study.references)
+    check_backend(study.evaluation.backend)
     if "uniform" not in study.references:
         raise UsageError(
             f"{path.name} leaves out the reference uniform: without the floor there are no calls."

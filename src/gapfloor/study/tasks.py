@@ -18,6 +18,7 @@ from gapfloor.play.campaign import Request, plan_campaign
 from gapfloor.play.candidate import Entrant
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.references import relative_to_file
+from gapfloor.play.stored_backend import backend_for
 from gapfloor.play.workers import CellWorkers, Silence
 from gapfloor.records.atomic import write_atomically, write_text_atomically
 from gapfloor.records.store import Store
@@ -29,8 +30,20 @@ from gapfloor.study.model import Study
 Beat = Callable[[], None]
 
 
-def perform(task: Task, study: Study, *, home: Path, root: Path, beat: Beat = lambda: None) -> None:
-    """Do `task` in the store at `root`; `home` is the study file's folder. `beat` is called while it runs."""
+def perform(
+    task: Task,
+    study: Study,
+    *,
+    home: Path,
+    root: Path,
+    beat: Beat = lambda: None,
+    backend: str | None = None,
+) -> None:
+    """Do `task` in the store at `root`; `home` is the study file's folder. `beat` is called while it runs.
+
+    `backend` computes the networks' logits; None: the study's own, that of the store, or the usual one.
+    """
+    backend = backend or study.evaluation.backend
     store = Store(root)
     if task.kind == "train":
         _train(task, study, home, store, beat)
@@ -39,9 +52,9 @@ def perform(task: Task, study: Study, *, home: Path, root: Path, beat: Beat = la
 
         classes_for(root, study.protocol(task.game).engines[0])
     elif task.kind == "floor":
-        _floor(task, study, home, store, beat)
+        _floor(task, study, home, store, beat, backend)
     elif task.kind == "evaluate":
-        _evaluate(task, study, store, beat)
+        _evaluate(task, study, store, beat, backend)
     elif task.kind == "replay":
         _replay(task, study, store)
     elif task.kind == "analyse":
@@ -73,18 +86,19 @@ def _copy(source: Path, target: Path) -> None:
     write_atomically(target, write)
 
 
-def _floor(task: Task, study: Study, home: Path, store: Store, beat: Beat) -> None:
+def _floor(task: Task, study: Study, home: Path, store: Store, beat: Beat, backend: str | None) -> None:
     protocol = study.protocol(task.game)
     request = Request(
         engine=protocol.engines[0],
         protocol=protocol,
         references=(relative_to_file(task.reference, home, game=task.game),),
         batch=study.evaluation.batch,
+        backend=backend_for(store, backend),
     )
     plan_campaign([request], store, is_prepared=True).play(CellWorkers(1, _Heartbeat(beat)))
 
 
-def _evaluate(task: Task, study: Study, store: Store, beat: Beat) -> None:
+def _evaluate(task: Task, study: Study, store: Store, beat: Beat, backend: str | None) -> None:
     protocol = study.protocol(task.game)
     play_policies(
         {task.game: [Entrant(str(store.root / "runs" / task.run))]},
@@ -96,6 +110,7 @@ def _evaluate(task: Task, study: Study, store: Store, beat: Beat) -> None:
         references=(),
         probe=study.evaluation.probe,
         batch=study.evaluation.batch,
+        backend=backend,
         workers=1,
         progress=_Heartbeat(beat),
         is_prepared=True,

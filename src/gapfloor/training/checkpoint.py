@@ -7,13 +7,13 @@ Tensors are named `encoder.*`, `policy.*` and `value.*`.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy.typing as npt
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
@@ -24,7 +24,13 @@ from gapfloor.input_files import check_input_file
 from gapfloor.records.atomic import write_bytes_atomically
 from gapfloor.records.run_identity import HEADER_KEY
 from gapfloor.training.agent import Agent, lay_out_channels_last
-from gapfloor.training.checkpoint_header import parse_header, seal_header
+from gapfloor.training.checkpoint_header import (
+    architecture,
+    check_content_hash,
+    hash_arrays,
+    parse_header,
+    seal_header,
+)
 
 #: Weights of other types are refused: gapfloor neither trains nor ships them, and rounding must not go unnoticed.
 WEIGHT_TYPES = (torch.float16, torch.float32)
@@ -41,17 +47,11 @@ class Checkpoint:
 
 def hash_contents(tensors: Mapping[str, torch.Tensor], encoder: str) -> str:
     """A sha256 over the encoder's name and every tensor's name, type, shape and bytes."""
-    digest = hashlib.sha256(f"encoder {encoder}\n".encode())
-    for name in sorted(tensors):
-        tensor = tensors[name].detach().cpu().contiguous()
-        digest.update(f"{name} {str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}\n".encode())
-        digest.update(tensor.numpy().tobytes())
-    return digest.hexdigest()
+    return hash_arrays(_arrays(tensors), encoder)
 
 
-def architecture(header: Mapping[str, Any]) -> str:
-    """What the tensors mean: the encoder, and whether it sees anything."""
-    return f"{header['encoder']} blind" if header.get("blind") else str(header["encoder"])
+def _arrays(tensors: Mapping[str, torch.Tensor]) -> dict[str, npt.NDArray[Any]]:
+    return {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
 
 
 def write_checkpoint(path: Path, agent: Agent, header: Mapping[str, Any]) -> str:
@@ -81,15 +81,8 @@ def read_checkpoint(path: Path, *, game: str | None = None, encoder: str | None 
     for kind, asked in (("game", game), ("encoder", encoder)):
         if asked is not None and header[kind] != asked:
             raise PolicyError(f"{path} was trained with the {kind} {header[kind]}, not {asked}.")
-    return check_contents(Checkpoint(path, header, tensors))
-
-
-def check_contents(checkpoint: Checkpoint) -> Checkpoint:
-    """The checkpoint itself, if its tensors have the hash that its header records."""
-    header, path = checkpoint.header, checkpoint.path
-    if hash_contents(checkpoint.tensors, architecture(header)) != header["content_hash"]:
-        raise PolicyError(f"{path} does not match the hash in its header: it was changed or damaged.")
-    return checkpoint
+    check_content_hash(_arrays(tensors), header, path=path)
+    return Checkpoint(path, header, tensors)
 
 
 def load_agent(checkpoint: Checkpoint) -> Agent:

@@ -13,6 +13,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from gapfloor.disk_errors import shortened
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.levels import LevelSet
@@ -34,6 +37,29 @@ def hash_header(header: Mapping[str, Any]) -> str:
     """A sha256 over every field but the hash itself."""
     covered = {name: value for name, value in header.items() if name != "header_hash"}
     return hashlib.sha256(json.dumps(covered, sort_keys=True).encode()).hexdigest()
+
+
+def architecture(header: Mapping[str, Any]) -> str:
+    """What the tensors mean: the encoder, and whether it sees anything."""
+    return f"{header['encoder']} blind" if header.get("blind") else str(header["encoder"])
+
+
+def hash_arrays(arrays: Mapping[str, npt.NDArray[Any]], encoder: str) -> str:
+    """A sha256 over the encoder's name and every array's name, type, shape and bytes."""
+    digest = hashlib.sha256(f"encoder {encoder}\n".encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(f"{name} {array.dtype} {list(array.shape)}\n".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def check_content_hash(
+    arrays: Mapping[str, npt.NDArray[Any]], header: Mapping[str, Any], *, path: Path
+) -> None:
+    """Refuse weights that do not have the hash that the header records."""
+    if hash_arrays(arrays, architecture(header)) != header["content_hash"]:
+        raise PolicyError(f"{path} does not match the hash in its header: it was changed or damaged.")
 
 
 def parse_header(text: str | None, *, path: Path) -> dict[str, Any]:

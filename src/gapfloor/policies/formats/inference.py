@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gapfloor.errors import MissingExtraError, UsageError
+from gapfloor.errors import MissingExtraError, PolicyError, UsageError
 from gapfloor.machine import one_torch_thread
 
 
@@ -42,3 +42,15 @@ def writeable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if array.flags.c_contiguous and array.flags.writeable:
         return array
     return np.array(array, order="C")
+
+
+def check_frames(
+    observations: np.ndarray[Any, Any], *, name: str, shape: tuple[int, ...]
+) -> np.ndarray[Any, Any]:
+    """Images that an agent can read; others than uint8 of its `shape` are refused."""
+    if observations.dtype != np.uint8 or observations.shape[1:] != shape:
+        raise PolicyError(
+            f"{name} reads uint8 observations of shape {shape}, not {observations.dtype} of "
+            f"{observations.shape[1:]}: evaluate it in the game that it was trained on."
+        )
+    return writeable(observations)

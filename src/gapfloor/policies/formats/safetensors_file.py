@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,29 +29,38 @@ def read_safetensors(path: Path) -> SafetensorsFile:
     return parse_safetensors(read_policy_file(path), name=str(path))
 
 
-def parse_safetensors(content: bytes, *, name: str) -> SafetensorsFile:
-    """The metadata and tensors of a file's bytes; `name` is the file's name in a refusal.
+def parse_safetensors(content: bytes, *, name: str, library: str = "torch") -> SafetensorsFile:
+    """The metadata and tensors of a file's bytes, as tensors of torch or numpy; `name` is its name in a refusal."""
+    metadata, types = parse_safetensors_header(content, name=name)
+    try:
+        load = importlib.import_module(f"safetensors.{library}").load
+    except ImportError as error:
+        raise missing_library(error) from None
+    try:
+        return SafetensorsFile(metadata, load(content), types)
+    except Exception as error:  # the library raises many kinds for damaged headers
+        raise _damaged(name, error) from None
+
+
+def parse_safetensors_header(content: bytes, *, name: str) -> tuple[dict[str, str], dict[str, str]]:
+    """The metadata of a file's bytes, and each tensor's type.
 
     The library reads tensors from bytes but not their metadata, so the header is read here as well. A key that occurs
     twice is refused, because two readers could then see different headers.
     """
     try:
-        from safetensors.torch import load
-    except ImportError as error:
-        raise missing_library(error) from None
-    try:
         header = _header(content)
         metadata = {str(key): str(each) for key, each in header.pop("__metadata__", {}).items()}
-        types = {key: str(each["dtype"]) for key, each in header.items()}
-        tensors = load(content)
-    except PolicyError:
-        raise
-    except Exception as error:  # the library raises many kinds for damaged headers
-        raise PolicyError(
-            f"{name} is not a safetensors file, or it is damaged ({type(error).__name__}: {str(error)[:200]}): copy or "
-            "save it again."
-        ) from None
-    return SafetensorsFile(metadata, tensors, types)
+        return metadata, {key: str(each["dtype"]) for key, each in header.items()}
+    except Exception as error:  # a damaged header can be wrong in any way
+        raise _damaged(name, error) from None
+
+
+def _damaged(name: str, error: Exception) -> PolicyError:
+    return PolicyError(
+        f"{name} is not a safetensors file, or it is damaged ({type(error).__name__}: {str(error)[:200]}): copy or "
+        "save it again."
+    )
 
 
 def _header(content: bytes) -> dict[str, Any]:

@@ -11,11 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-#: Channels of the three blocks.
-WIDTHS = (16, 32, 32)
-
-#: Size of the feature vector that policy and value heads read.
-FEATURES = 256
+from gapfloor.training.encoders._sizes import WIDTHS
 
 
 class ResidualBlock(nn.Module):
@@ -63,16 +59,3 @@ class Backbone(nn.ModuleList):
             images = block(images)
             maps.append(images)
         return maps
-
-
-def map_sizes(size: int) -> list[int]:
-    """Height (or width) of the three feature maps for images of that height (or width).
-
-    >>> map_sizes(64)
-    [32, 16, 8]
-    """
-    sizes = []
-    for _ in WIDTHS:
-        size = (size + 1) // 2
-        sizes.append(size)
-    return sizes

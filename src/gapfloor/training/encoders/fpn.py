@@ -19,13 +19,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from gapfloor.training.encoders._backbone import FEATURES, WIDTHS, Backbone, map_sizes
-
-#: Channels of the fused maps.
-FUSED = 32
-
-#: Height and width of each pooled map.
-POOLED = 4
+from gapfloor.training.encoders._backbone import Backbone
+from gapfloor.training.encoders._sizes import FEATURES, FUSED, POOLED, WIDTHS, map_sizes
 
 
 class FpnEncoder(nn.Module):

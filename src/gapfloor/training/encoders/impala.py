@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from gapfloor.training.encoders._backbone import FEATURES, WIDTHS, Backbone, map_sizes
+from gapfloor.training.encoders._backbone import Backbone
+from gapfloor.training.encoders._sizes import FEATURES, WIDTHS, map_sizes
 
 
 class ImpalaEncoder(nn.Module):

@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from gapfloor.training.encoders._backbone import FEATURES, WIDTHS, Backbone
+from gapfloor.training.encoders._backbone import Backbone
+from gapfloor.training.encoders._sizes import FEATURES, WIDTHS
 
 
 class ImpoolaEncoder(nn.Module):

@@ -1,0 +1,126 @@
+"""Logits kept by frame: a policy without state is not asked twice about the same image.
+
+Agents often see an image again: a greedy agent that walks into a wall sees the same one for the rest of its episode.
+The results are those without the cache, bit for bit. Frames are compared byte by byte (they are the keys of a
+dictionary), and a batch of fewer rows is only computed where its logits were found to be the same as in the whole batch:
+in ONNX Runtime that holds for any number of rows, in torch mostly for the whole batch alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.policies.load import PolicySource
+from gapfloor.policies.protocol import Logits, Policy, StatefulPolicy, as_logits
+
+#: Memory for the frames of one policy, in bytes.
+MOST_BYTES = 128 << 20
+
+#: Numbers of rows that are tried; more than these are computed as the whole batch.
+_MOST_ROWS = 32
+
+
+def with_frame_cache(policy: Policy | StatefulPolicy, source: PolicySource) -> Policy | StatefulPolicy:
+    """The policy with a cache, where it is known to be a function of its frames: a network of ours, or an ONNX file."""
+    is_on_cpu = getattr(policy, "device", "") == "cpu"
+    if not source.is_pure_function or not is_on_cpu or isinstance(policy, StatefulPolicy):
+        return policy
+    return CachedPolicy(policy)
+
+
+class CachedPolicy:
+    """A policy without state whose logits are kept by frame; every batch must have the same number of rows."""
+
+    def __init__(self, policy: Policy, *, most_bytes: int = MOST_BYTES) -> None:
+        self._policy = policy
+        self._most_bytes = most_bytes
+        self._kept = _Kept()
+        self._sizes: npt.NDArray[np.int64] | None = None
+        """Numbers of rows that may be computed; None before the first batch, empty where nothing may be kept."""
+        self.n_computed = 0
+        """Rows that the policy was asked about, without those of the first check."""
+
+    def logits(self, observations: Any) -> Any:
+        """The policy's logits."""
+        if self._sizes is None:
+            return self._begin(observations)
+        if not self._sizes.size:
+            return self._policy.logits(observations)
+        frames = [row.tobytes() for row in observations]
+        known = [self._kept.get(frame) for frame in frames]
+        missing: dict[bytes, int] = {}
+        for row, logits in enumerate(known):
+            if logits is None:
+                missing.setdefault(frames[row], row)
+        if missing:
+            computed = dict(zip(missing, self._compute(observations, list(missing.values())), strict=True))
+            for frame, logits in computed.items():
+                self._kept.put(frame, logits)
+            known = [
+                computed[frame] if logits is None else logits
+                for frame, logits in zip(frames, known, strict=True)
+            ]
+        return np.array(known)
+
+    def _begin(self, observations: Any) -> Any:
+        """The logits of the first batch, which tells what may be kept."""
+        raw = self._policy.logits(observations)
+        self._sizes = np.zeros(0, dtype=np.int64)
+        if not isinstance(observations, np.ndarray):
+            return raw  # a dict of arrays
+        logits = as_logits(raw)
+        if logits.ndim == 2 and len(logits) == len(observations):
+            self._sizes = np.array(interchangeable_sizes(self._policy, observations, logits), dtype=np.int64)
+            self._kept.most = max(1, self._most_bytes // 2 // max(1, observations[0].nbytes))
+        return raw
+
+    def _compute(self, observations: npt.NDArray[Any], rows: list[int]) -> Logits:
+        assert self._sizes is not None
+        size = int(self._sizes[np.searchsorted(self._sizes, len(rows))])
+        self.n_computed += size
+        padded = rows + rows[:1] * (size - len(rows))
+        return as_logits(self._policy.logits(observations[padded]))[: len(rows)]
+
+
+def interchangeable_sizes(policy: Policy, observations: npt.NDArray[Any], logits: Logits) -> list[int]:
+    """Numbers of rows whose logits are those of the whole batch in every bit; empty unless the whole batch is one.
+
+    The rows are asked for in the opposite order, so they have other places and other companions too.
+    """
+    n = len(observations)
+
+    def is_same(size: int) -> bool:
+        turned = observations[n - size :][::-1].copy()
+        return np.array_equal(as_logits(policy.logits(turned)), logits[n - size :][::-1])
+
+    if not is_same(n):
+        return []
+    return [*(size for size in range(1, min(n - 1, _MOST_ROWS) + 1) if is_same(size)), n]
+
+
+class _Kept:
+    """Logits by the bytes of a frame, of about the last `most` to twice as many frames that were asked for.
+
+    There are two generations: what is asked for moves to the new one, and when that is full the old one is dropped.
+    """
+
+    def __init__(self) -> None:
+        self.most = 1
+        self._new: dict[bytes, Logits] = {}
+        self._old: dict[bytes, Logits] = {}
+
+    def get(self, frame: bytes) -> Logits | None:
+        logits = self._new.get(frame)
+        if logits is None:
+            logits = self._old.get(frame)
+            if logits is not None:
+                self.put(frame, logits)
+        return logits
+
+    def put(self, frame: bytes, logits: Logits) -> None:
+        if len(self._new) >= self.most:
+            self._old, self._new = self._new, {}
+        self._new[frame] = logits
