@@ -2,8 +2,8 @@
 
 Agents often see an image again: a greedy agent that walks into a wall sees the same one for the rest of its episode.
 The results are those without the cache, bit for bit. Frames are compared byte by byte (they are the keys of a
-dictionary), and a batch of fewer rows is only computed where its logits were found to be the same as in the whole batch:
-in ONNX Runtime that holds for any number of rows, in torch mostly for the whole batch alone.
+dictionary), and a batch of fewer rows is only computed where its logits were found to be the same as in the whole
+batch: in ONNX Runtime that holds for any number of rows, in torch mostly for the whole batch alone.
 """
 
 from __future__ import annotations
