@@ -27,6 +27,7 @@ MORE = {
     "report": ("report.md", "numbers.md"),
     "card": ("report.md",),
     "replay": ("report.md",),
+    "verify": ("harness.md",),
     "study": ("tutorial-replicator.md", "study.md", "cluster.md"),
     "audit": ("tutorial-reviewer.md", "audit.md", "audit-comparison.md"),
     "cka": ("cka.md",),

@@ -31,7 +31,6 @@ def write_cell(
     store: Store,
     name: str = "one",
     *,
-    key: str = "k1",
     content: Mapping[str, Any] | None = None,
     columns: Mapping[str, Any] | None = None,
     record: Mapping[str, Any] | None = None,
@@ -40,7 +39,6 @@ def write_cell(
     """Write one invented cell; whatever is not given is the same in every cell."""
     store.write_cell(
         file_name=name,
-        key=key,
         content={**CONTENT, **(content or {})},
         labels={**LABELS, **labels},
         columns=dict(columns or COLUMNS),

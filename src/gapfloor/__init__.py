@@ -20,6 +20,7 @@ _HOMES = {
     "replay": "api.replay",
     "sweep": "api.sweep",
     "training_curve": "api.training_curve",
+    "verify_store": "api.verify",
 }
 
 __all__ = ["__version__", *sorted(_HOMES)]

@@ -42,7 +42,7 @@ def fill(store, *, seeds=(1, 2, 3), networks=(), census=False):
                     {"repeats": 3} if census else {}
                 )
                 write_cell(
-                    store, f"cell{number}", key=f"k{number}", content={**content, "policy": str(labels)},
+                    store, f"cell{number}", content={**content, "policy": str(labels)},
                     columns=columns, level_set=level_set, draw=draw, **labels,
                 )  # fmt: skip
     return store.cells()

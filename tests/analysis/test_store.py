@@ -39,7 +39,7 @@ def write(
     }  # fmt: skip
     name = f"{rule}-{level_set}-{draw}-{seed}"
     content = {"policy": f"p{seed}", "slots": 4, "episodes": N, "levels": level_set}
-    write_cell(store, name, key=name, content=content, columns=columns, record=record, **labels)
+    write_cell(store, name, content=content, columns=columns, record=record, **labels)
 
 
 @pytest.fixture

@@ -86,6 +86,6 @@ def test_cells_of_another_machine_are_refused_before_play_naming_both(empty_stor
 def test_a_store_that_two_machines_filled_at_once_is_not_analysed(empty_store):
     for name, arithmetic in (("a", "one"), ("b", "two")):
         content = {"policy": "abc", "batch": 16, "arithmetic": arithmetic}
-        small_stores.write_cell(empty_store, name, key=name, content=content, draw=int(name == "b"))
+        small_stores.write_cell(empty_store, name, content=content, draw=int(name == "b"))
     with pytest.raises(StoreError, match="two kinds of arithmetic"):
         Store(empty_store.root).episodes()

@@ -9,8 +9,8 @@ from gapfloor.analysis import analyse
 from gapfloor.engines.procgen import ProcgenEngine
 from gapfloor.errors import StoreError, UsageError
 from gapfloor.levels import LevelSet
-from gapfloor.play.cell import canonical_json
 from gapfloor.play.streams import episode_stream
+from gapfloor.records.manifest import canonical_json
 from gapfloor.records.store import Store
 
 CENSUS = {"design": "census", "train": "0:6", "test": "100:104", "workers": 1}

@@ -65,7 +65,7 @@ def test_episodes_without_a_manifest_are_not_a_cell(store):
 
 def test_duckdb_reads_all_cells_as_one_table(store):
     write(store)
-    write(store, "two", key="k2", level_set="test", content={"levels": "1000:1100"})
+    write(store, "two", level_set="test", content={"levels": "1000:1100"})
     answer = store.query(
         "select level_set, count(*) as n, avg(episode_return) as mean from episodes group by all order by 1"
     )
@@ -80,7 +80,7 @@ def test_the_parquet_files_alone_are_one_table_too(store):
     import duckdb
 
     write(store)
-    write(store, "two", key="k2", draw=1)
+    write(store, "two", draw=1)
     count = duckdb.sql(f"select count(*) from read_parquet('{store.cells_folder}/*.parquet')").fetchall()
     assert count == [(4,)]
 
@@ -97,14 +97,14 @@ def test_nothing_in_a_cell_tells_time_host_or_path(store):
 def test_a_floor_of_another_design_is_left_aside_when_runs_have_one(store):
     write(store)
     floor = {"reference": "uniform", "rule": "uniform", "agent": "", "seed": None, "budget": ""}
-    write(store, "same", key="k2", **floor)
-    write(store, "other", key="k3", content={"slots": 8}, **floor)
-    assert sorted(cell.manifest.key for cell in store.comparable_cells()) == ["k1", "k2"]
+    write(store, "same", **floor)
+    write(store, "other", content={"slots": 8}, **floor)
+    assert sorted(cell.path.stem for cell in store.comparable_cells()) == ["one", "same"]
 
 
 def test_runs_of_two_designs_are_not_compared(store):
     write(store)
-    write(store, "other", key="k3", content={"slots": 8})
+    write(store, "other", content={"slots": 8})
     with pytest.raises(StoreError, match="under 2 designs"):
         store.episodes()
 
@@ -112,9 +112,9 @@ def test_runs_of_two_designs_are_not_compared(store):
 def test_a_floor_under_other_options_of_the_engine_is_left_aside(store):
     write(store)
     floor = {"reference": "uniform", "rule": "uniform", "agent": "", "seed": None, "budget": ""}
-    write(store, "other", key="k3", content={"options": {"use_backgrounds": False}}, **floor)
-    assert [cell.manifest.key for cell in store.comparable_cells()] == ["k1"]
-    write(store, "run", key="k4", seed=2, content={"options": {"use_backgrounds": False}})
+    write(store, "other", content={"options": {"use_backgrounds": False}}, **floor)
+    assert [cell.path.stem for cell in store.comparable_cells()] == ["one"]
+    write(store, "run", seed=2, content={"options": {"use_backgrounds": False}})
     with pytest.raises(StoreError, match=r'2 designs .*options \{"use_backgrounds": false\}'):
         store.episodes()
 
@@ -179,8 +179,8 @@ def test_two_threads_that_write_one_file_do_not_share_a_temporary_file(tmp_path)
 
 
 def test_episodes_come_in_the_order_in_which_a_study_names_agents(store):
-    write(store, "a", key="k1", agent="fpn", content={"policy": "x"})
-    write(store, "b", key="k2", agent="impala")
+    write(store, "a", agent="fpn", content={"policy": "x"})
+    write(store, "b", agent="impala")
     assert store.episodes().column("agent").unique().to_pylist() == ["fpn", "impala"]
     store.write_order(games=["coinrun"], agents=["impala", "fpn"])
     assert Store(store.root).episodes().column("agent").unique().to_pylist() == ["impala", "fpn"]

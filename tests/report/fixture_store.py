@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.report.printed_cka import HYPERPARAMETERS, write_cka
 
-from gapfloor.records.manifest import Manifest
+from gapfloor.records.manifest import Manifest, content_key
 from gapfloor.records.schema import CELLS, EPISODES, LABELS
 
 LEVELS = {"train": "0:200", "test": "1000:1100"}
@@ -97,7 +97,7 @@ def _write_cell(folder: Path, part: pa.Table, labels: dict[str, Any], record: di
     pq.write_table(part, buffer, compression="zstd", write_page_checksum=True)
     data = buffer.getvalue()
     kept = {name: record[name] for name in CELLS.names if name in record and name not in LABELS}
-    key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    key = content_key(content)
     manifest = Manifest(key, content, labels, kept, hashlib.sha256(data).hexdigest())
     # As Store.write_cell files it, without waiting for the disk once per file.
     (folder / f"{key}.parquet").write_bytes(data)

@@ -30,6 +30,7 @@ def replay(
     level: int | None = None,
     count: int = 2,
     policies: Sequence[str] = (),
+    allowed: Sequence[str] = (),
 ) -> Replays:
     """Play episodes of a store again, under every rule and the floor; each return must equal the recorded one.
 
@@ -42,10 +43,12 @@ def replay(
         level: the level; None: where sampled and greedy differ most.
         count: number of levels per game.
         policies: checkpoints or factories of runs that are not in the store.
+        allowed: code of yours that makes the store's environments, e.g. `mine.envs:make`; `games` are allowed too.
     """
     opened = Store(store)
     opened.check_readable()
     request = ReplayRequest(tuple(games), level_set, agent, seed, level, count)
     episodes = choose_episodes(opened, request)
-    paths = replay_episodes(episodes, store=opened, sources=[PolicySource(name) for name in policies])
+    sources = [PolicySource(name) for name in policies]
+    paths = replay_episodes(episodes, store=opened, sources=sources, allowed=(*allowed, *games))
     return Replays(tuple(episodes), tuple(paths))

@@ -35,6 +35,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("gapfloor.cli.report", "Write tables, numbers, figures and the page."),
     "card": ("gapfloor.cli.card", "Check a gap card for what a reader would miss."),
     "replay": ("gapfloor.cli.replay", "Play recorded episodes again and keep their frames."),
+    "verify": ("gapfloor.cli.verify", "Check a store and play a sample of its episodes again."),
     "study": ("gapfloor.cli.study", "Run a whole study from one file, here or on Ray."),
     "audit": ("gapfloor.cli.audit", "Which action rule does a code base use at test time?"),
     "cka": ("gapfloor.cli.cka", "CKA of a checkpoint's features, with its controls."),

@@ -33,6 +33,14 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(function)
 
 
+def allow_option(function: F) -> F:
+    """`--allow NAME`: code that a store names and the user knows."""
+    return click.option(
+        "--allow", "allowed", multiple=True, metavar="MODULE:NAME",
+        help="Code of yours that makes the store's environments, e.g. mine.envs:make; may be repeated.",
+    )(function)  # fmt: skip
+
+
 def workers_option(function: F) -> F:
     """`--workers N`."""
     return click.option(

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gapfloor.cli.options import json_option, print_json
+from gapfloor.cli.options import allow_option, json_option, print_json
 from gapfloor.text_tables import counted
 
 
@@ -32,6 +32,7 @@ from gapfloor.text_tables import counted
 @click.option(
     "--policy", "policies", multiple=True, help="Checkpoint or factory of a run that is not in the store."
 )
+@allow_option
 @json_option
 def command(store: str, as_json: bool, **settings: Any) -> None:
     r"""Play recorded episodes of STORE again, under every rule and the floor, and keep their frames in it.

@@ -8,8 +8,6 @@ content under two labels.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ from typing import Any, Literal
 from gapfloor.engines.protocol import EngineSpec
 from gapfloor.levels import LevelSet, Schedule, census_schedule, drawn_schedule
 from gapfloor.policies.references import parse_reference
+from gapfloor.records.manifest import content_key
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.rules import rule_kind
 
@@ -144,7 +143,7 @@ class CellSpec:
     @property
     def key(self) -> str:
         """The content hash."""
-        return hashlib.sha256(canonical_json(self.content()).encode()).hexdigest()
+        return content_key(self.content())
 
     @property
     def file_name(self) -> str:
@@ -187,8 +186,3 @@ class CellSpec:
     def schedule(self) -> Schedule:
         """The counted episodes of this cell."""
         return self.design.schedule(self.levels, self.draw)
-
-
-def canonical_json(value: Any) -> str:
-    """The one way in which a value is written where bytes must be equal."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)

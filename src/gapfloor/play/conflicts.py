@@ -13,8 +13,9 @@ from typing import Any
 
 from gapfloor.errors import StoreError, UsageError
 from gapfloor.play.arithmetic import hosts_of
-from gapfloor.play.cell import PROTOCOL_VERSION, CellSpec, canonical_json
+from gapfloor.play.cell import PROTOCOL_VERSION, CellSpec
 from gapfloor.policies.backends import BACKENDS
+from gapfloor.records.manifest import canonical_json
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import DESIGN_PARTS, StoredCell
 

@@ -176,7 +176,6 @@ def file_cell(store: Store, play: CellPlay, policy: Any) -> None:
         record.update(play.observer.finish())
     store.write_cell(
         file_name=play.spec.file_name,
-        key=play.spec.key,
         content=play.spec.content(),
         labels=play.spec.labels,
         columns=_columns(play, outcomes),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gapfloor.engines.catalogue import GYMNASIUM
 from gapfloor.engines.protocol import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec
-from gapfloor.errors import CheckFailedError, StoreError, UsageError
+from gapfloor.errors import CheckFailedError, PolicyError, StoreError, UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.machine import one_torch_thread
 from gapfloor.play.actor import Actor, PolicyActor, ReferenceActor
@@ -29,12 +30,16 @@ from gapfloor.play.cell import PROTOCOL_VERSION, CellSpec, Inference, Run, desig
 from gapfloor.play.streams import cell_stream_name, episode_stream
 from gapfloor.policies.backends import BACKENDS
 from gapfloor.policies.load import PolicySource
+from gapfloor.policies.random_weights import PREFIX as RANDOM_WEIGHTS
 from gapfloor.policies.references import parse_reference
 from gapfloor.records.atomic import write_bytes_atomically, write_text_atomically
+from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import Store, StoredCell, read_episodes
 from gapfloor.rules import Rule, parse_rule
 
 Frames = npt.NDArray[np.uint8]
+#: Sees an engine, a row of it and the episode that the row plays.
+Look = Callable[[Engine, int, "RecordedEpisode"], None]
 
 #: Frames kept of an episode: longer ones are thinned evenly, the last frame always stays.
 MOST_FRAMES = 240
@@ -97,23 +102,48 @@ def _other_version(cell: StoredCell) -> StoreError:
     return StoreError(f"{cell.path.stem} was made by another version of the harness: it cannot be replayed.")
 
 
+def code_names(engine: EngineSpec) -> list[str]:
+    """The user's own code that makes an environment: `package.module:function`, packages to import, wrappers."""
+    if engine.engine != GYMNASIUM.name:
+        return []
+    wrappers = str(dict(engine.options).get("wrapper", "")).split(",")
+    return [name for name in (engine.game, *wrappers) if ":" in name]
+
+
+def refuse_unnamed_code(engine: EngineSpec, *, allowed: Collection[str]) -> None:
+    """Refuse to import what only a store names: the store may come from somebody else."""
+    for name in code_names(engine):
+        if name not in allowed:
+            raise UsageError(
+                f"The store says that its environment is made by {name}, and playing it would import and run that "
+                f"code: if you trust it, add --allow {name}."
+            )
+
+
 def replay_episodes(
-    episodes: Sequence[RecordedEpisode], *, store: Store, sources: Sequence[PolicySource] = ()
+    episodes: Sequence[RecordedEpisode],
+    *,
+    store: Store,
+    sources: Sequence[PolicySource] = (),
+    allowed: Collection[str] = (),
 ) -> list[Path]:
     """Play `episodes` again and keep their frames in the store; returns the files written.
 
-    Policies are found among `sources` and the store's own runs by their content hash.
+    Policies are found among `sources` and the store's own runs by their content hash. `allowed` names the user's own
+    code that environments may be made by.
     """
+    for episode in episodes:
+        refuse_unnamed_code(spec_of(episode.cell).engine, allowed=allowed)
     by_cell: dict[str, list[RecordedEpisode]] = {}
     for episode in episodes:
         by_cell.setdefault(episode.cell.manifest.key, []).append(episode)
     written = []
     for group in by_cell.values():
         spec = spec_of(group[0].cell)
-        policy = None if spec.is_plain_reference else find_policy(spec, store=store, sources=sources)
+        source = None if spec.is_plain_reference else find_source(spec, store=store, sources=sources)
+        policy = source.load() if source is not None else None
         try:
-            with one_torch_thread():
-                recordings = _play(spec, policy, group)
+            recordings = _record_frames(spec, policy, group)
         except CheckFailedError as error:
             # A locked plan that stops on a failed replay check looks for this file.
             failed = store.root / "replays" / f"{group[0].file_name}.failed"
@@ -124,32 +154,60 @@ def replay_episodes(
     return written
 
 
-def find_policy(spec: CellSpec, *, store: Store, sources: Sequence[PolicySource]) -> Any:
-    """The policy with the content that the cell recorded."""
-    own = sorted((store.root / "runs").glob("*/checkpoint.safetensors"))
+def find_source(spec: CellSpec, *, store: Store, sources: Sequence[PolicySource]) -> PolicySource:
+    """Where the policy comes from that has the content which the cell recorded."""
     backend = spec.inference.backend if spec.inference.backend in BACKENDS else None
-    for given in [*sources, *(PolicySource(str(path)) for path in own)]:
+    for given in [*sources, *_own_sources(spec, store)]:
         source = dataclasses.replace(given, backend=backend)
         policy = source.load()
-        batch = spec.inference.batch
-        tried = try_policy(policy, name=source.name, engine=spec.engine, batch=batch)
+        try:
+            tried = try_policy(policy, name=source.name, engine=spec.engine, batch=spec.inference.batch)
+        except PolicyError:
+            continue  # the policy of another game, which cannot read this one
         if tried.fingerprint == spec.policy:
-            return policy
+            if tried.inference != spec.inference:
+                raise PolicyError(
+                    f"{source.name} computes other logits here ({tried.inference}) than where {spec.run.name} was "
+                    f"recorded ({spec.inference}): use a machine and versions of that kind."
+                )
+            return source
     raise UsageError(
         f"The policy of {spec.run.name} on {spec.engine.game} is not among the store's runs: give its checkpoint "
         "with --policy."
     )
 
 
-def _play(spec: CellSpec, policy: Any, episodes: Sequence[RecordedEpisode]) -> list[Frames]:
+def _own_sources(spec: CellSpec, store: Store) -> list[PolicySource]:
+    """Policies that need no file of the user: untrained networks, and the store's runs, the cell's own first.
+
+    The store never says where else to look: a name in somebody's store must not decide which code is imported.
+    """
+    if spec.run.reference.startswith(RANDOM_WEIGHTS):
+        return [PolicySource(f"{spec.run.reference}:{spec.run.seed}")]
+    own = RunIdentity.from_labels(spec.labels).name
+    paths = sorted((store.root / "runs").glob("*/checkpoint.safetensors"))
+    paths.sort(key=lambda path: path.parent.name != own)
+    return [PolicySource(str(path)) for path in paths]
+
+
+def play_again(
+    spec: CellSpec, policy: Any, episodes: Sequence[RecordedEpisode], *, look: Look = lambda *seen: None
+) -> list[tuple[float, int]]:
+    """Play episodes of one cell again; the return and the length of each.
+
+    `look` is shown the engine, a row of it and the row's episode, at the start and after every step but the last.
+    """
     batch = spec.inference.batch or len(episodes)
-    recordings: list[Frames] = []
-    for start in range(0, len(episodes), batch):
-        recordings += _play_batch(spec, policy, episodes[start : start + batch], batch)
-    return recordings
+    outcomes: list[tuple[float, int]] = []
+    with one_torch_thread():
+        for start in range(0, len(episodes), batch):
+            outcomes += _play_batch(spec, policy, episodes[start : start + batch], batch, look)
+    return outcomes
 
 
-def _play_batch(spec: CellSpec, policy: Any, episodes: Sequence[RecordedEpisode], batch: int) -> list[Frames]:
+def _play_batch(
+    spec: CellSpec, policy: Any, episodes: Sequence[RecordedEpisode], batch: int, look: Look
+) -> list[tuple[float, int]]:
     engine = engine_from_spec(spec.engine, slots=batch, levels=spec.levels)
     actor, rule = _actor(spec, policy, engine.n_actions, engine.noop)
     actor.resize(batch)
@@ -159,24 +217,46 @@ def _play_batch(spec: CellSpec, policy: Any, episodes: Sequence[RecordedEpisode]
     for row, episode in enumerate(episodes):
         engine.begin(row, episode.level_seed)
     n = len(episodes)
-    frames: list[list[Frames]] = [[_frame(engine, spec, row)] for row in range(n)]
-    returns, playing = np.zeros(n), np.ones(n, dtype=bool)
+    returns, lengths, playing = np.zeros(n), np.zeros(n, dtype=np.int64), np.ones(n, dtype=bool)
     first = np.ones(batch, dtype=bool)
     while playing.any():
+        for row in np.flatnonzero(playing):
+            look(engine, row, episodes[row])
         uniforms = np.zeros(batch)
         uniforms[:n] = [stream.random() for stream in streams]
         rules: list[Rule | None] = [rule if row < n and playing[row] else None for row in range(batch)]
         actions = actor.act(engine.observe()[0], first, uniforms, rules)
         _, rewards, firsts = engine.step(actions)
         returns[playing] += rewards[:n][playing]
+        lengths[playing] += 1
         playing &= ~firsts[:n]
-        for row in np.flatnonzero(playing):
-            frames[row].append(_frame(engine, spec, row))
         first = firsts.copy()
     engine.close()
-    for episode, again, seen in zip(episodes, returns, frames, strict=True):
-        _check(spec, episode, float(again), len(seen))
-    return [_thin(np.stack(seen)) for seen in frames]
+    return list(zip(returns.tolist(), lengths.tolist(), strict=True))
+
+
+def _record_frames(spec: CellSpec, policy: Any, episodes: Sequence[RecordedEpisode]) -> list[Frames]:
+    """The frames of episodes of one cell, played again; every return and length must be the recorded one."""
+    frames: dict[tuple[int, int], list[Frames]] = {(episode.slot, episode.index): [] for episode in episodes}
+
+    def keep(engine: Engine, row: int, episode: RecordedEpisode) -> None:
+        frames[episode.slot, episode.index].append(_frame(engine, spec, row))
+
+    outcomes = play_again(spec, policy, episodes, look=keep)
+    for episode, (again, length) in zip(episodes, outcomes, strict=True):
+        if (again, length) != (episode.episode_return, episode.length):
+            raise CheckFailedError(
+                f"{difference(episode, again, length)}: the replay differs from the recorded episode."
+            )
+    return [_thin(np.stack(seen)) for seen in frames.values()]
+
+
+def difference(episode: RecordedEpisode, again: float, length: int) -> str:
+    """What is recorded about an episode and what happened when it was played again."""
+    return (
+        f"Level {episode.level_seed} of {episode.cell.path.stem} returned {again:g} in {length} steps, but "
+        f"{episode.episode_return:g} in {episode.length} steps is recorded"
+    )
 
 
 def _frame(engine: Engine, spec: CellSpec, row: int) -> Frames:
@@ -196,15 +276,6 @@ def _actor(spec: CellSpec, policy: Any, n_actions: int, noop: int) -> tuple[Acto
 
     rule = parse_rule(spec.rule).bind(Partition(spec.classes) if spec.classes else None)
     return PolicyActor(policy, name=spec.run.name, n_actions=n_actions, noop=noop), rule
-
-
-def _check(spec: CellSpec, episode: RecordedEpisode, again: float, length: int) -> None:
-    if (again, length) != (episode.episode_return, episode.length):
-        raise CheckFailedError(
-            f"Level {episode.level_seed} of {spec.file_name} returned {again:g} in {length} steps, but "
-            f"{episode.episode_return:g} in {episode.length} steps is recorded: the replay differs from the "
-            "recorded episode."
-        )
 
 
 def _thin(frames: Frames) -> Frames:

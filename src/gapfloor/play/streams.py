@@ -11,7 +11,8 @@ import hashlib
 
 import numpy as np
 
-from gapfloor.play.cell import CellSpec, canonical_json
+from gapfloor.play.cell import CellSpec
+from gapfloor.records.manifest import canonical_json
 
 #: Uniform numbers taken from a stream at a time; most ProcGen episodes need fewer than this.
 CHUNK = 1024

@@ -1,7 +1,7 @@
 """A cell's manifest: its specification, its record and the hash of its episode file.
 
 The manifest is written after the episodes, so a cell exists exactly when its manifest does; it carries a
-hash of itself, so that a changed or cut file is noticed.
+hash of itself, so that a changed or cut file is noticed, and its key must be the hash of its specification.
 """
 
 from __future__ import annotations
@@ -36,24 +36,46 @@ class Manifest:
             "record": self.record,
             "episodes_sha256": self.episodes_sha256,
         }
-        signed = {**body, "sha256": _digest(body)}
+        signed = {**body, "sha256": content_key(body)}
         return (json.dumps(signed, sort_keys=True, indent=1, allow_nan=False) + "\n").encode()
+
+
+class ManifestError(ValueError):
+    """A manifest that is cut, altered or of another format; the text says which, as the end of a sentence."""
 
 
 def read_manifest(path: Path) -> Manifest | None:
     """The manifest in `path`, or None if it is cut, altered or of another format."""
     try:
-        signed = json.loads(path.read_bytes())
-        claimed = signed.pop("sha256")
-        if signed.get("format") != FORMAT or claimed != _digest(signed):
-            return None
-        return Manifest(
-            signed["key"], signed["content"], signed["labels"], signed["record"], signed["episodes_sha256"]
-        )
-    except (ValueError, KeyError, AttributeError, TypeError):
+        return parse_manifest(path)
+    except ManifestError:
         return None
 
 
-def _digest(body: dict[str, Any]) -> str:
-    text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+def parse_manifest(path: Path) -> Manifest:
+    """The manifest in `path`, whose hash and key must belong to its content; otherwise a `ManifestError`."""
+    try:
+        # A pipe or a folder with a cell's name is not a cell, and reading a pipe would wait for ever.
+        signed: Any = json.loads(path.read_bytes()) if path.is_file() else None
+        claimed = signed.pop("sha256")
+        if signed.get("format") != FORMAT or claimed != content_key(signed):
+            raise ManifestError("the manifest is not what was hashed when it was written")
+        if signed["key"] != content_key(signed["content"]):
+            raise ManifestError("the key is not the hash of the specification")
+        return Manifest(
+            signed["key"], signed["content"], signed["labels"], signed["record"], signed["episodes_sha256"]
+        )
+    except ManifestError:
+        raise
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
+        raise ManifestError("the manifest cannot be read") from None
+
+
+def content_key(content: Any) -> str:
+    """The hash by which plain JSON values are told apart; a cell's key is that of its specification."""
+    return hashlib.sha256(canonical_json(content).encode()).hexdigest()
+
+
+def canonical_json(value: Any) -> str:
+    """The one way in which a value is written where bytes must be equal."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -26,7 +26,7 @@ from gapfloor.records.atomic import (
     write_bytes_atomically,
     write_text_atomically,
 )
-from gapfloor.records.manifest import Manifest, read_manifest
+from gapfloor.records.manifest import Manifest, content_key, read_manifest
 from gapfloor.records.schema import CELLS, EPISODES, rows_to_table
 
 DEFAULT_STORE = "gapfloor-store"
@@ -104,7 +104,6 @@ class Store:
         self,
         *,
         file_name: str,
-        key: str,
         content: Mapping[str, Any],
         labels: Mapping[str, Any],
         columns: Mapping[str, Any],
@@ -117,7 +116,9 @@ class Store:
         buffer = io.BytesIO()
         pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
         data = buffer.getvalue()
-        manifest = Manifest(key, dict(content), dict(labels), dict(record), hashlib.sha256(data).hexdigest())
+        manifest = Manifest(
+            content_key(content), dict(content), dict(labels), dict(record), hashlib.sha256(data).hexdigest()
+        )
         write_bytes_atomically(self.cells_folder / f"{file_name}.parquet", data)
         write_bytes_atomically(self.cells_folder / f"{file_name}.json", manifest.to_bytes())
 
@@ -241,6 +242,6 @@ def _design(cell: StoredCell) -> tuple[tuple[str, Any], ...]:
 
 def _file_sha256(path: Path) -> str:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
     except OSError:
         return ""

@@ -11,6 +11,7 @@ import json
 import math
 from typing import Any
 
+from gapfloor.exact_json import to_exact
 from gapfloor.json_values import jsonable
 from gapfloor.report.escape import escape_markdown
 from gapfloor.report.findings import TEST, TRAIN, Env, Findings, agent_name
@@ -96,6 +97,7 @@ def build_card(source: ReportSource) -> dict[str, Any]:
             ],
         },
         "engine": list(provenance.engines),
+        "verification": _verification(provenance),
         "versions": dict(provenance.versions),
     }
     return jsonable(card)  # type: ignore[no-any-return]
@@ -131,6 +133,7 @@ def card_to_markdown(card: dict[str, Any]) -> str:
         "Plan": f"{plan['name']}, {plan['status']}, sha256 {plan['sha256']}"
         + (f", locked {plan['locked_at']}" if plan["locked_at"] else ", never locked"),
         "Engine": ", ".join(card["engine"]),
+        "Verified": card["verification"]["sentence"] if card.get("verification") else "",
         "Versions": ", ".join(f"{name} {version}" for name, version in card["versions"].items()),
     }
     lines += [f"- **{label}:** {escape_markdown(value)}" for label, value in facts.items() if value]
@@ -231,6 +234,13 @@ def _rule(findings: Findings, env: Env, budget: str, rule: str) -> dict[str, Any
         if gap
         else None,
     }
+
+
+def _verification(provenance: Provenance) -> dict[str, Any] | None:
+    found = provenance.verification
+    return (
+        None if found is None else {**to_exact(found), "is_sound": found.is_sound, "sentence": found.sentence}
+    )
 
 
 def _seeds(provenance: Provenance, env: Env, budget: str) -> list[str]:

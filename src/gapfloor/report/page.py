@@ -40,6 +40,7 @@ TONES = {
 }
 #: Tables that are open when the page loads.
 _OPEN = ("unmask",)
+_NOT_VERIFIED = "no: gapfloor verify has not seen these cells"
 
 
 def render_page(
@@ -287,6 +288,7 @@ def _facts(source: ReportSource) -> list[tuple[str, str]]:
         ("Slots, burn-in", _slots(source)),
         ("Engine", ", ".join(provenance.engines)),
         ("Inference", ", ".join((*provenance.backends, *provenance.devices))),
+        ("Verified", provenance.verification.sentence if provenance.verification else _NOT_VERIFIED),
         ("Agents", ", ".join(source.findings.source.agents)),
         ("Versions", ", ".join(f"{name} {version}" for name, version in provenance.versions.items())),
     ]

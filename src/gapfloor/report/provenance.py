@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import gapfloor
 from gapfloor.analysis.episodes import Inputs
 from gapfloor.records.store import StoredCell
+from gapfloor.records.verification import Verification, read_verification
 from gapfloor.report.findings import TRAIN
 
 _LARGEST_HEADER = 10_000_000
@@ -52,6 +53,8 @@ class Provenance:
     slots: tuple[int, ...] = ()
     burn_in: tuple[int, ...] = ()
     runs: tuple[RunRecord, ...] = ()
+    verification: Verification | None = None
+    """What `gapfloor verify` found, if these are the cells that it saw."""
     versions: Mapping[str, str]
     """Packages that computed the report."""
 
@@ -86,7 +89,7 @@ def provenance_of_inputs(inputs: Inputs) -> Provenance:
     )
 
 
-def provenance_of_cells(cells: Iterable[StoredCell]) -> Provenance:
+def provenance_of_cells(cells: Sequence[StoredCell], *, root: Path) -> Provenance:
     """What the manifests of a store say."""
     contents = [cell.manifest.content for cell in cells]
     manifests = [cell.manifest for cell in cells]
@@ -117,6 +120,7 @@ def provenance_of_cells(cells: Iterable[StoredCell]) -> Provenance:
         episodes_per_draw=_numbers(content.get("episodes") for content in contents),
         slots=_numbers(content.get("slots") for content in contents),
         burn_in=_numbers(content.get("burn_in") for content in contents),
+        verification=read_verification(root, cells),
         runs=tuple(runs[key] for key in sorted(runs, key=_run_order)),
         versions=package_versions(),
     )

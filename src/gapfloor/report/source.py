@@ -85,8 +85,8 @@ def source_of_results(
     findings = Findings(results, same_draws=floor_on_same_draws(inputs) if inputs is not None else None)
     is_store = path is not None and path.is_dir()
     cells: list[StoredCell] = Store(path).cells() if path is not None and is_store else []
-    if cells:
-        provenance = provenance_of_cells(cells)
+    if cells and path is not None:
+        provenance = provenance_of_cells(cells, root=path)
     elif inputs is not None:
         provenance = provenance_of_inputs(inputs)
     else:

@@ -19,11 +19,11 @@ from gapfloor.engines.registry import check_levels, make_spec
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.levels import LevelSet, check_disjoint
 from gapfloor.levels.draws import check_draw
-from gapfloor.play.cell import canonical_json
 from gapfloor.policies.checkpoint import CheckpointPolicy, load_checkpoint_policy
 from gapfloor.policies.fingerprint import instruction_set
 from gapfloor.policies.load import checkpoint_path
 from gapfloor.records.atomic import write_text_atomically
+from gapfloor.records.manifest import canonical_json
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.representation.checkpoint_cka import Collection, RecordedPlay, Tell, collect, measure_within
 from gapfloor.representation.recording import Geometry

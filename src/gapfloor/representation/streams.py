@@ -6,7 +6,7 @@ import hashlib
 
 import numpy as np
 
-from gapfloor.play.cell import canonical_json
+from gapfloor.records.manifest import canonical_json
 
 
 def stream(purpose: str, *parts: str | int) -> np.random.Generator:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from gapfloor.play.cell import canonical_json
+from gapfloor.records.manifest import canonical_json
 from gapfloor.records.store import Store
 from gapfloor.settings import to_table
 from gapfloor.study.model import Study
@@ -23,7 +23,13 @@ def inputs_digest(study: Study, home: Path, store: Store, kind: str) -> str:
         digest.update(f"{cell.manifest.key} {cell.manifest.episodes_sha256} ".encode())
         digest.update(canonical_json(cell.manifest.record).encode())
     if kind == "report":
-        for pattern in ("replays/*", "results/cka/*", "classes/*", "runs/*/log.parquet"):
+        for pattern in (
+            "replays/*",
+            "results/cka/*",
+            "classes/*",
+            "runs/*/log.parquet",
+            "results/verification.json",
+        ):
             for path in sorted(store.root.glob(pattern)):
                 digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()

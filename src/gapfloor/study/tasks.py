@@ -129,9 +129,12 @@ class _Heartbeat(Silence):
 
 def _replay(task: Task, study: Study, store: Store) -> None:
     from gapfloor.api.replay import replay
+    from gapfloor.play.replay import code_names
 
+    # The study file names the environment, so its code is the user's own.
+    allowed = code_names(study.protocol(task.game).engines[0])
     level_set = "test" if study.test != "none" else "train"
-    replay(store.root, games=(task.game,), count=study.replays, level_set=level_set)
+    replay(store.root, games=(task.game,), count=study.replays, level_set=level_set, allowed=allowed)
 
 
 def _plan(study: Study, home: Path) -> Path | None:

@@ -1,0 +1,189 @@
+"""Verify a store: keys, hashes, schedules, and a sample of episodes played again on the engine.
+
+A hash shows damage, not forgery: whoever edits a return can hash the file again. A replay shows forgery, because an
+episode is a pure function of what its cell records.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import gapfloor
+from gapfloor.errors import GapfloorError, UsageError
+from gapfloor.play.candidate import n_actions_of
+from gapfloor.play.cell import CellSpec
+from gapfloor.play.cell_checks import cell_problems
+from gapfloor.play.replay import (
+    difference,
+    find_source,
+    play_again,
+    recorded_episodes,
+    refuse_unnamed_code,
+    spec_of,
+)
+from gapfloor.policies.load import PolicySource
+from gapfloor.policies.references import parse_reference
+from gapfloor.records.manifest import ManifestError, parse_manifest
+from gapfloor.records.store import Store, StoredCell
+from gapfloor.records.verification import DEFAULT_EPISODES, Verification, write_verification
+from gapfloor.text_tables import counted
+
+
+@dataclass(frozen=True)
+class _Replayable:
+    """A cell whose episodes can be played again here."""
+
+    cell: StoredCell
+    spec: CellSpec
+    source: PolicySource | None
+
+
+def verify_store(
+    store: str | Path,
+    *,
+    episodes: int = DEFAULT_EPISODES,
+    seed: int | None = None,
+    policies: Sequence[str] = (),
+    allowed: Sequence[str] = (),
+    progress: Callable[[int, int], None] = lambda played, total: None,
+) -> Verification:
+    """Check every cell of a store, and play a random sample of its episodes again.
+
+    The result is kept in the store, for the card and the page.
+
+    Args:
+        store: the store's folder.
+        episodes: how many episodes are played again; 0 for none.
+        seed: chooses the episodes; None draws a new seed, so that a forger cannot know which episodes will be played.
+        policies: checkpoints or factories of runs that are not in the store, e.g. `sb3:model.zip`.
+        allowed: code of yours that makes the store's environments, e.g. `mine.envs:make`. Nothing else that a store
+            names is imported.
+        progress: called with the number of episodes that have been played again, and of those that will be.
+
+    Returns:
+        What was checked, and every problem in words; `is_sound` says whether there are none.
+    """
+    if episodes < 0:
+        raise UsageError(f"--episodes {episodes} is negative: use 0 or more.")
+    seed = secrets.randbelow(2**32) if seed is None else seed
+    opened = Store(store)
+    opened.check_readable()
+    cells = opened.cells()
+    if not cells and not opened.damaged:
+        raise UsageError(f"{store} holds no cells: there is nothing to verify.")
+    problems = [f"{path.stem}: {_why_damaged(path)}" for path in opened.damaged]
+    sound = []
+    for cell in cells:
+        found = cell_problems(cell)
+        problems += [f"{cell.path.stem}: {each}" for each in found]
+        sound += [] if found else [cell]
+    replayable: list[_Replayable] = []
+    reasons: Counter[str] = Counter()
+    if episodes:
+        replayable, reasons = _replayable(sound, opened, [PolicySource(name) for name in policies], allowed)
+    sample = _sample(replayable, episodes, seed)
+    differences = _replay(replayable, sample, progress)
+    verification = Verification(
+        cells=len(cells) + len(opened.damaged),
+        problems=(*problems, *differences),
+        episodes=sum(_n_episodes(cell) for cell in cells),
+        replayable=sum(_n_episodes(each.cell) for each in replayable),
+        replayed=sum(map(len, sample)),
+        replayed_cells=sum(map(bool, sample)),
+        not_replayed=tuple(f"{counted(count, 'cell')}: {reason}" for reason, count in reasons.items()),
+        seed=seed,
+        version=gapfloor.__version__,
+    )
+    write_verification(opened.root, verification, cells)
+    return verification
+
+
+def _why_damaged(path: Path) -> str:
+    try:
+        parse_manifest(path)
+    except ManifestError as error:
+        return str(error)
+    return "the episode file is missing or is not what was hashed when it was written"
+
+
+def _replayable(
+    cells: Sequence[StoredCell], store: Store, sources: Sequence[PolicySource], allowed: Sequence[str]
+) -> tuple[list[_Replayable], Counter[str]]:
+    """The cells that can be played again, and how many cannot, by reason."""
+    found: list[_Replayable] = []
+    reasons: Counter[str] = Counter()
+    known: dict[object, PolicySource | GapfloorError | None] = {}
+    for cell in cells:
+        try:
+            spec = spec_of(cell)
+        except GapfloorError as error:
+            reasons[str(error)] += 1
+            continue
+        place = (spec.policy, spec.engine, spec.inference)
+        if place not in known:
+            known[place] = _find(spec, store, sources, allowed)
+        answer = known[place]
+        if isinstance(answer, GapfloorError):
+            reasons[str(answer)] += 1
+        else:
+            found.append(_Replayable(cell, spec, answer))
+    return found, reasons
+
+
+def _find(
+    spec: CellSpec, store: Store, sources: Sequence[PolicySource], allowed: Sequence[str]
+) -> PolicySource | GapfloorError | None:
+    """Where a cell's policy comes from, None if it needs none; or why its episodes cannot be played here."""
+    try:
+        refuse_unnamed_code(spec.engine, allowed=allowed)
+        if not spec.is_plain_reference:
+            return find_source(spec, store=store, sources=sources)
+        parse_reference(spec.rule).check(n_actions_of(spec.engine))
+        return None
+    except GapfloorError as error:
+        return error
+
+
+def _sample(replayable: Sequence[_Replayable], episodes: int, seed: int) -> list[list[int]]:
+    """For each cell the places of its episodes that will be played again: all episodes are equally likely."""
+    sizes = np.array([_n_episodes(each.cell) for each in replayable], dtype=np.int64)
+    ends = np.cumsum(sizes)
+    total = int(sizes.sum())
+    chosen = np.random.default_rng(seed).choice(total, size=min(episodes, total), replace=False)
+    places: list[list[int]] = [[] for _ in replayable]
+    for number in np.sort(chosen):
+        cell = int(np.searchsorted(ends, number, side="right"))
+        places[cell].append(int(number - (ends[cell] - sizes[cell])))
+    return places
+
+
+def _replay(
+    replayable: Sequence[_Replayable], sample: Sequence[Sequence[int]], progress: Callable[[int, int], None]
+) -> list[str]:
+    """What differed when the chosen episodes were played again."""
+    differences = []
+    played, total = 0, sum(map(len, sample))
+    loaded: tuple[PolicySource | None, object] = (None, None)
+    for each, places in zip(replayable, sample, strict=True):
+        if not places:
+            continue
+        if each.source is not loaded[0]:
+            loaded = (each.source, each.source.load() if each.source is not None else None)
+        recorded = recorded_episodes(each.cell)
+        episodes = [recorded[place] for place in places]
+        for episode, again in zip(episodes, play_again(each.spec, loaded[1], episodes), strict=True):
+            if again != (episode.episode_return, episode.length):
+                differences.append(difference(episode, *again))
+        played += len(episodes)
+        progress(played, total)
+    return differences
+
+
+def _n_episodes(cell: StoredCell) -> int:
+    return int(cell.manifest.content.get("episodes", 0))

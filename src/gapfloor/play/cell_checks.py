@@ -1,0 +1,49 @@
+"""Checks of a stored cell against itself: its labels, rows and record must follow from its specification.
+
+An engine is not needed. `Store.cells` has checked the hashes, and that the key is that of the specification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from gapfloor.errors import GapfloorError
+from gapfloor.levels import LevelSet
+from gapfloor.play.cell import design_from
+from gapfloor.records.store import StoredCell, read_episodes
+
+
+def cell_problems(cell: StoredCell) -> list[str]:
+    """What does not fit in a cell, as ends of sentences; empty for a cell that gapfloor can have written."""
+    try:
+        return list(_problems(cell))
+    except (GapfloorError, KeyError, TypeError, ValueError, AttributeError) as error:
+        return [f"its specification or its episodes cannot be read ({type(error).__name__}: {error})"]
+
+
+def _problems(cell: StoredCell) -> Iterator[str]:
+    content, labels, record = cell.manifest.content, cell.manifest.labels, cell.manifest.record
+    if not cell.path.stem.endswith(f"-{cell.manifest.key[:16]}"):
+        yield "the file is not named after the key"
+    told = {name: content[name] for name in ("game", "mode", "level_set", "draw")}
+    told["rule"] = labels["reference"] or content["rule"]
+    for name, value in told.items():
+        if labels[name] != value:
+            yield f"it is labelled {name} {labels[name]}, but its specification says {value}"
+    rows = read_episodes(cell.path)
+    for name, value in labels.items():
+        found = rows.column(name).unique().to_pylist()
+        if found != [value]:
+            yield f"its episodes are labelled {name} {found[:3]}, not {value}"
+    if content["episodes"] != rows.num_rows:
+        yield f"it has {rows.num_rows} episodes, not {content['episodes']}"
+        return
+    schedule = design_from(content).schedule(LevelSet.parse(content["levels"]), content["draw"])
+    for name in ("slot", "index", "level_seed"):
+        if not np.array_equal(rows.column(name).to_numpy(), getattr(schedule, name)):
+            yield f"the column {name} is not that of the schedule"
+    steps = int(rows.column("length").to_numpy().sum())
+    if not steps == record["n_steps"] == sum(record["action_counts"]):
+        yield "its number of steps is not the sum of its episodes' lengths"

@@ -1,0 +1,99 @@
+"""What a verification of a store found, kept in the store and valid only for the cells that it saw.
+
+Hashes show damage, not forgery: whoever edits a return can hash the file again. Episodes that were played again on
+the engine show that the recorded returns are real. `gapfloor.api.verify` does both and writes the result here; the
+card and the page mention it as long as no cell has changed since.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from gapfloor.exact_json import from_exact, to_exact
+from gapfloor.records.atomic import write_text_atomically
+from gapfloor.records.manifest import canonical_json
+from gapfloor.records.store import StoredCell
+from gapfloor.text_tables import counted
+
+SCHEMA = "gapfloor-verification/1"
+#: Enough to notice, with a probability of 0.95, that one episode in twenty was altered.
+DEFAULT_EPISODES = 60
+_PATH = Path("results") / "verification.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verification:
+    """The result of a verification."""
+
+    cells: int
+    """Cells in the store, whole or not."""
+    problems: tuple[str, ...]
+    """Every check that failed, in words; empty if the store is as it was recorded."""
+    episodes: int
+    """Episodes in whole cells."""
+    replayable: int
+    """Episodes of the cells that can be played again here, of which a sample was."""
+    replayed: int
+    """Episodes that were played again."""
+    replayed_cells: int
+    """Cells with at least one of these episodes."""
+    not_replayed: tuple[str, ...]
+    """Cells of which no episode could be played again, by reason."""
+    seed: int
+    """The seed that chose the episodes."""
+    version: str
+    """The version of gapfloor that verified."""
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether every check passed."""
+        return not self.problems
+
+    @property
+    def noticed_share(self) -> float:
+        """The share of altered episodes of which a sample of this size misses all with a probability of 0.05."""
+        return 1 - 0.05 ** (1 / self.replayed) if self.replayed < self.replayable else 0.0
+
+    @property
+    def sentence(self) -> str:
+        """What was verified, in one sentence."""
+        if not self.is_sound:
+            return f"failed: {counted(len(self.problems), 'problem')}, e.g. {self.problems[0]}"
+        replays = (
+            f"{self.replayed:,} of {self.episodes:,} episodes of {self.replayed_cells:,} cells were played again and "
+            f"had the recorded returns and lengths (sample seed {self.seed})"
+            if self.replayed
+            else "no episode was played again"
+        )
+        return f"keys and hashes of {counted(self.cells, 'cell')}; {replays}; gapfloor {self.version}"
+
+
+def write_verification(root: Path, verification: Verification, cells: Iterable[StoredCell]) -> None:
+    """Keep a result in the store, bound to the cells that were verified."""
+    document = {"schema": SCHEMA, "digest": cells_digest(cells), "verification": to_exact(verification)}
+    write_text_atomically(root / _PATH, json.dumps(document, indent=1, sort_keys=True) + "\n")
+
+
+def read_verification(root: Path, cells: Iterable[StoredCell]) -> Verification | None:
+    """The result that a store keeps; None if there is none, or if it is about other cells than these."""
+    try:
+        document = json.loads((root / _PATH).read_text(encoding="utf-8"))
+        if document["schema"] != SCHEMA or document["digest"] != cells_digest(cells):
+            return None
+        return from_exact(Verification, document["verification"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def cells_digest(cells: Iterable[StoredCell]) -> str:
+    """The hash of everything that whole cells hold."""
+    digest = hashlib.sha256()
+    for cell in cells:
+        manifest = cell.manifest
+        digest.update(f"{cell.path.stem} {manifest.key} {manifest.episodes_sha256} ".encode())
+        digest.update(canonical_json([manifest.labels, manifest.record]).encode())
+    return digest.hexdigest()
