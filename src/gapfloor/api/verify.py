@@ -31,7 +31,7 @@ from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import parse_reference
 from gapfloor.records.manifest import ManifestError, parse_manifest
 from gapfloor.records.store import Store, StoredCell
-from gapfloor.records.verification import DEFAULT_EPISODES, Verification, write_verification
+from gapfloor.records.verification import DEFAULT_EPISODES, StoreVerification, write_verification
 from gapfloor.text_tables import counted
 
 
@@ -52,7 +52,7 @@ def verify_store(
     policies: Sequence[str] = (),
     allowed: Sequence[str] = (),
     progress: Callable[[int, int], None] = lambda played, total: None,
-) -> Verification:
+) -> StoreVerification:
     """Check every cell of a store, and play a random sample of its episodes again.
 
     The result is kept in the store, for the card and the page.
@@ -89,7 +89,7 @@ def verify_store(
         replayable, reasons = _replayable(sound, opened, [PolicySource(name) for name in policies], allowed)
     sample = _sample(replayable, episodes, seed)
     differences = _replay(replayable, sample, progress)
-    verification = Verification(
+    verification = StoreVerification(
         cells=len(cells) + len(opened.damaged),
         problems=(*problems, *differences),
         episodes=sum(_n_episodes(cell) for cell in cells),

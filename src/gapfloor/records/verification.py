@@ -26,7 +26,7 @@ _PATH = Path("results") / "verification.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verification:
+class StoreVerification:
     """The result of a verification."""
 
     cells: int
@@ -72,19 +72,19 @@ class Verification:
         return f"keys and hashes of {counted(self.cells, 'cell')}; {replays}; gapfloor {self.version}"
 
 
-def write_verification(root: Path, verification: Verification, cells: Iterable[StoredCell]) -> None:
+def write_verification(root: Path, verification: StoreVerification, cells: Iterable[StoredCell]) -> None:
     """Keep a result in the store, bound to the cells that were verified."""
     document = {"schema": SCHEMA, "digest": cells_digest(cells), "verification": to_exact(verification)}
     write_text_atomically(root / _PATH, json.dumps(document, indent=1, sort_keys=True) + "\n")
 
 
-def read_verification(root: Path, cells: Iterable[StoredCell]) -> Verification | None:
+def read_verification(root: Path, cells: Iterable[StoredCell]) -> StoreVerification | None:
     """The result that a store keeps; None if there is none, or if it is about other cells than these."""
     try:
         document = json.loads((root / _PATH).read_text(encoding="utf-8"))
         if document["schema"] != SCHEMA or document["digest"] != cells_digest(cells):
             return None
-        return from_exact(Verification, document["verification"])
+        return from_exact(StoreVerification, document["verification"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 

@@ -17,7 +17,7 @@ from typing import Any
 import gapfloor
 from gapfloor.analysis.episodes import Inputs
 from gapfloor.records.store import StoredCell
-from gapfloor.records.verification import Verification, read_verification
+from gapfloor.records.verification import StoreVerification, read_verification
 from gapfloor.report.findings import TRAIN
 
 _LARGEST_HEADER = 10_000_000
@@ -53,7 +53,7 @@ class Provenance:
     slots: tuple[int, ...] = ()
     burn_in: tuple[int, ...] = ()
     runs: tuple[RunRecord, ...] = ()
-    verification: Verification | None = None
+    verification: StoreVerification | None = None
     """What `gapfloor verify` found, if these are the cells that it saw."""
     versions: Mapping[str, str]
     """Packages that computed the report."""
