@@ -6,6 +6,7 @@ belongs to another process, or to none.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -17,18 +18,23 @@ from pathlib import Path
 def this_place() -> str:
     """A short name for this boot of this host and this container's process numbers."""
     parts = [socket.gethostname()]
-    for path in ("/proc/sys/kernel/random/boot_id", "/proc/1/stat"):
-        try:
-            text = Path(path).read_text()
-        except OSError:
-            continue
-        # Of process 1 only the start time: two containers on one host start at different moments.
-        parts.append(text.strip() if "boot_id" in path else text.rpartition(")")[2].split()[19])
+    with contextlib.suppress(OSError):
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
+    # Two containers on one host start at different moments.
+    parts += filter(None, [start_time(1)])
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
 
-def is_running(place: str, process: int) -> bool | None:
-    """Whether a process runs; None for a process of another place, which cannot be seen from here."""
+def start_time(process: int) -> str:
+    """When a process of this place began, in ticks of the kernel: a number that is used again begins later."""
+    return _field_of_stat(Path(f"/proc/{process}/stat"), 19)
+
+
+def is_running(place: str, process: int, *, started: str = "") -> bool | None:
+    """Whether a process runs; None for a process of another place, which cannot be seen from here.
+
+    `started` is what `start_time` said about it; a process that began at another time is another one.
+    """
     if place != this_place():
         return None
     try:
@@ -36,5 +42,13 @@ def is_running(place: str, process: int) -> bool | None:
     except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
-        return True
-    return True
+        pass
+    return started in ("", start_time(process))
+
+
+def _field_of_stat(path: Path, number: int) -> str:
+    """A field of the kernel's description of a process, counted after the name, which may contain anything."""
+    try:
+        return path.read_text().rpartition(")")[2].split()[number]
+    except (OSError, IndexError):
+        return ""

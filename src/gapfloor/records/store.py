@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,9 @@ from gapfloor.records.schema import CELLS, EPISODES, rows_to_table
 
 DEFAULT_STORE = "gapfloor-store"
 
+#: `s3://bucket/x`, also after `Path` has folded the two slashes; a letter and a colon is a drive of Windows.
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+
 #: What makes up a cell's design: cells of other designs, engines or options of one are never compared.
 DESIGN_PARTS = ("slots", "burn_in", "episodes", "levels", "repeats", "engine", "engine_version", "options")
 
@@ -49,20 +53,38 @@ class StoredCell:
         return bool(self.manifest.labels["reference"])
 
 
+def store_folder(place: str | Path) -> Path:
+    """The folder that a user names, with `~` filled in; an address is refused, because stores are folders."""
+    if _ADDRESS.match(str(place)):
+        raise StoreError(
+            f"The store {place} is an address, and a store is a folder: mount it, and give the folder."
+        )
+    try:
+        return Path(place).expanduser()
+    except RuntimeError:
+        raise StoreError(
+            f"The store {place} names a home folder that is not known here: write it out."
+        ) from None
+
+
 class Store:
     """A folder of runs, cells, classes, results and replays."""
 
     def __init__(self, root: str | Path) -> None:
-        self.root = Path(root)
+        self.root = store_folder(root)
         self.cells_folder = self.root / "cells"
         self.damaged: list[Path] = []
         """Cells found cut or altered by the last `cells()`; they count as missing."""
         self._order: dict[str, Any] | None = None
 
-    def prepare(self) -> None:
-        """Make the folder, and clean up after processes that were killed; refuse what cannot be written."""
+    def refuse_file(self) -> None:
+        """Refuse a file in the place of the folder."""
         if self.root.exists() and not self.root.is_dir():
             raise StoreError(f"The store {self.root} is a file, not a folder: choose another --store.")
+
+    def prepare(self) -> None:
+        """Make the folder, and clean up after processes that were killed; refuse what cannot be written."""
+        self.refuse_file()
         write_text_atomically(self.root / "log" / "README", "Times and hosts; nothing here is a result.\n")
         with explain_disk_errors(self.cells_folder):
             self.cells_folder.mkdir(parents=True, exist_ok=True)

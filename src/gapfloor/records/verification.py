@@ -56,6 +56,8 @@ class StoreVerification:
     @property
     def noticed_share(self) -> float:
         """The share of altered episodes of which a sample of this size misses all with a probability of 0.05."""
+        if not self.replayed:
+            return 1.0
         return 1 - 0.05 ** (1 / self.replayed) if self.replayed < self.replayable else 0.0
 
     @property
@@ -64,8 +66,8 @@ class StoreVerification:
         if not self.is_sound:
             return f"failed: {counted(len(self.problems), 'problem')}, e.g. {self.problems[0]}"
         replays = (
-            f"{self.replayed:,} of {self.episodes:,} episodes of {self.replayed_cells:,} cells were played again and "
-            f"had the recorded returns and lengths (sample seed {self.seed})"
+            f"{self.replayed:,} of {self.episodes:,} episodes of {counted(self.replayed_cells, 'cell')} were played "
+            f"again and had the recorded returns and lengths (sample seed {self.seed})"
             if self.replayed
             else "no episode was played again"
         )

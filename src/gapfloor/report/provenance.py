@@ -116,7 +116,7 @@ def provenance_of_cells(cells: Sequence[StoredCell], *, root: Path) -> Provenanc
         devices=_distinct(_text(manifest.record.get("device")) for manifest in manifests),
         levels=levels,
         levels_are_observed=False,
-        draws=_distinct(_text(content.get("draw")) for content in contents),
+        draws=tuple(sorted(_distinct(_text(content.get("draw")) for content in contents), key=_by_size)),
         episodes_per_draw=_numbers(content.get("episodes") for content in contents),
         slots=_numbers(content.get("slots") for content in contents),
         burn_in=_numbers(content.get("burn_in") for content in contents),
@@ -182,6 +182,10 @@ def _run_order(key: tuple[str, ...]) -> tuple[Any, ...]:
 
 def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in texts if text))
+
+
+def _by_size(number: str) -> tuple[int, str]:
+    return len(number), number
 
 
 def _numbers(values: Iterable[Any]) -> tuple[int, ...]:
