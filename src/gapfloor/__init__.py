@@ -16,6 +16,7 @@ _HOMES = {
     "evaluate": "api.evaluate",
     "measure_floor": "api.floor",
     "plan_next": "api.plan_next",
+    "power": "api.power",
     "probe_rule": "audit.probe",
     "replay": "api.replay",
     "sweep": "api.sweep",

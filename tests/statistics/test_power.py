@@ -117,7 +117,7 @@ def test_the_command_answers_from_numbers(capsys):
     (row,) = json.loads(out)["comparisons"]
     assert row["required_runs"] == 15
     assert row["simulated_power"] == pytest.approx(0.8, abs=0.05)
-    assert "needs 15 runs" in run(capsys, "power", *NUMBERS)[1]
+    assert "with this floor: 15 runs" in run(capsys, "power", *NUMBERS)[1]
 
 
 @pytest.mark.parametrize(

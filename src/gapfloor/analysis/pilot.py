@@ -15,6 +15,7 @@ from gapfloor.plan.lock import load_plan
 from gapfloor.plan.model import Plan, paper_plan
 from gapfloor.statistics.clustered import crossed_mean, level_matrix
 from gapfloor.statistics.conventions import NAN
+from gapfloor.statistics.designs import PilotEstimate
 from gapfloor.statistics.power import Effect
 
 
@@ -23,10 +24,16 @@ class PilotComparison:
     """A floor comparison of the pilot, as an effect to be found again."""
 
     row: FloorComparisonResult
-    effect: Effect
+    estimate: PilotEstimate
+    """Over different runs: copies of a run tell nothing about the spread between runs."""
     generator: Effect | None
     """The same delta with run, level and residual variance; None without level seeds."""
     n_levels: int
+
+    @property
+    def effect(self) -> Effect:
+        """The estimates taken as true."""
+        return self.estimate.effect
 
 
 def read_pilot(
@@ -39,10 +46,17 @@ def read_pilot(
     study = group(inputs, plan)
     found = []
     for row in analyse(inputs, plan).floor_comparisons:
-        if (row.rule, row.level_set) != (rule, level_set) or math.isnan(row.test.sem):
+        assert row.recommended is not None
+        test = row.recommended.test
+        if (row.rule, row.level_set) != (rule, level_set) or test.n < 2:
             continue
-        test = row.test
-        effect = Effect(test.delta, test.sem * math.sqrt(test.n), test.floor_sem * math.sqrt(test.floor_n))
+        estimate = PilotEstimate(
+            delta=test.delta,
+            run_sd=math.sqrt(test.parts[0].variance * test.n),
+            n_runs=test.n,
+            floor_sd=math.sqrt(test.parts[-1].variance * test.reference_n),
+            n_floor=test.reference_n,
+        )
         runs = study.runs(row.game, row.mode, row.budget, rule, level_set)
         floor = study.floor(row.game, row.mode, row.budget, level_set)
         assert floor is not None
@@ -59,7 +73,7 @@ def read_pilot(
                 level_sd=_sd(crossed.v_level - crossed.v_residual, n_levels),
                 residual_sd=_sd(crossed.v_residual, row.n * n_levels),
             )
-        found.append(PilotComparison(row, effect, generator, n_levels))
+        found.append(PilotComparison(row, estimate, generator, n_levels))
     if not found:
         raise UsageError(
             f"The pilot has no comparison under the rule '{rule}' on '{level_set}' levels with two runs and a floor."

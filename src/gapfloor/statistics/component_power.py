@@ -12,6 +12,7 @@ References:
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -19,9 +20,10 @@ import numpy.typing as npt
 from scipy import special
 
 from gapfloor.errors import UsageError
+from gapfloor.statistics.components import squared_reach
 from gapfloor.statistics.conventions import ALPHA, GENERATOR, THESE_LEVELS, Floats
 from gapfloor.statistics.detectable import POWER
-from gapfloor.statistics.power import MAX_EPISODES, Effect, smallest_reaching
+from gapfloor.statistics.power import MAX_EPISODES, Effect, FamilyPower, family_power, smallest_reaching
 
 #: Parts with more degrees of freedom than this are taken as known.
 _KNOWN_FROM = 150
@@ -77,6 +79,34 @@ def power_of_parts(
     with np.errstate(divide="ignore", invalid="ignore"):
         found = special.ndtr((shift - half) / sd) + special.ndtr((-shift - half) / sd)
     return np.asarray(np.where(sd[..., 0] > 0, found.mean(axis=-1), (shift[..., 0] != 0) * 1.0))
+
+
+def simulate_recommended_family(
+    effects: Sequence[Effect],
+    *,
+    n_runs: Sequence[int],
+    n_floor: int,
+    rng: np.random.Generator,
+    alpha: float = ALPHA,
+    n_simulations: int = 2000,
+) -> FamilyPower:
+    """Simulate a whole family of recommended calls: normal run values and floor means, Banerjee's test, Holm."""
+    designs = [design_parts(one, n_runs=n, n_floor=n_floor) for one, n in zip(effects, n_runs, strict=True)]
+    true = np.array([variances for variances, _ in designs])
+    dfs = np.array([df for _, df in designs])
+    size = (n_simulations, len(effects))
+    estimate = np.array([one.delta for one in effects]) + rng.standard_normal(size) * np.sqrt(
+        true.sum(axis=-1)
+    )
+    parts = true * rng.chisquare(dfs, (*size, dfs.shape[-1])) / dfs
+    rejected = np.zeros(size, dtype=bool)
+    while True:
+        # Holm: with k games rejected the others are tested at alpha / (m - k).
+        left = np.maximum(len(effects) - rejected.sum(axis=-1), 1)
+        new = ~rejected & (estimate**2 > squared_reach(parts, dfs, alpha / left[:, None]))
+        if not new.any():
+            return family_power(rejected)
+        rejected |= new
 
 
 def equivalence_power(

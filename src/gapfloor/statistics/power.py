@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from gapfloor.errors import UsageError
 from gapfloor.statistics.conventions import ALPHA, Floats
@@ -161,13 +162,16 @@ def simulate_family(
         runs = _mean_and_variance(effect.delta, effect.run_sd, n, n_simulations, rng)
         floor = _mean_and_variance(0.0, effect.floor_sd, n_floor, n_simulations, rng)
         p[:, i] = welch(runs[0], runs[1], n, floor[0], floor[1], n_floor).p
-    rejected = np.array([holm(row) < alpha for row in p])
+    return family_power(np.array([holm(row) < alpha for row in p]))
+
+
+def family_power(rejected: npt.NDArray[np.bool_]) -> FamilyPower:
+    """The rates of simulated families: one row per family, one column per game."""
     rates = rejected.mean(axis=0)
     overall = float(rejected.any(axis=1).mean())
     worst = max(max(rate * (1 - rate) for rate in rates), overall * (1 - overall))
-    return FamilyPower(
-        tuple(float(rate) for rate in rates), overall, math.sqrt(worst / n_simulations), n_simulations
-    )
+    n = rejected.shape[0]
+    return FamilyPower(tuple(float(rate) for rate in rates), overall, math.sqrt(worst / n), n)
 
 
 def _mean_and_variance(
