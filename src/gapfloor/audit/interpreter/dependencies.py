@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from gapfloor.audit.interpreter import calls
+from gapfloor.audit.interpreter import methods
 from gapfloor.audit.interpreter.binding import argument
 from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.facts import ActorFact, LoopFact, actor_facts, find_actor
@@ -36,7 +36,7 @@ def actions_of_loop(
     found = [
         item.noting(mark)
         for actor, value in actors
-        for item in calls.by_fact(evaluator, actor, value, call, frame)
+        for item in methods.by_fact(evaluator, actor, value, call, frame)
     ]
     return tuple(found) or (Alternative(Unknown("the dependency decides"), marks=(mark,)),)
 
