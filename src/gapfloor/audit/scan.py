@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,8 +17,6 @@ from gapfloor.audit.reading.entry import Entry, find_script, parse_entry
 from gapfloor.audit.reading.index import Index, build_index
 from gapfloor.audit.reading.sources import SettingsFile, SourceFile, Sources, Unread, read_target
 
-#: A scan follows nothing new after this much processor time; the report then says that it is not complete.
-MOST_SECONDS = 30.0
 RULES = ("sampled", "argmax", "epsilon-greedy", "mixed", "unresolved")
 PROVENANCES = (
     "explicit-call-site",
@@ -61,13 +58,12 @@ def scan(target: str, *, entry: str | None = None) -> ScanResult:
         entry: The command that was used, e.g. `python train.py --config x.yaml`; the scan is then about its script,
             with its settings.
     """
-    deadline = time.process_time() + MOST_SECONDS
     sources = read_target(str(target))
     command = parse_entry(entry) if entry is not None else None
     with _deep_recursion():
-        index = build_index(sources, deadline=deadline)
+        index = build_index(sources)
         only = find_script(command, list(index.modules)) if command is not None else None
-        evaluator = Evaluator(index, deadline=deadline, options=_options(index, command))
+        evaluator = Evaluator(index, options=_options(index, command))
         exploration = Explorer(evaluator, only=only).explore()
         finder = PathFinder(evaluator, LearningModel(evaluator))
         paths, training = finder.paths(exploration.events)

@@ -8,6 +8,7 @@ change of the same object decides. A change under a condition, or later in the s
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,19 @@ class StateModel:
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
         self._changing: dict[str, set[str]] = {}
-        self._changeable = _changeable_names(evaluator)
+        self._words: dict[str, set[str]] = {}
+        self._changers: dict[str, set[str]] = defaultdict(set)
+        """Attribute -> names of the functions that change it themselves."""
+        self._callers: dict[str, set[str]] = defaultdict(set)
+        """Name of a function -> names of the functions that call it."""
+        for module in evaluator.index.modules.values():
+            for function in module.functions.values():
+                for attribute in _changed_by(function):
+                    self._changers[attribute].add(function.name)
+                if function.name not in ("__init__", "main", "run"):
+                    for call in function.calls:
+                        self._callers[last_name(call.func)].add(function.name)
+        self._changeable = {*evaluator.index.set_from_outside, *self._changers}
         self._active: set[tuple[int, int, str]] = set()
         self._depth = 0
 
@@ -112,6 +125,8 @@ class StateModel:
         self, statement: ast.stmt, frame: Frame, item: Alternative, name: str, node: ast.AST
     ) -> list[_Change]:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            return []
+        if _words_of(statement).isdisjoint(self._words_changing(name)):
             return []
         if isinstance(statement, ast.If):
             return self._in_branches(statement, frame, item, name, node)
@@ -245,57 +260,58 @@ class StateModel:
             for inner in own_nodes(frame.scope)
         )
 
+    def _words_changing(self, name: str) -> set[str]:
+        """The words through which a statement can change the attribute: its name, or a function that changes it."""
+        if name not in self._words:
+            modes = {"eval", "train"} if name == _MODE else set()
+            self._words[name] = {name, *modes, *self._functions_changing(name)}
+        return self._words[name]
+
     def _functions_changing(self, name: str) -> set[str]:
         """Names of functions that change an attribute of that name, themselves or through others."""
         if name not in self._changing:
-            functions = [
-                item for module in self.evaluator.index.modules.values() for item in module.functions.values()
-            ]
-            names = {item.name for item in functions if _changes(item, name)}
+            names = set(self._changers.get(name, ()))
             for _ in range(_DEEPEST - 1):
-                names |= {
-                    item.name
-                    for item in functions
-                    if item.name not in ("__init__", "main", "run") and _calls_any(item, names)
-                }
+                names |= {caller for called in names for caller in self._callers.get(called, ())}
             self._changing[name] = names
         return self._changing[name]
 
 
-def _calls_any(function: FunctionInfo, names: set[str]) -> bool:
-    return any(last_name(call.func) in names for call in function.calls)
+def _words_of(statement: ast.stmt) -> frozenset[str]:
+    """The attributes that a statement assigns and the functions that it calls, those of inner statements included."""
+    kept: frozenset[str] | None = getattr(statement, "_words", None)
+    if kept is None:
+        stored = {
+            node.attr
+            for node in own_nodes(statement)
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+        }
+        called = {last_name(node.func) for node in own_nodes(statement) if isinstance(node, ast.Call)}
+        kept = frozenset(stored | called)
+        statement._words = kept  # type: ignore[attr-defined]
+    return kept
 
 
-def _changes(function: FunctionInfo, name: str) -> bool:
+def _changed_by(function: FunctionInfo) -> set[str]:
+    """The attributes that a function changes itself; a constructor makes them, it does not change them."""
+    if function.name == "__init__":
+        return set()
+    found: set[str] = set()
     for node in own_nodes(function.node):
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr == name:
-            return function.name != "__init__"
-        is_call = name == _MODE and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-        if is_call and last_name(node) in ("eval", "train") and len(node.args) <= 1:  # type: ignore[attr-defined]
-            return function.name != "__init__"
-    return False
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            found.add(node.attr)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) <= 1:
+            found |= {_MODE} if node.func.attr in ("eval", "train") else set()
+    return found
 
 
 def _until_yield(body: list[ast.stmt]) -> list[ast.stmt]:
     """The statements of a context manager before it hands over; all statements of other functions."""
     found: list[ast.stmt] = []
     for statement in body:
-        if any(isinstance(node, ast.Yield) for node in ast.walk(statement)):
+        if any(isinstance(node, ast.Yield) for node in own_nodes(statement)):
             if isinstance(statement, ast.Try | ast.With):
                 found.extend(_until_yield(statement.body))
             break
         found.append(statement)
-    return found
-
-
-def _changeable_names(evaluator: Evaluator) -> set[str]:
-    """Attributes that are assigned outside a constructor."""
-    found: set[str] = set(evaluator.index.set_from_outside)
-    for module in evaluator.index.modules.values():
-        for function in module.functions.values():
-            if function.name == "__init__":
-                continue
-            for node in own_nodes(function.node):
-                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                    found.add(node.attr)
     return found

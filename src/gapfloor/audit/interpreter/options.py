@@ -6,6 +6,7 @@ import ast
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from gapfloor.audit.interpreter.values import Mark
@@ -42,6 +43,7 @@ class OptionTable:
         self._in_files: dict[str, list[FileSetting]] = defaultdict(list)
         self._sections: dict[str, set[tuple[str, ...]]] = defaultdict(set)
         self._chosen_files = files
+        self._named: dict[str, tuple[str, ...]] = {}
         self._index = index
         for file in index.settings:
             for setting in read_settings(file):
@@ -84,13 +86,9 @@ class OptionTable:
         """Configuration files that the script itself names."""
         if script is None:
             return ()
-        texts = [
-            node.value
-            for node in script.order
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and 2 < len(node.value) < 120
-        ]
-        hydra = [text for text in texts if "/" not in text and " " not in text and "." not in text]
-        return tuple(text for text in [*texts, *hydra] if text.endswith(SETTINGS_ENDINGS) or text in hydra)
+        if script.path not in self._named:
+            self._named[script.path] = _file_names(script)
+        return self._named[script.path]
 
     def from_files(self, path: tuple[str, ...], script: ModuleInfo | None) -> OptionEntry | None:
         """The setting under these keys of configuration files; without a value where files disagree."""
@@ -129,6 +127,17 @@ class OptionTable:
         return None
 
 
+def _file_names(script: ModuleInfo) -> tuple[str, ...]:
+    texts = [
+        node.value
+        for node in script.order
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and 2 < len(node.value) < 120
+    ]
+    hydra = [text for text in texts if "/" not in text and " " not in text and "." not in text]
+    return tuple(text for text in [*texts, *hydra] if text.endswith(SETTINGS_ENDINGS) or text in hydra)
+
+
+@cache
 def _is_named(file: str, text: str) -> bool:
     """Whether a text names a file, with or without folders and ending."""
     stem = file.rsplit("/", 1)[-1].rsplit(".", 1)[0]

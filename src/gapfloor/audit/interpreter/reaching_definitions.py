@@ -93,6 +93,13 @@ def _unpack(
 
 def branch_path(module: ModuleInfo, node: ast.AST, scope: ast.AST) -> list[tuple[ast.AST, str]]:
     """The compound statements around `node` inside `scope`, outermost first, each with the branch it is in."""
+    kept = module.branches.get((node, scope))
+    if kept is None:
+        kept = module.branches[node, scope] = _branch_path(module, node, scope)
+    return kept
+
+
+def _branch_path(module: ModuleInfo, node: ast.AST, scope: ast.AST) -> list[tuple[ast.AST, str]]:
     path: list[tuple[ast.AST, str]] = []
     while node is not scope and node in module.parents:
         parent = module.parents[node]

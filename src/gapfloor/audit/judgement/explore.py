@@ -28,7 +28,7 @@ from gapfloor.audit.interpreter.values import (
 )
 from gapfloor.audit.reading.index import FunctionInfo, ModuleInfo, last_name, own_nodes
 
-MOST_FRAMES = 4000
+MOST_FRAMES = 12_000
 MOST_FRAMES_OF_A_FUNCTION = 60
 _ENVIRONMENT_NAME = re.compile(r"env", re.IGNORECASE)
 

@@ -8,7 +8,6 @@ importer wins: two sub-projects with a `model.py` each stay apart.
 from __future__ import annotations
 
 import ast
-import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from gapfloor.audit.reading.parsing import child_nodes, parse_source
 from gapfloor.audit.reading.sources import SettingsFile, SourceFile, Sources, Unread, may_play
 
 #: Characters of code that are parsed; a syntax tree takes about forty times as many bytes.
-MOST_CODE = 12_000_000
+MOST_CODE = 10_000_000
 #: Libraries whose names repositories reuse for folders of their own.
 LIBRARIES = frozenset(
     {
@@ -116,6 +115,8 @@ class ModuleInfo:
     functions: dict[ast.AST, FunctionInfo] = field(default_factory=dict)
     classes: dict[ast.AST, ClassInfo] = field(default_factory=dict)
     changed_globals: set[str] = field(default_factory=set)
+    branches: dict[tuple[ast.AST, ast.AST], list[tuple[ast.AST, str]]] = field(default_factory=dict)
+    """The compound statements around a node inside a scope, as `reaching_definitions` has found them."""
 
     @property
     def dotted(self) -> str:
@@ -291,22 +292,17 @@ def _walk_own(scope: ast.AST) -> Iterator[ast.AST]:
         stack.extend(reversed(child_nodes(node)))
 
 
-#: Share of the time budget after which no further file is parsed.
-_PARSING_SECONDS = 15.0
-
-
-def build_index(sources: Sources, *, deadline: float | None = None) -> Index:
+def build_index(sources: Sources) -> Index:
     """Parse every source and enter what it defines; in a very large repository only what may matter.
 
     Files that mention neither an environment nor a policy nor anything that plays are parsed last, and not at all once
-    the time for parsing (or `MOST_CODE` characters) is used up; they are then listed as not read.
+    `MOST_CODE` characters are used up; they are then listed as not read.
     """
-    stop = None if deadline is None else time.perf_counter() + _PARSING_SECONDS
     total = 0
     index = Index(unread=list(sources.unread), settings=list(sources.settings))
     for source in sorted(sources.files, key=_importance):
         total += len(source.text)
-        if total > MOST_CODE or (stop is not None and time.perf_counter() > stop):
+        if total > MOST_CODE:
             reason = "not parsed: the repository is larger than the budget of one scan"
             index.unread.append(Unread(source.path, reason, may_play(source.text.encode(errors="replace"))))
             continue
