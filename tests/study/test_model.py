@@ -3,7 +3,9 @@ from pathlib import Path
 import pytest
 
 from gapfloor.errors import UsageError
+from gapfloor.records.store import Store
 from gapfloor.study.costs import estimate
+from gapfloor.study.digest import inputs_digest
 from gapfloor.study.graph import build_graph
 from gapfloor.study.model import read_study
 
@@ -69,8 +71,38 @@ def test_every_task_comes_after_those_it_needs(tmp_path):
         (('name = "small"', 'name = "small"\n[addendum]\nrules = ["greedy"]'), "name it once"),
         (('steps = 8192', 'steps = 8192\ncheckpoints = "agents"'), "is missing from agents"),
         (("[[runs]]", "[[runs]"), "is not valid TOML"),
+        (('name = "small"', 'name = "small"\n[evaluation]\nrules = []'), "study.toml: evaluation.rules is empty"),
+        (('name = "small"', 'name = "small"\n[evaluation]\nepisodes = 100'), r"study.toml: evaluation.episodes = 100"),
+        (('name = "small"', 'name = "small"\n[evaluation]\nslots = 0'), "evaluation.slots = 0 is too small"),
+        (('name = "small"', 'name = "small"\n[evaluation]\nburn_in = -1'), r"evaluation.burn_in = -1 is negative"),
+        (('name = "small"', 'name = "small"\n[evaluation]\ndraws = []'), r"e.g. evaluation.draws = \[0, 1, 2\]"),
+        (('name = "small"', 'name = "small"\ntrain = "none"\ntest = "none"'), r'e.g. test = "1000:1100"'),
+        (('name = "small"', 'name = "small"\ntrain = "0:x"'), "^study.toml: "),
     ],
 )  # fmt: skip
 def test_a_mistake_in_a_study_is_one_sentence(tmp_path, change, words):
     with pytest.raises(UsageError, match=words):
         study_of(tmp_path, GOOD.replace(*change))
+
+
+def test_no_message_about_a_study_file_names_an_option_of_the_command_line(tmp_path):
+    for setting in ("episodes = 0", "episodes = 100", "repeats = 0", "draws = []", "slots = 0", "batch = 0"):
+        design = '\ndesign = "census"' if "repeats" in setting else ""
+        with pytest.raises(UsageError) as caught:
+            study_of(tmp_path, GOOD + f"[evaluation]\n{setting}{design}\n")
+        assert f"evaluation.{setting.split()[0]}" in str(caught.value)
+        assert "--" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["plan.toml", "plan[1].toml", "plans/plan*.toml"])
+@pytest.mark.parametrize("is_absolute", [False, True])
+def test_a_changed_plan_or_lock_changes_the_digest_whatever_its_name(tmp_path, name, is_absolute):
+    plan = tmp_path / name
+    plan.parent.mkdir(exist_ok=True)
+    seen = set()
+    for path in (plan, plan, plan.with_suffix(".lock")):
+        path.write_text(f"{len(seen)}")
+        named = plan if is_absolute else name
+        study = study_of(tmp_path, f'plan = "{named}"\n{GOOD}')
+        seen.add(inputs_digest(study, tmp_path, Store(tmp_path / "store"), "analyse"))
+    assert len(seen) == 3

@@ -145,15 +145,18 @@ def status(file: Path, store: str | None, as_json: bool) -> None:
 
 @command.command()
 @_FILE
+@_STORE
 @click.option("--workers", type=click.IntRange(min=1), default=None, help="Cores for the time estimate.")
 @json_option
-def preview(file: Path, workers: int | None, as_json: bool) -> None:
+def preview(file: Path, store: str | None, workers: int | None, as_json: bool) -> None:
     """Show what would run, about how long it would take and how much disk it would need."""
     from gapfloor.machine import available_cores
     from gapfloor.study.costs import estimate
+    from gapfloor.study.finished import check_runs
     from gapfloor.study.model import read_study
 
     study = read_study(file)
+    check_runs(study, Path(store or study.name))
     size = estimate(study)
     cores = workers or available_cores()
     hours = size.total_core_seconds / 3600

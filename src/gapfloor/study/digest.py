@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 from pathlib import Path
 
@@ -15,10 +16,11 @@ def inputs_digest(study: Study, home: Path, store: Store, kind: str) -> str:
     """The hash of the study, the plan and every cell (and, for the report, every other result)."""
     digest = hashlib.sha256(canonical_json(to_table(study)).encode())
     if study.plan:
-        for path in sorted(home.glob(f"{study.plan}*")) + sorted(
-            home.glob(f"{Path(study.plan).stem}*.lock*")
-        ):
-            digest.update(path.read_bytes())
+        plan = home / study.plan
+        # A name may hold signs that are patterns, e.g. plan[1].toml.
+        for pattern in (f"{glob.escape(plan.name)}*", f"{glob.escape(plan.stem)}*.lock*"):
+            for path in sorted(plan.parent.glob(pattern)):
+                digest.update(path.read_bytes())
     for cell in store.cells():
         digest.update(f"{cell.manifest.key} {cell.manifest.episodes_sha256} ".encode())
         digest.update(canonical_json(cell.manifest.record).encode())

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gapfloor.errors import StoreError
 from gapfloor.levels import LevelSet
 from gapfloor.play.cell import Design
 from gapfloor.play.outcome import is_complete
@@ -17,6 +18,7 @@ from gapfloor.rules import rule_kind
 from gapfloor.study.digest import inputs_digest
 from gapfloor.study.graph import Task
 from gapfloor.study.model import Study
+from gapfloor.training.spec import describe_difference
 
 
 class Survey:
@@ -24,6 +26,7 @@ class Survey:
 
     def __init__(self, study: Study, *, home: Path, root: Path) -> None:
         self._study, self._home, self._store = study, home, Store(root)
+        check_runs(study, root)
         self._cells: Counter[tuple[str, ...]] = Counter()
         settings = study.evaluation
         protocol = study.protocol(study.games[0])
@@ -82,6 +85,23 @@ class Survey:
         from gapfloor.training.checkpoint import read_header
 
         return int(read_header(path)["iteration"]) >= spec.n_updates
+
+
+def check_runs(study: Study, root: Path) -> None:
+    """Refuse a store that holds another run under the name of one of the study's, e.g. one of other `steps`."""
+    for group, spec in study.training_specs():
+        path = root / "runs" / spec.run / "checkpoint.safetensors"
+        if group.checkpoints or not path.is_file():
+            continue
+        from gapfloor.training.checkpoint import read_header  # imports torch
+
+        header, asked = read_header(path), spec.to_dict()
+        difference = describe_difference({name: header.get(name) for name in asked}, asked)
+        if difference:
+            raise StoreError(
+                f"{path} belongs to another run of this name: {difference}. Give these runs another `budget` in the "
+                "study file, or choose another --store."
+            )
 
 
 def _has_design(content: Mapping[str, Any], design: Design) -> bool:

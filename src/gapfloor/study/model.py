@@ -5,7 +5,10 @@ Everything that can change a result is in the file; the number of workers, and w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -136,13 +139,47 @@ class Study:
 def read_study(path: Path) -> Study:
     """The checked study of a file: every name, number and combination is tried before any work starts."""
     study = from_table(Study, read_toml(path), source=path.name)
+    with _errors_name_fields(path):
+        _check_study(study, path)
+    return study
+
+
+@contextlib.contextmanager
+def _errors_name_fields(path: Path) -> Iterator[None]:
+    """Checks that the command line shares speak of its options: in a study file these are fields."""
+    try:
+        yield
+    except UsageError as error:
+        text = re.sub(r"--([a-z][a-z-]*)( -?\d[\w:,.-]*\b| draws| census)?", _as_field, str(error))
+        raise UsageError(text if text.startswith(str(path.name)) else f"{path.name}: {text}") from None
+
+
+def _as_field(option: re.Match[str]) -> str:
+    """`--episodes 100` as the file writes it: `evaluation.episodes = 100`."""
+    name, value = option.group(1).replace("-", "_"), (option.group(2) or "").strip()
+    if name in {field.name for field in dataclasses.fields(EvaluationSettings)}:
+        name = f"evaluation.{name}"
+    if not value:
+        return name
+    if name.endswith("draws"):
+        return f"{name} = [{value.replace(',', ', ')}]"
+    return f"{name} = {value}" if value.removeprefix("-").isdigit() else f'{name} = "{value}"'
+
+
+def _check_study(study: Study, path: Path) -> None:
     if not study.runs:
         raise UsageError(f"{path.name} does not name any runs: add a [[runs]] table with games and steps.")
+    if not study.evaluation.rules:
+        raise UsageError(
+            'evaluation.rules is empty: name at least one rule, e.g. rules = ["sampled", "greedy"].'
+        )
     for game in study.games:
         make_spec(game, mode=study.mode, options=dict(study.options))
         study.protocol(game)
     for rule in (*study.evaluation.rules, *study.addendum.rules):
         parse_rule(rule)
+    if study.evaluation.batch < 1:
+        raise UsageError(f"evaluation.batch is {study.evaluation.batch}: use at least 1.")
     doubled = [rule for rule in study.addendum.rules if rule in study.evaluation.rules]
     if doubled:
         raise UsageError(
@@ -156,7 +193,6 @@ def read_study(path: Path) -> Study:
         )
     _check_runs(study, path)
     _check_files(study, path)
-    return study
 
 
 def _check_runs(study: Study, path: Path) -> None:
@@ -177,7 +213,8 @@ def _check_runs(study: Study, path: Path) -> None:
 def _check_files(study: Study, path: Path) -> None:
     if study.plan and not (path.parent / study.plan).is_file():
         raise UsageError(
-            f"{path.name} names the plan {study.plan}, which is not in the folder of the study file: check the path."
+            f"{path.name} names the plan {study.plan}, and there is no such file: give its path relative to the folder "
+            "of the study file."
         )
     for group, spec in study.training_specs():
         if group.checkpoints:
