@@ -73,7 +73,7 @@ def test_headings_of_floor_evaluate_and_contrasts_are_explained():
     row = StricterReference(floor, {"AGENT RULE": 0.5})
     assert (
         Evaluation((), (), (), (), references=(row,)).reference_table()[0]
-        == PRINTED["gapfloor evaluate --reference"]
+        == PRINTED["gapfloor evaluate --reference NAME"]
     )
     assert TrainingCurves((), "").table()[0] == PRINTED["gapfloor training-curve"]
     compared = Comparison("AGENT A", "AGENT B", (), 0.05)
