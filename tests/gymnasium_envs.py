@@ -126,14 +126,6 @@ class OldGym:
         return np.zeros(1, dtype=np.float32), 0.0, False, {}
 
 
-class Continuous(Corridor):
-    """A continuous action."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.action_space = spaces.Box(-1, 1, (1,), np.float32)
-
-
 class AllTogether(SyncVectorEnv):
     """A vector environment that knows no reset of a single environment."""
 
@@ -178,10 +170,6 @@ def mixed():
 
 def old_gym():
     return OldGym()
-
-
-def continuous():
-    return Continuous()
 
 
 def _vector(num_envs, mode, kind=SyncVectorEnv):

@@ -61,9 +61,9 @@ def test_procgen_is_held_to_the_same_contract(monkeypatch):
 
 
 def test_the_command_says_it_in_words_and_exits_with_1(capsys):
-    done = run(capsys, "engines", "check", "gymnasium_envs:continuous")
+    done = run(capsys, "engines", "check", "action_space_envs:of_dict")
     assert done.code == 1
-    assert "discrete actions (Discrete) only" in done.out
+    assert "measures Discrete, MultiDiscrete, MultiBinary and Box" in done.out
 
 
 @pytest.mark.parametrize("game", ["gym:NoSuchEnvironment-v0", "nosuch.module:make", "gymnasium_envs:nothing"])

@@ -10,6 +10,7 @@ import pytest
 
 import small_policies
 from gapfloor import evaluate, measure_floor
+from gapfloor.actions.spaces import Discrete
 from gapfloor.cli.main import main
 from gapfloor.engines import envpool as engine_module
 from gapfloor.engines.doctor import examine_envpool
@@ -165,7 +166,7 @@ def test_the_queue_plays_what_the_plain_loop_plays():
     cell = CellSpec(
         spec, Run(reference="uniform"), "uniform", "uniform", "test", HELD_OUT, 2, Design(2, 1, 6)
     )
-    actor = ReferenceActor(Uniform(), n_actions=15)
+    actor = ReferenceActor(Uniform(), space=Discrete(15))
     player = Player(
         make_engine=lambda n: engine_from_spec(spec, slots=n, levels=HELD_OUT), actor=actor, n_slots=3
     )

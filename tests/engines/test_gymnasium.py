@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gymnasium_envs
+from gapfloor.actions.spaces import Discrete
 from gapfloor.engines.gymnasium.engine import GymnasiumEngine, engine_from_spec
 from gapfloor.engines.gymnasium.factory import Recipe, describe
 from gapfloor.engines.gymnasium.spaces import row_bytes
@@ -58,7 +59,7 @@ def plays_of(engine, level_of):
         level_set="train", levels=LEVELS, draw=4, design=Design(slots=4, burn_in=1, episodes=12),
     )  # fmt: skip
     play = CellPlay(cell, None, False)
-    actor = ReferenceActor(parse_reference("uniform"), n_actions=3)
+    actor = ReferenceActor(parse_reference("uniform"), space=Discrete(3))
     if engine == "plainly":
         fresh = engine_from_spec(cell.engine, slots=4, levels=LEVELS, draw=4)
         return [(each.episode_return, each.length) for each in play_plainly(play, engine=fresh, actor=actor)]
@@ -151,7 +152,7 @@ class TestVector:
             level_set="train", levels=LEVELS, draw=4, design=Design(slots=4, burn_in=1, episodes=12),
         )  # fmt: skip
         play = CellPlay(cell, None, False)
-        actor = ReferenceActor(parse_reference("uniform"), n_actions=3)
+        actor = ReferenceActor(parse_reference("uniform"), space=Discrete(3))
         engine = engine_of(mode, slots=4, draw=4)
         return [(each.episode_return, each.length) for each in play_plainly(play, engine=engine, actor=actor)]
 
@@ -274,7 +275,7 @@ class TestSpec:
     @pytest.mark.parametrize(
         ("game", "options", "words"),
         [
-            ("gymnasium_envs:continuous", {}, "discrete actions"),
+            ("action_space_envs:unbounded", {}, "state a range"),
             ("gymnasium_envs:old_gym", {}, "old gym"),
             ("gymnasium_envs:nothing", {}, "has no 'nothing'"),
             ("no_such_module:make", {}, "does not import"),

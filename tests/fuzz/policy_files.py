@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from fuzz.mutations import mutant
+from gapfloor.actions.spaces import Discrete
 from gapfloor.errors import GapfloorError
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.protocol import LogitsReader
@@ -93,7 +94,7 @@ def run_case(line: str, shape: tuple[int, ...], n_actions: int) -> str:
     observations = np.zeros(shape, dtype=np.uint8 if len(shape) == 4 else np.float32)
     try:
         policy = PolicySource(line).load()
-        reader = LogitsReader(policy, name="damaged", n_slots=shape[0], n_actions=n_actions)
+        reader = LogitsReader(policy, name="damaged", n_slots=shape[0], space=Discrete(n_actions))
         reader.read(observations, np.ones(shape[0], dtype=bool))
     except GapfloorError as error:
         if error.exit_code != 2 or not str(error):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gapfloor.actions.spaces import Discrete
 from gapfloor.levels import LevelSet, draw_levels
 
 
@@ -16,7 +17,9 @@ class LengthEngine:
     """One point of reward a step; the level alone decides how long an episode lasts."""
 
     can_begin = can_clone = idle_slots_cost = True
+    action_space = Discrete(15)
     n_actions = 15
+    masks = None
     noop = 4
     action_names = tuple(str(action) for action in range(15))
     observation_shape = (1,)

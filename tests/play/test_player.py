@@ -5,6 +5,7 @@ import pytest
 
 import small_policies
 from gapfloor.actions import Partition
+from gapfloor.actions.spaces import Discrete
 from gapfloor.engines.procgen import ProcgenEngine, make_spec
 from gapfloor.engines.protocol import EngineSpec
 from gapfloor.levels import LevelSet
@@ -30,7 +31,7 @@ def reference_cell(spec, *, draw=0, design=DEFAULT, reference="uniform", levels=
 def play_fake(cells, slots=16):
     player = Player(
         make_engine=lambda n: LengthEngine(n, LEVELS),
-        actor=ReferenceActor(Uniform(), n_actions=15),
+        actor=ReferenceActor(Uniform(), space=Discrete(15)),
         n_slots=slots,
     )
     return {play.spec.draw: play for play in player.play(CellPlay(cell, None, False) for cell in cells)}
@@ -84,7 +85,7 @@ def test_the_player_equals_the_plain_loop_on_the_fake_engine():
     plain = play_plainly(
         CellPlay(cell, None, False),
         engine=LengthEngine(16, LEVELS, draw=2),
-        actor=ReferenceActor(Uniform(), n_actions=15),
+        actor=ReferenceActor(Uniform(), space=Discrete(15)),
     )
     assert_same(play_fake([cell])[2].finished(), plain)
 
@@ -120,7 +121,7 @@ def test_the_player_gives_the_bytes_of_the_plain_loop_for_every_rule(game, rule,
     plays = [CellPlay(cell, chosen, chosen.is_deterministic) for cell in cells]
 
     def actor():
-        return PolicyActor(wrap(make_policy()), name="p", n_actions=15, noop=4)
+        return PolicyActor(wrap(make_policy()), name="p", space=Discrete(15), noop=4)
 
     player = Player(
         make_engine=lambda n: ProcgenEngine(game, slots=n, levels=SMALL), actor=actor(), n_slots=6
@@ -131,25 +132,26 @@ def test_the_player_gives_the_bytes_of_the_plain_loop_for_every_rule(game, rule,
         engine = ProcgenEngine(game, slots=4, levels=SMALL, draw=cell.draw)
         outcomes = play_plainly(plain, engine=engine, actor=actor(), batch=6)
         assert_same(played[cell.draw].finished(), outcomes)
-        assert cell_record(plain.schedule, outcomes) == cell_record(
-            played[cell.draw].schedule, played[cell.draw].finished()
+        described = {"space": Discrete(15), "actor": {}}
+        assert cell_record(plain.schedule, outcomes, **described) == cell_record(
+            played[cell.draw].schedule, played[cell.draw].finished(), **described
         )
 
 
-@pytest.mark.parametrize(("reference", "name"), [(Uniform(), "uniform"), (Constant(7), "constant:7")])
+@pytest.mark.parametrize(("reference", "name"), [(Uniform(), "uniform"), (Constant("7"), "constant:7")])
 @pytest.mark.parametrize("game", ["starpilot", "coinrun"])
 def test_references_give_the_bytes_of_the_plain_loop(game, reference, name):
     cell = reference_cell(make_spec(game), design=DESIGN, reference=name, levels=SMALL)
     player = Player(
         make_engine=lambda n: ProcgenEngine(game, slots=n, levels=SMALL),
-        actor=ReferenceActor(reference, n_actions=15),
+        actor=ReferenceActor(reference, space=Discrete(15)),
         n_slots=5,
     )
     played = next(player.play([CellPlay(cell, None, reference.is_deterministic)]))
     plain = play_plainly(
         CellPlay(cell, None, reference.is_deterministic),
         engine=ProcgenEngine(game, slots=4, levels=SMALL, draw=0),
-        actor=ReferenceActor(reference, n_actions=15),
+        actor=ReferenceActor(reference, space=Discrete(15)),
     )
     assert_same(played.finished(), plain)
 
@@ -165,7 +167,9 @@ def test_a_deterministic_rule_plays_each_level_once():
     levels = LevelSet(0, 8)
     cells = [reference_cell(FAKE, draw=draw, reference="constant:3", levels=levels) for draw in range(3)]
     player = Player(
-        make_engine=lambda n: Counting(n, levels), actor=ReferenceActor(Constant(3), n_actions=15), n_slots=1
+        make_engine=lambda n: Counting(n, levels),
+        actor=ReferenceActor(Constant("3"), space=Discrete(15)),
+        n_slots=1,
     )
     plays = list(player.play(CellPlay(cell, None, True) for cell in cells))
     assert len(plays) == 3

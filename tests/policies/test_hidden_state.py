@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import small_policies
+from gapfloor.actions.spaces import Discrete
 from gapfloor.errors import PolicyError
 from gapfloor.policies.fingerprint import fingerprint
 from gapfloor.policies.protocol import wrap
@@ -16,7 +17,7 @@ from gapfloor.policies.protocol import wrap
 class SmallEngine:
     """Four slots, two numbers each, three actions."""
 
-    n_slots, n_actions = 4, 3
+    n_slots, action_space, masks = 4, Discrete(3), None
 
     def __init__(self) -> None:
         self._rng = np.random.default_rng(0)
@@ -98,6 +99,6 @@ def test_a_policy_without_a_state_passes_masks_included() -> None:
 @pytest.mark.fast
 def test_a_policy_that_hands_over_its_state_is_not_asked() -> None:
     class Engine(SmallEngine):
-        n_actions = 15
+        action_space = Discrete(15)
 
     assert fingerprint(small_policies.CountingPolicy(), name="mine", engine=Engine())  # type: ignore[arg-type]

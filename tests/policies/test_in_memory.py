@@ -12,6 +12,7 @@ import torch
 from torch import nn
 from torch.distributions import Categorical, Normal
 
+from gapfloor.actions.spaces import Discrete
 from gapfloor.errors import PolicyError
 from gapfloor.policies import notes
 from gapfloor.policies.notes import PolicyWarning
@@ -158,7 +159,7 @@ def test_an_action_that_a_classifier_never_saw_is_masked() -> None:
     policy: Any = wrap(Classifier([0, 3]))
     logits = policy.logits(VECTORS)
     assert np.isneginf(logits[:, 1:3]).all()
-    reader = LogitsReader(policy, name="classifier", n_slots=5, n_actions=4)
+    reader = LogitsReader(policy, name="classifier", n_slots=5, space=Discrete(4))
     assert np.array_equal(reader.read(VECTORS, np.ones(5, dtype=bool)), logits)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import small_policies
+from gapfloor.actions.spaces import Discrete
 from gapfloor.engines.procgen import ProcgenEngine
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.levels import LevelSet
@@ -16,7 +17,7 @@ from gapfloor.policies.references import Constant, Sticky, Uniform, parse_refere
 
 
 def reader(policy, n=2):
-    return LogitsReader(wrap(policy), name="mine", n_slots=n, n_actions=15)
+    return LogitsReader(wrap(policy), name="mine", n_slots=n, space=Discrete(15))
 
 
 def frames(n=2):
@@ -29,16 +30,16 @@ NO_LAST = np.full(150_000, -1)
 
 @pytest.mark.fast
 def test_uniform_takes_every_action_equally_often():
-    chosen = Uniform().choose(np.random.default_rng(0).random(150_000), 15, NO_LAST)
+    chosen = Uniform().choose(np.random.default_rng(0).random(150_000), Discrete(15), NO_LAST)
     assert np.bincount(chosen, minlength=15) / 10_000 == pytest.approx(np.ones(15), abs=0.05)
 
 
 @pytest.mark.fast
 def test_sticky_play_repeats_its_last_action_as_often_as_it_says_and_is_uniform_otherwise():
     uniforms = np.random.default_rng(0).random(150_000)
-    first = Sticky(0.9).choose(uniforms, 15, NO_LAST)
+    first = Sticky(0.9).choose(uniforms, Discrete(15), NO_LAST)
     assert np.bincount(first, minlength=15) / 10_000 == pytest.approx(np.ones(15), abs=0.05)
-    then = Sticky(0.9).choose(uniforms, 15, np.full(150_000, 7))
+    then = Sticky(0.9).choose(uniforms, Discrete(15), np.full(150_000, 7))
     assert (then == 7).mean() == pytest.approx(0.9 + 0.1 / 15, abs=0.003)
     others = np.bincount(then, minlength=15)[np.arange(15) != 7]
     assert others / others.mean() == pytest.approx(np.ones(14), abs=0.15)
@@ -49,7 +50,7 @@ def test_sticky_play_repeats_its_last_action_as_often_as_it_says_and_is_uniform_
 @pytest.mark.fast
 def test_a_constant_reference_must_name_an_action_that_exists():
     with pytest.raises(UsageError, match="actions go from 0 to 14"):
-        Constant(15).check(15)
+        Constant("15").check(Discrete(15))
     with pytest.raises(UsageError, match="needs an action's number"):
         parse_reference("constant:left")
     with pytest.raises(UsageError, match="did you mean uniform"):

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gapfloor.actions.spaces import Discrete
 from gapfloor.errors import PolicyError
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.protocol import LogitsReader, wrap
@@ -81,7 +82,7 @@ def test_an_error_during_play_names_the_users_line() -> None:
     def fails(observations: np.ndarray) -> np.ndarray:
         return observations @ np.zeros((7, 7))
 
-    reader = LogitsReader(wrap(fails), name="mine", n_slots=2, n_actions=3)
+    reader = LogitsReader(wrap(fails), name="mine", n_slots=2, space=Discrete(3))
     with pytest.raises(
         PolicyError, match=r"mine failed at step 0: ValueError: .*test_users_code\.py:\d+ in `return"
     ):

@@ -20,7 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "statistics": set(),
     "records": set(),
     "rules": {"actions"},
-    "engines": {"levels"},
+    "engines": {"actions", "levels"},
     "training": {"levels", "engines", "records", "statistics"},
     "policies": {"actions", "engines", "records", "rules", "training"},
     "plan": {"engines", "records"},

@@ -59,7 +59,7 @@ def visited_states(
     engine = engine_from_spec(spec, slots=SLOTS, levels=levels, draw=seed)
     choose = _random_play(acting, engine.n_actions)
     if policy is not None:
-        reader = LogitsReader(policy, name=policy_name, n_slots=SLOTS, n_actions=engine.n_actions)
+        reader = LogitsReader(policy, name=policy_name, n_slots=SLOTS, space=engine.action_space)
         choose = _policy_play(acting, reader)
     try:
         observations, _, first = engine.observe()

@@ -19,6 +19,8 @@ from gapfloor.errors import GapfloorError, MissingExtraError, UnknownEnvironment
 #: Seeds of both of the usual level sets, and the last one there is; the first ones are always tried.
 LEVELS = (0, 2**31 - 2, 1000, 199, 1, 2, 3, 5, 8, 13, 150, 1001, 1050, 1099)
 
+SPACES = "actions and observations of a fixed form"
+
 #: How many of them are tried where making a level is slow, and what counts as slow (seconds of CPU per level).
 FEW_LEVELS, SLOW_SECONDS = 4, 0.2
 
@@ -31,8 +33,8 @@ def check_contract(game: str, *, options: Mapping[str, Option] | None = None) ->
     except (MissingExtraError, UnknownEnvironmentError):
         raise
     except GapfloorError as error:
-        return Contract(game, "", (Clause("discrete actions, fixed observations", "BROKEN", str(error)),))
-    clauses = [_spaces(engine), _noop(engine), *_autoreset(engine), _frames(engine)]
+        return Contract(game, "", (Clause(SPACES, "BROKEN", str(error)),))
+    clauses = [_spaces(engine), *_masks(engine), _noop(engine), *_autoreset(engine), _frames(engine)]
     if engine.can_begin:
         try:
             clauses += _try_promises(spec, engine)
@@ -68,9 +70,13 @@ def _try_promises(spec: EngineSpec, fresh: Engine) -> list[Clause]:
 def _spaces(engine: Engine) -> Clause:
     description = getattr(engine, "description", None)
     seen = description.layout.describe() if description else f"uint8 {engine.observation_shape}"
-    names = ", ".join(engine.action_names[:8]) + (", ..." if engine.n_actions > 8 else "")
-    words = f"{engine.n_actions} actions ({names}); observation {seen}"
-    return Clause("discrete actions, fixed observations", "holds", words)
+    if engine.n_actions:
+        names = ", ".join(engine.action_names[:8]) + (", ..." if engine.n_actions > 8 else "")
+        actions = f"{engine.n_actions} actions ({names})"
+    else:
+        actions = str(engine.action_space)
+    words = f"{actions}; observation {seen}"
+    return Clause(SPACES, "holds", words)
 
 
 def _noop(engine: Engine) -> Clause:
@@ -78,6 +84,17 @@ def _noop(engine: Engine) -> Clause:
     words = description.noop_words if description else f"action {engine.noop}"
     is_known = "not named" not in words
     return Clause("an action that does nothing", "holds" if is_known else "note", words, is_needed=False)
+
+
+def _masks(engine: Engine) -> list[Clause]:
+    description = getattr(engine, "description", None)
+    if description is None or not description.offers_masks:
+        return []
+    if description.masks:
+        words = "the environment says which actions are legal, and only those are played"
+    else:
+        words = "the environment says which actions are legal: play only those with --option masks=true"
+    return [Clause("legal actions", "holds" if description.masks else "note", words, is_needed=False)]
 
 
 def _autoreset(engine: Engine) -> list[Clause]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gapfloor.actions.spaces import Actions
 from gapfloor.engines.contract_results import Clause
 from gapfloor.engines.global_random_state import read_random_states, restore_random_states, seed_everything
 from gapfloor.engines.gymnasium.spaces import row_bytes
@@ -45,7 +46,7 @@ def plays_after_others(spec: EngineSpec, levels: tuple[int, ...]) -> Plays:
     used = engine_from_spec(spec, slots=3, levels=OTHER_LEVELS, draw=3)
     rng = np.random.default_rng(1)
     for _ in range(STEPS):
-        used.step(rng.integers(0, used.n_actions, 3))
+        used.step(random_actions(used, rng))
     plays = plays_of(used, levels, slot=1)
     used.close()
     return plays
@@ -78,7 +79,9 @@ def plays_on(spec: EngineSpec) -> Clause:
         begun.begin(slot, level)
     ended = 0
     is_same = True
-    for actions in np.random.default_rng(0).integers(0, following.n_actions, (CONSECUTIVE_STEPS, 4)):
+    rng = np.random.default_rng(0)
+    for _ in range(CONSECUTIVE_STEPS):
+        actions = random_actions(following, rng)
         rows, rewards, firsts = following.step(actions)
         _, other_rewards, other_firsts = begun.step(actions)
         is_same = bool((rewards == other_rewards).all() and (firsts == other_firsts).all())
@@ -200,7 +203,7 @@ def episodes_end(spec: EngineSpec) -> Clause:
     lengths = np.zeros(4, dtype=np.int64)
     ended: list[int] = []
     while len(ended) < 8 and lengths.sum() + sum(ended) < MOST_STEPS:
-        _, _, firsts = engine.step(rng.integers(0, engine.n_actions, 4))
+        _, _, firsts = engine.step(random_actions(engine, rng))
         lengths += 1
         ended += lengths[firsts].tolist()
         lengths[firsts] = 0
@@ -223,14 +226,13 @@ def cloning(spec: EngineSpec, levels: tuple[int, ...]) -> Clause:
     for level in levels:
         engine.begin(0, level)
         for _ in range(int(rng.integers(1, 12))):
-            if engine.step(rng.integers(0, engine.n_actions, 3))[2][0]:
+            if engine.step(random_actions(engine, rng))[2][0]:
                 engine.begin(0, level)
         state = engine.save(0)
         for slot in (1, 2):
             engine.load(slot, state)
         for _ in range(STEPS):
-            action = int(rng.integers(0, engine.n_actions))
-            rows, rewards, firsts = engine.step(np.full(3, action))
+            rows, rewards, firsts = engine.step(random_actions(engine, rng, same=True))
             if (
                 len({(row_bytes(rows, slot), float(rewards[slot]), bool(firsts[slot])) for slot in range(3)})
                 > 1
@@ -246,6 +248,14 @@ def cloning(spec: EngineSpec, levels: tuple[int, ...]) -> Clause:
     return Clause(name, "holds", f"by {method}", is_needed=False)
 
 
+def random_actions(engine: Engine, rng: np.random.Generator, *, same: bool = False) -> Actions:
+    """Uniform legal actions; `same` takes one number for all slots, so that slots in one state take one action."""
+    engine.observe()  # the masks of a fresh engine exist once its levels have begun
+    space, rows = engine.action_space, 1 if same else engine.n_slots
+    numbers = rng.random((rows, space.width) if space.width else rows)
+    return space.uniform(np.repeat(numbers, engine.n_slots // rows, axis=0), engine.masks)
+
+
 def first_observation(engine: Engine, level: int, *, slot: int = 0) -> bytes:
     """What a level shows first."""
     engine.begin(slot, level)
@@ -258,8 +268,9 @@ def plays_of(engine: Engine, levels: tuple[int, ...], *, slot: int = 0) -> Plays
     for level in levels:
         start = first_observation(engine, level, slot=slot)
         digest = hashlib.sha256(start)
-        for action in np.random.default_rng(0).integers(0, engine.n_actions, STEPS).tolist():
-            rows, rewards, firsts = engine.step(np.full(engine.n_slots, action))
+        rng = np.random.default_rng(0)
+        for _ in range(STEPS):
+            rows, rewards, firsts = engine.step(random_actions(engine, rng, same=True))
             digest.update(
                 row_bytes(rows, slot) + np.float64(rewards[slot]).tobytes() + bytes([bool(firsts[slot])])
             )

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gapfloor.actions.spaces import Discrete
 from gapfloor.engines import procgen
 from gapfloor.engines.catalogue import ENVPOOL
 from gapfloor.engines.protocol import EngineSpec, Option, Step
@@ -88,7 +89,9 @@ class EnvpoolEngine:
     can_begin = True
     can_clone = False
     idle_slots_cost = False
+    action_space = Discrete(procgen.N_ACTIONS)
     n_actions = procgen.N_ACTIONS
+    masks = None
     noop = procgen.NOOP
     action_names: tuple[str, ...] = procgen.ACTION_NAMES
     observation_shape: tuple[int, ...] = procgen.OBSERVATION_SHAPE

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gapfloor.actions.spaces import Discrete
 from gapfloor.engines.catalogue import PROCGEN
 from gapfloor.engines.protocol import EngineSpec, Option, Step
 from gapfloor.errors import UsageError, unknown_name
@@ -187,7 +188,9 @@ class ProcgenEngine:
     """A batch of ProcGen slots; see `gapfloor.engines.protocol.Engine` for what each method promises."""
 
     can_begin = can_clone = idle_slots_cost = True
+    action_space = Discrete(N_ACTIONS)
     n_actions = N_ACTIONS
+    masks = None
     noop = NOOP
     action_names: tuple[str, ...] = ACTION_NAMES
     observation_shape: tuple[int, ...] = OBSERVATION_SHAPE

@@ -12,6 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from gapfloor.actions.spaces import Actions, ActionSpace, Masks
+
 #: A batch of observations: one array, or a dict of arrays, with one row per slot.
 Observations = Any
 #: The saved state of a slot, in a form that the same engine can load again.
@@ -30,9 +32,22 @@ class Engine(Protocol):
     """Whether a slot that plays nothing costs as much as one that does."""
     n_slots: int
     n_actions: int
-    noop: int
+    """The number of numbered actions; 0 where actions are rows."""
+    noop: Any
+    """The action that idle slots are given."""
     action_names: tuple[str, ...]
+    """Names of numbered actions; empty where actions are rows."""
     observation_shape: tuple[int, ...]
+
+    @property
+    def action_space(self) -> ActionSpace:
+        """Numbered actions, or rows of numbers (`gapfloor.actions.spaces`)."""
+        ...
+
+    @property
+    def masks(self) -> Masks | None:
+        """Which actions are legal in each slot's current state; None where every action always is."""
+        ...
 
     @property
     def can_clone(self) -> bool:
@@ -48,8 +63,11 @@ class Engine(Protocol):
         """Observations, the rewards that led to them, and whether each starts an episode."""
         ...
 
-    def step(self, actions: npt.NDArray[np.integer[Any]]) -> Step:
-        """Apply one action per slot. Where an episode ends, the next observation is already the next level's first."""
+    def step(self, actions: Actions) -> Step:
+        """Apply one action per slot: whole numbers, or one row per slot.
+
+        Where an episode ends, the next observation is already the next level's first.
+        """
         ...
 
     def begin(self, slot: int, level_seed: int) -> None:

@@ -12,18 +12,25 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.actions.entropy import entropy
-from gapfloor.engines.protocol import Observations
-from gapfloor.policies.protocol import LogitsReader, Policy, StatefulPolicy
+from gapfloor.actions.spaces import ActionSpace, Discrete, Masks
+from gapfloor.engines.protocol import Engine, Observations
+from gapfloor.errors import PolicyError
+from gapfloor.policies.protocol import Logits, LogitsReader, Policy, StatefulPolicy
 from gapfloor.policies.references import Reference
 from gapfloor.rules import Rule, softmax
 
-Actions = npt.NDArray[np.int64]
+#: Whole numbers, or one row per slot.
+Actions = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
 
 class Actor(Protocol):
     """Chooses one action for every slot of a batch."""
 
+    space: ActionSpace
+    """The actions that it chooses from."""
+    record: Mapping[str, str]
+    """Fields of the cell record about its distribution, known after the first step; empty where logits say it all."""
     may_shrink: bool
     """Whether the batch may get smaller at the end of the queue (never where the shape fixes the bits)."""
 
@@ -37,8 +44,9 @@ class Actor(Protocol):
         first: npt.NDArray[np.bool_],
         uniforms: Floats,
         rules: Sequence[Rule | None],
+        masks: Masks | None = None,
     ) -> Actions:
-        """One action per slot; `rules[slot]` is None where nothing is played."""
+        """One action per slot; `rules[slot]` is None where nothing is played, and `masks` marks legal actions."""
         ...
 
     probabilities: Floats | None
@@ -59,14 +67,16 @@ class ReferenceActor:
     disagreements: npt.NDArray[np.bool_] | None = None
     played_entropies: Floats | None = None
 
-    def __init__(self, reference: Reference, *, n_actions: int) -> None:
+    def __init__(self, reference: Reference, *, space: ActionSpace) -> None:
         self._reference = reference
-        self._n_actions = n_actions
+        self.space = space
+        self.record: Mapping[str, str] = {}
         # A slot that moves to a smaller batch would lose its last action.
         self.may_shrink = not reference.remembers
 
     def resize(self, n_slots: int) -> None:
-        self._last = np.full(n_slots, -1, dtype=np.int64)
+        space = self.space
+        self._last = np.full((n_slots, space.width) if space.width else n_slots, space.nothing)
 
     def act(
         self,
@@ -74,9 +84,10 @@ class ReferenceActor:
         first: npt.NDArray[np.bool_],
         uniforms: Floats,
         rules: Sequence[Rule | None],
+        masks: Masks | None = None,
     ) -> Actions:
-        self._last[first] = -1
-        self._last = self._reference.choose(uniforms, self._n_actions, self._last)
+        self._last[first] = self.space.nothing
+        self._last = self._reference.choose(uniforms, self.space, self._last, masks)
         return self._last
 
 
@@ -85,16 +96,17 @@ class PolicyActor:
 
     may_shrink = False
 
-    def __init__(self, policy: Policy | StatefulPolicy, *, name: str, n_actions: int, noop: int) -> None:
+    def __init__(self, policy: Policy | StatefulPolicy, *, name: str, space: ActionSpace, noop: int) -> None:
         self._policy, self._name = policy, name
-        self._n_actions, self._noop = n_actions, noop
+        self.space, self._noop = space, noop
+        self.record: Mapping[str, str] = {}
         self.probabilities: Floats | None = None
         self.entropies: Floats | None = None
         self.disagreements: npt.NDArray[np.bool_] | None = None
         self.played_entropies: Floats | None = None
 
     def resize(self, n_slots: int) -> None:
-        self._reader = LogitsReader(self._policy, name=self._name, n_slots=n_slots, n_actions=self._n_actions)
+        self._reader = LogitsReader(self._policy, name=self._name, n_slots=n_slots, space=self.space)
 
     def act(
         self,
@@ -102,8 +114,11 @@ class PolicyActor:
         first: npt.NDArray[np.bool_],
         uniforms: Floats,
         rules: Sequence[Rule | None],
+        masks: Masks | None = None,
     ) -> Actions:
-        logits = self._reader.read(_without_idle_rows(observations, rules), first)
+        logits = self._reader.read(without_idle_rows(observations, rules), first)
+        if masks is not None:
+            logits = mask_logits(logits, masks, name=self._name)
         self.probabilities = softmax(logits)
         self.entropies = entropy(self.probabilities)
         self.disagreements = None
@@ -113,9 +128,10 @@ class PolicyActor:
             if rule is None:
                 continue
             mine = np.array([other == rule for other in rules])
-            actions[mine] = rule.choose(logits[mine], uniforms[mine])
+            legal = None if masks is None else masks[mine]
+            actions[mine] = rule.choose(logits[mine], uniforms[mine], legal)
             self._note_disagreements(rule.disagreements(logits[mine], actions[mine]), mine)
-            changed = rule.changed_distribution(logits[mine])
+            changed = rule.changed_distribution(logits[mine], legal)
             if changed is not None:
                 if self.played_entropies is None:
                     self.played_entropies = np.zeros(len(rules))
@@ -132,7 +148,26 @@ class PolicyActor:
         self.disagreements[mine] = disagreements
 
 
-def _without_idle_rows(observations: Observations, rules: Sequence[Rule | None]) -> Observations:
+def policy_actor(policy: Policy | StatefulPolicy, *, name: str, engine: Engine) -> Actor:
+    """The actor of a policy in an engine: through logits, or through distributions over rows of numbers."""
+    if isinstance(engine.action_space, Discrete):
+        return PolicyActor(policy, name=name, space=engine.action_space, noop=engine.noop)
+    from gapfloor.play.row_actor import RowActor
+
+    return RowActor(policy, name=name, space=engine.action_space, noop=engine.noop)
+
+
+def mask_logits(logits: Logits, masks: Masks, *, name: str) -> Logits:
+    """The logits with minus infinity where an action is not legal."""
+    masked: Logits = np.where(masks, logits, np.float32(-np.inf))
+    if not np.isfinite(masked).any(axis=1).all():
+        raise PolicyError(
+            f"The policy {name} gives every legal action of a state the probability 0: nothing can be drawn from it."
+        )
+    return masked
+
+
+def without_idle_rows(observations: Observations, rules: Sequence[Rule | None]) -> Observations:
     """The batch with a played slot's observation in every idle row: nobody should be asked about an empty one."""
     idle = [row for row, rule in enumerate(rules) if rule is None]
     if not idle or len(idle) == len(rules):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gapfloor.actions.spaces import ActionSpace
 from gapfloor.engines.procgen import EXPLORATION_LEVELS
 from gapfloor.engines.protocol import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec
@@ -136,7 +137,7 @@ def try_policy(policy: Any, *, name: str, engine: EngineSpec, batch: int) -> Tri
     small = _small_engine(engine, batch)
     try:
         observations, _, first = small.observe()
-        reader = LogitsReader(policy, name=name, n_slots=batch, n_actions=small.n_actions)
+        reader = LogitsReader(policy, name=name, n_slots=batch, space=small.action_space)
         with one_torch_thread():
             arithmetic = arithmetic_of(reader.read(observations, first))
         content = fingerprint(policy, name=name, engine=small)
@@ -146,11 +147,11 @@ def try_policy(policy: Any, *, name: str, engine: EngineSpec, batch: int) -> Tri
     return TriedPolicy(content, Inference(batch, backend.name, backend.version, backend.device, arithmetic))
 
 
-def n_actions_of(engine: EngineSpec) -> int:
-    """The number of actions of an engine."""
+def action_space_of(engine: EngineSpec) -> ActionSpace:
+    """The actions of an engine."""
     small = _small_engine(engine, 1)
     try:
-        return small.n_actions
+        return small.action_space
     finally:
         small.close()
 

@@ -17,7 +17,7 @@ from gapfloor.engines.protocol import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import PolicyError
 from gapfloor.machine import one_torch_thread
-from gapfloor.play.actor import Actor, PolicyActor, ReferenceActor
+from gapfloor.play.actor import Actor, ReferenceActor, policy_actor
 from gapfloor.play.candidate import try_policy
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.observers import CellObserver, CellProbe
@@ -81,8 +81,8 @@ def play_group(
     """Play units of a group and file each cell as it becomes whole."""
     policy = _load(group) if group.source is not None else None
     with one_torch_thread():
-        for play in _play(group, policy, group.plays(units), on_episode):
-            file_cell(store, play, policy)
+        for play, actor in _play(group, policy, group.plays(units), on_episode):
+            file_cell(store, play, policy, actor)
             yield play.spec
 
 
@@ -111,8 +111,11 @@ def _load(group: CellGroup) -> Any:
 
 def _play(
     group: CellGroup, policy: Any, plays: Iterator[CellPlay], on_episode: EpisodeListener
-) -> Iterator[CellPlay]:
-    """The cells as they become whole: through the queue, or one after the other where levels cannot be chosen."""
+) -> Iterator[tuple[CellPlay, Actor]]:
+    """The cells as they become whole, with who played them.
+
+    They are played through the queue, or one after the other where levels cannot be chosen.
+    """
     batch = REFERENCE_SLOTS if policy is None else group.cells[0].inference.batch
     # A policy's engine never changes its size, so the one that is asked here is also the one that plays.
     opened = [_open(group, 1 if policy is None else batch)]
@@ -130,11 +133,11 @@ def _play(
     try:
         if can_begin:
             player = Player(make_engine=make_engine, actor=actor, n_slots=batch, on_episode=report)
-            yield from player.play(plays)
+            yield from ((play, actor) for play in player.play(plays))
         else:
             for play in plays:
                 _play_in_order(group, play, actor, batch, on_episode)
-                yield play
+                yield play, actor
     finally:
         for engine in opened:
             engine.close()
@@ -158,17 +161,17 @@ def _play_in_order(
 def _actor(group: CellGroup, policy: Any, engine: Engine) -> Actor:
     if policy is None:
         reference = parse_reference(group.cells[0].rule)
-        reference.check(engine.n_actions)
-        return ReferenceActor(reference, n_actions=engine.n_actions)
+        reference.check(engine.action_space)
+        return ReferenceActor(reference, space=engine.action_space)
     assert group.source is not None
     cached = with_frame_cache(policy, group.source)
-    return PolicyActor(cached, name=group.source.name, n_actions=engine.n_actions, noop=engine.noop)
+    return policy_actor(cached, name=group.source.name, engine=engine)
 
 
-def file_cell(store: Store, play: CellPlay, policy: Any) -> None:
+def file_cell(store: Store, play: CellPlay, policy: Any, actor: Actor) -> None:
     """Write a finished cell to the store."""
     outcomes = play.finished()
-    record = cell_record(play.schedule, outcomes)
+    record = cell_record(play.schedule, outcomes, space=actor.space, actor=actor.record)
     record["device"] = str(getattr(policy, "device", "cpu"))
     record["backend"] = play.spec.inference.backend or "host"
     record["probe_states"] = 0

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gapfloor.actions.spaces import ActionSpace
 from gapfloor.levels import Schedule
 from gapfloor.rules import Rule
 
@@ -27,7 +28,8 @@ class EpisodeOutcome:
 
     episode_return: float
     length: int
-    action_counts: npt.NDArray[np.int64]
+    action_counts: npt.NDArray[Any]
+    """How often each action was taken; where actions are rows, what the space adds up of them."""
     entropies: npt.NDArray[np.float64] | None = None
     """Raw entropy at each step; None for references, which have no distribution to speak of."""
     disagreements: int | None = None
@@ -36,8 +38,12 @@ class EpisodeOutcome:
     """Sum over steps of the entropy of what was drawn from, for rules that change the distribution."""
 
 
-def cell_record(schedule: Schedule, outcomes: Sequence[EpisodeOutcome]) -> dict[str, Any]:
-    """The cell record of contract 6, without what observers and the device add."""
+def cell_record(
+    schedule: Schedule, outcomes: Sequence[EpisodeOutcome], *, space: ActionSpace, actor: Mapping[str, str]
+) -> dict[str, Any]:
+    """The cell record of contract 6, without what observers and the device add; `actor` is the actor's `record`."""
+    described = dict(actor)
+    entropy_field = described.pop("entropy_field", "entropy_raw")
     n_steps = sum(outcome.length for outcome in outcomes)
     counts = np.sum([outcome.action_counts for outcome in outcomes], axis=0)
     record: dict[str, Any] = {
@@ -49,10 +55,14 @@ def cell_record(schedule: Schedule, outcomes: Sequence[EpisodeOutcome]) -> dict[
         "merged_game": None,
         "mean_ln_k": None,
         "disagreement": None,
-        "action_counts": [int(count) for count in counts],
+        **space.summary(counts, n_steps),
+        **described,
     }
     entropies = [outcome.entropies for outcome in outcomes if outcome.entropies is not None]
-    if len(entropies) == len(outcomes):
+    if len(entropies) == len(outcomes) and entropy_field != "entropy_raw":
+        # Neither a differential entropy nor one without numbered actions can be screened: they have their own names.
+        record[entropy_field] = math.fsum(float(values.sum()) for values in entropies) / n_steps
+    elif len(entropies) == len(outcomes):
         record["entropy_raw"] = math.fsum(float(values.sum()) for values in entropies) / n_steps
         record["entropy_first1024"] = _first_states_mean(schedule, entropies)
     disagreements = [outcome.disagreements for outcome in outcomes if outcome.disagreements is not None]

@@ -8,6 +8,7 @@ start a chosen level use it too.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ def play_plainly(
     `batch` pads the observations to a fixed inference shape, as the player's slots do.
     """
     design = play.spec.design
-    n = design.slots
+    n, space = design.slots, engine.action_space
     batch = batch or n
     actor.resize(batch)
     quota = design.burn_in + design.episodes // n
@@ -36,7 +37,7 @@ def play_plainly(
     outcomes: dict[int, EpisodeOutcome] = {}
     index = np.zeros(n, dtype=np.int64)
     streams = [episode_stream(play.stream_name, slot=slot, index=0) for slot in range(n)]
-    fresh: Callable[[], list[list[float]]] = lambda: [[] for _ in range(n)]  # noqa: E731
+    fresh: Callable[[], list[list[Any]]] = lambda: [[] for _ in range(n)]  # noqa: E731
     rewards_of, entropies_of, disagreements_of, actions_of = fresh(), fresh(), fresh(), fresh()
     played_of = fresh()
     rules: list[Rule | None] = [play.rule] * n + [None] * (batch - n)
@@ -46,13 +47,18 @@ def play_plainly(
         padded = np.concatenate(
             [observations, np.zeros((batch - n, *observations.shape[1:]), observations.dtype)]
         )
-        uniforms = np.array([stream.random() for stream in streams] + [0.0] * (batch - n))
-        actions = actor.act(padded, first, uniforms, rules)[:n]
+        uniforms = np.zeros((batch, space.width) if space.width else batch)
+        uniforms[:n] = [stream.random(space.width or None) for stream in streams]
+        masks = engine.masks
+        if masks is not None:
+            masks = np.concatenate([masks, np.ones((batch - n, masks.shape[1]), dtype=bool)])
+        actions = actor.act(padded, first, uniforms, rules, masks)[:n]
+        tallies = space.tallies(actions)
         levels = engine.level_seeds.copy()
         _, rewards, firsts = engine.step(actions)
         for slot in range(n):
             rewards_of[slot].append(float(rewards[slot]))
-            actions_of[slot].append(int(actions[slot]))
+            actions_of[slot].append(tallies[slot])
             if actor.entropies is not None:
                 entropies_of[slot].append(float(actor.entropies[slot]))
             if actor.disagreements is not None:
@@ -69,7 +75,7 @@ def play_plainly(
                 outcomes[position] = EpisodeOutcome(
                     episode_return=float(np.add.accumulate(np.array(rewards_of[slot]))[-1]),
                     length=len(rewards_of[slot]),
-                    action_counts=np.bincount(actions_of[slot], minlength=engine.n_actions).astype(np.int64),
+                    action_counts=np.add.accumulate(np.array(actions_of[slot]))[-1],
                     entropies=np.array(entropies_of[slot]) if actor.entropies is not None else None,
                     disagreements=int(sum(disagreements_of[slot]))
                     if actor.disagreements is not None

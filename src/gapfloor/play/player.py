@@ -123,13 +123,16 @@ class Player:
         self._rules: list[Rule | None] = [None] * size
         self._streams: list[np.random.Generator | None] = [None] * size
         self._entropies: list[list[npt.NDArray[np.float64]]] = [[] for _ in range(size)]
-        self._uniforms = np.zeros((size, CHUNK))
+        self._space = self._engine.action_space
+        # One number per step, or one per dimension where actions are rows.
+        self._numbers = (CHUNK, self._space.width) if self._space.width else (CHUNK,)
+        self._uniforms = np.zeros((size, *self._numbers))
         self._entropy_chunk = np.zeros((size, CHUNK))
         self._returns = np.zeros(size)
         self._lengths = np.zeros(size, dtype=np.int64)
         self._disagreements = np.zeros(size, dtype=np.int64)
         self._played = np.zeros(size)
-        self._counts = np.zeros((size, self._engine.n_actions), dtype=np.int64)
+        self._counts = np.zeros_like(self._space.tallies(np.array([self._engine.noop] * size)))
         self._first = np.ones(size, dtype=bool)
         self._slots = np.zeros(size, dtype=np.int64)
         self._indices = np.zeros(size, dtype=np.int64)
@@ -143,7 +146,7 @@ class Player:
         self._rules[row] = job.play.rule
         stream = episode_stream(job.play.stream_name, slot=job.slot, index=job.index)
         self._streams[row] = stream
-        self._uniforms[row] = stream.random(CHUNK)
+        self._uniforms[row] = stream.random(self._numbers)
         self._entropies[row] = []
         self._returns[row] = self._played[row] = 0.0
         self._lengths[row] = self._disagreements[row] = 0
@@ -169,9 +172,12 @@ class Player:
         observations, _, _ = self._engine.observe()
         place = self._lengths % CHUNK
         uniforms = self._uniforms[self._rows, place]
-        actions = self._actor.act(observations, self._first, uniforms, self._rules)
+        actions = self._actor.act(observations, self._first, uniforms, self._rules, self._engine.masks)
         self._watch(place)
-        self._counts[self._rows, actions] += 1
+        if actions.ndim == 1:
+            self._counts[self._rows, actions] += 1
+        else:
+            self._counts += self._space.tallies(actions)
         _, rewards, firsts = self._engine.step(actions)
         self._returns += rewards
         self._lengths += 1
@@ -219,7 +225,7 @@ class Player:
         for row in rows:
             stream = self._streams[row]
             if stream is not None and self._jobs[row] is not None:
-                self._uniforms[row] = stream.random(CHUNK)
+                self._uniforms[row] = stream.random(self._numbers)
                 self._entropies[row].append(self._entropy_chunk[row].copy())
 
     def _finish(self, row: int, job: Job) -> Iterator[CellPlay]:

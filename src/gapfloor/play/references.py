@@ -18,7 +18,7 @@ import numpy as np
 
 from gapfloor.engines.protocol import EngineSpec
 from gapfloor.errors import PolicyError, UsageError, unknown_name
-from gapfloor.play.candidate import check_game, n_actions_of, policy_header, try_policy
+from gapfloor.play.candidate import action_space_of, check_game, policy_header, try_policy
 from gapfloor.play.cell import CellSpec, Run
 from gapfloor.play.group import CellGroup
 from gapfloor.play.protocol import Protocol
@@ -34,6 +34,7 @@ UPPER = "upper"
 #: Every form that `--reference` takes.
 REFERENCE_FORMS = (
     "uniform",
+    "zero",
     "constant:A",
     "sticky:P",
     BEST_CONSTANT,
@@ -107,7 +108,7 @@ def reference_groups(
         if not networks:
             reference = _parse_plain(name)
             if reference != Uniform():
-                reference.check(n_actions_of(engine))
+                reference.check(action_space_of(engine))
             groups.append(CellGroup(engine, tuple(plain_cells(protocol, engine, reference))))
     return groups
 
@@ -120,7 +121,7 @@ def trial_constants(protocol: Protocol, engine: EngineSpec) -> list[CellGroup]:
     narrowed = replace(protocol, level_sets=training)
     return [
         CellGroup(engine, tuple(plain_cells(narrowed, engine, Constant(action))))
-        for action in range(n_actions_of(engine))
+        for action in action_space_of(engine).constants()
     ]
 
 
@@ -158,7 +159,7 @@ def plain_cells(
 
 
 def _parse_plain(name: str) -> Reference:
-    if name.partition(":")[0] not in ("uniform", "constant", "sticky"):
+    if name.partition(":")[0] not in ("uniform", "zero", "constant", "sticky"):
         raise unknown_name("reference", name, REFERENCE_FORMS)
     return parse_reference(name)
 

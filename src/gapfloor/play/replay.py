@@ -24,7 +24,7 @@ from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import CheckFailedError, PolicyError, StoreError, UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.machine import one_torch_thread
-from gapfloor.play.actor import Actor, PolicyActor, ReferenceActor
+from gapfloor.play.actor import Actor, ReferenceActor, policy_actor
 from gapfloor.play.candidate import try_policy
 from gapfloor.play.cell import PROTOCOL_VERSION, CellSpec, Inference, Run, design_from
 from gapfloor.play.streams import cell_stream_name, episode_stream
@@ -209,7 +209,8 @@ def _play_batch(
     spec: CellSpec, policy: Any, episodes: Sequence[RecordedEpisode], batch: int, look: Look
 ) -> list[tuple[float, int]]:
     engine = engine_from_spec(spec.engine, slots=batch, levels=spec.levels)
-    actor, rule = _actor(spec, policy, engine.n_actions, engine.noop)
+    actor, rule = _actor(spec, policy, engine)
+    width = engine.action_space.width
     actor.resize(batch)
     streams = [
         episode_stream(cell_stream_name(spec), slot=episode.slot, index=episode.index) for episode in episodes
@@ -222,10 +223,10 @@ def _play_batch(
     while playing.any():
         for row in np.flatnonzero(playing):
             look(engine, row, episodes[row])
-        uniforms = np.zeros(batch)
-        uniforms[:n] = [stream.random() for stream in streams]
+        uniforms = np.zeros((batch, width) if width else batch)
+        uniforms[:n] = [stream.random(width or None) for stream in streams]
         rules: list[Rule | None] = [rule if row < n and playing[row] else None for row in range(batch)]
-        actions = actor.act(engine.observe()[0], first, uniforms, rules)
+        actions = actor.act(engine.observe()[0], first, uniforms, rules, engine.masks)
         _, rewards, firsts = engine.step(actions)
         returns[playing] += rewards[:n][playing]
         lengths[playing] += 1
@@ -269,13 +270,13 @@ def _frame(engine: Engine, spec: CellSpec, row: int) -> Frames:
     return frame
 
 
-def _actor(spec: CellSpec, policy: Any, n_actions: int, noop: int) -> tuple[Actor, Rule | None]:
+def _actor(spec: CellSpec, policy: Any, engine: Engine) -> tuple[Actor, Rule | None]:
     if policy is None:
-        return ReferenceActor(parse_reference(spec.rule), n_actions=n_actions), None
+        return ReferenceActor(parse_reference(spec.rule), space=engine.action_space), None
     from gapfloor.actions.partition import Partition
 
     rule = parse_rule(spec.rule).bind(Partition(spec.classes) if spec.classes else None)
-    return PolicyActor(policy, name=spec.run.name, n_actions=n_actions, noop=noop), rule
+    return policy_actor(policy, name=spec.run.name, engine=engine), rule
 
 
 def _thin(frames: Frames) -> Frames:

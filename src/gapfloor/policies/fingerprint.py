@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from gapfloor.actions.spaces import Actions
 from gapfloor.engines.protocol import Engine
 from gapfloor.policies.hidden_state import refuse_hidden_state
 from gapfloor.policies.protocol import LogitsReader, Policy, StatefulPolicy
@@ -38,14 +39,22 @@ def fingerprint(policy: Policy | StatefulPolicy, *, name: str, engine: Engine) -
     own = own_fingerprint(policy)
     if own:
         return own
-    reader = LogitsReader(policy, name=name, n_slots=engine.n_slots, n_actions=engine.n_actions)
+    reader = LogitsReader(policy, name=name, n_slots=engine.n_slots, space=engine.action_space)
     rng = np.random.Generator(np.random.Philox(key=0))
     digest = hashlib.sha256()
     observations, _, first = engine.observe()
     for _ in range(FINGERPRINT_STEPS):
         digest.update(reader.read(observations, first).tobytes())
-        observations, _, first = engine.step(rng.integers(0, engine.n_actions, engine.n_slots))
+        observations, _, first = engine.step(_random_actions(engine, rng))
     return digest.hexdigest()
+
+
+def _random_actions(engine: Engine, rng: np.random.Generator) -> Actions:
+    if engine.masks is None:
+        return engine.action_space.random(rng, engine.n_slots)
+    width = engine.action_space.width
+    numbers = rng.random((engine.n_slots, width) if width else engine.n_slots)
+    return engine.action_space.uniform(numbers, engine.masks)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def refuse_hidden_state(policy: Policy | StatefulPolicy, *, name: str, engine: E
     """
     if isinstance(policy, StatefulPolicy) or getattr(policy, "keeps_no_state", False) is True:
         return
-    reader = LogitsReader(policy, name=name, n_slots=engine.n_slots, n_actions=engine.n_actions)
+    reader = LogitsReader(policy, name=name, n_slots=engine.n_slots, space=engine.action_space)
     observations, _, first = engine.observe()
     before, again = reader.read(observations, first), reader.read(observations, first)
     if not np.array_equal(before, again):

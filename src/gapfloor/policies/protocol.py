@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from gapfloor.actions.spaces import ActionSpace, Discrete
 from gapfloor.errors import PolicyError
 from gapfloor.policies.notes import note_once
 from gapfloor.users_code import in_users_words
+
+if TYPE_CHECKING:  # scipy is imported only where such a distribution is played
+    from gapfloor.actions.distributions import ActionDistribution
 
 Logits = npt.NDArray[np.float32]
 
@@ -80,18 +84,25 @@ class LogitsReader:
     One reader is for one batch of slots: it keeps the policy's state, if there is any.
     """
 
-    def __init__(self, policy: Policy | StatefulPolicy, *, name: str, n_slots: int, n_actions: int) -> None:
+    def __init__(
+        self, policy: Policy | StatefulPolicy, *, name: str, n_slots: int, space: ActionSpace
+    ) -> None:
         self._policy = policy
         self._name = name
-        self._shape = (n_slots, n_actions)
+        self._space = space
+        self._shape = (n_slots, space.n if isinstance(space, Discrete) else 0)
+        self.distribution: ActionDistribution | None = None
         self._stateful = isinstance(policy, StatefulPolicy)
         self._state = policy.initial_state(n_slots) if isinstance(policy, StatefulPolicy) else None
         self._calls = 0
 
     def read(self, observations: npt.NDArray[Any], first: npt.NDArray[np.bool_]) -> Logits:
-        """Logits of the whole batch, as float32."""
+        """Logits of the whole batch, as float32; where actions are rows, all parameters of `distribution`."""
         try:
-            logits = as_logits(self._ask(observations, first))
+            raw = self._ask(observations, first)
+            if self._shape[1] == 0:
+                return self._read_distribution(raw)  # type: ignore[no-any-return]
+            logits = as_logits(self._numbered(raw))
         except (PolicyError, MemoryError):
             raise
         except Exception as error:
@@ -107,6 +118,27 @@ class LogitsReader:
         self._check(logits)
         self._calls += 1
         return logits
+
+    def _numbered(self, raw: Any) -> Any:
+        """The logits of numbered actions; most policies return them as one array, which needs no look."""
+        if isinstance(raw, np.ndarray) and not self._space.factors:  # type: ignore[attr-defined]
+            return raw
+        from gapfloor.policies.outputs import joint_logits
+
+        return joint_logits(raw, self._space, name=self._name)  # type: ignore[arg-type]
+
+    def _read_distribution(self, raw: Any) -> Any:
+        from gapfloor.policies.outputs import distribution_of
+
+        self.distribution = distribution_of(raw, self._space, name=self._name)
+        parameters = self.distribution.parameters
+        if len(parameters) != self._shape[0]:
+            raise PolicyError(
+                f"The policy {self._name} returned {len(parameters)} rows for {self._shape[0]} observations: return "
+                "one row per observation."
+            )
+        self._calls += 1
+        return parameters
 
     def _ask(self, observations: npt.NDArray[Any], first: npt.NDArray[np.bool_]) -> Any:
         if self._stateful:

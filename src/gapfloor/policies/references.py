@@ -7,16 +7,18 @@ random-weights, blind, upper), are in `gapfloor.play.references`.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from gapfloor.actions.spaces import Actions, ActionSpace, Discrete, Masks
 from gapfloor.errors import UsageError, unknown_name
 
 Floats = npt.NDArray[np.float64]
-Actions = npt.NDArray[np.int64]
 
 
 class Reference(ABC):
@@ -31,10 +33,16 @@ class Reference(ABC):
     """Whether the next action depends on the last one."""
 
     @abstractmethod
-    def choose(self, uniforms: Floats, n_actions: int, last: Actions) -> Actions:
-        """One action for each uniform number; `last` holds each slot's last action, or -1 when an episode starts."""
+    def choose(
+        self, uniforms: Floats, space: ActionSpace, last: Actions, legal: Masks | None = None
+    ) -> Actions:
+        """One action for each row of uniform numbers.
 
-    def check(self, n_actions: int) -> None:  # noqa: B027 (most references fit every engine)
+        `last` holds each slot's last action, or `space.nothing` when an episode starts; `legal` marks the actions that
+        may be taken.
+        """
+
+    def check(self, space: ActionSpace) -> None:  # noqa: B027 (most references fit every engine)
         """Refuse an engine in which this reference cannot play."""
 
 
@@ -44,8 +52,10 @@ class Uniform(Reference):
 
     is_deterministic = False
 
-    def choose(self, uniforms: Floats, n_actions: int, last: Actions) -> Actions:
-        return (uniforms * n_actions).astype(np.int64)
+    def choose(
+        self, uniforms: Floats, space: ActionSpace, last: Actions, legal: Masks | None = None
+    ) -> Actions:
+        return space.uniform(uniforms, legal)
 
     def __str__(self) -> str:
         return "uniform"
@@ -53,22 +63,47 @@ class Uniform(Reference):
 
 @dataclass(frozen=True)
 class Constant(Reference):
-    """Always the same action."""
+    """Always the same action: a number, or one number per dimension with slashes.
 
-    action: int
+    Where a mask forbids it, the next legal action is taken, counting on from the last to the first.
+    """
+
+    action: str
     is_deterministic = True
 
-    def choose(self, uniforms: Floats, n_actions: int, last: Actions) -> Actions:
-        return np.full(len(uniforms), self.action, dtype=np.int64)
+    def choose(
+        self, uniforms: Floats, space: ActionSpace, last: Actions, legal: Masks | None = None
+    ) -> Actions:
+        action = np.asarray(self._action(space))
+        if legal is None:
+            return np.repeat(action[None], len(uniforms), axis=0)
+        if not isinstance(space, Discrete):
+            raise UsageError(f"The reference {self} is not defined where {space} has masks: leave it out.")
+        distance = (np.arange(space.n) - action) % space.n
+        nearest: Actions = np.argmin(np.where(legal, distance, space.n), axis=1)
+        return nearest
 
-    def check(self, n_actions: int) -> None:
-        if self.action >= n_actions:
-            raise UsageError(
-                f"The reference {self} names an action that does not exist: actions go from 0 to {n_actions - 1}."
-            )
+    def check(self, space: ActionSpace) -> None:
+        self._action(space)
+
+    def _action(self, space: ActionSpace) -> Any:
+        return space.read(self.action)
 
     def __str__(self) -> str:
         return f"constant:{self.action}"
+
+
+@dataclass(frozen=True)
+class Zero(Constant):
+    """Always the action of zeros, or the one nearest to it: what a controller does that is switched off."""
+
+    action: str = "zero"
+
+    def _action(self, space: ActionSpace) -> Any:
+        return space.zero()
+
+    def __str__(self) -> str:
+        return "zero"
 
 
 @dataclass(frozen=True)
@@ -79,19 +114,43 @@ class Sticky(Reference):
     is_deterministic = False
     remembers = True
 
-    def choose(self, uniforms: Floats, n_actions: int, last: Actions) -> Actions:
-        stays = (uniforms < self.stay) & (last >= 0)
+    def choose(
+        self, uniforms: Floats, space: ActionSpace, last: Actions, legal: Masks | None = None
+    ) -> Actions:
+        decides = uniforms[:, 0] if space.width else uniforms
+        has_last = _has_last(last, legal)
+        stays = (decides < self.stay) & has_last
         # Above `stay` the number is itself uniform on [stay, 1): one draw is enough for both decisions.
-        rescaled = np.where(last >= 0, (uniforms - self.stay) / (1 - self.stay), uniforms)
-        fresh = np.clip((rescaled * n_actions).astype(np.int64), 0, n_actions - 1)
-        return np.where(stays, last, fresh)
+        rescaled = np.where(has_last, (decides - self.stay) / (1 - self.stay), decides)
+        numbers = np.clip(rescaled, 0, _BELOW_ONE)
+        if not space.width:
+            return np.where(stays, last, space.uniform(numbers, legal))
+        fresh = space.uniform(np.column_stack([numbers, uniforms[:, 1:]]), legal)
+        return np.where(stays[:, None], last, fresh)
 
     def __str__(self) -> str:
         return f"sticky:{repr(self.stay).removesuffix('.0')}"
 
 
+#: The largest number below 1: a rescaled number must stay below 1.
+_BELOW_ONE = np.nextafter(1.0, 0.0)
+
+
+def _has_last(last: Actions, legal: Masks | None) -> npt.NDArray[np.bool_]:
+    """Where there is a last action that may be taken again."""
+    column = last if last.ndim == 1 else last[:, 0]
+    known: npt.NDArray[np.bool_] = column >= 0 if column.dtype.kind == "i" else ~np.isnan(column)
+    if legal is None or last.ndim > 1:
+        return known
+    again: npt.NDArray[np.bool_] = known & legal[np.arange(len(last)), np.maximum(last, 0)]
+    return again
+
+
 #: The names of references on the command line; A is an action's number, P a probability.
-REFERENCE_NAMES = ("uniform", "constant:A", "sticky:P")
+REFERENCE_NAMES = ("uniform", "zero", "constant:A", "sticky:P")
+
+
+_ACTION = re.compile(r"-?[0-9.]+(e-?[0-9]+)?(/-?[0-9.]+(e-?[0-9]+)?)*")
 
 
 def parse_reference(text: str) -> Reference:
@@ -103,12 +162,15 @@ def parse_reference(text: str) -> Reference:
     name, _, argument = text.strip().partition(":")
     if name == "uniform" and not argument:
         return Uniform()
+    if name == "zero" and not argument:
+        return Zero()
     if name == "constant":
-        if not argument.isdecimal():
+        if not _ACTION.fullmatch(argument):
             raise UsageError(
-                f"The reference '{text}' needs an action's number after the colon, e.g. constant:7."
+                f"The reference '{text}' needs an action's number after the colon, e.g. constant:7; where an action "
+                "has several numbers, write constant:0/0.5."
             )
-        return Constant(int(argument))
+        return Constant(str(int(argument)) if argument.isdecimal() else argument)
     if name == "sticky":
         return Sticky(_probability(text, argument))
     raise unknown_name("reference", text, REFERENCE_NAMES)

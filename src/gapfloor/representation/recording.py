@@ -110,7 +110,7 @@ def record_play(
     key = (spec.engine, spec.game, spec.mode, fingerprint, str(rule), str(levels), draw)
     uniforms = np.stack([stream("action", *key, slot).random(steps) for slot in range(slots)])
     engine = engine_from_spec(spec, slots=slots, levels=levels, draw=draw)
-    reader = LogitsReader(policy, name=name, n_slots=_BATCH, n_actions=engine.n_actions)
+    reader = LogitsReader(policy, name=name, n_slots=_BATCH, space=engine.action_space)
     frames, since, seeds = [], [], []
     age = np.zeros(slots, dtype=np.int64)
     try:

@@ -1,8 +1,9 @@
 """What a rule is: how one action is chosen from a policy's distribution, and how a rule's name is read.
 
 A policy gives logits; a rule turns them into one action, with exactly one uniform number per step, taken from the
-episode's own stream. The rule decides which policy is measured (Section "Evaluation protocol"), so it is a named
-value that every record carries, never a default and never a boolean.
+episode's own stream. Where actions are rows of numbers, a policy gives a distribution and each dimension has a number.
+The rule decides which policy is measured (Section "Evaluation protocol"), so it is a named value that every record
+carries, never a default and never a boolean.
 
 Every module of this package is searched for rules: to add one, add a file with a subclass of `Rule`.
 """
@@ -14,16 +15,21 @@ import importlib
 import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from gapfloor.actions.partition import Partition
+from gapfloor.actions.spaces import ActionSpace, Masks
 from gapfloor.errors import UsageError, unknown_name
+
+if TYPE_CHECKING:  # scipy is imported only where such a distribution is played
+    from gapfloor.actions.distributions import ActionDistribution
 
 Floats = npt.NDArray[np.float64]
 Actions = npt.NDArray[np.int64]
+Rows = npt.NDArray[Any]
 Logits = npt.NDArray[np.floating]  # type: ignore[type-arg]
 
 
@@ -56,10 +62,23 @@ class Rule(ABC):
         return ()
 
     @abstractmethod
-    def choose(self, logits: Logits, uniforms: Floats) -> Actions:
-        """One action for each row of `logits`."""
+    def choose(self, logits: Logits, uniforms: Floats, legal: Masks | None = None) -> Actions:
+        """One action for each row of `logits`.
 
-    def changed_distribution(self, logits: Logits) -> Floats | None:
+        `legal` marks the actions that may be taken; the logits of the others are minus infinity already.
+        """
+
+    @abstractmethod
+    def choose_row(
+        self,
+        distribution: ActionDistribution,
+        uniforms: Floats,
+        space: ActionSpace,
+        legal: Masks | None = None,
+    ) -> Rows:
+        """One action for each row of a distribution over a space whose actions are rows of numbers."""
+
+    def changed_distribution(self, logits: Logits, legal: Masks | None = None) -> Floats | None:
         """What is drawn from, if it is neither the policy's own distribution nor one action; otherwise None."""
         return None
 

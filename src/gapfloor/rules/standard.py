@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from gapfloor.actions.partition import Partition, merged_argmax
+from gapfloor.actions.spaces import ActionSpace, Discrete, Masks
 from gapfloor.errors import UsageError
-from gapfloor.rules.rule import Actions, Floats, Logits, Rule, draw_from, softmax
+from gapfloor.rules.rule import Actions, Floats, Logits, Rows, Rule, draw_from, softmax
+
+if TYPE_CHECKING:
+    from gapfloor.actions.distributions import ActionDistribution
 
 
 @dataclass(frozen=True)
@@ -19,8 +24,17 @@ class Sampled(Rule):
     form = "sampled"
     is_deterministic = False
 
-    def choose(self, logits: Logits, uniforms: Floats) -> Actions:
+    def choose(self, logits: Logits, uniforms: Floats, legal: Masks | None = None) -> Actions:
         return draw_from(softmax(logits), uniforms)
+
+    def choose_row(
+        self,
+        distribution: ActionDistribution,
+        uniforms: Floats,
+        space: ActionSpace,
+        legal: Masks | None = None,
+    ) -> Rows:
+        return distribution.sample(uniforms, space)
 
     def __str__(self) -> str:
         return "sampled"
@@ -33,9 +47,18 @@ class Greedy(Rule):
     form = "greedy"
     is_deterministic = True
 
-    def choose(self, logits: Logits, uniforms: Floats) -> Actions:
+    def choose(self, logits: Logits, uniforms: Floats, legal: Masks | None = None) -> Actions:
         best: Actions = np.argmax(logits, axis=1)
         return best
+
+    def choose_row(
+        self,
+        distribution: ActionDistribution,
+        uniforms: Floats,
+        space: ActionSpace,
+        legal: Masks | None = None,
+    ) -> Rows:
+        return distribution.mode(space)
 
     def __str__(self) -> str:
         return "greedy"
@@ -58,8 +81,19 @@ class Merged(Rule):
     def classes(self) -> tuple[int, ...]:
         return _known(self.partition).labels
 
-    def choose(self, logits: Logits, uniforms: Floats) -> Actions:
+    def choose(self, logits: Logits, uniforms: Floats, legal: Masks | None = None) -> Actions:
         return merged_argmax(softmax(logits), _known(self.partition))
+
+    def choose_row(
+        self,
+        distribution: ActionDistribution,
+        uniforms: Floats,
+        space: ActionSpace,
+        legal: Masks | None = None,
+    ) -> Rows:
+        raise UsageError(
+            f"The rule 'merged' needs classes of numbered actions, but the actions are {space}: use another rule."
+        )
 
     def disagreements(self, logits: Logits, actions: Actions) -> npt.NDArray[np.bool_]:
         labels = np.asarray(self.classes)
@@ -83,14 +117,31 @@ class Epsilon(Rule):
     def parse(cls, argument: str, *, text: str) -> Epsilon:
         return cls(_number(text, argument, low=0.0, high=1.0))
 
-    def choose(self, logits: Logits, uniforms: Floats) -> Actions:
+    def choose(self, logits: Logits, uniforms: Floats, legal: Masks | None = None) -> Actions:
         n_actions = logits.shape[1]
         # Below epsilon the number is itself uniform on [0, epsilon): one draw serves both decisions.
         random = np.minimum((uniforms / self.epsilon * n_actions).astype(np.int64), n_actions - 1)
+        if legal is not None:
+            # The same number, spread over the legal actions only.
+            random = Discrete(n_actions).uniform(np.clip(uniforms / self.epsilon, 0, 1 - 2.0**-53), legal)
         return np.where(uniforms < self.epsilon, random, np.argmax(logits, axis=1))
 
-    def changed_distribution(self, logits: Logits) -> Floats:
+    def choose_row(
+        self,
+        distribution: ActionDistribution,
+        uniforms: Floats,
+        space: ActionSpace,
+        legal: Masks | None = None,
+    ) -> Rows:
+        explores = uniforms[:, :1] < self.epsilon
+        first = np.where(explores, np.clip(uniforms[:, :1] / self.epsilon, 0, 1 - 2.0**-53), 0.0)
+        random = space.uniform(np.concatenate([first, uniforms[:, 1:]], axis=1), legal)
+        return np.where(explores, random, distribution.mode(space))
+
+    def changed_distribution(self, logits: Logits, legal: Masks | None = None) -> Floats:
         probabilities = np.full(logits.shape, self.epsilon / logits.shape[1])
+        if legal is not None:
+            probabilities = self.epsilon * legal / legal.sum(axis=1, keepdims=True)
         probabilities[np.arange(len(logits)), np.argmax(logits, axis=1)] += 1 - self.epsilon
         return probabilities
 
@@ -112,10 +163,19 @@ class Temperature(Rule):
         # Below this, logits divided by the temperature overflow.
         return cls(_number(text, argument, low=1e-30, high=float("inf")))
 
-    def choose(self, logits: Logits, uniforms: Floats) -> Actions:
+    def choose(self, logits: Logits, uniforms: Floats, legal: Masks | None = None) -> Actions:
         return draw_from(self.changed_distribution(logits), uniforms)
 
-    def changed_distribution(self, logits: Logits) -> Floats:
+    def choose_row(
+        self,
+        distribution: ActionDistribution,
+        uniforms: Floats,
+        space: ActionSpace,
+        legal: Masks | None = None,
+    ) -> Rows:
+        return distribution.tempered(self.temperature).sample(uniforms, space)
+
+    def changed_distribution(self, logits: Logits, legal: Masks | None = None) -> Floats:
         return softmax(np.asarray(logits, dtype=np.float64) / self.temperature)
 
     def __str__(self) -> str:

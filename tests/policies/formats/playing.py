@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from gapfloor.actions.spaces import Discrete
 from gapfloor.policies.protocol import LogitsReader
 
 
@@ -27,7 +28,7 @@ def library_logits(model: Any, observations: Any, state: Any = None, first: Any 
 def assert_same_play(saved: Any, policy: Any, *, steps: int = 24) -> None:
     """Ours sees raw observations, the library's what its wrappers make of them; logits must be equal to the bit."""
     n_actions = int(saved.model.action_space.n)
-    reader = LogitsReader(policy, name="ours", n_slots=saved.raw.num_envs, n_actions=n_actions)
+    reader = LogitsReader(policy, name="ours", n_slots=saved.raw.num_envs, space=Discrete(n_actions))
     rng = np.random.default_rng(0)
     observations, state, episodes, spread = saved.environments.reset(), None, 0, 0.0
     for _ in range(steps):

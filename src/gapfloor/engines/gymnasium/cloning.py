@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from gapfloor.engines.gymnasium.actions import LegalChoice
 from gapfloor.engines.gymnasium.spaces import Layout, row_bytes
 
 
@@ -23,7 +24,7 @@ class CloningMethod(Protocol):
 
     name: str
 
-    def keep(self, env: Any, level_seed: int, actions: Sequence[int]) -> Any:
+    def keep(self, env: Any, level_seed: int, actions: Sequence[Any]) -> Any:
         """The state of `env`, which is on this level after these actions."""
         ...
 
@@ -37,7 +38,7 @@ class Pickled:
 
     name = "copying (pickle)"
 
-    def keep(self, env: Any, level_seed: int, actions: Sequence[int]) -> Any:
+    def keep(self, env: Any, level_seed: int, actions: Sequence[Any]) -> Any:
         return pickle.dumps(env, protocol=pickle.HIGHEST_PROTOCOL)
 
     def bring_back(self, content: Any, env: Any) -> Any:
@@ -49,7 +50,7 @@ class DeepCopied:
 
     name = "copying (deepcopy)"
 
-    def keep(self, env: Any, level_seed: int, actions: Sequence[int]) -> Any:
+    def keep(self, env: Any, level_seed: int, actions: Sequence[Any]) -> Any:
         return copy.deepcopy(env)
 
     def bring_back(self, content: Any, env: Any) -> Any:
@@ -61,7 +62,7 @@ class Replayed:
 
     name = "replay from the seed"
 
-    def keep(self, env: Any, level_seed: int, actions: Sequence[int]) -> Any:
+    def keep(self, env: Any, level_seed: int, actions: Sequence[Any]) -> Any:
         return level_seed, tuple(actions)
 
     def bring_back(self, content: Any, env: Any) -> Any:
@@ -79,8 +80,7 @@ def find_cloning_method(
     make: Callable[[], Any],
     *,
     layout: Layout,
-    n_actions: int,
-    first_action: int = 0,
+    choice: LegalChoice,
     methods: Sequence[CloningMethod] = CLONING_METHODS,
 ) -> CloningMethod | None:
     """The first method that keeps a state whole, or None where none does."""
@@ -88,8 +88,7 @@ def find_cloning_method(
         # Whatever an environment's own code raises while it is copied, this method does not work for it.
         with contextlib.suppress(Exception):
             if all(
-                _continues(method, make, layout, n_actions, first_action, level, steps)
-                for level, steps in ((0, 3), (1, 14))
+                _continues(method, make, layout, choice, level, steps) for level, steps in ((0, 3), (1, 14))
             ):
                 return method
     return None
@@ -99,36 +98,38 @@ def _continues(
     method: CloningMethod,
     make: Callable[[], Any],
     layout: Layout,
-    n_actions: int,
-    first_action: int,
+    choice: LegalChoice,
     level: int,
     steps: int,
 ) -> bool:
     """Whether clones play on as the original does, and neither disturbs the other."""
     rng = np.random.default_rng(level)
-    before = (first_action + rng.integers(0, n_actions, steps)).tolist()
-    after = (first_action + rng.integers(0, n_actions, 24)).tolist()
+    before, after = (rng.random((n, max(1, choice.form.space.width))) for n in (steps, 24))
     env = make()
-    env.reset(seed=level)
-    played: list[int] = []
-    for action in before:
-        _, _, terminated, truncated, _ = env.step(action)
-        played.append(action)
+    _, info = env.reset(seed=level)
+    played: list[Any] = []
+    for numbers in before:
+        played.append(choice.action(env, info, numbers))
+        _, _, terminated, truncated, info = env.step(played[-1])
         if terminated or truncated:
-            env.reset(seed=level)
+            _, info = env.reset(seed=level)
             played = []
     kept = method.keep(env, level, played)
-    first = _outcomes(method.bring_back(kept, make()), after, layout)
-    original = _outcomes(env, after, layout)
-    second = _outcomes(method.bring_back(kept, make()), after, layout)
+
+    def continue_with(clone: Any) -> list[tuple[Any, ...]]:
+        return _outcomes(clone, info, after, layout, choice)
+
+    first = continue_with(method.bring_back(kept, make()))
+    original = continue_with(env)
+    second = continue_with(method.bring_back(kept, make()))
     return first == original == second
 
 
-def _outcomes(env: Any, actions: Sequence[int], layout: Layout) -> list[tuple[Any, ...]]:
+def _outcomes(env: Any, info: Any, after: Any, layout: Layout, choice: LegalChoice) -> list[tuple[Any, ...]]:
     rows = layout.empty(1)
     seen = []
-    for action in actions:
-        observation, reward, terminated, truncated, _ = env.step(action)
+    for numbers in after:
+        observation, reward, terminated, truncated, info = env.step(choice.action(env, info, numbers))
         layout.write(rows, 0, observation)
         seen.append((row_bytes(rows, 0), float(reward), bool(terminated), bool(truncated)))
         if terminated or truncated:

@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gapfloor.actions.spaces import Actions, ActionSpace, Discrete, Masks, MultiDiscrete
 from gapfloor.engines.catalogue import GYMNASIUM
+from gapfloor.engines.gymnasium.actions import LegalChoice, read_mask
 from gapfloor.engines.gymnasium.cloning import CloningMethod, find_cloning_method
 from gapfloor.engines.gymnasium.factory import Description, Recipe, describe, make_env, without_chatter
 from gapfloor.engines.gymnasium.spaces import copy_row, put_row
@@ -85,7 +87,8 @@ class Batch:
             raise UsageError(f"An engine needs at least 1 slot, not {slots}.")
         self.recipe, self.n_slots = recipe, slots
         self.description: Description = describe(recipe)
-        self.n_actions, self.noop = self.description.n_actions, self.description.noop
+        self.action_space, self.noop = self.description.form.space, self.description.noop
+        self.n_actions = self.action_space.n if isinstance(self.action_space, Discrete) else 0
         self.action_names = self.description.action_names
         self.observation_shape = self.description.layout.shape
         self._rows: Observations = self.description.layout.empty(slots)
@@ -98,6 +101,13 @@ class Batch:
         self._level = self._drawn[:, 0].copy()
         self._episode = np.zeros(slots, dtype=np.int64)
         self._follows_draw, self._has_started = True, False
+        self._masks: Masks | None = None
+        if self.description.masks:
+            self._masks = np.ones((slots, _mask_width(self.action_space)), dtype=bool)
+
+    @property
+    def masks(self) -> Masks | None:
+        return self._masks
 
     @property
     def level_seeds(self) -> npt.NDArray[np.int64]:
@@ -112,6 +122,8 @@ class Batch:
 
     def _wait(self, slot: int) -> None:
         self._plays[slot] = False
+        if self._masks is not None:
+            self._masks[slot] = True
         put_row(self._rows, slot, None)
 
     def _count_step(self, slot: int) -> None:
@@ -133,9 +145,11 @@ class State:
     level_seed: int
     content: Any
     observation: Any
-    actions: tuple[int, ...]
+    actions: tuple[Any, ...]
     is_first: bool
     plays: bool
+    legal: Any = None
+    """The slot's mask, if there are masks."""
 
 
 class GymnasiumEngine(Batch):
@@ -146,7 +160,7 @@ class GymnasiumEngine(Batch):
     def __init__(self, recipe: Recipe, *, slots: int, levels: LevelSet, draw: int = 0) -> None:
         super().__init__(recipe, slots=slots, levels=levels, draw=draw)
         self._envs: list[Any] = [None] * slots
-        self._actions: list[list[int]] = [[] for _ in range(slots)]
+        self._actions: list[list[Any]] = [[] for _ in range(slots)]
 
     @property
     def can_clone(self) -> bool:
@@ -161,12 +175,14 @@ class GymnasiumEngine(Batch):
         self._start()
         return self._rows, self._rewards, self._firsts
 
-    def step(self, actions: npt.NDArray[np.integer[Any]]) -> Step:
+    def step(self, actions: Actions) -> Step:
         self._start()
         self._rewards[:] = 0
-        for slot, action in enumerate(actions.tolist()):
+        to_environment = self.description.form.to_environment
+        # Whole numbers as Python's own: some environments look them up in a dict.
+        for slot, action in enumerate(actions.tolist() if actions.ndim == 1 else actions):
             if self._plays[slot]:
-                self._step(slot, action + self.description.first_action)
+                self._step(slot, to_environment(action))
         return self._rows, self._rewards, self._firsts
 
     def begin(self, slot: int, level_seed: int) -> None:
@@ -180,7 +196,8 @@ class GymnasiumEngine(Batch):
         level, actions = int(self._level[slot]), self._actions[slot]
         content = self._known_cloning_method().keep(self._envs[slot], level, actions) if plays else None
         observation = copy_row(self._rows, slot)
-        return State(level, content, observation, tuple(actions), bool(self._firsts[slot]), plays)
+        legal = None if self._masks is None else self._masks[slot].copy()
+        return State(level, content, observation, tuple(actions), bool(self._firsts[slot]), plays, legal)
 
     def load(self, slot: int, state: State) -> None:
         self._follows_draw = False
@@ -190,6 +207,8 @@ class GymnasiumEngine(Batch):
                 env = self._make()
             self._envs[slot] = self._known_cloning_method().bring_back(state.content, env)
         put_row(self._rows, slot, state.observation)
+        if self._masks is not None:
+            self._masks[slot] = state.legal
         self._plays[slot], self._firsts[slot] = state.plays, state.is_first
         self._level[slot], self._rewards[slot] = state.level_seed, 0
         self._actions[slot] = list(state.actions)
@@ -237,17 +256,18 @@ class GymnasiumEngine(Batch):
             self._envs[slot] = self._make()
         try:
             with without_chatter():
-                observation, _ = self._envs[slot].reset(seed=level_seed)
+                observation, info = self._envs[slot].reset(seed=level_seed)
         except Exception as error:
             raise self._fail(f"reset(seed={level_seed})", error) from error
         self.description.layout.write(self._rows, slot, observation)
         self._level[slot], self._lengths[slot] = level_seed, 0
         self._firsts[slot] = self._plays[slot] = True
         self._actions[slot] = []
+        self._read_mask(slot, info)
 
-    def _step(self, slot: int, action: int) -> None:
+    def _step(self, slot: int, action: Any) -> None:
         try:
-            observation, reward, terminated, truncated, _ = self._envs[slot].step(action)
+            observation, reward, terminated, truncated, info = self._envs[slot].step(action)
         except Exception as error:
             raise self._fail(f"step({action}) on level {self._level[slot]}", error) from error
         self._rewards[slot] = reward
@@ -256,11 +276,32 @@ class GymnasiumEngine(Batch):
         self._firsts[slot] = False
         if not (terminated or truncated):
             self.description.layout.write(self._rows, slot, observation)
+            self._read_mask(slot, info)
         elif self._follows_draw:
             self._reset(slot, self._next_level(slot))
         else:
             self._wait(slot)
             self._firsts[slot] = True
+
+    def _read_mask(self, slot: int, info: Any) -> None:
+        if self._masks is None:
+            return
+        found = self.description
+        where = f"{self.recipe.game} (level {self._level[slot]})"
+        try:
+            mask = read_mask(self._envs[slot], info, found.masks)
+        except Exception as error:
+            raise self._fail("stating which actions are legal", error) from error
+        self._masks[slot] = found.form.legal_row(mask, where=where)
+
+
+def _mask_width(space: ActionSpace) -> int:
+    """Columns of a mask; refused where actions cannot be masked."""
+    if isinstance(space, Discrete):
+        return space.n
+    if isinstance(space, MultiDiscrete):
+        return sum(space.sizes)
+    raise UsageError(f"Real-valued actions have no masks, but masks=true is given for {space}: leave it out.")
 
 
 @functools.lru_cache(maxsize=64)
@@ -270,8 +311,7 @@ def cloning_method_of(recipe: Recipe) -> CloningMethod | None:
     return find_cloning_method(
         functools.partial(make_env, recipe, render_mode=found.render_mode),
         layout=found.layout,
-        n_actions=found.n_actions,
-        first_action=found.first_action,
+        choice=LegalChoice(found.form, found.masks, recipe.game),
     )
 
 

@@ -14,6 +14,7 @@ import importlib
 import importlib.metadata
 import inspect
 import io
+import itertools
 import os
 import sys
 import warnings
@@ -22,7 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gapfloor.actions.spaces import Discrete
 from gapfloor.engines.catalogue import GYMNASIUM
+from gapfloor.engines.gymnasium.actions import ActionForm, action_form, mask_source
 from gapfloor.engines.gymnasium.spaces import Layout, layout_of
 from gapfloor.engines.protocol import Option
 from gapfloor.errors import (
@@ -35,7 +38,7 @@ from gapfloor.errors import (
 from gapfloor.users_code import named_callable
 
 #: Options that gapfloor reads itself; every other one goes to `gymnasium.make` or to the factory.
-OWN_OPTIONS = ("noop", "wrapper", "text", "max_episode_steps")
+OWN_OPTIONS = ("noop", "wrapper", "text", "max_episode_steps", "masks", "action_low", "action_high")
 
 #: Start of an environment's name -> the package whose import registers it.
 REGISTERED_BY: Mapping[str, str] = {
@@ -84,13 +87,17 @@ class Description:
     """What was learnt about an environment by making it once."""
 
     version: str
-    n_actions: int
-    first_action: int
-    """The environment's number of our action 0."""
-    noop: int
+    form: ActionForm
+    """Its action space, and how it writes an action."""
+    noop: Any
     noop_words: str
     action_names: tuple[str, ...]
+    """Names of numbered actions; empty for the others."""
     layout: Layout
+    masks: str = ""
+    """Where it says which actions are legal (`method` or `info`), if the user asked for masks."""
+    offers_masks: bool = False
+    """Whether it says so, asked for or not."""
     is_vector: bool = False
     n_envs: int = 1
     """Environments of one vector environment."""
@@ -217,7 +224,6 @@ def _as_users_error(game: str, what: str) -> Iterator[None]:
 @functools.lru_cache(maxsize=64)
 def describe(recipe: Recipe) -> Description:
     """Make an environment once and find out what it is; refuses what cannot be measured."""
-    from gymnasium import spaces
     from gymnasium.vector import VectorEnv
 
     env = make_env(recipe, n_envs=2)
@@ -229,27 +235,22 @@ def describe(recipe: Recipe) -> Description:
             f"{recipe.game} returned a {type(env).__name__}, which is not a Gymnasium environment: return one."
         )
     actions = env.single_action_space if is_vector else env.action_space
-    if not isinstance(actions, spaces.Discrete):
-        raise UsageError(
-            f"The actions of {recipe.game} are {actions}: gapfloor measures discrete actions (Discrete) only; a "
-            "wrapper can make them discrete."
-        )
-    n_actions, first_action = int(actions.n), int(actions.start)
+    form = action_form(actions, game=recipe.game, options=dict(recipe.options))
     text = recipe.own("text")
     layout = layout_of(
         env.single_observation_space if is_vector else env.observation_space, with_text=text is not False
     )
-    names, noop, words = _actions(env, recipe, n_actions)
-    _try_reset(env, recipe, is_vector)
-    facts: dict[str, Any] = {}
+    names, noop, words = _actions(env, recipe, form)
+    info = _try_reset(env, recipe, is_vector)
+    facts: dict[str, Any] = _masks(env, info, recipe, is_vector)
     if is_vector:
         mode = env.metadata.get("autoreset_mode")
-        facts = {
+        facts |= {
             "is_vector": True,
             "n_envs": int(env.num_envs),
             "autoreset": getattr(mode, "value", str(mode or "")),
+            "is_masked": _is_masked(env, form),
         }
-        facts["is_masked"] = _is_masked(env)
     modes = (env.metadata or {}).get("render_modes") or ()
     if (
         getattr(env, "render_mode", None) is None
@@ -260,10 +261,11 @@ def describe(recipe: Recipe) -> Description:
     version = _version(env, recipe)
     with contextlib.suppress(Exception):
         env.close()
-    return Description(version, n_actions, first_action, noop, words, names, layout, **facts)
+    return Description(version, form, noop, words, names, layout, **facts)
 
 
-def _try_reset(env: Any, recipe: Recipe, is_vector: bool) -> None:
+def _try_reset(env: Any, recipe: Recipe, is_vector: bool) -> Any:
+    """The info of a first reset; refuses what cannot be reset to a level."""
     try:
         with without_chatter():
             answer = env.reset(seed=[0] * env.num_envs if is_vector else 0)
@@ -278,9 +280,31 @@ def _try_reset(env: Any, recipe: Recipe, is_vector: bool) -> None:
             f"reset of {recipe.game} returned a {type(answer).__name__}, not (observation, info): it has the interface "
             "of the old gym and needs an adapter (see docs/engines.md)."
         )
+    return answer[1]
 
 
-def _is_masked(env: Any) -> bool:
+def _masks(env: Any, info: Any, recipe: Recipe, is_vector: bool) -> dict[str, Any]:
+    """Where legal actions are stated; masks are read only if the user asks, because most agents never saw them."""
+    wanted = recipe.own("masks")
+    if wanted not in (None, True, False):
+        raise UsageError(f"The option masks is {wanted!r}: write masks=true or masks=false.")
+    if is_vector:
+        if wanted:
+            raise UsageError(
+                f"{recipe.game} is a vector environment, whose masks cannot be read: give a factory of single "
+                "environments."
+            )
+        return {}
+    try:
+        source = mask_source(env, info, game=recipe.game)
+    except UsageError:
+        if wanted:
+            raise
+        return {}
+    return {"masks": source if wanted else "", "offers_masks": True}
+
+
+def _is_masked(env: Any, form: ActionForm) -> bool:
     """Whether a reset of one environment leaves the others of a vector environment alone."""
     import numpy as np
     from gymnasium.vector.utils import iterate
@@ -289,7 +313,7 @@ def _is_masked(env: Any) -> bool:
         return True
     try:
         env.reset(seed=list(range(env.num_envs)))
-        before, *_ = env.step(np.zeros(env.num_envs, dtype=np.int64) + env.single_action_space.start)
+        before, *_ = env.step(form.batch(np.stack([form.space.zero()] * env.num_envs)))
         kept = [repr(row) for row in iterate(env.observation_space, before)]
         mask = np.zeros(env.num_envs, dtype=bool)
         mask[0] = True
@@ -299,12 +323,25 @@ def _is_masked(env: Any) -> bool:
         return False  # whatever the reason, it is not reliable
 
 
-def _actions(env: Any, recipe: Recipe, n_actions: int) -> tuple[tuple[str, ...], int, str]:
+def _actions(env: Any, recipe: Recipe, form: ActionForm) -> tuple[tuple[str, ...], Any, str]:
     """Names of the actions, which of them is the no-op, and how that is known."""
+    space, chosen = form.space, recipe.own("noop")
+    if not isinstance(space, Discrete):
+        if chosen is not None:
+            raise UsageError(
+                f"The option noop needs numbered actions, but those of {recipe.game} are {space}."
+            )
+        return (), space.zero(), "the action of zeros (or the nearest one) is used"
+    if space.factors:
+        counted = itertools.product(*(range(size) for size in space.factors))
+        names = tuple("/".join(map(str, action)) for action in counted)
+        if chosen is None:
+            return names, 0, f"not named by the environment: {names[0]} is used"
+    n_actions = space.n
     inner = getattr(env, "envs", [env])[0] if hasattr(env, "single_action_space") else env
     inner = getattr(inner, "unwrapped", inner)
-    names = _names(inner, n_actions)
-    chosen = recipe.own("noop")
+    if not space.factors:
+        names = _names(inner, n_actions)
     if chosen is not None:
         if isinstance(chosen, bool) or not isinstance(chosen, int) or not 0 <= chosen < n_actions:
             raise UsageError(f"The option noop is {chosen!r}: name an action from 0 to {n_actions - 1}.")

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gapfloor.actions.spaces import Actions
 from gapfloor.engines.gymnasium.engine import Batch, as_frame
 from gapfloor.engines.gymnasium.factory import Recipe, make_env, takes_num_envs
 from gapfloor.engines.protocol import State, Step
@@ -49,13 +50,13 @@ class VectorEngine(Batch):
         self._start()
         return self._rows, self._rewards, self._firsts
 
-    def step(self, actions: npt.NDArray[np.integer[Any]]) -> Step:
+    def step(self, actions: Actions) -> Step:
         self._start()
         self._rewards[:] = 0
         self._firsts = ~self._plays
-        padded = np.full(len(self._vectors) * self._size, self.noop, dtype=np.int64)
-        padded[: self.n_slots] = actions
-        padded += self.description.first_action
+        rest = len(self._vectors) * self._size - self.n_slots
+        idle = np.array([self.noop] * rest, dtype=actions.dtype).reshape(rest, *actions.shape[1:])
+        padded = self.description.form.batch(np.concatenate([actions, idle]))
         for number, vector in enumerate(self._vectors):
             self._step_vector(number, vector, padded[number * self._size : (number + 1) * self._size])
         return self._rows, self._rewards, self._firsts
@@ -93,7 +94,7 @@ class VectorEngine(Batch):
                 self._reset(slot, int(self._level[slot]))
         self._has_started = True
 
-    def _step_vector(self, number: int, vector: Any, actions: npt.NDArray[np.int64]) -> None:
+    def _step_vector(self, number: int, vector: Any, actions: Actions) -> None:
         from gymnasium.vector.utils import iterate
 
         try:

@@ -1,0 +1,161 @@
+"""Actions of any Gymnasium space: our description of it, the environment's own form of an action, and legal actions.
+
+Play numbers actions from 0 or writes them as a row (`gapfloor.actions.spaces`); the environment wants a whole number
+from its own start, an array of a shape and type, or real numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.actions.spaces import ActionSpace, Box, Discrete, Masks, MultiDiscrete, joint_masks, several
+from gapfloor.engines.protocol import Option
+from gapfloor.errors import UsageError
+
+
+@dataclass(frozen=True)
+class ActionForm:
+    """A space and how the environment writes one of its actions."""
+
+    space: ActionSpace
+    start: int | tuple[int, ...] = 0
+    """The environment's number of our action 0, or of 0 in each dimension."""
+    shape: tuple[int, ...] = ()
+    dtype: str = "int64"
+
+    def to_environment(self, action: Any) -> Any:
+        """One action as the environment takes it."""
+        space = self.space
+        if isinstance(space, Discrete):
+            if not space.factors:
+                return action + self.start
+            action = np.array(np.unravel_index(action, space.factors))
+        if not isinstance(space, Box):
+            action = action + np.array(self.start)
+        return np.asarray(action).astype(self.dtype).reshape(self.shape)
+
+    def batch(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The actions of a vector environment."""
+        if isinstance(self.space, Discrete) and not self.space.factors:
+            numbered: npt.NDArray[Any] = actions + self.start
+            return numbered
+        return np.stack([self.to_environment(action) for action in actions])
+
+    def legal_row(self, mask: Any, *, where: str) -> npt.NDArray[np.bool_]:
+        """A mask of the environment as one row; a mask per dimension becomes one of the numbered actions."""
+        parts = mask if isinstance(mask, (tuple, list)) else [mask]
+        flat: Masks = np.concatenate([np.asarray(part).astype(bool).reshape(-1) for part in parts])
+        space = self.space
+        sizes = (space.n,) if isinstance(space, Discrete) else ()
+        if isinstance(space, Discrete) and space.factors and flat.size == sum(space.factors):
+            flat = joint_masks(flat[None], space)[0]
+        elif isinstance(space, MultiDiscrete):
+            sizes = (sum(space.sizes),)
+        if flat.size not in sizes:
+            raise UsageError(f"The mask of {where} has {flat.size} entries, but its actions are {space}.")
+        if not flat.any():
+            raise UsageError(f"No action is legal in a state of {where}: an episode must end before that.")
+        return flat
+
+
+@dataclass(frozen=True)
+class LegalChoice:
+    """Uniform legal actions of a single environment, from given numbers."""
+
+    form: ActionForm
+    masks: str
+    """Where the environment says which actions are legal; empty: every action is."""
+    game: str
+
+    def action(self, env: Any, info: Any, numbers: npt.NDArray[np.float64]) -> Any:
+        """One action of the environment's current state, as it takes it."""
+        legal, space = None, self.form.space
+        if self.masks:
+            legal = self.form.legal_row(read_mask(env, info, self.masks), where=self.game)[None]
+        chosen = space.uniform(numbers[None] if space.width else numbers, legal)[0]
+        return self.form.to_environment(chosen if space.width else int(chosen))
+
+
+def action_form(space: Any, *, game: str, options: Mapping[str, Option]) -> ActionForm:
+    """Our form of a Gymnasium action space; `options` may state the range of an unbounded box."""
+    from gymnasium import spaces
+
+    if isinstance(space, spaces.Discrete):
+        return ActionForm(Discrete(int(space.n)), start=int(space.start))
+    if isinstance(space, spaces.MultiDiscrete):
+        starts = tuple(int(each) for each in np.ravel(getattr(space, "start", np.zeros_like(space.nvec))))
+        return _several([int(n) for n in np.ravel(space.nvec)], starts, space)
+    if isinstance(space, spaces.MultiBinary):
+        n = math.prod(space.shape)
+        return _several([2] * n, (0,) * n, space)
+    if isinstance(space, spaces.Box) and math.prod(space.shape):
+        low, high = _bounds(space, game=game, options=options)
+        if np.dtype(space.dtype).kind in "iu":
+            return _several((high - low + 1).astype(int).tolist(), tuple(low.astype(int).tolist()), space)
+        return ActionForm(
+            Box(tuple(low.tolist()), tuple(high.tolist())), 0, tuple(space.shape), np.dtype(space.dtype).str
+        )
+    raise UsageError(
+        f"The actions of {game} are {space}: gapfloor measures Discrete, MultiDiscrete, MultiBinary and Box; a wrapper "
+        "can make one of these of them."
+    )
+
+
+def _several(sizes: list[int], starts: tuple[int, ...], space: Any) -> ActionForm:
+    return ActionForm(several(sizes), starts, tuple(space.shape), np.dtype(space.dtype).str)
+
+
+def _bounds(
+    space: Any, *, game: str, options: Mapping[str, Option]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The bounds of a box in one row, within the stated range where there is one."""
+    low, high = (np.ravel(bound).astype(np.float64) for bound in (space.low, space.high))
+    least, most = (options.get(name) for name in ("action_low", "action_high"))
+    for name, value in (("action_low", least), ("action_high", most)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
+            raise UsageError(f"The option {name} is {value!r}: give a number.")
+    if least is not None:
+        low = np.maximum(low, float(least))
+    if most is not None:
+        high = np.minimum(high, float(most))
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+        raise UsageError(
+            f"The actions of {game} have no bounds ({space}), so no uniform action exists: state a range, e.g. "
+            "--option action_low=-1 --option action_high=1."
+        )
+    if not (low < high).all():
+        raise UsageError(
+            f"The actions of {game} go from {low.tolist()} to {high.tolist()}: each low must be below its high."
+        )
+    return low, high
+
+
+def mask_source(env: Any, info: Any, *, game: str) -> str:
+    """Where an environment says which actions are legal: `method` or `info`."""
+    if callable(_mask_method(env)):
+        return "method"
+    if isinstance(info, Mapping) and "action_mask" in info:
+        return "info"
+    raise UsageError(
+        f"{game} does not say which actions are legal: it has neither a method action_masks() nor "
+        "info['action_mask']. Leave out --option masks=true."
+    )
+
+
+def read_mask(env: Any, info: Mapping[str, Any], source: str) -> Any:
+    """The mask of the environment's current state."""
+    return _mask_method(env)() if source == "method" else info["action_mask"]
+
+
+def _mask_method(env: Any) -> Any:
+    found = getattr(env, "get_wrapper_attr", None)
+    try:
+        return found("action_masks") if found is not None else getattr(env, "action_masks", None)
+    except AttributeError:
+        return None

@@ -1,0 +1,124 @@
+"""Distributions over any action space: samples, greedy actions and entropies, against torch and against counting."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import distributions as theirs
+
+from gapfloor.actions.distributions import Beta, Categoricals, Deterministic, Gaussian, SquashedGaussian
+from gapfloor.actions.spaces import Box, MultiDiscrete
+from gapfloor.errors import PolicyError
+
+N = 40_000
+LOW, HIGH = np.array([-2.0, 0.0]), np.array([2.0, 1.0])
+BOX, PAIR = Box((-2.0, 0.0), (2.0, 1.0)), MultiDiscrete((3, 2))
+
+
+def uniforms(columns: int) -> np.ndarray:
+    return np.random.default_rng(0).random((N, columns))
+
+
+def rows(*values: float) -> np.ndarray:
+    return np.tile(np.array(values), (N, 1))
+
+
+def test_several_categoricals_are_sampled_as_often_as_they_say_and_masks_hold() -> None:
+    made = Categoricals((rows(0.0, 1.0, -np.inf), rows(2.0, 0.0)))
+    sample = made.sample(uniforms(2), PAIR)
+    first = np.bincount(sample[:, 0], minlength=3) / N
+    assert first == pytest.approx([1 / (1 + np.e), np.e / (1 + np.e), 0], abs=0.015)
+    assert (sample[:, 1] == 0).mean() == pytest.approx(np.exp(2) / (1 + np.exp(2)), abs=0.015)
+    assert made.mode(PAIR)[0].tolist() == [1, 0]
+    logits = [torch.tensor([0.0, 1.0]), torch.tensor([2.0, 0.0])]
+    both = sum(float(theirs.Categorical(logits=each).entropy()) for each in logits)
+    assert made.entropy(PAIR)[0] == pytest.approx(both, abs=1e-6)
+
+
+def test_a_gaussian_is_clipped_and_its_mode_is_its_mean() -> None:
+    made = Gaussian(rows(0.5, 3.0), rows(1.0, 0.1))
+    sample = np.asarray(made.sample(uniforms(2), BOX))
+    assert (sample >= LOW).all()
+    assert (sample <= HIGH).all()
+    assert made.mode(BOX)[0].tolist() == [0.5, 1.0]
+    assert made.mode_name == "mode"
+    normal = theirs.Normal(torch.tensor([0.5, 3.0]), torch.tensor([1.0, 0.1]))
+    assert made.entropy(BOX)[0] == pytest.approx(float(normal.entropy().sum()), abs=1e-6)
+
+
+def test_a_squashed_gaussian_names_its_greedy_action_for_what_it_is() -> None:
+    made = SquashedGaussian(rows(0.7, -0.2), rows(0.5, 0.9))
+    sample = np.asarray(made.sample(uniforms(2), BOX))
+    assert made.mode_name == "tanh of the mean"
+    greedy = np.asarray(made.mode(BOX))[0]
+    assert np.median(sample, axis=0) == pytest.approx(greedy, abs=0.02)  # the median, and not the mean
+    assert abs(sample.mean(axis=0) - greedy).max() > 0.02
+    counts = [np.histogram(sample[:, i], bins=100, range=(LOW[i], HIGH[i]), density=True) for i in (0, 1)]
+    counted = sum(-(d[d > 0] * np.log(d[d > 0])).sum() * (e[1] - e[0]) for d, e in counts)
+    assert made.entropy(BOX)[0] == pytest.approx(counted, abs=0.02)
+
+
+@pytest.mark.parametrize(("alpha", "name"), [(3.0, "mode"), (0.5, "mode, or mean where there is no mode")])
+def test_a_beta_without_a_mode_plays_its_mean_and_says_so(alpha: float, name: str) -> None:
+    made = Beta(rows(alpha, 2.0), rows(2.0, 4.0))
+    assert made.mode_name == name
+    sample = np.asarray(made.sample(uniforms(2), BOX))
+    inner = theirs.Beta(torch.tensor([alpha, 2.0]), torch.tensor([2.0, 4.0]))
+    expected = LOW + inner.mean.numpy() * (HIGH - LOW)
+    assert sample.mean(axis=0) == pytest.approx(expected, abs=0.03)
+    if alpha < 1:
+        assert np.asarray(made.mode(BOX))[0] == pytest.approx(expected, abs=1e-6)
+    entropy = float(inner.entropy().sum()) + np.log(HIGH - LOW).sum()
+    assert made.entropy(BOX)[0] == pytest.approx(entropy, abs=1e-5)
+
+
+def test_parameters_from_which_nothing_can_be_drawn_are_refused() -> None:
+    good = np.zeros((2, 2))
+    with pytest.raises(PolicyError, match="not finite"):
+        Categoricals((np.full((2, 3), -np.inf),))
+    with pytest.raises(PolicyError, match="Dimension 1 has 3 rows"):
+        Categoricals((good, np.zeros((3, 2))))
+    with pytest.raises(PolicyError, match=r"the standard deviation .* above 0"):
+        Gaussian(good, good)
+    with pytest.raises(PolicyError, match="beta in the shape"):
+        Beta(good + 1, np.ones((2, 3)))
+    with pytest.raises(PolicyError, match="one row per observation"):
+        SquashedGaussian(np.zeros(3), np.ones(3))
+
+
+def test_a_deterministic_policy_has_nothing_to_draw_from() -> None:
+    made = Deterministic(rows(0.5, 3.0))
+    assert np.array_equal(made.sample(uniforms(2), BOX), made.mode(BOX))
+    assert made.mode(BOX)[0].tolist() == [0.5, 1.0]
+    assert made.entropy(BOX) is None
+    assert made.is_deterministic
+
+
+@pytest.mark.parametrize("temperature", [0.25, 4.0])
+def test_a_temperature_raises_the_density_to_a_power(temperature: float) -> None:
+    points = np.linspace(0.02, 0.98, 200)
+    for made, density in [
+        (Gaussian(rows(0.3, 0.3), rows(0.5, 0.5)), theirs.Normal(0.3, 0.5)),
+        (Beta(rows(3.0, 3.0), rows(2.0, 2.0)), theirs.Beta(3.0, 2.0)),
+    ]:
+        changed = made.tempered(temperature).parameters[0]
+        after = type(density)(changed[0], changed[2]).log_prob(torch.tensor(points))
+        before = density.log_prob(torch.tensor(points)) / temperature
+        difference = (after - before).numpy()
+        assert difference == pytest.approx(difference[0], abs=1e-6)  # the same up to scale
+
+
+def test_a_mask_leaves_only_legal_values_of_each_dimension() -> None:
+    made = Categoricals((rows(0.0, 1.0, 2.0), rows(2.0, 0.0)))
+    legal = np.tile([True, True, False, False, True], (N, 1))
+    masked = made.masked(legal)
+    assert set(np.unique(masked.sample(uniforms(2), PAIR)[:, 0])) == {0, 1}
+    assert masked.mode(PAIR)[0].tolist() == [1, 1]
+
+
+def test_a_distribution_over_another_space_is_refused_with_both_named() -> None:
+    with pytest.raises(PolicyError, match=r"acts with 2 real numbers, .* are Box\(-1 to 1, 1 dimension\)"):
+        Gaussian(rows(0.0, 0.0), rows(1.0, 1.0)).check(Box((-1.0,), (1.0,)), name="mine")
+    with pytest.raises(PolicyError, match=r"chooses in MultiDiscrete\(3, 2\), .* MultiDiscrete\(40, 40\)"):
+        Categoricals((rows(0.0, 1.0, 2.0), rows(2.0, 0.0))).check(MultiDiscrete((40, 40)), name="mine")
