@@ -7,6 +7,7 @@ import pytest
 
 import small_policies
 from gapfloor.actions import Partition, entropy, merged_entropy
+from gapfloor.actions.spaces import Discrete
 from gapfloor.calibration.class_files import shipped_classes
 from gapfloor.calibration.probe import ProbeObserver, ProbeSettings, position_hash
 from gapfloor.engines.procgen import ProcgenEngine, make_spec
@@ -91,7 +92,7 @@ def play_cell(*, batch, settings, game="fruitbot"):
     observer.finish = lambda: kept.extend(observer.held()) or finish()
     player = Player(
         make_engine=lambda n: ProcgenEngine(game, slots=n, levels=LEVELS),
-        actor=PolicyActor(small_policies.LinearPolicy(), name="linear", n_actions=15, noop=4),
+        actor=PolicyActor(small_policies.LinearPolicy(), name="linear", space=Discrete(15), noop=4),
         n_slots=batch,
     )
     plays = list(player.play([CellPlay(cell, parse_rule("sampled"), False, observer)]))

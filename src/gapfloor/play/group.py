@@ -164,8 +164,9 @@ def _actor(group: CellGroup, policy: Any, engine: Engine) -> Actor:
         reference.check(engine.action_space)
         return ReferenceActor(reference, space=engine.action_space)
     assert group.source is not None
-    cached = with_frame_cache(policy, group.source)
-    return policy_actor(cached, name=group.source.name, engine=engine)
+    if engine.n_actions:  # only logits are kept by frame
+        policy = with_frame_cache(policy, group.source)
+    return policy_actor(policy, name=group.source.name, engine=engine)
 
 
 def file_cell(store: Store, play: CellPlay, policy: Any, actor: Actor) -> None:
