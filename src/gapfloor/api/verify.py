@@ -16,7 +16,7 @@ import numpy as np
 
 import gapfloor
 from gapfloor.errors import GapfloorError, UsageError
-from gapfloor.play.candidate import n_actions_of
+from gapfloor.play.candidate import action_space_of
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.cell_checks import cell_problems
 from gapfloor.play.replay import (
@@ -144,7 +144,7 @@ def _find(
         refuse_unnamed_code(spec.engine, allowed=allowed)
         if not spec.is_plain_reference:
             return find_source(spec, store=store, sources=sources)
-        parse_reference(spec.rule).check(n_actions_of(spec.engine))
+        parse_reference(spec.rule).check(action_space_of(spec.engine))
         return None
     except GapfloorError as error:
         return error
