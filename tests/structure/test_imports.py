@@ -32,7 +32,7 @@ ALLOWED: dict[str, set[str]] = {
     "report": {"levels", "actions", "engines", "records", "plan", "statistics", "analysis", "audit"},
     "api": _PLAYING | {"play", "calibration", "training", "plan", "statistics", "analysis", "report"},
     "study": _PLAYING | {"play", "calibration", "training", "plan", "analysis", "report", "api"},
-    "integrations": _PLAYING | {"play", "api"},
+    "integrations": _PLAYING | {"play", "analysis", "study", "api"},
 }
 
 

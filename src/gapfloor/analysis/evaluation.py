@@ -147,6 +147,7 @@ def _cell_row(study: StudyEpisodes, cell: StoredCell) -> CellRow:
         n_episodes=returns.size,
         n_steps=int(record.get("n_steps", 0)),
         entropy_raw=record.get("entropy_raw"),
+        entropy_merged=record.get("merged_state"),
         disagreement=record.get("disagreement"),
         top_action_share=float(counts.max() / counts.sum()),
         key=cell.manifest.key,

@@ -115,6 +115,8 @@ class CellRow:
     """Environment steps of the counted episodes."""
     entropy_raw: float | None
     """Entropy of the policy over raw actions, all counted steps, in nats."""
+    entropy_merged: float | None
+    """Mean entropy over the actions that differ in each probed state, in nats; None without a probe."""
     disagreement: float | None
     """Share of counted steps on which the rule chose a class other than that of plain argmax."""
     top_action_share: float

@@ -8,13 +8,36 @@ from pathlib import Path
 import click
 
 from gapfloor.cli.options import print_json
-from gapfloor.errors import CheckFailedError
+from gapfloor.errors import CheckFailedError, UsageError
 from gapfloor.text_tables import counted
 
 
 @click.group("card", context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
     """Gap cards: a short statement of what a reported gap rests on (written by gapfloor report)."""
+
+
+@command.command("export")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--format", "form", type=click.Choice(["hf"]), required=True, help="hf: a Hugging Face model card.")
+@click.option("--name", required=True, help="Name of the model, e.g. owner/coinrun-impala.")
+def export(file: Path, form: str, name: str) -> None:
+    """Print the gap card FILE (card.json) as part of another document.
+
+    With --format hf: the README.md of a model repository, with the results as its model index. Example:
+    gapfloor card export report/card.json --format hf --name me/coinrun > README.md
+    """
+    from gapfloor.report.card_check import read_card
+    from gapfloor.report.model_card import model_card
+
+    card = read_card(file)
+    try:
+        text = model_card(card, name=name)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise UsageError(
+            f"{file} is not a whole gap card ({type(error).__name__}: {error}): gapfloor report writes one as card.json."
+        ) from None
+    click.echo(text, nl=False)
 
 
 @command.command("check")

@@ -22,6 +22,7 @@ from gapfloor.play.arithmetic import arithmetic_of
 from gapfloor.play.cell import CellSpec, Inference, Run
 from gapfloor.play.protocol import Protocol
 from gapfloor.policies.fingerprint import backend_of, fingerprint
+from gapfloor.policies.formats.hugging_face import local_line
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.protocol import LogitsReader
 from gapfloor.records.run_identity import agent_of_header
@@ -107,7 +108,8 @@ def _load(source: PolicySource, entrant: Entrant, engine: EngineSpec, *, batch: 
 def _source(entrant: Entrant, device: str, backend: str | None) -> PolicySource:
     policy = entrant.policy
     if isinstance(policy, (str, Path)):
-        return PolicySource(str(policy), device, backend=backend)
+        # Resolved here, so that every worker reads the same file even if the Hub changes meanwhile.
+        return PolicySource(local_line(str(policy)), device, backend=backend)
     name = getattr(policy, "name", None) or getattr(policy, "__name__", None) or f"policy {entrant.number}"
     return PolicySource(str(name), given=policy)
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import inspect
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import PolicyError
+from gapfloor.policies.formats.hugging_face import PREFIX as HUB
+from gapfloor.policies.formats.hugging_face import local_line
 from gapfloor.policies.formats.recognise import suggest_line
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.protocol import Policy, StatefulPolicy, wrap
@@ -59,6 +61,8 @@ class PolicySource:
         """The policy itself."""
         if self.given is not None:
             return wrap(self.given, device=self.device)
+        if self.name.startswith(HUB):
+            return replace(self, name=local_line(self.name)).load()
         if self.is_checkpoint and not PolicySpec.matches(self.name):
             from gapfloor.policies.checkpoint import load_network
 

@@ -77,18 +77,27 @@ _LABELS = {
 def check_card(path: str | Path) -> list[CardGap]:
     """What the card in `path` leaves out; an empty list means that it is complete."""
     path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise UsageError(f"There is no card at {path}. gapfloor report --format card writes one.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read as text ({error}).") from None
+    text = _read_text(path)
     if path.suffix.lower() == ".json" or text.lstrip().startswith("{"):
         return _check_json(text, path)
     return _check_markdown(text, path)
 
 
-def _check_json(text: str, path: Path) -> list[CardGap]:
+def read_card(path: str | Path) -> dict[str, Any]:
+    """The card in a JSON file that `gapfloor report` wrote."""
+    return dict(_parse(_read_text(Path(path)), Path(path)))
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UsageError(f"There is no card at {path}. gapfloor report --format card writes one.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read as text ({error}).") from None
+
+
+def _parse(text: str, path: Path) -> Mapping[str, Any]:
     try:
         card = json.loads(text)
     except ValueError as error:
@@ -98,6 +107,11 @@ def _check_json(text: str, path: Path) -> list[CardGap]:
     schema = card.get("schema")
     if schema is not None and schema != SCHEMA:
         raise UsageError(f"{path} has the schema {schema!r}; this version checks {SCHEMA!r}.")
+    return card
+
+
+def _check_json(text: str, path: Path) -> list[CardGap]:
+    card = _parse(text, path)
     games = [game for game in _as_list(card.get("games")) if isinstance(game, Mapping)]
     checks: dict[str, Callable[[], str]] = {
         "action rule": lambda: "" if _dig(card, "action_rule", "primary") else "missing",

@@ -1,0 +1,93 @@
+"""Policies on the Hugging Face Hub: `hf:OWNER/NAME[@REVISION][/FILE]`, resolved through the Hub's own cache.
+
+The line becomes that of a local file, e.g. `sb3:/path/in/the/cache/model.zip`, so the checks of its format apply and
+nothing is unpickled without `trust=yes`. With `HF_HUB_OFFLINE=1` only the cache is used.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from gapfloor.errors import MissingExtraError, PolicyError
+from gapfloor.policies.formats.file_bytes import read_policy_file
+from gapfloor.policies.formats.recognise import kind_of_content
+
+PREFIX = "hf:"
+
+#: The files of a repository that can be a policy, by their endings.
+ENDINGS = (".zip", ".cleanrl_model", ".safetensors", ".onnx", ".pt", ".pth")
+
+_LINE = re.compile(r"hf:(?P<repo>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w.-]+))?(?:/(?P<file>[^,]+))?(?P<options>,.*)?")
+
+
+def local_line(line: str) -> str:
+    """The line of the local file that a line beginning with `hf:` means; other lines are returned as they are.
+
+    >>> local_line("sb3:model.zip")
+    'sb3:model.zip'
+    """
+    if not line.startswith(PREFIX):
+        return line
+    match = _LINE.fullmatch(line)
+    if match is None:
+        raise PolicyError(
+            f"'{line[:200]}' does not name a file on the Hub: write hf:OWNER/NAME, hf:OWNER/NAME/FILE or "
+            "hf:OWNER/NAME@REVISION/FILE."
+        )
+    repo, revision = match["repo"], match["revision"]
+    file = match["file"] or _only_policy(repo, revision)
+    path = _download(repo, revision, file)
+    if path.suffix == ".safetensors" and not match["options"]:
+        return str(path)
+    kind = "cleanrl" if file.endswith(".cleanrl_model") else kind_of_content(read_policy_file(path))
+    if kind is None:
+        raise PolicyError(f"{file} of {repo} is not a file that gapfloor knows: name another file of it.")
+    return f"{kind}:{path}{match['options'] or ''}"
+
+
+def _only_policy(repo: str, revision: str | None) -> str:
+    names = [name for name in _file_names(repo, revision) if name.endswith(ENDINGS)]
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise PolicyError(f"{repo} has no file that can be a policy ({', '.join(ENDINGS)}).")
+    raise PolicyError(
+        f"{repo} has {len(names)} files that can be a policy ({', '.join(sorted(names)[:10])}): name one, e.g. "
+        f"hf:{repo}/{sorted(names)[0]}."
+    )
+
+
+def _file_names(repo: str, revision: str | None) -> list[str]:
+    hub = _hub()
+    try:
+        if hub.constants.HF_HUB_OFFLINE:
+            folder = Path(hub.snapshot_download(repo, revision=revision, local_files_only=True))
+            return [str(path.relative_to(folder)) for path in sorted(folder.rglob("*")) if path.is_file()]
+        return list(hub.HfApi().list_repo_files(repo, revision=revision))
+    except Exception as error:
+        raise _refusal(repo, error) from error
+
+
+def _download(repo: str, revision: str | None, file: str) -> Path:
+    try:
+        return Path(_hub().hf_hub_download(repo, file, revision=revision))
+    except Exception as error:
+        raise _refusal(f"{repo}/{file}", error) from error
+
+
+def _refusal(what: str, error: Exception) -> PolicyError:
+    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return PolicyError(
+        f"{what} cannot be fetched from the Hugging Face Hub ({reason}): check the name, the revision and the network."
+    )
+
+
+def _hub() -> Any:
+    try:
+        import huggingface_hub
+        import huggingface_hub.constants
+    except ImportError as error:
+        raise MissingExtraError('hf: needs huggingface_hub: pip install "gapfloor[hub]".') from error
+    return huggingface_hub
