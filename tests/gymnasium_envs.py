@@ -198,3 +198,23 @@ def all_together():
 
 def all_together_sized(num_envs=2):
     return _vector(num_envs, AutoresetMode.NEXT_STEP, AllTogether)
+
+
+class Bandit(gymnasium.Env):
+    """Two hundred pulls; the first action costs one, the second earns two. A level adds noise."""
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
+
+    def __init__(self):
+        self.action_space = spaces.Discrete(4)
+        self.observation_space = spaces.Box(0, 1, (1,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.level, self.steps = float(self.np_random.random()), 0
+        return np.array([self.level], dtype=np.float32), {}
+
+    def step(self, action):
+        self.steps += 1
+        reward = (-1.0, 2.0, 0.0, 0.0)[int(action)]
+        return np.array([self.level], dtype=np.float32), reward, False, self.steps >= 200, {}

@@ -19,7 +19,9 @@ def command() -> None:
 
 @command.command("export")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--format", "form", type=click.Choice(["hf"]), required=True, help="hf: a Hugging Face model card.")
+@click.option(
+    "--format", "form", type=click.Choice(["hf"]), required=True, help="hf: a Hugging Face model card."
+)
 @click.option("--name", required=True, help="Name of the model, e.g. owner/coinrun-impala.")
 def export(file: Path, form: str, name: str) -> None:
     """Print the gap card FILE (card.json) as part of another document.
@@ -35,7 +37,7 @@ def export(file: Path, form: str, name: str) -> None:
         text = model_card(card, name=name)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise UsageError(
-            f"{file} is not a whole gap card ({type(error).__name__}: {error}): gapfloor report writes one as card.json."
+            f"{file} is not a whole gap card ({type(error).__name__}: {error}): gapfloor report writes card.json."
         ) from None
     click.echo(text, nl=False)
 

@@ -49,8 +49,16 @@ def command() -> None:
     help="Number of worker processes (default: one per core).",
 )
 @click.option("--ray", default=None, metavar="auto|ADDRESS", help="Run on a Ray cluster instead.")
+@click.option(
+    "--slurm",
+    default=None,
+    metavar="NAME=VALUE,...",
+    help="Submit each task as a SLURM job with these settings, e.g. partition=cpu,timeout_min=240.",
+)
 @json_option
-def run(file: Path, store: str | None, workers: int | None, ray: str | None, as_json: bool) -> None:
+def run(
+    file: Path, store: str | None, workers: int | None, ray: str | None, slurm: str | None, as_json: bool
+) -> None:
     """Do what is missing in a study; run the same command again to resume."""
     from gapfloor.machine import available_cores
     from gapfloor.play.stored_backend import backend_for
@@ -61,6 +69,8 @@ def run(file: Path, store: str | None, workers: int | None, ray: str | None, as_
     from gapfloor.study.runner import run_study
     from gapfloor.study.shared import SharedStore
 
+    if ray is not None and slurm is not None:
+        raise UsageError("--ray and --slurm exclude each other: name the one that this cluster has.")
     study = read_study(file)
     place = store or study.name
     if SharedStore(place).is_remote:
@@ -77,6 +87,10 @@ def run(file: Path, store: str | None, workers: int | None, ray: str | None, as_
     def make_executor() -> Executor:
         if ray is not None:
             return RayExecutor(assignment, address=ray, capacity=workers)
+        if slurm is not None:
+            from gapfloor.integrations.slurm import SlurmExecutor
+
+            return SlurmExecutor(assignment, settings=slurm, capacity=workers)
         return LocalExecutor(assignment, workers=workers or available_cores())
 
     listener = _Lines(study, quiet=as_json)

@@ -15,7 +15,9 @@ monitor ends with the same weights as one without.
 
 from __future__ import annotations
 
+import glob
 import math
+import shutil
 import tempfile
 import time
 import warnings
@@ -31,6 +33,7 @@ from gapfloor.engines.protocol import Option
 from gapfloor.errors import UsageError
 from gapfloor.integrations.trackers import tracker_for
 from gapfloor.levels import LevelSet
+from gapfloor.records.store import Store
 
 #: A distance of this many standard errors is clear. Larger than 2 because training is looked at many times.
 CLEAR = 3.0
@@ -82,7 +85,7 @@ class GapMonitor:
         most_levels: levels of each set after which the census ends, clear or not.
         probe: states per sampled cell that are cloned to measure merged entropy; 0: none. Only ProcGen can clone.
         log_to: TensorBoard writers, runs of Weights & Biases or Trackio, or functions of values and step.
-        store: where floors and episodes are kept; None: a temporary folder, removed with the monitor.
+        store: where the floor's episodes are kept for the next run; None: a temporary folder.
         mode: distribution mode of the game.
         options: options of the engine.
         workers: number of worker processes; None: one per core.
@@ -110,10 +113,11 @@ class GapMonitor:
         self._rules = tuple(rules)
         self._blocks = _blocks(train, test, levels=levels, most_levels=most_levels)
         self._trackers = [tracker_for(target) for target in log_to]
-        self._folder = tempfile.TemporaryDirectory(prefix="gapfloor-") if store is None else None
+        self._temporary = tempfile.TemporaryDirectory(prefix="gapfloor-") if store is None else None
+        self._floors = Path(store if self._temporary is None else self._temporary.name)
         self._settings: dict[str, Any] = {
             "game": game, "rules": self._rules, "mode": mode, "options": options, "probe": probe,
-            "workers": workers, "store": store if self._folder is None else self._folder.name, "progress": None,
+            "workers": workers, "progress": None,
         }  # fmt: skip
         self._next = self._every
         self._has_warned = False
@@ -150,11 +154,7 @@ class GapMonitor:
         means: dict[tuple[str, str], _Mean] = {}
         entropies: dict[str, list[float]] = {}
         for train, test in self._blocks:
-            measured = evaluate(
-                policy, train=train, test=test, design="census", budget=str(step), seeds=[0], agent="training",
-                **self._settings,
-            )  # fmt: skip
-            for cell in measured.cells:
+            for cell in self._play(policy, train, test, budget=str(step)):
                 place = ("floor" if cell.reference else cell.rule, cell.level_set)
                 mean = _Mean(cell.mean, cell.sem, cell.n_episodes)
                 means[place] = means[place].pooled(mean) if place in means else mean
@@ -164,22 +164,47 @@ class GapMonitor:
                 break
         return _named(means, self._rules, entropies)
 
+    def _play(self, policy: Any, train: str, test: str, *, budget: str) -> tuple[CellRow, ...]:
+        # A store of its own: weights that have not changed since the last time would be refused as a copy of a run.
+        with tempfile.TemporaryDirectory(prefix="gapfloor-") as folder:
+            _copy_references(self._floors, Path(folder))
+            measured = evaluate(
+                policy, train=train, test=test, design="census", budget=budget, seeds=[0], agent="training",
+                store=folder, **self._settings,
+            )  # fmt: skip
+            _copy_references(Path(folder), self._floors)
+        return measured.cells
+
     def _warn(self, values: Mapping[str, float]) -> None:
         if self._has_warned or not {"sampled", "greedy"} <= set(self._rules):
             return
         away = {
-            rule: values[f"gapfloor/{rule}/above_floor"] / max(values[f"gapfloor/{rule}/above_floor_sem"], 1e-12)
+            rule: values[f"gapfloor/{rule}/above_floor"]
+            / max(values[f"gapfloor/{rule}/above_floor_sem"], 1e-12)
             for rule in ("sampled", "greedy")
         }
         if away["sampled"] >= CLEAR and away["greedy"] <= -CLEAR:
             self._has_warned = True
+            greedy, floor, sampled = (
+                values[f"gapfloor/{name}/test"] for name in ("greedy", "floor", "sampled")
+            )
             warnings.warn(
-                f"On held-out levels the greedy policy is below the floor ({values['gapfloor/greedy/test']:.2f} against "
-                f"{values['gapfloor/floor/test']:.2f}) and the sampled policy is above it "
-                f"({values['gapfloor/sampled/test']:.2f}): a result depends on the rule, so state it.",
+                f"On held-out levels the greedy policy is below the floor ({greedy:.2f} against {floor:.2f}) and the "
+                f"sampled policy is above it ({sampled:.2f}): the result depends on the rule, so state it.",
                 GapWarning,
                 stacklevel=3,
             )
+
+
+def _copy_references(source: Path, target: Path) -> None:
+    """Copy the cells of references that `target` lacks."""
+    if not (source / "cells").is_dir():
+        return
+    Store(target).prepare()
+    for cell in Store(source).cells():
+        for file in source.glob(f"cells/{glob.escape(cell.path.stem)}.*") if cell.is_reference else ():
+            if not (target / "cells" / file.name).exists():
+                shutil.copyfile(file, target / "cells" / file.name)
 
 
 def _note_entropies(entropies: dict[str, list[float]], cell: CellRow) -> None:
@@ -219,7 +244,9 @@ def _blocks(train: str, test: str, *, levels: int, most_levels: int) -> list[tup
     sets = [LevelSet.parse(text) for text in (train, test)]
     usable = min(most_levels, *(levels_of.n for levels_of in sets))
     if usable < levels:
-        raise UsageError(f"levels={levels} is more than most_levels or a level set has ({usable}): use fewer.")
+        raise UsageError(
+            f"levels={levels} is more than most_levels or a level set has ({usable}): use fewer."
+        )
     return [
         (
             f"{sets[0].start + first}:{sets[0].start + first + levels}",

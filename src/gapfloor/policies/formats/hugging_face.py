@@ -19,7 +19,9 @@ PREFIX = "hf:"
 #: The files of a repository that can be a policy, by their endings.
 ENDINGS = (".zip", ".cleanrl_model", ".safetensors", ".onnx", ".pt", ".pth")
 
-_LINE = re.compile(r"hf:(?P<repo>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w.-]+))?(?:/(?P<file>[^,]+))?(?P<options>,.*)?")
+_LINE = re.compile(
+    r"hf:(?P<repo>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w.-]+))?(?:/(?P<file>[^,]+))?(?P<options>,.*)?"
+)
 
 
 def local_line(line: str) -> str:
