@@ -83,7 +83,7 @@ def test_weights_and_biases_receives_the_same_names_offline(tmp_path, monkeypatc
     run = wandb.init(mode="offline", dir=str(tmp_path), project="gapfloor")
     try:
         monitor = GapMonitor("gymnasium_envs:Bandit", every=1, log_to=[run], **SMALL)
-        for step in (5, 6):  # the library files a step when the next one begins
+        for step in (5, 6):  # the library writes the values of one step when the next begins
             monitor.measure(step, mostly_bad)
         assert set(run.summary.keys()) >= NAMES
     finally:

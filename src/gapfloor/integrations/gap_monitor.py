@@ -113,8 +113,8 @@ class GapMonitor:
         self._rules = tuple(rules)
         self._blocks = _blocks(train, test, levels=levels, most_levels=most_levels)
         self._trackers = [tracker_for(target) for target in log_to]
-        self._temporary = tempfile.TemporaryDirectory(prefix="gapfloor-") if store is None else None
-        self._floors = Path(store if self._temporary is None else self._temporary.name)
+        self._temporary = tempfile.TemporaryDirectory(prefix="gapfloor-")
+        self._floors = Path(self._temporary.name if store is None else store)
         self._settings: dict[str, Any] = {
             "game": game, "rules": self._rules, "mode": mode, "options": options, "probe": probe,
             "workers": workers, "progress": None,

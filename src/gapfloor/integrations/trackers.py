@@ -15,7 +15,7 @@ Tracker = Callable[[Mapping[str, float], int], None]
 
 
 def tracker_for(target: Any) -> Tracker:
-    """How `target` is told of values.
+    """A function that sends values to `target`.
 
     Args:
         target: a TensorBoard `SummaryWriter` (anything with `add_scalar`), a run or module of Weights & Biases or

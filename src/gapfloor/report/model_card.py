@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import yaml
+import yaml  # type: ignore[import-untyped]
 
 from gapfloor.report.card import card_to_markdown
 
-#: Level set of the card -> how a reader of a model page is told.
+#: Level set of the card -> its name for the reader of a model page.
 _WORDS = {"train": "training levels", "test": "held-out levels"}
 
 
