@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -33,13 +35,34 @@ def export(file: Path, form: str, name: str) -> None:
     from gapfloor.report.model_card import model_card
 
     card = read_card(file)
-    try:
+    with _whole(file):
         text = model_card(card, name=name)
+    click.echo(text, nl=False)
+
+
+@command.command("compare")
+@click.argument("before", type=click.Path(path_type=Path))
+@click.argument("after", type=click.Path(path_type=Path))
+def compare(before: Path, after: Path) -> None:
+    """Print the numbers of two gap cards (card.json) side by side, in Markdown."""
+    from gapfloor.report.card_check import read_card
+    from gapfloor.report.card_comparison import compare_cards
+
+    cards = [read_card(file) for file in (before, after)]
+    with _whole(f"{before} or {after}"):
+        text = compare_cards(*cards)
+    click.echo(text, nl=False)
+
+
+@contextmanager
+def _whole(file: Path | str) -> Iterator[None]:
+    """A card that lacks what `gapfloor report` always writes is the user's mistake."""
+    try:
+        yield
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise UsageError(
             f"{file} is not a whole gap card ({type(error).__name__}: {error}): gapfloor report writes card.json."
         ) from None
-    click.echo(text, nl=False)
 
 
 @command.command("check")
