@@ -148,6 +148,7 @@ def _plan_used(context: PlannedStudy) -> PlanUsed:
         status=lock.plan.status if lock is not None else "exploratory",
         locked_at=lock.plan.locked_at if lock is not None else "",
         cells_seen=lock.plan.cells_seen if lock is not None else None,
+        seen_in=lock.plan.seen_in if lock is not None else "",
         alpha=plan.floor.alpha,
         confidence=plan.intervals.confidence,
         resamples=plan.intervals.resamples,
@@ -157,6 +158,7 @@ def _plan_used(context: PlannedStudy) -> PlanUsed:
         reference=plan.floor.reference,
         floor_method=context.floor_method,
         gap_method=context.gap_method,
+        looks=plan.floor.looks or (),
         least_runs=plan.least_runs,
         addenda=tuple(
             AddendumUsed(

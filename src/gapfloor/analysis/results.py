@@ -66,6 +66,8 @@ class PlanUsed:
     """ISO time, empty if never locked."""
     cells_seen: int | None
     """Cells of the study seen when it was locked; None if never locked."""
+    seen_in: str = ""
+    """Where these cells were counted, or that the number was declared."""
     alpha: float
     """Level of the tests."""
     confidence: float
@@ -84,6 +86,8 @@ class PlanUsed:
     """Which method makes the calls against a reference: paper or recommended."""
     gap_method: Method = "paper"
     """Which method makes the calls of gaps."""
+    looks: tuple[int, ...] = ()
+    """Numbers of runs at which a growing study is looked at; empty if there is one analysis at the end."""
     least_runs: int = LEAST_RUNS
     """With fewer different runs nothing is tested."""
     addenda: tuple[AddendumUsed, ...] = ()

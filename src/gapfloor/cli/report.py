@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "formats",
-    default="tex,md,csv,html,card,figures",
+    default="tex,md,csv,html,card,methods,figures",
     show_default=True,
-    help="Any of tex, md, csv, html, card, figures, joined by commas.",
+    help="Any of tex, md, csv, html, card, methods, figures, joined by commas.",
 )
 @click.option(
     "--plan", type=click.Path(path_type=Path), default=None, help="Analysis plan (default: the paper's)."
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def command(
     source: Path, out: Path, formats: str, plan: Path | None, tables: str, as_json: bool, table: TableOptions
 ) -> None:
-    """Write tables (LaTeX, Markdown, CSV), numbers, figures, the page and the gap card.
+    """Write tables (LaTeX, Markdown, CSV), numbers, figures, the page, the gap card and a methods paragraph.
 
     Reads a store, or an episode file (CSV or Parquet), and needs neither engine nor torch.
     """

@@ -16,6 +16,7 @@ from gapfloor.json_values import jsonable
 from gapfloor.report.escape import escape_markdown
 from gapfloor.report.findings import TEST, TRAIN, Env, Findings, agent_name
 from gapfloor.report.formats import call_words, estimate, mean_sem, p_value
+from gapfloor.report.methods import describe_floor_test, describe_gap_test
 from gapfloor.report.provenance import Provenance
 from gapfloor.report.source import ReportSource
 from gapfloor.report.verdict import build_verdicts
@@ -78,8 +79,8 @@ def build_card(source: ReportSource) -> dict[str, Any]:
         },
         "games": games,
         "tests": {
-            "floor": "Welch t of run values against floor episodes, Holm over games; TOST for equivalence",
-            "gap": "per-run Welch on episodes, Fisher over runs, Holm over games; percentile bootstrap over runs",
+            "floor": describe_floor_test(plan.floor_method),
+            "gap": describe_gap_test(plan.gap_method),
             "alpha": plan.alpha,
             "confidence": plan.confidence,
             "resamples": plan.resamples,

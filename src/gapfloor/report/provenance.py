@@ -50,6 +50,8 @@ class Provenance:
     """Whether the ranges were read off the played levels, not from a specification."""
     draws: tuple[str, ...]
     episodes_per_draw: tuple[int, ...]
+    repeats: tuple[int, ...] = ()
+    """How often a census played each level; empty if a cell was not a census."""
     slots: tuple[int, ...] = ()
     burn_in: tuple[int, ...] = ()
     runs: tuple[RunRecord, ...] = ()
@@ -118,6 +120,9 @@ def provenance_of_cells(cells: Sequence[StoredCell], *, root: Path) -> Provenanc
         levels_are_observed=False,
         draws=tuple(sorted(_distinct(_text(content.get("draw")) for content in contents), key=_by_size)),
         episodes_per_draw=_numbers(content.get("episodes") for content in contents),
+        repeats=_numbers(content["repeats"] for content in contents)
+        if all(content.get("repeats") for content in contents)
+        else (),
         slots=_numbers(content.get("slots") for content in contents),
         burn_in=_numbers(content.get("burn_in") for content in contents),
         verification=read_verification(root, cells),

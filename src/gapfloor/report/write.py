@@ -12,13 +12,14 @@ from gapfloor.errors import UsageError, unknown_name
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.report.card import build_card, card_to_json, card_to_markdown
 from gapfloor.report.escape import escape_markdown
+from gapfloor.report.methods import Methods, build_methods
 from gapfloor.report.numbers import Number, build_numbers, to_json, to_tex
 from gapfloor.report.source import ReportSource, load_report_source
 from gapfloor.report.table import to_csv, to_float, to_markdown, to_tabular
 from gapfloor.report.tables.build import EXTRA_TABLES, Tables, build_tables
 
 #: Everything a report can consist of; figures come with tex and html only when asked for by name.
-FORMATS = ("tex", "md", "csv", "html", "card", "figures")
+FORMATS = ("tex", "md", "csv", "html", "card", "methods", "figures")
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,8 @@ def write_report(
     card = build_card(source)
     if "card" in formats:
         files |= {Path("card.md"): card_to_markdown(card), Path("card.json"): card_to_json(card)}
+    if "methods" in formats:
+        files |= _methods_files(build_methods(source))
     if "html" in formats:
         tell("page")
         files[Path("index.html")] = _page(source, made, card, formats)
@@ -109,6 +112,15 @@ def _tex_files(tables: Tables, numbers: dict[str, Number]) -> dict[Path, str]:
         files[Path("tables") / f"{table.name}.tex"] = to_float(table)
         files[Path("tables") / f"{table.name}.tabular.tex"] = to_tabular(table)
     return files
+
+
+def _methods_files(methods: Methods) -> dict[Path, str]:
+    return {
+        Path("methods.txt"): methods.text(),
+        Path("methods.md"): methods.markdown(),
+        Path("methods.tex"): methods.tex(),
+        Path("methods.bib"): methods.bibtex(),
+    }
 
 
 def _markdown_files(tables: Tables) -> dict[Path, str]:
