@@ -20,7 +20,7 @@ from gapfloor.text_tables import counted
 
 
 @dataclass(frozen=True)
-class Clause:
+class MethodsClause:
     """One sentence, without its final stop."""
 
     topic: str
@@ -32,7 +32,7 @@ class Clause:
 class Methods:
     """A methods paragraph."""
 
-    clauses: tuple[Clause, ...]
+    clauses: tuple[MethodsClause, ...]
 
     def text(self) -> str:
         """For a terminal or an e-mail."""
@@ -87,7 +87,7 @@ def describe_gap_test(method: str) -> str:
     return "per-run Welch on episodes, Fisher over runs, Holm over games; percentile bootstrap over runs"
 
 
-def _design(source: ReportSource) -> Iterator[Clause]:
+def _design(source: ReportSource) -> Iterator[MethodsClause]:
     findings = source.findings
     summary = findings.source
     rows = findings.results.floor_comparisons or findings.results.gaps
@@ -103,43 +103,43 @@ def _design(source: ReportSource) -> Iterator[Clause]:
         f"{at}, {per} per game{' and budget' if len(budgets) > 1 else ''}, in {summary.n_episodes:,} episodes"
     )
     engines = [engine for engine in source.provenance.engines if engine.startswith("procgen")]
-    yield Clause("design", text, ("cobbe2020",) if engines else ())
+    yield MethodsClause("design", text, ("cobbe2020",) if engines else ())
     provenance = source.provenance
     is_uneven = any(problem.kind in ("missing", "unbalanced") for problem in findings.results.problems)
     if not provenance.episodes_per_draw or is_uneven:
         return
     if provenance.repeats:
         times = " or ".join({1: "once", 2: "twice"}.get(n, f"{n} times") for n in provenance.repeats)
-        yield Clause(
+        yield MethodsClause(
             "design", f"Every run played every level of each level set {times} under each rule (a census)"
         )
         return
-    yield Clause(
+    yield MethodsClause(
         "design",
         f"Every run played {counted(len(provenance.draws), 'draw')} of {_either(provenance.episodes_per_draw)} "
         "episodes under each rule on each level set",
     )
 
 
-def _rules(source: ReportSource) -> Iterator[Clause]:
+def _rules(source: ReportSource) -> Iterator[MethodsClause]:
     findings = source.findings
     others = [rule for rule in findings.rules if rule not in (findings.primary, findings.plan.reference)]
     also = f", and for comparison {_listed(others)}" if others else ""
     # Only in a store has gapfloor itself applied the rule; a file's label is what its author says.
     if source.provenance.engines:
-        yield Clause("rule", f"Actions were chosen by the rule {findings.primary}{also}")
+        yield MethodsClause("rule", f"Actions were chosen by the rule {findings.primary}{also}")
     else:
-        yield Clause(
+        yield MethodsClause(
             "rule",
             f"Actions were chosen by the rule {findings.primary}{also}, according to the labels of the episode file",
         )
 
 
-def _levels(source: ReportSource) -> Iterator[Clause]:
+def _levels(source: ReportSource) -> Iterator[MethodsClause]:
     findings = source.findings
     levels = source.provenance.levels
     if not findings.source.has_level_seeds:
-        yield Clause(
+        yield MethodsClause(
             "levels",
             "The episodes do not record their levels, so it could not be verified that the held-out levels are held "
             "out",
@@ -150,16 +150,16 @@ def _levels(source: ReportSource) -> Iterator[Clause]:
     where = f"training levels {levels[TRAIN]} and held-out levels {levels[TEST]}"
     shared = [p for p in findings.results.problems if p.kind == "levels" and "both as training" in p.what]
     if shared:
-        yield Clause("levels", f"Policies played {where}, but some levels were played as both")
+        yield MethodsClause("levels", f"Policies played {where}, but some levels were played as both")
     else:
-        yield Clause("levels", f"Policies played {where}; no level was played as both")
+        yield MethodsClause("levels", f"Policies played {where}; no level was played as both")
 
 
-def _floor(source: ReportSource) -> Iterator[Clause]:
+def _floor(source: ReportSource) -> Iterator[MethodsClause]:
     findings = source.findings
     rows = [row for row in findings.results.floors if row.reference == findings.plan.reference]
     if not rows:
-        yield Clause("floor", "There is no floor, so no return could be compared with chance")
+        yield MethodsClause("floor", "There is no floor, so no return could be compared with chance")
         return
     policy = "uniformly random actions" if findings.plan.reference == "uniform" else findings.plan.reference
     same = {
@@ -168,46 +168,48 @@ def _floor(source: ReportSource) -> Iterator[Clause]:
         None: "; whether it played the levels of the policies is not recorded",
     }[findings.same_draws]
     sizes = _either(list({row.n for row in rows}))
-    yield Clause(
+    yield MethodsClause(
         "floor",
         f"The floor is the mean return of {policy} over {sizes} episodes per game and level set{same}",
     )
     missing = [problem for problem in findings.results.problems if problem.kind == "no floor"]
     if missing:
-        yield Clause("floor", f"There is no floor for {_listed([problem.where for problem in missing])}")
+        yield MethodsClause(
+            "floor", f"There is no floor for {_listed([problem.where for problem in missing])}"
+        )
 
 
-def _calls(source: ReportSource) -> Iterator[Clause]:
+def _calls(source: ReportSource) -> Iterator[MethodsClause]:
     findings, plan = source.findings, source.findings.plan
     rows = findings.results.floor_comparisons
     if not rows:
         return
     level = f"at a family-wise level of {plan.alpha:g}"
     if plan.floor_method == "recommended":
-        yield Clause(
+        yield MethodsClause(
             "calls",
             "The mean over runs was compared with the floor by a two-sided test in which the variance between runs and "
             "the variance of the floor keep their own degrees of freedom",
             ("banerjee1960",),
         )
-        yield Clause(
+        yield MethodsClause(
             "calls",
             f"Comparisons were corrected over the games of a family by Holm's procedure {level}; each interval is at "
             "the level at which Holm's procedure tested it, and excludes zero exactly when a call is made",
             ("holm1979",),
         )
     else:
-        yield Clause(
+        yield MethodsClause(
             "calls",
             "The run values were compared with the floor's episodes by Welch's two-sided test",
             ("welch1947",),
         )
-        yield Clause(
+        yield MethodsClause(
             "calls",
             f"Comparisons were corrected over the games of a family by Holm's procedure {level}",
             ("holm1979",),
         )
-    yield Clause(
+    yield MethodsClause(
         "calls",
         f"Comparisons that were not significant were tested for equivalence (two one-sided tests, {_margins(rows)}, "
         "not corrected over games)",
@@ -216,10 +218,10 @@ def _calls(source: ReportSource) -> Iterator[Clause]:
     yield from _exceptions(rows, plan.looks[0] if plan.looks else plan.least_runs, plan.floor_method)
 
 
-def _exceptions(rows: Sequence[FloorComparisonResult], least: int, method: str) -> Iterator[Clause]:
+def _exceptions(rows: Sequence[FloorComparisonResult], least: int, method: str) -> Iterator[MethodsClause]:
     untested = [row for row in rows if row.call == "not tested"]
     if untested:
-        yield Clause(
+        yield MethodsClause(
             "not tested",
             f"{counted(len(untested), 'comparison')} with fewer than {least} different runs "
             f"{'was' if len(untested) == 1 else 'were'} not tested",
@@ -227,20 +229,22 @@ def _exceptions(rows: Sequence[FloorComparisonResult], least: int, method: str) 
     copies = sum({(row.game, row.mode, row.budget): row.n_copies for row in rows}.values())
     if copies:
         repeat = "repeats another run was" if copies == 1 else "repeat another run were"
-        yield Clause("copies", f"{counted(copies, 'run')} that {repeat} left out of the recommended calls")
+        yield MethodsClause(
+            "copies", f"{counted(copies, 'run')} that {repeat} left out of the recommended calls"
+        )
     doubted = [row for row in rows if row.doubt] if method == "recommended" else []
     if doubted:
-        yield Clause(
+        yield MethodsClause(
             "doubt",
             f"{counted(len(doubted), 'call')} {'is' if len(doubted) == 1 else 'are'} marked as unreliable "
             f"({_listed(sorted({row.doubt for row in doubted}))})",
         )
 
 
-def _looks(source: ReportSource) -> Iterator[Clause]:
+def _looks(source: ReportSource) -> Iterator[MethodsClause]:
     looks = source.findings.plan.looks
     if looks:
-        yield Clause(
+        yield MethodsClause(
             "looks",
             f"Runs were added in a group-sequential design with looks at {_listed(list(map(str, looks)))} runs; each "
             "game spends its level by O'Brien and Fleming's function",
@@ -248,18 +252,18 @@ def _looks(source: ReportSource) -> Iterator[Clause]:
         )
 
 
-def _gaps(source: ReportSource) -> Iterator[Clause]:
+def _gaps(source: ReportSource) -> Iterator[MethodsClause]:
     plan, rows = source.findings.plan, source.findings.results.gaps
     if not rows:
         return
     if plan.gap_method != "recommended":
-        yield Clause(
+        yield MethodsClause(
             "gaps",
             "Gaps (training minus held-out return) were tested per run by Welch's test, combined over runs by Fisher's "
             "method and corrected over games by Holm's procedure",
             ("fisher1932", "holm1979"),
         )
-        yield Clause(
+        yield MethodsClause(
             "gaps",
             f"Their {plan.confidence:.0%} intervals are percentile intervals of {plan.resamples:,} bootstrap resamples "
             f"of runs (seed {plan.seed})",
@@ -268,7 +272,7 @@ def _gaps(source: ReportSource) -> Iterator[Clause]:
         return
     tested = [row for row in rows if row.recommended is not None and row.call != "not tested"]
     if tested:
-        yield Clause(
+        yield MethodsClause(
             "gaps",
             "Gaps (training minus held-out return) were tested for new runs on new levels: the excess over the floor's "
             f"gap, with runs and levels crossed over {_common_levels(tested)}, corrected over games by Holm's "
@@ -279,17 +283,17 @@ def _gaps(source: ReportSource) -> Iterator[Clause]:
         reasons = sorted(
             {row.call_label.removeprefix("not tested ") for row in rows if row.call == "not tested"}
         )
-        yield Clause(
+        yield MethodsClause(
             "gaps", f"{counted(len(rows) - len(tested), 'gap')} could not be tested {' or '.join(reasons)}"
         )
 
 
-def _plan(source: ReportSource) -> Iterator[Clause]:
+def _plan(source: ReportSource) -> Iterator[MethodsClause]:
     plan = source.findings.plan
     rows = (*source.findings.results.floor_comparisons, *source.findings.results.gaps)
     digest = f"SHA-256 {plan.hash[:12]}"
     if plan.status == "exploratory":
-        yield Clause("plan", "No analysis plan was locked, so every result is exploratory")
+        yield MethodsClause("plan", "No analysis plan was locked, so every result is exploratory")
         return
     seen = (
         "before any of the data had been seen"
@@ -298,25 +302,25 @@ def _plan(source: ReportSource) -> Iterator[Clause]:
     )
     # Only a count is evidence; a declared number is what the authors say.
     source_of_count = ", as its authors declare" if plan.seen_in == "declared" else f" ({plan.seen_in})"
-    yield Clause(
+    yield MethodsClause(
         "plan",
         f"The analysis plan ({digest}) was locked at {plan.locked_at}, {seen}{source_of_count}; its results are "
         f"{plan.status}",
     )
     outside = sum(row.status == "exploratory" for row in rows)
     if outside:
-        yield Clause(
+        yield MethodsClause(
             "plan",
             f"{outside} of {counted(len(rows), 'test')} {'is' if outside == 1 else 'are'} outside the plan and "
             "exploratory",
         )
     for addendum in plan.addenda:
-        yield Clause(
+        yield MethodsClause(
             "plan", f"The addendum {addendum.name} was locked at {addendum.locked_at} ({addendum.status})"
         )
 
 
-def _problems(source: ReportSource) -> Iterator[Clause]:
+def _problems(source: ReportSource) -> Iterator[MethodsClause]:
     missing = sum(problem.kind == "missing" for problem in source.findings.results.problems)
     uneven = sum(problem.kind == "unbalanced" for problem in source.findings.results.problems)
     found = [
@@ -325,17 +329,17 @@ def _problems(source: ReportSource) -> Iterator[Clause]:
         if n
     ]
     if found:
-        yield Clause("problems", f"Among the cells, {_listed(found)}; the analysis lists them")
+        yield MethodsClause("problems", f"Among the cells, {_listed(found)}; the analysis lists them")
 
 
-def _software(source: ReportSource) -> Iterator[Clause]:
+def _software(source: ReportSource) -> Iterator[MethodsClause]:
     provenance = source.provenance
     if provenance.verification is not None:
-        yield Clause("verification", provenance.verification.sentence.rstrip("."))
+        yield MethodsClause("verification", provenance.verification.sentence.rstrip("."))
     others = [f"{name} {version}" for name, version in provenance.versions.items() if name != "gapfloor"]
     engines = f"; the engine was {_listed(list(provenance.engines))}" if provenance.engines else ""
     used = f"{', '.join(others)}" if others else "no further packages"
-    yield Clause(
+    yield MethodsClause(
         "software",
         f"The analysis was made with gapfloor {provenance.versions['gapfloor']} ({used}){engines}",
         ("gapfloor",),
@@ -368,7 +372,7 @@ def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else "nothing"
 
 
-def _with_names(clause: Clause) -> str:
+def _with_names(clause: MethodsClause) -> str:
     names = [WORKS[key].short for key in clause.cites if WORKS[key].short]
     cited = f" ({'; '.join(names)})" if names else ""
     return f"{clause.text}{cited}."
