@@ -28,8 +28,10 @@ from gapfloor.statistics.bootstrap import (
     resampled_differences,
     resampled_means,
 )
+from gapfloor.statistics.conventions import sem
 from gapfloor.statistics.gaps import combine_stouffer
-from gapfloor.statistics.welch import welch
+from gapfloor.statistics.signflip import sign_flip_test
+from gapfloor.statistics.welch import moments, welch, welch_of_moments
 
 pytestmark = pytest.mark.fast
 
@@ -264,3 +266,31 @@ class TestBootstrap:
         for n in (1, 2, 10, 777, 10_000):
             values = rng(n).normal(size=n)
             assert percentile_interval(values) == pytest.approx(tuple(np.quantile(values, (0.025, 0.975))))
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [([1.0, 2.0, 4.5], [0.3, 0.1]), ([2.0, 2.0], [2.0, 2.0, 2.0]), ([3.0, 3.0], [1.0, 1.0]), ([1.0], [2.0, 3.0]),
+     ([2.0, 2.0, 2.0], [1.0, 1.5])],
+)  # fmt: skip
+def test_welch_of_two_samples_is_the_vectorised_one(a: list[float], b: list[float]) -> None:
+    first, second = moments(np.array(a)), moments(np.array(b))
+    one = welch_of_moments(first, second)
+    many = welch(*first, *second)
+    np.testing.assert_allclose(
+        [one.difference, one.se, one.t, one.df, one.p],
+        [float(value) for value in (many.difference, many.se, many.t, many.df, many.p)],
+        rtol=1e-14,
+    )
+    assert first.sem == sem(np.array(a)) or len(a) == 1
+
+
+def test_drawn_flips_are_those_of_the_generator() -> None:
+    values = rng().normal(0.2, 1.0, size=27)
+    ours, same = rng(8), rng(8)
+    found = sign_flip_test(values, rng=ours)
+    signs = same.integers(0, 2, size=(100_000, 27), dtype=np.int8) * 2 - 1
+    sums = np.abs(signs @ np.sort(values))
+    expected = (np.count_nonzero(sums >= abs(np.sort(values).sum()) * (1 - 1e-12)) + 1) / 100_001
+    assert found.p == expected
+    assert ours.random() == same.random()

@@ -24,7 +24,7 @@ from gapfloor.statistics.conventions import NAN, Floats, Tier, sem
 from gapfloor.statistics.families import holm
 from gapfloor.statistics.paired import agent_difference, paired_difference, share_from_training
 from gapfloor.statistics.signflip import sign_flip_test
-from gapfloor.statistics.welch import welch_test
+from gapfloor.statistics.welch import moments, welch_of_moments
 
 QUANTITIES: tuple[Quantity, ...] = ("train", "test", "gap")
 Place = tuple[str, str, str]
@@ -36,7 +36,7 @@ def run_values(
     """One value per run: its return on a level set, or its gap; on all draws, or on one."""
 
     def mean(sample: RunSample) -> float:
-        return sample.mean if draw is None else sample.draw_mean(draw)
+        return sample.mean if draw is None else sample.draw_means[draw]
 
     def has(sample: RunSample) -> bool:
         return draw is None or draw in sample.draws
@@ -119,38 +119,58 @@ def _with_holm(rows: Sequence[PairResult]) -> tuple[PairResult, ...]:
 def agent_difference_rows(context: PlannedStudy) -> tuple[AgentDifferenceResult, ...]:
     """Every pair of agents, for every rule and quantity, pooled over draws and one draw at a time."""
     rows = []
+    pairs = list(combinations(context.study.agents, 2))
     for place in context.study.places():
         for rule in context.study.rules:
-            for agents in combinations(context.study.agents, 2):
-                found = {q: _agents(context, place, rule, q, agents) for q in QUANTITIES}
-                for quantity, row in found.items():
+            found = {q: _pairs_of_agents(context, place, rule, q) for q in QUANTITIES}
+            for agents in pairs:
+                train = found["train"].get(agents)
+                for quantity in QUANTITIES:
+                    row = found[quantity].get(agents)
                     if row is not None:
-                        rows.append(_with_share(row, found["train"]) if quantity == "gap" else row)
+                        rows.append(_with_share(row, train) if quantity == "gap" else row)
     return tuple(rows)
 
 
-def _split(values: dict[RunName, float], agents: tuple[str, str]) -> tuple[Floats, Floats]:
-    a, b = (np.array([v for run, v in values.items() if run.agent == agent]) for agent in agents)
-    return a, b
+def _by_agent(values: dict[RunName, float]) -> dict[str, Floats]:
+    lists: dict[str, list[float]] = {}
+    for run, value in values.items():
+        lists.setdefault(run.agent, []).append(value)
+    return {agent: np.array(found) for agent, found in lists.items()}
+
+
+def _pairs_of_agents(
+    context: PlannedStudy, place: Place, rule: str, quantity: Quantity
+) -> dict[tuple[str, str], AgentDifferenceResult]:
+    """The differences between all agents measured here. What one agent contributes is computed once."""
+    values = _by_agent(run_values(context, place, rule, quantity))
+    pairs = list(combinations([agent for agent in context.study.agents if agent in values], 2))
+    draws: dict[tuple[str, str], list[DrawDifference]] = {pair: [] for pair in pairs}
+    for draw in context.study.draws if pairs and context.plan.agents.one_draw_at_a_time else ():
+        here = _by_agent(run_values(context, place, rule, quantity, draw=draw))
+        known = {agent: moments(np.sort(sample)) for agent, sample in here.items()}
+        for a, b in pairs:
+            if a in known and b in known:
+                draws[a, b].append(DrawDifference(draw=draw, test=welch_of_moments(known[a], known[b])))
+    return {pair: _agents(context, place, rule, quantity, pair, values, tuple(draws[pair])) for pair in pairs}
 
 
 def _agents(
-    context: PlannedStudy, place: Place, rule: str, quantity: Quantity, agents: tuple[str, str]
-) -> AgentDifferenceResult | None:
-    a, b = _split(run_values(context, place, rule, quantity), agents)
-    if not a.size or not b.size:
-        return None
+    context: PlannedStudy,
+    place: Place,
+    rule: str,
+    quantity: Quantity,
+    agents: tuple[str, str],
+    values: dict[str, Floats],
+    draws: tuple[DrawDifference, ...],
+) -> AgentDifferenceResult:
+    a, b = values[agents[0]], values[agents[1]]
     game, mode, budget = place
     level_sets = ("train", "test") if quantity == "gap" else (quantity,)
     row = context.row(
         "agents", game=game, mode=mode, budget=budget, n=a.size + b.size, rules=(rule,), level_sets=level_sets,
         names=(quantity, *agents), unnamed=context.beyond_looks,
     )  # fmt: skip
-    rng = context.rng(row["seed"])
-    found = agent_difference(a, b, rng=rng, **context.resampling)
-    draws = []
-    if context.plan.agents.one_draw_at_a_time:
-        draws = _by_draw(context, place, rule, quantity, agents)
     p_draws = [draw.test.p for draw in draws if not np.isnan(draw.test.p)]
     return AgentDifferenceResult(
         **row,
@@ -158,23 +178,12 @@ def _agents(
         quantity=quantity,
         agent_a=agents[0],
         agent_b=agents[1],
-        test=found,
+        test=agent_difference(a, b, rng=context.rng(row["seed"]), **context.resampling),
         p_draw_min=min(p_draws, default=NAN),
         p_draw_max=max(p_draws, default=NAN),
-        draws=tuple(draws),
+        draws=draws,
         share_from_training=NAN,
     )
-
-
-def _by_draw(
-    context: PlannedStudy, place: Place, rule: str, quantity: Quantity, agents: tuple[str, str]
-) -> list[DrawDifference]:
-    draws = []
-    for draw in context.study.draws:
-        a, b = _split(run_values(context, place, rule, quantity, draw=draw), agents)
-        if a.size and b.size:
-            draws.append(DrawDifference(draw=draw, test=welch_test(np.sort(a), np.sort(b))))
-    return draws
 
 
 def _with_share(gap: AgentDifferenceResult, train: AgentDifferenceResult | None) -> AgentDifferenceResult:
@@ -190,17 +199,11 @@ def agent_rows(
     rows = []
     for place in context.study.places():
         for rule in context.study.rules:
+            every = {
+                quantity: _by_agent(run_values(context, place, rule, quantity)) for quantity in QUANTITIES
+            }
             for agent in context.study.agents:
-                values = {
-                    quantity: np.array(
-                        [
-                            v
-                            for run, v in run_values(context, place, rule, quantity).items()
-                            if run.agent == agent
-                        ]
-                    )
-                    for quantity in QUANTITIES
-                }
+                values = {quantity: every[quantity].get(agent, np.zeros(0)) for quantity in QUANTITIES}
                 n = max(array.size for array in values.values())
                 if not n:
                     continue

@@ -7,12 +7,13 @@ table. Whatever is wrong with a row is named with its place; no row is dropped.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,14 +24,22 @@ from gapfloor.analysis.column_names import (
     normal_rule,
     refuse_mixed_seeds,
 )
+from gapfloor.analysis.labels import (
+    Label,
+    combined_codes,
+    constant_label,
+    is_named,
+    label_codes,
+    label_text,
+    marked,
+    relabelled,
+)
 from gapfloor.analysis.table_files import read_table_file
 from gapfloor.analysis.table_options import TableOptions
 from gapfloor.errors import UsageError
-from gapfloor.records.store import Store, StoredCell, cell_table, episode_table
+from gapfloor.records.store import Store, StoredCell, cell_table, labelled_episodes
 from gapfloor.statistics.conventions import Floats, Ints
 
-#: A label: a code per row, and the names that the codes stand for.
-Label = tuple[Ints, tuple[str, ...]]
 #: Labels that tell rows apart, in the order in which rows are sorted.
 LABELS = ("game", "mode", "budget", "agent", "seed", "reference", "rule", "level_set", "draw")
 _REQUIRED = ("game", "budget", "agent", "seed", "rule", "level_set", "draw", "episode_return")
@@ -51,8 +60,8 @@ class Inputs:
     slot: Ints
     index: Ints
     """-1 where the source has none."""
-    row: Ints
-    """Place of each row in its source, counted as `unit` says."""
+    first: int
+    """Place of the first row in its source, counted as `unit` says."""
     unit: str
     cells: pa.Table | None
     extra_columns: tuple[str, ...]
@@ -71,6 +80,11 @@ class Inputs:
     def n_rows(self) -> int:
         """Number of episodes."""
         return int(self.returns.size)
+
+    @property
+    def row(self) -> Ints:
+        """Place of each row in its source, counted as `unit` says."""
+        return np.arange(self.n_rows) + self.first
 
 
 #: A store's folder, a file of episodes, a `Store`, a pyarrow table, or what was read already.
@@ -115,9 +129,12 @@ def _read_store(store: Store) -> Inputs:
 def inputs_of_cells(cells: Sequence[StoredCell], *, source: str = "the store") -> Inputs:
     """The episodes and records of stored cells."""
     records = cell_table(cells)
-    inputs = tidy(episode_table(cells), cells=records, source=source, unit="row", first=1)
+    table = labelled_episodes(cells, labels=LABELS, columns=("slot", "index", "level_seed", "episode_return"))
+    inputs = tidy(table, cells=records, source=source, unit="row", first=1)
     census = frozenset(
-        (row["game"], row["mode"], row["level_set"]) for row in records.to_pylist() if row["repeats"]
+        tuple(cell.manifest.labels[name] for name in ("game", "mode", "level_set"))
+        for cell in cells
+        if cell.manifest.content.get("repeats")
     )
     return dataclasses.replace(inputs, census=census)
 
@@ -137,22 +154,24 @@ def tidy(
     if table.num_rows == 0:
         raise UsageError(f"{source} holds no episodes.")
     if "mode" not in table.column_names:
-        table = table.append_column("mode", pa.array(["easy"] * table.num_rows))
         assumed.append("no column 'mode': easy mode is assumed (it matters for normalised scores only)")
-    if "reference" not in table.column_names:
-        reference = pc.if_else(pc.equal(_text(table["rule"]), FLOOR_RULE), FLOOR_RULE, "")
-        table = table.append_column("reference", reference)
-    place = np.arange(table.num_rows) + first
-    labels = {name: _codes(table[name]) for name in LABELS}
+    defaults = {"mode": "easy", "reference": ""}
+    labels = {
+        name: label_codes(table[name])
+        if name in table.column_names
+        else constant_label(defaults[name], table.num_rows)
+        for name in LABELS
+    }
+    place = _Places(first, unit)
     for name in ("game", "rule", "level_set", "draw"):
-        _refuse_empty(labels[name], name, place, source=source, unit=unit)
-    labels["rule"] = _relabelled(labels["rule"], lambda name: normal_rule(name, source=source))
-    labels["level_set"] = _relabelled(labels["level_set"], lambda name: normal_level_set(name, source=source))
+        _refuse_empty(labels[name], name, place, source=source)
+    labels["rule"] = relabelled(labels["rule"], lambda name: normal_rule(name, source=source))
+    labels["level_set"] = relabelled(labels["level_set"], lambda name: normal_level_set(name, source=source))
     refuse_mixed_seeds(labels["seed"][1], source=source)
     _mark_floors(labels)
-    returns = _numbers(table["episode_return"], "episode_return", place, source=source, unit=unit)
+    returns = _numbers(table["episode_return"], "episode_return", place, source=source)
     whole = {name: _whole(table, name, source=source) for name in ("level_seed", "slot", "index")}
-    assumed += _unnamed_runs(labels, place, unit)
+    assumed += _unnamed_runs(labels, place)
     known = set(LABELS) | set(_REQUIRED) | set(_OPTIONAL)
     inputs = Inputs(
         labels=labels,
@@ -160,7 +179,7 @@ def tidy(
         level_seed=whole["level_seed"],
         slot=whole["slot"],
         index=whole["index"],
-        row=place,
+        first=first,
         unit=unit,
         cells=cells if cells is not None and cells.num_rows else None,
         extra_columns=tuple(name for name in table.column_names if name not in known),
@@ -172,60 +191,27 @@ def tidy(
     return inputs
 
 
-def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Labels as strings: 3 and 3.0 are both "3", null is empty."""
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
-        kind = kind.value_type
-    if pa.types.is_floating(kind):
-        whole = pc.all(pc.or_kleene(pc.is_nan(column), pc.equal(pc.floor(column), column))).as_py()
-        if whole is not False:
-            column = pc.if_else(pc.is_nan(column), None, column).cast(pa.int64())
-    return pc.utf8_trim_whitespace(pc.fill_null(column.cast(pa.string()), ""))
+@dataclass(frozen=True)
+class _Places:
+    """How rows are named in messages."""
+
+    first: int
+    unit: str
+
+    def listed(self, rows: npt.NDArray[np.bool_]) -> str:
+        """Rows in words: "line 7", "lines 7, 9 and 3 more"."""
+        at = np.flatnonzero(rows) + self.first
+        shown = ", ".join(str(int(place)) for place in at[:_SHOWN])
+        more = f" and {at.size - _SHOWN} more" if at.size > _SHOWN else ""
+        return f"{self.unit}{'s' if at.size > 1 else ''} {shown}{more}"
 
 
-def _codes(column: pa.ChunkedArray) -> Label:
-    encoded = _text(column).combine_chunks().dictionary_encode()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
-    names = encoded.dictionary.to_pylist()
-    # Sorted names, so that codes do not depend on the order of rows.
-    order = sorted(range(len(names)), key=lambda i: natural_key(names[i]))
-    rank = np.empty(len(names), dtype=np.int64)
-    rank[order] = np.arange(len(names))
-    return rank[encoded.indices.to_numpy(zero_copy_only=False)], tuple(names[i] for i in order)
-
-
-def _relabelled(label: Label, rename: Callable[[str], str]) -> Label:
-    """A label with its names rewritten; names that become equal share a code."""
-    codes, names = label
-    renamed = [rename(name) for name in names]
-    kept = sorted(set(renamed), key=natural_key)
-    place = np.array([kept.index(name) for name in renamed], dtype=np.int64)
-    return place[codes], tuple(kept)
-
-
-def natural_key(text: str) -> tuple[Any, ...]:
-    """Sorts 8M before 25M and draw 2 before draw 10.
-
-    >>> sorted(["25M", "8M", "10", "2"], key=natural_key)
-    ['2', '8M', '10', '25M']
-    """
-    digits = ""
-    for character in text:
-        if not character.isdigit():
-            break
-        digits += character
-    return (0, int(digits), text) if digits else (1, 0, text)
-
-
-def _numbers(column: pa.ChunkedArray, name: str, place: Ints, *, source: str, unit: str) -> Floats:
+def _numbers(column: pa.ChunkedArray, name: str, place: _Places, *, source: str) -> Floats:
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
-        values = _text(column).to_pylist()
+        values = [text for chunk in column.chunks for text in label_text(_plain(chunk)).to_pylist()]
         bad = np.array([not _is_number(value) for value in values])
         if bad.any():
-            where = _list_places(place[bad], unit)
+            where = place.listed(bad)
             first = values[int(np.flatnonzero(bad)[0])]
             comma = " --decimal , reads a decimal comma." if _is_number(first.replace(",", ".")) else ""
             raise UsageError(
@@ -235,12 +221,16 @@ def _numbers(column: pa.ChunkedArray, name: str, place: Ints, *, source: str, un
     numbers = np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
     bad = ~np.isfinite(numbers)
     if bad.any():
-        where = _list_places(place[bad], unit)
+        where = place.listed(bad)
         raise UsageError(
             f"{source}: {name} is missing or not finite in {where}. Nothing was analysed; correct or complete "
             "these episodes."
         )
     return numbers
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
 
 
 def _is_number(text: str) -> bool:
@@ -252,90 +242,81 @@ def _is_number(text: str) -> bool:
 
 def _whole(table: pa.Table, name: str, *, source: str) -> Ints:
     if name not in table.column_names or table[name].null_count == table.num_rows:
-        return np.full(table.num_rows, -1, dtype=np.int64)
+        return np.full(table.num_rows, -1, dtype=np.int32)
     column = table[name]
     try:
-        return np.asarray(pc.fill_null(column.cast(pa.int64()), -1).to_numpy(), dtype=np.int64)
+        kept = column if column.type == pa.int32() else column.cast(pa.int64())
+        return np.asarray(pc.fill_null(kept, -1).to_numpy())
     except pa.ArrowException:
         raise UsageError(f"{source}: {name} must hold whole numbers, but is {column.type}.") from None
 
 
-def _refuse_empty(label: Label, name: str, place: Ints, *, source: str, unit: str) -> None:
-    codes, names = label
-    if "" in names:
-        where = _list_places(place[codes == names.index("")], unit)
-        raise UsageError(f"{source}: {name} is empty in {where}. Fill it in.")
+def _refuse_empty(label: Label, name: str, place: _Places, *, source: str) -> None:
+    if "" in label[1]:
+        raise UsageError(f"{source}: {name} is empty in {place.listed(is_named(label, ''))}. Fill it in.")
 
 
 def _mark_floors(labels: dict[str, Label]) -> None:
     """A uniform rule is the floor even where the reference column was left empty."""
-    codes, names = labels["reference"]
-    rule_codes, rules = labels["rule"]
-    if FLOOR_RULE not in rules or "" not in names:
-        return
-    unmarked = (rule_codes == rules.index(FLOOR_RULE)) & (codes == names.index(""))
+    unmarked = is_named(labels["rule"], FLOOR_RULE) & is_named(labels["reference"], "")
     if unmarked.any():
-        text = np.array(names, dtype=object)[codes]
-        text[unmarked] = FLOOR_RULE
-        labels["reference"] = _codes(pa.chunked_array([pa.array(text, pa.string())]))
+        labels["reference"] = marked(labels["reference"], unmarked, FLOOR_RULE)
 
 
-def _unnamed_runs(labels: dict[str, Label], place: Ints, unit: str) -> list[str]:
-    is_policy = np.array(labels["reference"][1], dtype=object)[labels["reference"][0]] == ""
+def _unnamed_runs(labels: dict[str, Label], place: _Places) -> list[str]:
+    is_policy = is_named(labels["reference"], "")
     found = []
     for name in ("agent", "seed"):
-        codes, names = labels[name]
-        if "" in names:
-            bad = is_policy & (codes == names.index(""))
+        if "" in labels[name][1]:
+            bad = is_policy & is_named(labels[name], "")
             if bad.any():
-                where = _list_places(place[bad], unit)
-                found.append(f"{name} is empty in {where}: these episodes are taken as one run's")
+                found.append(f"{name} is empty in {place.listed(bad)}: these episodes are taken as one run's")
     return found
 
 
 def _order_of_appearance(labels: dict[str, Label]) -> tuple[str, ...]:
     codes, names = labels["agent"]
-    is_policy = np.array(labels["reference"][1], dtype=object)[labels["reference"][0]] == ""
-    codes = codes[is_policy]
-    if not codes.size:
-        return ()
-    found, first = np.unique(codes, return_index=True)
-    return tuple(names[code] for code in found[np.argsort(first)])
+    codes = codes[is_named(labels["reference"], "")]
+    # Reversed, so that the first row of each agent is the one that stays.
+    first = np.full(len(names), -1, dtype=np.int64)
+    first[codes[::-1]] = np.arange(codes.size)[::-1]
+    return tuple(names[code] for code in np.argsort(first, kind="stable") if first[code] >= 0)
 
 
 def _refuse_duplicates(inputs: Inputs, source: str) -> None:
     # Without slot and index two equal rows can be two equal episodes.
-    placed = np.flatnonzero((inputs.slot >= 0) & (inputs.index >= 0))
-    if not placed.size:
+    placed = (inputs.slot >= 0) & (inputs.index >= 0)
+    if not placed.any():
         return
     key = combined_codes([*(inputs.labels[name] for name in LABELS)])
-    order = placed[np.lexsort((inputs.index[placed], inputs.slot[placed], key[placed]))]
+    if not _has_copies(key, inputs, placed):
+        return
+    rows = np.flatnonzero(placed)
+    order = rows[np.lexsort((inputs.index[rows], inputs.slot[rows], key[rows]))]
     same = np.ones(order.size - 1, dtype=bool)
     for column in (key, inputs.slot, inputs.index):
         same &= np.diff(column[order]) == 0
-    if same.any():
-        at = np.flatnonzero(same)
-        pairs = [(int(inputs.row[order[i]]), int(inputs.row[order[i + 1]])) for i in at[:_SHOWN]]
-        shown = ", ".join(f"{min(pair)} and {max(pair)}" for pair in pairs)
-        more = f" and {at.size - _SHOWN} more pairs" if at.size > _SHOWN else ""
-        raise UsageError(
-            f"{source}: the same episode (run, rule, level_set, draw, slot, index) stands in {inputs.unit}s "
-            f"{shown}{more}. Remove the copies."
-        )
+    at = np.flatnonzero(same)
+    pairs = [sorted(int(row) + inputs.first for row in order[i : i + 2]) for i in at[:_SHOWN]]
+    shown = ", ".join(f"{low} and {high}" for low, high in pairs)
+    more = f" and {at.size - _SHOWN} more pairs" if at.size > _SHOWN else ""
+    raise UsageError(
+        f"{source}: the same episode (run, rule, level_set, draw, slot, index) stands in {inputs.unit}s "
+        f"{shown}{more}. Remove the copies."
+    )
 
 
-def combined_codes(labels: Sequence[Label]) -> Ints:
-    """One integer per row for a combination of labels, ordered as the labels are."""
-    key = np.zeros(labels[0][0].size, dtype=np.int64)
-    for codes, names in labels:
-        key = key * max(1, len(names)) + codes
-        if key.size and key.max() > 1 << 40:
-            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
-    return key
-
-
-def _list_places(places: Ints, unit: str) -> str:
-    """Rows in words: "line 7", "lines 7, 9 and 3 more"."""
-    shown = ", ".join(str(int(place)) for place in places[:_SHOWN])
-    more = f" and {places.size - _SHOWN} more" if places.size > _SHOWN else ""
-    return f"{unit}{'s' if places.size > 1 else ''} {shown}{more}"
+def _has_copies(key: Ints, inputs: Inputs, placed: npt.NDArray[np.bool_]) -> bool:
+    """Whether an episode occurs twice: cell, slot and index in one number each, sorted in one go where they fit."""
+    slots, indices = int(inputs.slot.max()) + 1, int(inputs.index.max()) + 1
+    if (int(key.max()) + 1) * slots * indices >= 1 << 62:
+        rows = np.flatnonzero(placed)
+        columns = np.stack([key[rows], inputs.slot[rows], inputs.index[rows]], axis=1)
+        return bool(np.unique(columns, axis=0).shape[0] < rows.size)
+    episode = key * slots
+    episode += inputs.slot
+    episode *= indices
+    episode += inputs.index
+    episode = episode[placed]
+    episode.sort()
+    return bool((episode[1:] == episode[:-1]).any())

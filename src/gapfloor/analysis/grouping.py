@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from gapfloor.analysis.column_names import FLOOR_RULE
-from gapfloor.analysis.episodes import LABELS, Inputs, combined_codes, natural_key
+from gapfloor.analysis.episodes import LABELS, Inputs
+from gapfloor.analysis.labels import Label, combined_codes, natural_key, stable_order
 from gapfloor.plan.model import Plan
 from gapfloor.statistics.census import level_means, within_level_sample
 from gapfloor.statistics.conventions import Floats, Ints
@@ -74,7 +77,7 @@ class RunSample:
     def __post_init__(self) -> None:
         object.__setattr__(self, "mean", float(np.sort(self.returns).mean()))
 
-    @property
+    @cached_property
     def units(self) -> Floats:
         """What the mean's error comes from: a reference's networks, a census's chance within levels, or episodes."""
         if self.network_means.size > 1:
@@ -83,14 +86,17 @@ class RunSample:
             return np.full(self.returns.size, self.mean)
         return within_level_sample(self.returns, self.levels) if self.is_census else self.returns
 
-    @property
+    @cached_property
     def level_units(self) -> Floats:
         """What a gap is tested on: episodes of draws, but in a census levels, since copies of one prove nothing."""
         return level_means(self.returns, self.levels) if self.is_census else self.returns
 
-    def draw_mean(self, name: str) -> float:
-        """Mean return on one draw."""
-        return float(np.sort(self.returns[self.draw == self.draws.index(name)]).mean())
+    @cached_property
+    def draw_means(self) -> dict[str, float]:
+        """Mean return on each draw."""
+        ends = np.searchsorted(self.draw, np.arange(1, len(self.draws)))
+        parts = np.split(self.returns, ends)
+        return {name: float(np.sort(part).mean()) for name, part in zip(self.draws, parts, strict=True)}
 
     def draw_counts(self) -> dict[str, int]:
         """Episodes per draw."""
@@ -142,33 +148,27 @@ class StudyEpisodes:
 def group(inputs: Inputs, plan: Plan) -> StudyEpisodes:
     """Gather the episodes of a source."""
     labels = {**inputs.labels, "level_set": _named_level_sets(inputs, plan)}
-    key = combined_codes([labels[name] for name in LABELS[:-1]])
-    draw_codes, draw_names = labels["draw"]
-    order = np.lexsort((inputs.returns, inputs.level_seed, draw_codes, key))
-    starts = np.flatnonzero(np.r_[True, np.diff(key[order]) != 0])
+    rows = _SortedEpisodes(inputs, [labels[name] for name in LABELS])
     policies: dict[Condition, dict[RunName, RunSample]] = {}
-    pooled: dict[ReferencePlace, list[Ints]] = {}
-    for rows in np.split(order, starts[1:]):
+    pooled: dict[ReferencePlace, list[range]] = {}
+    for cells in rows.groups():
+        first = rows.first_row(cells.start)
         game, mode, budget, agent, seed, reference, rule, level_set = (
-            labels[name][1][labels[name][0][rows[0]]] for name in LABELS[:-1]
+            labels[name][1][labels[name][0][first]] for name in LABELS[:-1]
         )
         if reference:
             # A floor has no agent or seed that would tell its episodes apart.
-            pooled.setdefault(ReferencePlace(game, mode, budget, reference, level_set), []).append(rows)
+            pooled.setdefault(ReferencePlace(game, mode, budget, reference, level_set), []).append(cells)
         else:
             condition = Condition(game, mode, budget, rule, level_set)
-            sample = _sample(inputs, rows, draw_codes, draw_names, (game, mode, level_set) in inputs.census)
+            sample = rows.sample([cells], is_census=(game, mode, level_set) in inputs.census)
             policies.setdefault(condition, {})[RunName(agent, seed)] = sample
     references = {}
     for place, parts in pooled.items():
-        rows = np.concatenate(parts)
-        rows = rows[np.lexsort((inputs.returns[rows], inputs.level_seed[rows], draw_codes[rows]))]
-        sample = _sample(
-            inputs, rows, draw_codes, draw_names, (place.game, place.mode, place.level_set) in inputs.census
-        )
+        sample = rows.sample(parts, is_census=(place.game, place.mode, place.level_set) in inputs.census)
         sample = dataclasses.replace(sample, is_deterministic="constant" in place.reference)
-        means = np.sort([float(np.sort(inputs.returns[part]).mean()) for part in parts])
-        has_networks = len({labels["seed"][0][part[0]] for part in parts}) > 1
+        means = np.sort([float(np.sort(rows.returns[rows.span(part)]).mean()) for part in parts])
+        has_networks = len({labels["seed"][0][rows.first_row(part.start)] for part in parts}) > 1
         references[place] = dataclasses.replace(sample, network_means=means) if has_networks else sample
     return StudyEpisodes(
         policies=policies,
@@ -178,24 +178,67 @@ def group(inputs: Inputs, plan: Plan) -> StudyEpisodes:
         budgets=_ordered({c.budget for c in policies}, list(plan.scope.games)),
         rules=_ordered({c.rule for c in policies}, plan.scope.rules),
         level_sets=_ordered(labels["level_set"][1], ("train", "test")),
-        draws=draw_names,
+        draws=labels["draw"][1],
         agents=_agents(inputs, plan),
-        n_cells=int(np.unique(combined_codes([labels[name] for name in LABELS])).size),
+        n_cells=rows.n_cells,
     )
 
 
-def _sample(
-    inputs: Inputs, rows: Ints, draw_codes: Ints, draw_names: tuple[str, ...], is_census: bool
-) -> RunSample:
-    present, draw = np.unique(draw_codes[rows], return_inverse=True)
-    levels = inputs.level_seed[rows]
-    return RunSample(
-        returns=inputs.returns[rows],
-        draws=tuple(draw_names[code] for code in present),
-        draw=draw,
-        levels=levels if (levels >= 0).all() else levels[:0],
-        is_census=is_census and bool((levels >= 0).all()),
-    )
+class _SortedEpisodes:
+    """Returns and levels in the order of cells, and within a cell of levels and returns. Samples are views of them."""
+
+    def __init__(self, inputs: Inputs, labels: list[Label]) -> None:
+        cell = combined_codes(labels)
+        order = stable_order(cell)
+        self.n_cells = int(cell.max()) + 1
+        self._ends = np.r_[0, np.cumsum(np.bincount(cell))]
+        self.returns, self.levels = inputs.returns[order], inputs.level_seed[order]
+        self._first = order[self._ends[:-1]]
+        for cell_number in range(self.n_cells):
+            self._sort(cell_number)
+        self._draw_codes, self._draw_names = labels[-1][0][self._first], labels[-1][1]
+        self._group = combined_codes([(codes[self._first], names) for codes, names in labels[:-1]])
+
+    def _sort(self, cell: int) -> None:
+        span = self.span(range(cell, cell + 1))
+        order = np.lexsort((self.returns[span], self.levels[span]))
+        self.returns[span], self.levels[span] = self.returns[span][order], self.levels[span][order]
+
+    def groups(self) -> Iterator[range]:
+        """Cells that differ in nothing but the draw."""
+        ends = np.flatnonzero(np.diff(self._group)) + 1
+        for start, stop in zip((0, *ends), (*ends, self.n_cells), strict=True):
+            yield range(int(start), int(stop))
+
+    def first_row(self, cell: int) -> int:
+        """A row of the source that belongs to a cell."""
+        return int(self._first[cell])
+
+    def span(self, cells: range) -> slice:
+        """Where cells that follow one another lie."""
+        return slice(int(self._ends[cells.start]), int(self._ends[cells.stop]))
+
+    def sample(self, parts: list[range], *, is_census: bool) -> RunSample:
+        """The episodes of groups of cells as one sample."""
+        cells = [cell for part in parts for cell in part]
+        present, index = np.unique(self._draw_codes[cells], return_inverse=True)
+        sizes = np.diff(self._ends)[cells]
+        draw = np.repeat(index.astype(np.int32), sizes)
+        if len(parts) == 1:
+            returns, levels = self.returns[self.span(parts[0])], self.levels[self.span(parts[0])]
+        else:
+            returns = np.concatenate([self.returns[self.span(part)] for part in parts])
+            levels = np.concatenate([self.levels[self.span(part)] for part in parts])
+            order = np.lexsort((returns, levels, draw))
+            returns, levels, draw = returns[order], levels[order], draw[order]
+        has_levels = bool((levels >= 0).all())
+        return RunSample(
+            returns=returns,
+            draws=tuple(self._draw_names[code] for code in present),
+            draw=draw,
+            levels=levels if has_levels else levels[:0],
+            is_census=is_census and has_levels,
+        )
 
 
 def _named_level_sets(inputs: Inputs, plan: Plan) -> tuple[Ints, tuple[str, ...]]:

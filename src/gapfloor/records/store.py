@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -225,14 +226,39 @@ def cell_table(cells: Iterable[StoredCell]) -> pa.Table:
     return rows_to_table(rows, CELLS)
 
 
-def read_episodes(path: Path) -> pa.Table:
-    """The episodes of one cell; a file that cannot be read is named."""
+def labelled_episodes(
+    cells: Sequence[StoredCell], *, labels: Sequence[str], columns: Sequence[str]
+) -> pa.Table:
+    """Some columns of the episodes of these cells, with labels from the manifests as dictionaries.
+
+    A store of ten thousand cells has a few dozen different labels: they are not read again from every file.
+    """
+    parts = [read_episodes(cell.path, columns=columns) for cell in cells]
+    sizes = [part.num_rows for part in parts]
+    table = pa.concat_tables(parts).combine_chunks()
+    for name in labels:
+        values = pa.array([cell.manifest.labels[name] for cell in cells], EPISODES.field(name).type)
+        encoded = values.dictionary_encode(null_encoding="encode")
+        indices = pa.array(np.repeat(encoded.indices.to_numpy(), sizes))
+        table = table.append_column(name, pa.DictionaryArray.from_arrays(indices, encoded.dictionary))
+    return table
+
+
+def read_episodes(path: Path, *, columns: Sequence[str] = EPISODES.names) -> pa.Table:
+    """The episodes of one cell, or some columns of them; a file that cannot be read is named."""
     try:
-        return pq.read_table(path, schema=EPISODES, page_checksum_verification=True, partitioning=None)
-    except (pa.ArrowException, OSError) as error:
+        # Several times faster for a small file than `pq.read_table`, which looks for a dataset.
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            return file.read(columns=list(columns), use_threads=False).cast(_schema(tuple(columns)))
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise StoreError(
             f"{path} cannot be read ({error}): delete it and run the same command again."
         ) from error
+
+
+@cache
+def _schema(columns: tuple[str, ...]) -> pa.Schema:
+    return pa.schema([EPISODES.field(name) for name in columns])
 
 
 def read_returns(store: Store, file_name: str) -> npt.NDArray[np.float64]:

@@ -12,7 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gapfloor.analysis.episodes import Inputs, combined_codes
+from gapfloor.analysis.episodes import Inputs
+from gapfloor.analysis.labels import combined_codes
 from gapfloor.records.run_identity import read_run_identity
 from gapfloor.report.findings import FLOOR
 

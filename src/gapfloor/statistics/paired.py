@@ -29,7 +29,7 @@ from gapfloor.statistics.conventions import (
     finite_sample,
     sem,
 )
-from gapfloor.statistics.welch import t_interval, t_statistic, two_sided_p, welch_test
+from gapfloor.statistics.welch import moments, t_interval, t_statistic, two_sided_p, welch_of_moments
 
 
 @dataclass(frozen=True)
@@ -146,14 +146,15 @@ def agent_difference(
 ) -> AgentDifference:
     """A - b over runs: Welch's test, its t interval, and a percentile interval resampling both agents."""
     first, second = finite_sample(a, "a"), finite_sample(b, "b")
-    test = welch_test(first, second)
+    known = moments(first), moments(second)
+    test = welch_of_moments(*known)
     return AgentDifference(
         n_a=first.size,
         n_b=second.size,
-        mean_a=float(first.mean()),
-        mean_b=float(second.mean()),
-        sem_a=sem(first),
-        sem_b=sem(second),
+        mean_a=known[0].mean,
+        mean_b=known[1].mean,
+        sem_a=known[0].sem,
+        sem_b=known[1].sem,
         difference=test.difference,
         ci=difference_interval(first, second, confidence=confidence, n_resamples=n_resamples, rng=rng),
         t=test.t,

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -74,16 +75,50 @@ class WelchTest:
     """Two-sided p."""
 
 
+class Moments(NamedTuple):
+    """What Welch's test needs to know of a sample."""
+
+    mean: float
+    variance: float
+    """NaN for one value."""
+    n: int
+
+    @property
+    def sem(self) -> float:
+        """Standard error of the mean."""
+        return math.sqrt(self.variance) / math.sqrt(self.n)
+
+
+def moments(sample: Floats) -> Moments:
+    """The moments of a sample (sorted by the caller)."""
+    variance = float(sample.var(ddof=1)) if sample.size > 1 else NAN
+    return Moments(float(sample.mean()), variance, sample.size)
+
+
 def welch_test(a: Floats, b: Floats) -> WelchTest:
     """Welch's test of the means of `a` and `b` (sorted by the caller); NaN where a sample has one value.
 
     >>> round(welch_test(np.array([1.0, 2.0, 3.0]), np.array([4.0, 6.0])).t, 3)
     -2.598
     """
-    means = [float(x.mean()) for x in (a, b)]
-    variances = [float(x.var(ddof=1)) if x.size > 1 else np.nan for x in (a, b)]
-    test = welch(means[0], variances[0], a.size, means[1], variances[1], b.size)
-    return WelchTest(float(test.difference), float(test.se), float(test.t), float(test.df), float(test.p))
+    return welch_of_moments(moments(a), moments(b))
+
+
+def welch_of_moments(a: Moments, b: Moments) -> WelchTest:
+    """`welch` of two samples, in plain numbers: for many pairs of few samples."""
+    difference = a.mean - b.mean
+    parts = (a.variance / a.n, b.variance / b.n)
+    square = parts[0] + parts[1]
+    if math.isnan(square):
+        return WelchTest(difference, NAN, NAN, NAN, NAN)
+    se = math.sqrt(square)
+    if not square:
+        t, df = (math.inf * difference if difference else 0.0), float(a.n - 1 + b.n - 1)
+    else:
+        below = sum(part * part / (n - 1) for part, n in zip(parts, (a.n, b.n), strict=True) if part > 0)
+        t = difference / se
+        df = square**2 / below if below > 0 else float(a.n - 1 + b.n - 1)
+    return WelchTest(difference, se, t, df, float(two_sided_p(t, df)))
 
 
 def two_sided_p(t: npt.ArrayLike, df: npt.ArrayLike) -> Floats:
