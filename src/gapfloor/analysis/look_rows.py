@@ -10,9 +10,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-from gapfloor.analysis.episodes import natural_key
 from gapfloor.analysis.floor_results import FloorComparisonResult, LookStep
 from gapfloor.analysis.grouping import RunName, RunSample
+from gapfloor.analysis.labels import natural_key
 from gapfloor.analysis.planned_study import PlannedStudy, floor_family
 from gapfloor.statistics.looks import call_at_look, next_runs
 
