@@ -21,7 +21,8 @@ import time
 import numpy as np
 
 from gapfloor.api.floor import measure_floor
-from gapfloor.engines.procgen import ProcgenEngine, make_spec
+from gapfloor.engines.procgen import ProcgenEngine, engine_from_spec, make_spec
+from gapfloor.engines.unseen import unseen
 from gapfloor.levels import LevelSet
 from gapfloor.machine import available_cores
 from gapfloor.play.actor import ReferenceActor
@@ -60,7 +61,7 @@ def harness(game: str, draws: range) -> tuple[float, int]:
         for draw in draws
     ]
     player = Player(
-        make_engine=lambda n: ProcgenEngine(game, slots=n, levels=LEVELS),
+        make_engine=lambda n: engine_from_spec(unseen(spec), slots=n, levels=LEVELS),
         actor=ReferenceActor(Uniform(), n_actions=ProcgenEngine.n_actions),
         n_slots=REFERENCE_SLOTS,
     )

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 from gapfloor.actions.partition import Partition
 from gapfloor.engines.protocol import EngineSpec
@@ -19,7 +21,7 @@ from gapfloor.play.observers import CellProbe
 from gapfloor.play.protocol import INFERENCE_BATCH, Protocol
 from gapfloor.play.references import UNIFORM, check_references
 from gapfloor.play.stored_backend import backend_for
-from gapfloor.play.workers import CellWorkers, Progress, Silence
+from gapfloor.play.workers import CellWorkers, Progress, Silence, started_workers
 from gapfloor.records.store import Store
 from gapfloor.rules import Rule
 
@@ -64,24 +66,46 @@ def play_policies(
     chosen = backend_for(store, backend)
     for engine in protocol.engines:
         _check_cloning(engine, rules, probe)
-    requests = [
-        Request(
-            engine=engine,
-            protocol=protocol,
-            candidates=_load(mine, engine, batch=batch, device=device, asked=backend, backend=chosen),
-            rules=tuple(rules),
-            references=tuple(references),
-            probe=_probe(probe),
-            classes=functools.partial(_find_classes, store),
-            batch=batch,
-            device=device,
-            backend=chosen,
-        )
-        for engine, mine in zip(protocol.engines, entrants.values(), strict=True)
-    ]
-    campaign = plan_campaign(requests, store, is_prepared=is_prepared)
+    with _workers_started(entrants, rules, protocol, store, workers):
+        requests = [
+            Request(
+                engine=engine,
+                protocol=protocol,
+                candidates=_load(mine, engine, batch=batch, device=device, asked=backend, backend=chosen),
+                rules=tuple(rules),
+                references=tuple(references),
+                probe=_probe(probe),
+                classes=functools.partial(_find_classes, store),
+                batch=batch,
+                device=device,
+                backend=chosen,
+            )
+            for engine, mine in zip(protocol.engines, entrants.values(), strict=True)
+        ]
+        campaign = plan_campaign(requests, store, is_prepared=is_prepared)
     campaign.play(CellWorkers(workers, progress or Silence()))
     return campaign
+
+
+def _workers_started(
+    entrants: Mapping[str, Sequence[Entrant]],
+    rules: Sequence[Rule],
+    protocol: Protocol,
+    store: Store,
+    workers: int | None,
+) -> AbstractContextManager[None]:
+    """Worker processes that start while policies are loaded here, unless there may be nothing left for them to play."""
+    policies = [entrant.policy for mine in entrants.values() for entrant in mine]
+    is_begun = next(store.cells_folder.glob("*.json"), None) is not None
+    if is_begun or not all(isinstance(policy, (str, Path)) for policy in policies):
+        return nullcontext()
+    per_rule = sum(
+        len(protocol.design.schedule(levels, draw))
+        for _, levels in protocol.level_sets
+        for draw in protocol.draws
+    )
+    episodes = per_rule * len(rules) * len(policies)
+    return started_workers(protocol.engines[0], episodes=episodes, count=workers)
 
 
 def _load(

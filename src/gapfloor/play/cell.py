@@ -8,6 +8,7 @@ content under two labels.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -67,6 +68,7 @@ class Design:
             return {"slots": levels.n, "burn_in": 0, "episodes": episodes, "repeats": self.repeats}
         return {"slots": self.slots, "burn_in": self.burn_in, "episodes": self.episodes}
 
+    @functools.lru_cache(maxsize=256)  # noqa: B019 (a design is a few numbers)
     def schedule(self, levels: LevelSet, draw: int) -> Schedule:
         """The counted episodes of a cell of this design."""
         if self.is_census:

@@ -6,15 +6,18 @@ beginning of the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gapfloor.actions.partition import Partition
+from gapfloor.actions.spaces import ActionSpace
 from gapfloor.engines.protocol import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec
+from gapfloor.engines.unseen import unseen
 from gapfloor.errors import PolicyError
 from gapfloor.machine import one_torch_thread
 from gapfloor.play.actor import Actor, ReferenceActor, policy_actor
@@ -33,7 +36,13 @@ from gapfloor.rules import parse_rule
 #: Slots of an engine that plays a reference; more slots, fewer Python steps, a longer tail.
 REFERENCE_SLOTS = 32
 
+#: Episodes (or levels, under a deterministic rule) that a worker takes at a time.
+PIECE = 16
+
 EpisodeListener = Callable[[CellSpec, float], None]
+
+#: Cells, each with the places of its schedule that are wanted (None: all).
+Piece = list[tuple[CellSpec, tuple[int, ...] | None]]
 
 
 @dataclass(frozen=True)
@@ -48,9 +57,9 @@ class CellGroup:
     """What observes the cells of rules that draw."""
 
     def units(self) -> list[list[CellSpec]]:
-        """What a worker takes at a time: one cell, or all draws of a deterministic rule on a level set.
+        """What a process that plays alone takes at a time: a cell, or all draws of a deterministic rule on a level set.
 
-        Draws repeat levels, and a deterministic episode of the same level need not be played twice: one worker must
+        Draws repeat levels, and a deterministic episode of the same level need not be played twice: one process must
         hold them all to know.
         """
         together: dict[Any, list[CellSpec]] = {}
@@ -59,15 +68,38 @@ class CellGroup:
             together.setdefault(place, []).append(cell)
         return list(together.values())
 
-    def plays(self, units: Iterator[list[CellSpec]]) -> Iterator[CellPlay]:
-        """The cells of the units, ready to be played."""
-        for unit in units:
-            for cell in unit:
+    def pieces(self) -> list[Piece]:
+        """What a worker takes at a time where several share the group: a few episodes, so that all end together.
+
+        The draws of a deterministic rule are divided by level. A cell that is observed stays whole.
+        """
+        return [piece for unit in self.units() for piece in self._divide(unit)]
+
+    def _divide(self, unit: list[CellSpec]) -> Iterator[Piece]:
+        first = unit[0]
+        if self.probe is not None and not first.is_deterministic:
+            yield [(cell, None) for cell in unit]
+            return
+        if not first.is_deterministic:
+            for start in range(0, len(first.schedule()), PIECE):
+                stop = min(start + PIECE, len(first.schedule()))
+                yield [(first, tuple(range(start, stop)))]
+            return
+        seeds = [cell.schedule().level_seed for cell in unit]
+        levels = np.unique(np.concatenate(seeds))
+        for start in range(0, len(levels), PIECE):
+            mine = [np.flatnonzero(np.isin(each, levels[start : start + PIECE])) for each in seeds]
+            yield [(cell, tuple(rows.tolist())) for cell, rows in zip(unit, mine, strict=True) if rows.size]
+
+    def plays(self, pieces: Iterator[Piece]) -> Iterator[CellPlay]:
+        """The cells of the pieces, ready to be played."""
+        for piece in pieces:
+            for cell, positions in piece:
                 rule = None
                 if self.source is not None:
                     rule = parse_rule(cell.rule).bind(Partition(cell.classes) if cell.classes else None)
                 observer = None if cell.is_deterministic else self._observer()
-                yield CellPlay(cell, rule, cell.is_deterministic, observer)
+                yield CellPlay(cell, rule, cell.is_deterministic, observer, positions)
 
     def _observer(self) -> CellObserver | None:
         if self.probe is None or self.source is None:
@@ -75,15 +107,34 @@ class CellGroup:
         return self.probe.observer(self.engine)
 
 
+@dataclass(frozen=True)
+class PlayedPiece:
+    """What was played of one cell, in a form that can be sent to the process that files it."""
+
+    cell: str
+    """The cell's file name."""
+    outcomes: Mapping[int, EpisodeOutcome]
+    """By the place in the schedule."""
+    space: ActionSpace
+    actor: Mapping[str, str]
+    """What the actor adds to the record."""
+    observed: Mapping[str, Any]
+    """What the cell's observer measured."""
+
+
 def play_group(
-    group: CellGroup, units: Iterator[list[CellSpec]], *, store: Store, on_episode: EpisodeListener
-) -> Iterator[CellSpec]:
-    """Play units of a group and file each cell as it becomes whole."""
+    group: CellGroup, pieces: Iterator[Piece], *, on_episode: EpisodeListener
+) -> Iterator[PlayedPiece]:
+    """Play pieces of a group; yields each as it becomes whole. Nothing is opened where there is nothing to play."""
+    first = next(pieces, None)
+    if first is None:
+        return
     policy = _load(group) if group.source is not None else None
     with one_torch_thread():
-        for play, actor in _play(group, policy, group.plays(units), on_episode):
-            file_cell(store, play, policy, actor)
-            yield play.spec
+        plays = group.plays(itertools.chain([first], pieces))
+        for play, actor in _play(group, policy, plays, on_episode):
+            observed = play.observer.finish() if play.observer is not None else {}
+            yield PlayedPiece(play.spec.file_name, dict(play.outcomes), actor.space, actor.record, observed)
 
 
 def _load(group: CellGroup) -> Any:
@@ -144,7 +195,9 @@ def _play(
 
 
 def _open(group: CellGroup, slots: int) -> Engine:
-    return engine_from_spec(group.engine, slots=slots, levels=group.cells[0].levels)
+    # Nobody looks at the frames of a reference without a network.
+    spec = unseen(group.engine) if group.source is None else group.engine
+    return engine_from_spec(spec, slots=slots, levels=group.cells[0].levels)
 
 
 def _play_in_order(
@@ -152,9 +205,10 @@ def _play_in_order(
 ) -> None:
     spec = play.spec
     engine = engine_from_spec(group.engine, slots=spec.design.slots, levels=spec.levels, draw=spec.draw)
-    for position, outcome in enumerate(play_plainly(play, engine=engine, actor=actor, batch=batch)):
-        play.put(position, outcome)
-        on_episode(spec, outcome.episode_return)
+    outcomes = play_plainly(play, engine=engine, actor=actor, batch=batch)
+    for position in range(len(outcomes)) if play.positions is None else play.positions:
+        play.put(position, outcomes[position])
+        on_episode(spec, outcomes[position].episode_return)
     engine.close()
 
 
@@ -169,15 +223,14 @@ def _actor(group: CellGroup, policy: Any, engine: Engine) -> Actor:
     return policy_actor(policy, name=group.source.name, engine=engine)
 
 
-def file_cell(store: Store, play: CellPlay, policy: Any, actor: Actor) -> None:
-    """Write a finished cell to the store."""
+def file_cell(store: Store, play: CellPlay, last: PlayedPiece) -> None:
+    """Write a finished cell to the store; `last` is the piece that completed it."""
     outcomes = play.finished()
-    record = cell_record(play.schedule, outcomes, space=actor.space, actor=actor.record)
-    record["device"] = str(getattr(policy, "device", "cpu"))
+    record = cell_record(play.schedule, outcomes, space=last.space, actor=last.actor)
+    record["device"] = play.spec.inference.device or "cpu"
     record["backend"] = play.spec.inference.backend or "host"
     record["probe_states"] = 0
-    if play.observer is not None:
-        record.update(play.observer.finish())
+    record.update(last.observed)
     store.write_cell(
         file_name=play.spec.file_name,
         content=play.spec.content(),

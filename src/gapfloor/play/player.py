@@ -10,7 +10,7 @@ the two byte for byte.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -35,6 +35,8 @@ class CellPlay:
     """None for a reference."""
     is_deterministic: bool
     observer: CellObserver | None = None
+    positions: Sequence[int] | None = None
+    """The places in the schedule that are played here; None: all of them."""
     schedule: Schedule = field(init=False)
     stream_name: str = field(init=False)
     _outcomes: dict[int, EpisodeOutcome] = field(init=False, default_factory=dict)
@@ -45,8 +47,26 @@ class CellPlay:
 
     @property
     def is_done(self) -> bool:
-        """Whether every episode has been played."""
-        return len(self._outcomes) == len(self.schedule)
+        """Whether every episode that is wanted here has been played."""
+        wanted = self.schedule if self.positions is None else self.positions
+        return len(self._outcomes) == len(wanted)
+
+    @property
+    def outcomes(self) -> Mapping[int, EpisodeOutcome]:
+        """What has been played, by its place in the schedule."""
+        return self._outcomes
+
+    def jobs(self) -> Iterator[Job]:
+        """The episodes that are wanted here, in the order of the schedule."""
+        schedule = self.schedule
+        for position in range(len(schedule)) if self.positions is None else self.positions:
+            yield Job(
+                self,
+                position,
+                int(schedule.slot[position]),
+                int(schedule.index[position]),
+                int(schedule.level_seed[position]),
+            )
 
     def put(self, position: int, outcome: EpisodeOutcome) -> None:
         """File the outcome of one scheduled episode."""
@@ -300,8 +320,7 @@ class _JobQueue:
         if play is None:
             return False
         self._open[id(play)] = play
-        for position, episode in enumerate(play.schedule):
-            job = Job(play, position, episode.slot, episode.index, episode.level_seed)
+        for job in play.jobs():
             # An observer must see the states of every episode, so its cells are simulated in full.
             if not play.is_deterministic or play.observer is not None:
                 self._waiting.append(job)

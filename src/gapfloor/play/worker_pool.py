@@ -13,6 +13,7 @@ import pickle
 import signal
 import threading
 import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import loky
@@ -34,6 +35,25 @@ def shared_pool(workers: int) -> Any:
         initargs=(os.getpid(),),
         env=ONE_THREAD,
     )
+
+
+@contextlib.contextmanager
+def started_early(task: Callable[[], Any], workers: int) -> Iterator[None]:
+    """Start workers of the shared pool with a first task while the body of the `with` prepares what they will do.
+
+    If the body fails they are ended at once, so that an error message need not wait for them.
+    """
+    if workers < 1:
+        yield
+        return
+    pool = shared_pool(workers)
+    for _ in range(workers):
+        pool.submit(task)
+    try:
+        yield
+    except BaseException:
+        pool.shutdown(wait=True, kill_workers=True)
+        raise
 
 
 def private_pool(workers: int) -> Any:

@@ -1,26 +1,32 @@
-"""Workers share out the cells of groups and file them in one store.
+"""Workers share out the cells of groups, and the calling process files them in one store.
 
-Workers ask for the next unit when they are free, so a slow core takes fewer; a cell's bytes do not depend on who
-played it. Workers write to the store themselves: what is finished survives whatever happens next.
+The calling process plays too: it has read the engine's assets already, and a new process needs seconds for that.
+Whoever is free asks for the next piece, which is a few episodes, so a slow core takes fewer and all end together. A
+cell's bytes do not depend on who played it. A cell is written as soon as its last episode has been played: what is
+finished survives whatever happens next.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import secrets
 import threading
+import time
 import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Client, Connection, Listener, wait
-from pathlib import Path
 from typing import Any, Protocol
 
 from gapfloor import errors
+from gapfloor.engines.protocol import EngineSpec
 from gapfloor.errors import GapfloorError
 from gapfloor.machine import available_cores
+from gapfloor.play.candidate import n_actions_of
 from gapfloor.play.cell import CellSpec
-from gapfloor.play.group import CellGroup, play_group
+from gapfloor.play.group import CellGroup, Piece, PlayedPiece, file_cell, play_group
+from gapfloor.play.player import CellPlay
 from gapfloor.records.store import Store
 
 
@@ -50,12 +56,19 @@ class Silence:
     def cell(self, cell: CellSpec) -> None: ...
 
 
+#: What an episode takes at least, in seconds: with a network, and without.
+_EPISODE_SECONDS = (0.1, 0.005)
+
+#: What a new process needs before it can play, in seconds: a second worker for less work than this only costs.
+_START_SECONDS = 2.0
+
+
 @dataclass(frozen=True)
 class CellWorkers:
-    """Plays groups in processes of this machine, or in this one where there is nothing to share out."""
+    """Plays groups in this process and, where there is enough to share out, in others next to it."""
 
     count: int | None = None
-    """Number of processes; None: one per core."""
+    """Number of processes; None: one per core, fewer for little work."""
     progress: Progress = field(default_factory=Silence)
 
     def play(self, groups: Sequence[CellGroup], *, store: Store) -> None:
@@ -64,14 +77,40 @@ class CellWorkers:
         if not groups:
             return
         self.progress.start([cell for group in groups for cell in group.cells])
-        workers = min(self.count or available_cores(), sum(len(group.units()) for group in groups))
+        filing = _Filing(groups, store, self.progress)
+        workers = min(self.count or worthwhile_workers(groups), sum(len(group.pieces()) for group in groups))
         if workers > 1 and all(_can_travel(group) for group in groups):
-            _Dispatcher(groups, store=store, workers=workers, progress=self.progress).run()
+            _Dispatcher(groups, filing=filing, workers=workers).run()
             return
         for group in groups:
-            units = iter(group.units())
-            for cell in play_group(group, units, store=store, on_episode=self.progress.episode):
-                self.progress.cell(cell)
+            whole: Iterator[Piece] = ([(cell, None) for cell in unit] for unit in group.units())
+            for piece in play_group(group, whole, on_episode=filing.episode):
+                filing.add(piece)
+
+
+def worthwhile_workers(groups: Sequence[CellGroup]) -> int:
+    """As many processes as there are cores, but none that would start for less work than its start takes."""
+    episodes = [0, 0]
+    for group in groups:
+        episodes[group.source is None] += sum(len(cell.schedule()) for cell in group.cells)
+    return _worthwhile(*episodes)
+
+
+def _worthwhile(with_network: int, without: int = 0) -> int:
+    seconds = with_network * _EPISODE_SECONDS[0] + without * _EPISODE_SECONDS[1]
+    return max(1, min(available_cores(), 1 + int(seconds / _START_SECONDS)))
+
+
+def started_workers(
+    engine: EngineSpec, *, episodes: int, count: int | None
+) -> contextlib.AbstractContextManager[None]:
+    """Workers that read the engine's assets while the body of the `with` loads policies for so many episodes."""
+    workers = _worthwhile(episodes) if count is None else min(count, episodes)
+    if workers < 2:
+        return contextlib.nullcontext()
+    from gapfloor.play.worker_pool import started_early
+
+    return started_early(functools.partial(n_actions_of, engine), workers - 1)
 
 
 def _can_travel(group: CellGroup) -> bool:
@@ -83,6 +122,39 @@ def _can_travel(group: CellGroup) -> bool:
     return group.source.device == "cpu" and can_travel(group.source.given)
 
 
+class _Filing:
+    """Puts the pieces of cells together and files each cell when it is whole; several threads may report."""
+
+    def __init__(self, groups: Sequence[CellGroup], store: Store, progress: Progress) -> None:
+        # By file name: a run that is also a reference has two cells with one key.
+        self._cells = {cell.file_name: cell for group in groups for cell in group.cells}
+        self._open: dict[str, CellPlay] = {}
+        self._store, self._progress = store, progress
+        self._lock = threading.Lock()
+
+    def episode(self, cell: CellSpec, episode_return: float) -> None:
+        """Report an episode of this process."""
+        self.episodes([(cell.file_name, episode_return)])
+
+    def episodes(self, played: Sequence[tuple[str, float]]) -> None:
+        """Report episodes, each by its cell's file name."""
+        with self._lock:
+            for name, episode_return in played:
+                self._progress.episode(self._cells[name], episode_return)
+
+    def add(self, piece: PlayedPiece) -> None:
+        """Take a piece of a cell; writes the cell if it was the last."""
+        with self._lock:
+            cell = self._cells[piece.cell]
+            play = self._open.setdefault(piece.cell, CellPlay(cell, None, cell.is_deterministic))
+            for position, outcome in piece.outcomes.items():
+                play.put(position, outcome)
+            if play.is_done:
+                del self._open[piece.cell]
+                file_cell(self._store, play, piece)
+                self._progress.cell(cell)
+
+
 @dataclass(frozen=True)
 class _Failure:
     kind: str
@@ -90,32 +162,36 @@ class _Failure:
 
 
 class _Dispatcher:
-    """Hands units to workers over local connections, and passes on what they report."""
+    """Plays in this process, hands pieces to workers over local connections, and files what they report."""
 
-    def __init__(
-        self, groups: Sequence[CellGroup], *, store: Store, workers: int, progress: Progress
-    ) -> None:
+    def __init__(self, groups: Sequence[CellGroup], *, filing: _Filing, workers: int) -> None:
         self._groups = list(groups)
-        self._store = store
-        self._workers = workers
-        self._progress = progress
+        self._filing = filing
+        self._others = workers - 1
         self._taken = [0] * len(self._groups)
-        # By file name: a run that is also a reference has two cells with one key.
-        self._cells = {cell.file_name: cell for group in self._groups for cell in group.cells}
+        self._lock = threading.Lock()
         self._connections: list[Connection] = []
+        self._error: BaseException | None = None
 
     def run(self) -> None:
-        """Play everything on the shared pool; whatever goes wrong stops the workers."""
+        """Play everything; whatever goes wrong here or in a worker stops all of them."""
         from gapfloor.play.worker_pool import shared_pool
 
-        pool = shared_pool(self._workers)
+        pool = shared_pool(self._others)
         key = secrets.token_bytes(16)
         listener = _listen(key)
         try:
-            arguments = (listener.address, key, self._groups, self._store.root)
-            futures = [pool.submit(_work, number, *arguments) for number in range(self._workers)]
+            futures = [
+                pool.submit(_work, number, listener.address, key, self._groups)
+                for number in range(1, self._others + 1)
+            ]
             threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
-            self._serve(futures)
+            server = threading.Thread(target=self._serve, args=(futures,), daemon=True)
+            server.start()
+            self._play_here()
+            while server.is_alive():
+                server.join(0.1)  # a join without an end would keep Ctrl-C waiting
+            self._raise_error()
         except BaseException:
             # Ctrl-C, a failed worker or a failed policy: no worker continues for a caller that has left.
             pool.shutdown(wait=True, kill_workers=True)
@@ -125,17 +201,49 @@ class _Dispatcher:
             for connection in self._connections:
                 connection.close()
 
+    def _play_here(self) -> None:
+        def on_episode(cell: CellSpec, episode_return: float) -> None:
+            self._raise_error()
+            self._filing.episode(cell, episode_return)
+
+        def pieces_of(position: int) -> Iterator[Piece]:
+            pieces = self._groups[position].pieces()
+            while (number := self._take(position)) < len(pieces):
+                self._raise_error()
+                yield pieces[number]
+
+        for position in _order(0, len(self._groups)):
+            for piece in play_group(self._groups[position], pieces_of(position), on_episode=on_episode):
+                self._filing.add(piece)
+
+    def _raise_error(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _take(self, position: int) -> int:
+        with self._lock:
+            self._taken[position] += 1
+            return self._taken[position] - 1
+
     def _accept(self, listener: Listener) -> None:
         with contextlib.suppress(OSError, EOFError):
-            for _ in range(self._workers):
+            for _ in range(self._others):
                 self._connections.append(listener.accept())
 
     def _serve(self, futures: Sequence[Any]) -> None:
+        try:
+            self._answer_until_done(futures)
+        except BaseException as error:
+            self._error = error
+
+    def _answer_until_done(self, futures: Sequence[Any]) -> None:
         open_connections: list[Connection] = []
         seen = 0
         while not all(future.done() for future in futures) or open_connections:
             open_connections += self._connections[seen:]
             seen = len(self._connections)
+            if not open_connections:
+                time.sleep(0.01)
             for connection in wait(open_connections, timeout=0.05):
                 assert isinstance(connection, Connection)
                 try:
@@ -147,15 +255,13 @@ class _Dispatcher:
 
     def _answer(self, connection: Connection, message: Any) -> None:
         if isinstance(message, int):
-            connection.send(self._taken[message])
-            self._taken[message] += 1
+            connection.send(self._take(message))
         elif isinstance(message, _Failure):
             raise _as_error(message)
-        elif isinstance(message, str):
-            self._progress.cell(self._cells[message])
+        elif isinstance(message, PlayedPiece):
+            self._filing.add(message)
         else:
-            for name, episode_return in message:
-                self._progress.episode(self._cells[name], episode_return)
+            self._filing.episodes(message)
 
 
 def _listen(key: bytes) -> Listener:
@@ -180,9 +286,13 @@ def _as_error(failure: _Failure) -> Exception:
     return RuntimeError(failure.message)
 
 
-def _work(number: int, address: Any, key: bytes, groups: list[CellGroup], root: Path) -> None:
+def _order(number: int, n_groups: int) -> Iterator[int]:
+    """The groups in the order of one player: different beginnings keep players apart until they share what is left."""
+    return ((number * n_groups // 2 + shift) % n_groups for shift in range(n_groups))
+
+
+def _work(number: int, address: Any, key: bytes, groups: list[CellGroup]) -> None:
     """One worker's share of the groups."""
-    store = Store(root)
     waiting: list[tuple[str, float]] = []
     with Client(address, authkey=key) as parent:
 
@@ -197,14 +307,11 @@ def _work(number: int, address: Any, key: bytes, groups: list[CellGroup], root: 
                 tell()
 
         try:
-            # Starting at different groups keeps workers apart until the end, where they share what is left.
-            for shift in range(len(groups)):
-                position = (number * len(groups) // 2 + shift) % len(groups)
-                group = groups[position]
-                units = _shared_units(group, position, parent)
-                for cell in play_group(group, units, store=store, on_episode=on_episode):
+            for position in _order(number, len(groups)):
+                pieces = _shared_pieces(groups[position], position, parent)
+                for piece in play_group(groups[position], pieces, on_episode=on_episode):
                     tell()
-                    parent.send(cell.file_name)
+                    parent.send(piece)
             tell()
         except GapfloorError as error:
             parent.send(_Failure(type(error).__name__, str(error)))
@@ -212,11 +319,11 @@ def _work(number: int, address: Any, key: bytes, groups: list[CellGroup], root: 
             parent.send(_Failure("RuntimeError", traceback.format_exc()))
 
 
-def _shared_units(group: CellGroup, position: int, parent: Connection) -> Iterator[list[CellSpec]]:
-    units = group.units()
+def _shared_pieces(group: CellGroup, position: int, parent: Connection) -> Iterator[Piece]:
+    pieces = group.pieces()
     while True:
         parent.send(position)
         number = parent.recv()
-        if number >= len(units):
+        if number >= len(pieces):
             return
-        yield units[number]
+        yield pieces[number]

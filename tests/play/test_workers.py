@@ -1,0 +1,78 @@
+"""Work that is shared out: pieces that add up to the cells, as many workers as pay, the same bytes."""
+
+from collections import Counter
+
+import pytest
+
+from folders import file_hashes
+from gapfloor import evaluate
+from gapfloor.calibration.probe import ProbeSettings
+from gapfloor.engines.registry import make_spec
+from gapfloor.errors import PolicyError
+from gapfloor.levels import LevelSet
+from gapfloor.machine import available_cores
+from gapfloor.play.cell import CellSpec, Design, Run
+from gapfloor.play.group import CellGroup
+from gapfloor.play.workers import worthwhile_workers
+from gapfloor.policies.load import PolicySource
+
+AGENT = "agents/miner-easy-impala-100k-s1"
+
+
+def group(rule, *, draws=3, episodes=128, probe=None, source=None):
+    cells = tuple(
+        CellSpec(make_spec("starpilot"), Run("a"), "hash", rule, "test", LevelSet(0, 60), draw, Design(episodes=episodes))
+        for draw in range(draws)
+    )  # fmt: skip
+    return CellGroup(make_spec("starpilot"), cells, source or PolicySource("x"), probe)
+
+
+@pytest.mark.parametrize("rule", ["sampled", "greedy"])
+def test_the_pieces_of_a_group_are_its_episodes_each_once(rule):
+    whole = group(rule)
+    pieces = whole.pieces()
+    found = Counter((cell.draw, position) for piece in pieces for cell, rows in piece for position in rows)
+    assert len(pieces) > 2
+    assert set(found.values()) == {1}
+    assert len(found) == 3 * 128
+
+
+def test_a_level_of_a_deterministic_rule_is_in_one_piece_only():
+    homes = Counter(
+        level
+        for piece in group("greedy").pieces()
+        for level in {int(cell.schedule().level_seed[row]) for cell, rows in piece for row in rows}
+    )
+    assert set(homes.values()) == {1}
+
+
+def test_a_cell_that_is_observed_stays_whole():
+    pieces = group("sampled", probe=ProbeSettings(states=8)).pieces()
+    assert [[rows for _, rows in piece] for piece in pieces] == [[None]] * 3
+
+
+def test_no_second_worker_starts_for_less_work_than_its_start():
+    assert worthwhile_workers([group("sampled", draws=1, episodes=16)]) == 1
+    assert worthwhile_workers([group("sampled", draws=3, episodes=1280)]) == available_cores()
+
+
+def test_one_worker_or_two_give_the_same_bytes_of_sampled_greedy_and_observed_cells(tmp_path):
+    few = {
+        "game": "miner", "rules": "sampled,greedy", "episodes": 8, "slots": 4, "draws": (0, 1, 2), "train": "0:6",
+        "test": "100:106", "probe": 4,
+    }  # fmt: skip
+    for workers in (1, 2):
+        evaluate(AGENT, store=tmp_path / str(workers), workers=workers, **few)
+    assert file_hashes(tmp_path / "1" / "cells") == file_hashes(tmp_path / "2" / "cells")
+
+
+def test_what_fails_in_one_process_ends_all_with_its_message():
+    def policy(observations):
+        import multiprocessing
+
+        if multiprocessing.parent_process() is not None:
+            raise ValueError("only in a worker")
+        return __import__("numpy").zeros((len(observations), 15), "float32")
+
+    with pytest.raises(PolicyError, match="only in a worker"):
+        evaluate(policy, game="miner", rules="sampled", episodes=64, slots=16, draws=(0, 1), workers=2)
