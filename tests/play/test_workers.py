@@ -20,11 +20,11 @@ AGENT = "agents/miner-easy-impala-100k-s1"
 
 
 def group(rule, *, draws=3, episodes=128, probe=None, source=None):
+    spec, levels, design = make_spec("starpilot"), LevelSet(0, 60), Design(episodes=episodes)
     cells = tuple(
-        CellSpec(make_spec("starpilot"), Run("a"), "hash", rule, "test", LevelSet(0, 60), draw, Design(episodes=episodes))
-        for draw in range(draws)
-    )  # fmt: skip
-    return CellGroup(make_spec("starpilot"), cells, source or PolicySource("x"), probe)
+        CellSpec(spec, Run("a"), "hash", rule, "test", levels, draw, design) for draw in range(draws)
+    )
+    return CellGroup(spec, cells, source or PolicySource("x"), probe)
 
 
 @pytest.mark.parametrize("rule", ["sampled", "greedy"])

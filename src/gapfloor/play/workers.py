@@ -23,7 +23,7 @@ from gapfloor import errors
 from gapfloor.engines.protocol import EngineSpec
 from gapfloor.errors import GapfloorError
 from gapfloor.machine import available_cores
-from gapfloor.play.candidate import n_actions_of
+from gapfloor.play.candidate import action_space_of
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.group import CellGroup, Piece, PlayedPiece, file_cell, play_group
 from gapfloor.play.player import CellPlay
@@ -110,7 +110,7 @@ def started_workers(
         return contextlib.nullcontext()
     from gapfloor.play.worker_pool import started_early
 
-    return started_early(functools.partial(n_actions_of, engine), workers - 1)
+    return started_early(functools.partial(action_space_of, engine), workers - 1)
 
 
 def _can_travel(group: CellGroup) -> bool:
