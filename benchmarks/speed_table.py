@@ -166,6 +166,7 @@ def floor(games: str, named: Sequence[str], few: list[str]) -> Contest:
 def steady_floor(game: str) -> Contest:
     """The player in one process after start-up, against the bare engine loop with 32 slots."""
     draws = iter(range(0, 3000, 3))
+    floor_speed.bare(game, 3200)  # reads the engine's assets
 
     def ours() -> Timed:
         first = next(draws)
