@@ -26,7 +26,7 @@ def test_a_name_cannot_break_the_table() -> None:
     assert "coin\\|run" in compare_cards(card_with("above", 7.0), card_with("above", 7.0))
 
 
-def test_cards_of_version_0_1_have_a_call_without_a_label() -> None:
+def test_a_card_of_version_0_1_states_its_call_without_a_label() -> None:
     old = card_with("above", 7.0)
     del old["games"][0]["rules"]["sampled"]["test"]["call_label"]
     assert "| above |" in compare_cards(old, card_with("above", 7.0))
