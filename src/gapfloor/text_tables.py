@@ -6,13 +6,15 @@ import html
 import math
 from collections.abc import Sequence
 
+from gapfloor.result_data import ResultData
+
 MISSING = "-"
 
 #: Headings, and the cells of each row.
 TextTable = tuple[list[str], list[list[str]]]
 
 
-class ReadableResult:
+class ReadableResult(ResultData):
     """A result that prints itself: its tables, then what they say. Notebooks show the same as HTML."""
 
     notes: tuple[str, ...] = ()

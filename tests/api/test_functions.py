@@ -16,7 +16,7 @@ def test_every_public_name_is_a_function_that_is_loaded_on_first_use():
 
 def test_calibrate_returns_what_it_keeps_in_the_store(tmp_path):
     heard = []
-    (game,) = calibrate("fruitbot", store=tmp_path, states=8, workers=1, tell=heard.append)
+    (game,) = calibrate("fruitbot", store=tmp_path, states=8, workers=1, progress=heard.append)
     assert heard == [game]
     assert game.comparison is None
     assert game.to_dict()["n_states"] == 8
@@ -42,3 +42,22 @@ def test_a_file_in_the_place_of_a_folder_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="is a file, not a folder"):
         check_levels("bigfish", out=tmp_path / "file")
+
+
+def test_one_draw_and_a_range_of_levels_mean_what_they_say():
+    plain = gapfloor.measure_floor("maze", train="0:3", test="none", draws=(1,), episodes=16)
+    typed = gapfloor.measure_floor("maze", train=range(3), test="none", draws=1, episodes=16)
+    assert typed == plain
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"train": 200}, "train=200 is not a level set"),
+        ({"train": range(0, 9, 2)}, "leaves levels out"),
+        ({"draws": "one"}, "does not name draws"),
+    ],
+)
+def test_an_argument_of_another_type_is_named(settings, words):
+    with pytest.raises(UsageError, match=words):
+        gapfloor.measure_floor("maze", **settings)

@@ -17,7 +17,7 @@ STEP = 0.0101
 
 
 def rows_of(report: WrittenReport, name: str) -> list[dict[str, str]]:
-    table = report.tables.get(name)
+    table = report.made.get(name)
     assert table is not None
     return list(csv.DictReader(to_csv(table).splitlines()))
 
@@ -27,12 +27,12 @@ def near(got: str, printed: float, step: float = STEP) -> bool:
 
 
 def test_all_tables_of_the_paper_come_from_the_store(paper_report: WrittenReport) -> None:
-    made = {table.name for table in paper_report.tables.tables}
+    made = {table.name for table in paper_report.made.tables}
     assert {
         "audit", "unmask", "tiers", "res25m", "pooled", "gap8m", "floor", "sweep", "merged", "merged_argmax", "cobbe",
         "commits", "hyper", "full8m", "gap2x2", "ckacontrol",
     } <= made  # fmt: skip
-    assert paper_report.tables.missing == ()
+    assert paper_report.made.missing == ()
 
 
 def test_floor_table_prints_the_papers_returns_and_every_call(paper_report: WrittenReport) -> None:
@@ -142,6 +142,6 @@ def test_every_key_of_the_paper_is_made_from_the_store(paper_report: WrittenRepo
 
 
 def test_results_the_plan_names_are_not_called_exploratory(paper_report: WrittenReport) -> None:
-    statuses = {table.name: table.status for table in paper_report.tables.tables}
+    statuses = {table.name: table.status for table in paper_report.made.tables}
     assert statuses["unmask"] == ""
     assert statuses["merged_argmax"] == ""

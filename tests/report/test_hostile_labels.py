@@ -74,7 +74,7 @@ def test_pdflatex_compiles_every_table_and_number(report: WrittenReport, tmp_pat
     shutil.copytree(report.folder / "tables", tmp_path / "tables")
     shutil.copy(report.folder / "numbers.tex", tmp_path)
     (tmp_path / "secret.tex").write_text("SECRET", encoding="utf-8")
-    inputs = [rf"\input{{tables/{table.name}.tex}}\clearpage" for table in report.tables.tables]
+    inputs = [rf"\input{{tables/{table.name}.tex}}\clearpage" for table in report.made.tables]
     inputs += [rf"\N{{{key}}}" for key in report.numbers]
     (tmp_path / "all.tex").write_text(
         r"\documentclass{article}\usepackage{booktabs,amsmath,amssymb,graphicx}\input{numbers.tex}\begin{document}"
@@ -109,7 +109,7 @@ def test_no_cell_of_a_csv_file_is_a_formula(report: WrittenReport) -> None:
 
 
 def test_every_table_has_files_of_its_own(report: WrittenReport) -> None:
-    names = [table.name for table in report.tables.tables]
+    names = [table.name for table in report.made.tables]
     assert len(names) == len(set(names))
     assert len(list((report.folder / "csv").glob("*.csv"))) == len(names)
     assert {"unmask_8m-2", "unmask_8m-2_beside"} <= set(names) or {"unmask_8m", "unmask"} <= set(names)

@@ -51,7 +51,7 @@ def test_the_article_compiles_without_an_undefined_key(paper_report: WrittenRepo
 
 @needs_pdflatex
 def test_every_other_table_compiles_too(paper_report: WrittenReport, tmp_path: Path) -> None:
-    names = [table.name for table in paper_report.tables.tables]
+    names = [table.name for table in paper_report.made.tables]
     inputs = "\n".join(rf"\input{{tables/{name}.tex}}\clearpage" for name in names)
     packages = r"\usepackage{booktabs,amsmath,amssymb,graphicx}"
     shutil.copytree(paper_report.folder / "tables", tmp_path / "tables")

@@ -42,7 +42,7 @@ def source(store: Path) -> ReportSource:
 
 def test_a_report_gives_the_gap_with_and_without(source: ReportSource, tmp_path: Path) -> None:
     written = write_report(source, tmp_path, formats=["md", "tex", "csv"])
-    table = written.tables.get("leaks")
+    table = written.made.get("leaks")
     assert table is not None
     assert {row[3].plain for row in table.body} >= {"sampled", "greedy"}
     assert {row[5].plain for row in table.body} == {"27/100"}
@@ -62,5 +62,5 @@ def test_the_whole_gap_of_the_table_is_the_gap_of_the_analysis(source: ReportSou
 
 def test_without_a_leakage_file_there_is_no_table(source: ReportSource, tmp_path: Path) -> None:
     written = write_report(dataclasses.replace(source, leaked=()), tmp_path, formats=["md"])
-    assert written.tables.get("leaks") is None
-    assert all(entry.name != "leaks" for entry in written.tables.missing)
+    assert written.made.get("leaks") is None
+    assert all(entry.name != "leaks" for entry in written.made.missing)

@@ -70,6 +70,8 @@ class ComparisonRow:
 class Comparison(ReadableResult):
     """Two agents compared on the same schedule."""
 
+    row_names = ("rows",)
+
     agent_a: str
     """The first agent; differences are first minus second."""
     agent_b: str

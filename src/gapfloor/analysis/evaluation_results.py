@@ -47,6 +47,8 @@ class FloorRow:
 class FloorMeasurement(ReadableResult):
     """Floors of games on their level sets."""
 
+    row_names = ("floors",)
+
     floors: tuple[FloorRow, ...]
     """One row per game, level set and reference."""
     design: str = ""
@@ -208,6 +210,8 @@ class StricterReference:
 @dataclass(frozen=True, repr=False)
 class Evaluation(ReadableResult):
     """Policies under stated rules, and the floor on the same level draws."""
+
+    row_names = ("summary", "gap", "comparisons", "cells", "references")
 
     cells: tuple[CellRow, ...]
     """One row per cell: run or reference, rule, level set, draw."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.records.atomic import write_text_atomically
+from gapfloor.result_data import flat_row
 
 #: The tables that are also written as CSV.
 TABLES = (
@@ -37,24 +38,16 @@ def write_results(results: AnalysisResults, folder: Path) -> None:
 
 def to_csv(rows: list[dict[str, Any]]) -> str:
     """Rows as CSV: nested values become columns named parent.child, intervals two columns."""
-    flat = [_flatten(row) for row in rows]
+    flat = [flat_row(row, is_pair=_is_pair) for row in rows]
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, fieldnames=list(flat[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(flat)
+    for row in flat:
+        writer.writerow(
+            {key: json.dumps(value) if isinstance(value, list) else value for key, value in row.items()}
+        )
     return buffer.getvalue()
 
 
-def _flatten(row: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in row.items():
-        name = f"{prefix}{key}"
-        if isinstance(value, dict):
-            flat |= _flatten(value, f"{name}.")
-        elif isinstance(value, list) and len(value) == 2 and not any(isinstance(v, dict) for v in value):
-            flat[f"{name}.low"], flat[f"{name}.high"] = value
-        elif isinstance(value, list):
-            flat[name] = json.dumps(value)
-        else:
-            flat[name] = value
-    return flat
+def _is_pair(values: list[Any]) -> bool:
+    return len(values) == 2 and not any(isinstance(value, dict) for value in values)

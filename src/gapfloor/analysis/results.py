@@ -11,17 +11,21 @@ Shared words: `ci` is always the plan's interval (percentile bootstrap) and `t_i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from gapfloor.analysis.difference_results import AgentDifferenceResult, AgentResult, PairResult
 from gapfloor.analysis.floor_results import CallCount, FloorComparisonResult, FloorResult
 from gapfloor.analysis.gap_results import GapResult
+from gapfloor.analysis.result_tables import analysis_size, analysis_tables
 from gapfloor.analysis.row import Status
 from gapfloor.analysis.score_results import NormalisedResult, ProfileResult
 from gapfloor.analysis.screen_results import DisagreementResult, ScreenResult, ScreenSummary
-from gapfloor.json_values import jsonable
 from gapfloor.plan.model import LEAST_RUNS, Method
 from gapfloor.statistics.conventions import Pair
+from gapfloor.text_tables import ReadableResult, TextTable
+
+#: Problems shown before the rest is counted.
+MOST_PROBLEMS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,9 +130,14 @@ class SourceSummary:
     """Columns that were not needed, kept with the episodes."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class AnalysisResults:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AnalysisResults(ReadableResult):
     """Everything `analyse` found."""
+
+    row_names = (
+        "floor_comparisons", "gaps", "floors", "agent_floor_comparisons", "reference_comparisons", "pairs", "encoders",
+        "agents", "screen", "disagreements", "normalised", "profiles", "problems",
+    )  # fmt: skip
 
     plan: PlanUsed
     """The plan as it was used."""
@@ -167,8 +176,17 @@ class AnalysisResults:
     problems: tuple[Problem, ...]
     """What is missing or unusual in the data."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The results as JSON-ready values: tuples become lists, NaN and infinities null."""
-        plain = jsonable(self)
-        assert isinstance(plain, dict)
-        return plain
+    def tables(self) -> list[TextTable]:
+        """Comparisons with the floor, and gaps."""
+        return list(analysis_tables(self).values())
+
+    def sentences(self) -> list[str]:
+        """What was read, and the problems in it."""
+        problems = [f"{problem.kind}: {problem.where}: {problem.what}" for problem in self.problems]
+        shown = problems[:MOST_PROBLEMS]
+        more = len(problems) - len(shown)
+        return [
+            analysis_size(self),
+            *shown,
+            *([f"and {more} more problems (the JSON document has all)."] if more else []),
+        ]

@@ -81,6 +81,8 @@ class SweepTrend:
 class Sweep(ReadableResult):
     """A checkpoint at a grid of temperatures."""
 
+    row_names = ("points", "gaps", "trends")
+
     game: str
     """The game, or the environment's name."""
     mode: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gapfloor.errors import UsageError, unknown_name
@@ -57,9 +57,14 @@ class TableOptions:
 
 
 def parse_table_options(
-    *, columns: str = "", labels: tuple[str, ...] = (), rule: str = "", floor: str = "", decimal: str = "."
+    *,
+    columns: str | Mapping[str, str] = "",
+    labels: Sequence[str] | Mapping[str, str] = (),
+    rule: str = "",
+    floor: str = "",
+    decimal: str = ".",
 ) -> TableOptions:
-    """The options of a command line: `columns` is "game=env,agent=algo", `labels` holds "budget=8M" and the like.
+    """The options as a command line or a script gives them: "game=env,agent=algo" or a mapping.
 
     >>> parse_table_options(columns="game=env", rule="sampled").columns
     {'game': 'env'}
@@ -69,11 +74,14 @@ def parse_table_options(
         if constant.get("rule", rule) != rule:
             raise UsageError(f"--rule {rule} and --label rule={constant['rule']} contradict each other.")
         constant["rule"] = rule
-    named = _pairs([part for part in columns.split(",") if part.strip()], "--columns")
-    return TableOptions(columns=named, labels=constant, floor=floor, decimal=decimal)
+    if isinstance(columns, str):
+        columns = _pairs([part for part in columns.split(",") if part.strip()], "--columns")
+    return TableOptions(columns=dict(columns), labels=constant, floor=floor, decimal=decimal)
 
 
-def _pairs(parts: tuple[str, ...] | list[str], option: str) -> dict[str, str]:
+def _pairs(parts: Sequence[str] | Mapping[str, str], option: str) -> dict[str, str]:
+    if isinstance(parts, Mapping):
+        return {str(name): str(value) for name, value in parts.items()}
     found: dict[str, str] = {}
     for part in parts:
         name, equals, value = (piece.strip() for piece in part.partition("="))

@@ -136,6 +136,8 @@ class TrainingCurve:
 class TrainingCurves(ReadableResult):
     """The curves of one or more runs."""
 
+    row_names = ("points", "in_loop", "choices")
+
     curves: tuple[TrainingCurve, ...]
     """One entry per run."""
     design: str
@@ -148,6 +150,14 @@ class TrainingCurves(ReadableResult):
         document = jsonable(dataclasses.asdict(self))
         document["notes"] = [*self.sentences(), *self.notes]
         return dict(document)
+
+    def json_rows(self, name: str) -> list[dict[str, Any]]:
+        """Points, in-loop means or choices of all runs, each with the run's name."""
+        return [
+            {"run": curve["name"], "game": curve["game"], "mode": curve["mode"], **row}
+            for curve in self.to_dict()["curves"]
+            for row in curve[name]
+        ]
 
     def table(self) -> TextTable:
         """One row per checkpoint and rule; the in-loop mean is given in the sampled rows."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gapfloor.api.progress import step_teller
 from gapfloor.calibration.agreement import PlayComparison, compare_play
 from gapfloor.calibration.class_files import classes_path, read_classes, shipped_classes, write_classes
 from gapfloor.calibration.class_measurement import measure_classes
@@ -19,6 +20,7 @@ from gapfloor.levels import LevelSet
 from gapfloor.levels.draws import check_draw
 from gapfloor.play.protocol import expand_games
 from gapfloor.policies.load import PolicySource
+from gapfloor.text_tables import ReadableResult, TextTable
 
 _PICTURE_KINDS = (".png", ".svg", ".pdf")
 
@@ -56,43 +58,110 @@ class GameCalibration:
         return document
 
 
+@dataclass(frozen=True, repr=False)
+class Calibrations(ReadableResult):
+    """The action classes of several games, in the order named."""
+
+    row_names = ("games",)
+
+    games: tuple[GameCalibration, ...]
+    """One entry per game."""
+
+    def __iter__(self) -> Iterator[GameCalibration]:
+        return iter(self.games)
+
+    def __len__(self) -> int:
+        return len(self.games)
+
+    def __getitem__(self, place: int) -> GameCalibration:
+        return self.games[place]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that `gapfloor calibrate --json` prints."""
+        return {"games": [game.to_dict() for game in self.games]}
+
+    def table(self) -> TextTable:
+        """Classes per game, on the whole and in one state."""
+        rows = [
+            [
+                game.random.engine.game, game.random.engine.mode, str(game.random.partition.n_actions),
+                str(game.random.k), f"{game.random.mean_state_k:.2f}",
+                str(game.shipped.k) if game.shipped is not None else "",
+                ", ".join(
+                    " = ".join(game.random.action_names[action] for action in members)
+                    for members in game.random.partition.classes
+                    if len(members) > 1
+                ),
+            ]
+            for game in self.games
+        ]  # fmt: skip
+        return ["game", "mode", "actions", "classes", "in one state", "shipped", "the same"], rows
+
+    def sentences(self) -> list[str]:
+        """Where the classes are kept."""
+        return [game.note for game in self.games if game.note]
+
+
 def calibrate(
     games: str | Sequence[str],
     *,
-    store: str | Path,
+    store: str | Path | None = None,
     mode: str | None = None,
     options: Mapping[str, Option] | None = None,
-    levels: str = "0:200",
+    states: int = CalibrationSettings.states,
+    horizon: int = CalibrationSettings.horizon,
+    seed: int = CalibrationSettings.seed,
+    levels: str | range = "0:200",
+    spacing: int = CalibrationSettings.spacing,
     policy: str | None = None,
-    picture: Path | None = None,
+    picture: str | Path | None = None,
     replace: bool = False,
     workers: int | None = None,
-    tell: Callable[[GameCalibration], None] = lambda game: None,
-    **settings: int,
-) -> tuple[GameCalibration, ...]:
-    """Measure the action classes of each game and keep them in `store`.
+    progress: Callable[[GameCalibration], None] | bool | None = None,
+) -> Calibrations:
+    """The action classes of games: which actions have the same effect.
+
+    Each visited state is cloned into one slot per action; two actions are the same when observation, reward and
+    episode boundary agree at every step, in every state.
 
     Args:
-        games: one or more games, or the groups `paper` and `all`.
-        store: the folder that keeps the classes; classes that it holds already are only replaced if `replace` is set.
-        mode: the engine's mode.
-        options: the engine's options.
-        levels: the levels that are played.
-        policy: also measure on the states that this policy visits under the sampled rule.
-        picture: draw the matrices into this file (.png, .svg or .pdf).
-        replace: whether to replace classes that the store holds from other settings.
-        workers: number of threads; they change no result.
-        tell: is called with each game as it is done.
-        settings: `states`, `horizon`, `seed` and `spacing` of `CalibrationSettings`.
+        games: One or more games, or the groups `paper` and `all`.
+        store: The folder that keeps the classes, which the rule `merged` reads; classes that it holds already are only
+            replaced with `replace`. None: they are kept nowhere.
+        mode: The engine's mode.
+        options: The engine's options.
+        states: Number of states per game.
+        horizon: Steps compared: the action, then no-ops.
+        seed: Seed of the levels, the play and the sample of states.
+        levels: Levels that are played: START:STOP, a `range`, or all.
+        spacing: Number of visited states for each one taken.
+        policy: Also measure on the states that this policy visits under the sampled rule.
+        picture: Draw the matrices into this file (.png, .svg or .pdf).
+        replace: Whether to replace classes that the store holds from other settings.
+        workers: Number of threads; they change no result.
+        progress: Called with each game as it is done. None: a line per game on a terminal or in a notebook; False:
+            nothing.
+
+    Returns:
+        One entry per game; `plot()` draws the matrices.
+
+    Examples:
+        >>> import gapfloor
+        >>> (game,) = gapfloor.calibrate("fruitbot", states=16, progress=False)
+        >>> game.random.partition.n_actions, game.random.k
+        (15, 4)
     """
-    chosen = CalibrationSettings(levels=LevelSet.parse(levels), **settings)
+    chosen = CalibrationSettings(
+        levels=LevelSet.parse(levels), states=states, horizon=horizon, seed=seed, spacing=spacing
+    )
+    tell = progress if callable(progress) else _say_done(progress)
     check_draw(chosen.seed)
     named = [games] if isinstance(games, str) else games
     specs = [make_spec(game, mode=mode, options=options) for game in expand_games(named)]
     for spec in specs:
         check_cloning(spec, what="Calibration")
         check_levels(spec, chosen.levels)
-    if picture is not None and picture.suffix not in _PICTURE_KINDS:
+    if picture is not None and Path(picture).suffix not in _PICTURE_KINDS:
         raise UsageError(f"The picture {picture} must end in one of {', '.join(_PICTURE_KINDS)}.")
     source = PolicySource(policy) if policy is not None else None
     if source is not None:
@@ -107,12 +176,19 @@ def calibrate(
         measured.append(game)
         tell(game)
     if picture is not None:
-        draw_matrices([game.random for game in measured], picture)
-    return tuple(measured)
+        draw_matrices([game.random for game in measured], Path(picture))
+    return Calibrations(tuple(measured))
 
 
-def _keep(classes: ActionClasses, store: str | Path, *, replace: bool) -> str:
+def _say_done(progress: bool | None) -> Callable[[GameCalibration], None]:
+    say = step_teller(progress)
+    return lambda game: say(f"{game.random.engine.game}: {game.random.k} classes")
+
+
+def _keep(classes: ActionClasses, store: str | Path | None, *, replace: bool) -> str:
     """Write the classes into the store unless it holds others, on which its cells may rest."""
+    if store is None:
+        return ""
     path = classes_path(store, classes.engine)
     held = None if replace else read_classes(store, classes.engine)
     if held is not None and held != classes:

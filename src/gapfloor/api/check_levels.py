@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from gapfloor.api.progress import step_teller
 from gapfloor.engines.layout_pictures import draw_pairs
 from gapfloor.engines.layouts import check_layouts
 from gapfloor.engines.procgen import check_game, make_spec
@@ -18,24 +19,39 @@ from gapfloor.records.atomic import write_bytes_atomically, write_text_atomicall
 def check_levels(
     games: str | Sequence[str],
     *,
-    train: str = "0:200",
-    test: str = "1000:1100",
+    train: str | range = "0:200",
+    test: str | range = "1000:1100",
     mode: str = "easy",
-    out: Path | None = None,
-    store: Path | None = None,
-    tell: Callable[[str], None] = lambda words: None,
+    out: str | Path | None = None,
+    store: str | Path | None = None,
+    progress: Callable[[str], None] | bool | None = None,
 ) -> Leakage:
-    """The overlap of two level sets in each game.
+    """The held-out levels of each game whose layout equals a training level's.
+
+    Levels are compared without backgrounds and themes: the first screen, the whole level, and where those agree, fixed
+    action sequences. Pairs are then confirmed or refuted by longer random play.
 
     Args:
-        games: one or more games, or the groups `paper` and `all`.
-        train: training levels.
-        test: held-out levels.
-        mode: the engine's mode.
-        out: a folder for `leakage.json` and a sheet of pictures per game.
-        store: a store that files the result, where `levels gap` and `report` find it.
-        tell: is told in words what is being compared.
+        games: One or more games of ProcGen, or the groups `paper` and `all`.
+        train: Training levels: START:STOP or a `range`.
+        test: Held-out levels, in the same form.
+        mode: The engine's mode.
+        out: A folder for leakage.json and a sheet of pictures per game.
+        store: A store that files the result, where `gapfloor levels gap` and `write_report` find it.
+        progress: Called with words about what is being compared. None: a line per step on a terminal or in a
+            notebook; False: nothing.
+
+    Returns:
+        One entry per game with its pairs of equal levels.
+
+    Examples:
+        >>> import gapfloor
+        >>> found = gapfloor.check_levels("maze", train=range(20), test=range(1000, 1010), progress=False)
+        >>> found.games[0].leaked
+        ()
     """
+    tell = step_teller(progress)
+    out, store = (Path(folder) if folder is not None else None for folder in (out, store))
     sets = {"train": LevelSet.parse(train), "test": LevelSet.parse(test)}
     named = expand_games([games] if isinstance(games, str) else games)
     for game in named:

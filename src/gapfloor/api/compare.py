@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from gapfloor.analysis.compared_agents import ComparisonRequest, join_agents, select_agent
 from gapfloor.analysis.comparison import Comparison, analyse_comparison
@@ -15,7 +15,7 @@ from gapfloor.errors import UsageError
 from gapfloor.plan.model import paper_plan
 from gapfloor.play.campaign import Campaign
 from gapfloor.play.candidate import Entrant
-from gapfloor.play.protocol import INFERENCE_BATCH, make_protocol
+from gapfloor.play.protocol import INFERENCE_BATCH, ProtocolSettings, make_protocol
 from gapfloor.play.workers import Progress
 from gapfloor.records.temporary_store import open_store
 from gapfloor.rules import parse_rules
@@ -26,36 +26,65 @@ def compare(
     b: Any = None,
     *,
     agents: tuple[str, str] | None = None,
-    budgets: Sequence[str] = (),
-    games: Sequence[str] = (),
-    rules: Sequence[str] = (),
+    budgets: str | Sequence[str] = (),
+    games: str | Sequence[str] = (),
+    rules: str | Sequence[str] = (),
     detect: float | None = None,
     batch: int = INFERENCE_BATCH,
     device: str = "cpu",
     backend: str | None = None,
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     store: str | Path | None = None,
-    **protocol: Any,
+    **protocol: Unpack[ProtocolSettings],
 ) -> Comparison:
-    """Agent a minus agent b on the same schedule.
+    """Agent a minus agent b on the same schedule: over runs, and paired by level.
+
+    Recorded episodes are used as they are; policies are played now, all on one schedule.
 
     Args:
-        a: a store, an episode file, runs' folders or checkpoints (a pattern or a list), or `package.module:factory`.
-        b: the same for the other agent; None: both agents are in `a`, and `agents` names them.
-        agents: names of the two: which to select from recorded episodes, or what to call policies.
-        budgets: one budget for both, or one per agent. Empty: every budget that both have.
-        games: empty for all.
-        rules: empty for all that were recorded; policies are then played under sampled and greedy.
-        detect: the difference for which needed runs and levels are computed; None: the observed ones.
-        batch: inference batch size.
-        device: where networks run.
-        backend: the library that computes our networks' logits; None: the one that filled the store, or the usual one.
-        workers: number of processes.
-        progress: what hears of episodes and cells.
-        store: where policies' cells are kept; None: they are forgotten.
-        protocol: the settings that `evaluate` takes.
+        a: A store, an episode file, folders of runs or checkpoints (a pattern or a list), or
+            `package.module:factory`.
+        b: The same for the other agent; None: both agents are in `a`, and `agents` names them.
+        agents: Names of the two: which to select from recorded episodes, or what to call policies.
+        budgets: One budget for both, or one per agent. Empty: every budget that both have.
+        games: Games, as a list or one name; empty: all that both have.
+        rules: Rules, as a list or separated by commas; empty: all that were recorded, and sampled and greedy for
+            policies.
+        detect: The difference for which needed runs and levels are computed; None: the observed ones.
+        batch: Inference batch size. Changing it changes the cell key.
+        device: Where networks run: cpu or cuda.
+        backend: The library that computes the logits of gapfloor checkpoints: onnxruntime or torch; None: the one that
+            filled the store, or the faster one.
+        workers: Number of worker processes; None: one per core.
+        progress: What hears of episodes and cells. None: a bar on a terminal, a line in a notebook; False: nothing.
+        store: Where policies' cells are kept; None: they are forgotten.
+        protocol: The settings of `evaluate`: `train`, `test`, `draws`, `episodes`, `mode`, `options`, `slots`,
+            `burn_in`, `design`, `repeats`.
+
+    Returns:
+        A row per game, budget, rule and quantity (train, test, gap); `plot()` draws the differences.
+
+    Examples:
+        Two agents with three runs each, from a table of episodes:
+
+        >>> import gapfloor
+        >>> import pyarrow as pa
+        >>> rows = [
+        ...     {
+        ...         "game": "heist", "agent": agent, "seed": seed, "rule": "sampled", "level_set": "test",
+        ...         "episode_return": mean + 0.1 * seed + 0.2 * episode,
+        ...     }
+        ...     for agent, mean in (("ppo", 6.0), ("dqn", 3.0))
+        ...     for seed in range(3)
+        ...     for episode in range(8)
+        ... ]
+        >>> found = gapfloor.compare(pa.Table.from_pylist(rows), agents=("ppo", "dqn"))
+        >>> row = found.row("heist", "sampled", "test")
+        >>> round(row.over_runs.test.difference, 2), row.verdict
+        (3.0, 'a higher')
     """
+    budgets, games, rules = (_names(given) for given in (budgets, games, rules))
     if b is None and agents is None:
         raise UsageError("One source holds both agents: name them, e.g. --agents impala,fpn.")
     if agents is not None and b is None and agents[0] == agents[1]:
@@ -88,6 +117,13 @@ def compare(
         for number, (study, source) in enumerate(both)
     )
     return analyse_comparison(join_agents(first, second), plan=plan, detect=detect, notes=notes)
+
+
+def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Names, or their text with commas."""
+    return tuple(
+        part.strip() for part in (given.split(",") if isinstance(given, str) else given) if part.strip()
+    )
 
 
 def _short(source: Any) -> str:

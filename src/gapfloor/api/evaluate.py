@@ -13,7 +13,7 @@ from gapfloor.engines.protocol import Option
 from gapfloor.errors import UsageError
 from gapfloor.play.candidate import Entrant
 from gapfloor.play.census_advice import census_notes
-from gapfloor.play.protocol import INFERENCE_BATCH, make_protocol
+from gapfloor.play.protocol import INFERENCE_BATCH, Levels, make_protocol
 from gapfloor.play.references import UNIFORM, check_references, recorded_name
 from gapfloor.play.workers import Progress
 from gapfloor.records.temporary_store import open_store
@@ -30,9 +30,9 @@ def evaluate(
     seeds: Sequence[int] | None = None,
     mode: str | None = None,
     options: Mapping[str, Option] | None = None,
-    train: str = "0:200",
-    test: str = "1000:1100",
-    draws: Sequence[int] = (0, 1, 2),
+    train: Levels = "0:200",
+    test: Levels = "1000:1100",
+    draws: int | Sequence[int] = (0, 1, 2),
     episodes: int = 128,
     slots: int = 16,
     burn_in: int = 1,
@@ -45,16 +45,61 @@ def evaluate(
     backend: str | None = None,
     workers: int | None = None,
     store: str | Path | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> Evaluation:
-    """Returns, gaps and calls of one agent's policies under `rules`, compared with the floor on the same draws.
+    """Returns, gaps and calls of one agent's policies under stated rules, compared with the floor on the same draws.
 
-    `policies` is a checkpoint's path, `package.module:factory`, any callable from observations to logits, or a list of
-    these: the runs of one agent. The floor is measured if the store does not hold it yet. `probe` is the number of
-    states per sampled cell that are cloned to measure merged entropy (0: none). `references` names stricter references
-    than the floor (`gapfloor.play.references`). `backend` is the library that computes the logits of gapfloor
-    checkpoints (onnxruntime or torch; by default the one that filled the store, or the faster one). Without `store`
-    the episodes are forgotten.
+    The floor is measured if the store does not hold it yet. A policy gives logits and never chooses the action: the
+    rule does.
+
+    Args:
+        policies: One policy or a list, the runs of one agent. A checkpoint or the folder of a run, a file of another
+            library (`sb3:model.zip`, `recurrent:`, `cleanrl:`, `statedict:`, `torchscript:`, `onnx:`),
+            `package.module:factory`, or an object: a callable from observations to logits, a torch module, a model of
+            Stable-Baselines3, an object with `predict_proba`.
+        game: The game to evaluate on: a name of ProcGen, `gym:ID` or `package.module:make`.
+        rules: Rules, separated by commas or as a list: sampled, greedy, merged, epsilon:E, temperature:T.
+        agent: Name of the agent; None: from the checkpoint.
+        budget: Label of the training budget, e.g. 8M; None: from the checkpoint.
+        seeds: One seed per policy; None: from the checkpoints.
+        mode: The engine's mode: ProcGen's easy (default), hard, extreme, memory or exploration.
+        options: Options of the engine, e.g. `{"use_backgrounds": False}`.
+        train: Training levels: START:STOP, a `range`, all or none.
+        test: Held-out levels, in the same form as `train`.
+        draws: Seeds of the level draws.
+        episodes: Counted episodes per draw.
+        slots: Parallel environments per draw.
+        burn_in: First episodes of a slot that are not counted.
+        design: Seeded draws of levels (`draws`, as in the paper), or every level equally often (`census`).
+        repeats: Episodes per level in a census.
+        batch: Inference batch size. Changing it changes the cell key.
+        probe: Number of visited states per sampled cell to clone for merged entropy; 0: none.
+        references: Stricter references than the floor; see `measure_floor`.
+        device: Where networks run: cpu or cuda.
+        backend: The library that computes the logits of gapfloor checkpoints: onnxruntime or torch; None: the one that
+            filled the store, or the faster one.
+        workers: Number of worker processes; None: one per core.
+        store: The folder that keeps the cells; None: they are forgotten.
+        progress: What hears of episodes and cells. None: a bar on a terminal, a line in a notebook; False: nothing.
+
+    Returns:
+        Rows of cells, returns, gaps and comparisons. With one policy the call is about this checkpoint only; a call
+        about the agent needs several runs.
+
+    Examples:
+        A policy that always prefers one action:
+
+        >>> import gapfloor
+        >>> import numpy as np
+        >>> def right(frames):
+        ...     return np.where(np.arange(15) == 7, 2.0, 0.0) * np.ones((len(frames), 1))
+        >>> result = gapfloor.evaluate(
+        ...     right, game="starpilot", rules="sampled,greedy", draws=0, episodes=16, progress=False
+        ... )
+        >>> [(row.rule, row.n_episodes) for row in result.summary if row.level_set == "test"]
+        [('uniform', 16), ('sampled', 16), ('greedy', 16)]
+        >>> result.to_dict()["gap"][0]["rule"]
+        'sampled'
     """
     protocol = make_protocol(
         [game], mode=mode, options=options, train=train, test=test, draws=draws, episodes=episodes, slots=slots,

@@ -14,6 +14,7 @@ from gapfloor.errors import UsageError
 from gapfloor.json_values import jsonable
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Plan
+from gapfloor.result_data import ResultData
 from gapfloor.statistics.conventions import NAN, NO_PAIR, Call, Pair
 from gapfloor.statistics.looks import LookAdvice
 
@@ -47,8 +48,10 @@ class GameLook:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlanNext:
+class PlanNext(ResultData):
     """Every game of a plan at its last look."""
+
+    row_names = ("games",)
 
     looks: tuple[int, ...]
     """The planned numbers of runs."""
@@ -99,6 +102,30 @@ def plan_next(
         plan: a plan file or a plan with `floor.looks`.
         rule: the rule whose calls decide; the plan's primary rule if None.
         level_set: the level set whose calls decide.
+
+    Returns:
+        A row per game: its call so far, and the runs to add.
+
+    Examples:
+        Three runs of one game, by a plan that looks after three runs and after six:
+
+        >>> import gapfloor
+        >>> import pyarrow as pa
+        >>> from dataclasses import replace
+        >>> paper = gapfloor.Plan.paper()
+        >>> plan = replace(paper, floor=replace(paper.floor, looks=(3, 6), method="recommended"))
+        >>> rows = [
+        ...     {
+        ...         "game": "heist", "agent": agent, "seed": seed, "rule": rule, "level_set": "test",
+        ...         "episode_return": mean + 0.5 * seed + 0.2 * episode,
+        ...     }
+        ...     for agent, rule, mean in (("ppo", "sampled", 3.0), ("random", "uniform", 2.0))
+        ...     for seed in range(3)
+        ...     for episode in range(8)
+        ... ]
+        >>> found = gapfloor.plan_next(pa.Table.from_pylist(rows), plan)
+        >>> [(game.game, game.runs, game.more_runs) for game in found.games]
+        [('heist', 3, 3)]
 
     Raises:
         UsageError: the plan has no looks, or the source has no runs of this rule on this level set.

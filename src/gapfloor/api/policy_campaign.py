@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from gapfloor.actions.partition import Partition
+from gapfloor.api.progress import showing
 from gapfloor.engines.protocol import EngineSpec
 from gapfloor.engines.registry import check_cloning
 from gapfloor.errors import UsageError
@@ -21,7 +22,7 @@ from gapfloor.play.observers import CellProbe
 from gapfloor.play.protocol import INFERENCE_BATCH, Protocol
 from gapfloor.play.references import UNIFORM, check_references
 from gapfloor.play.stored_backend import backend_for
-from gapfloor.play.workers import CellWorkers, Progress, Silence, started_workers
+from gapfloor.play.workers import CellWorkers, Progress, started_workers
 from gapfloor.records.store import Store
 from gapfloor.rules import Rule
 
@@ -38,7 +39,7 @@ def play_policies(
     device: str = "cpu",
     backend: str | None = None,
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = False,
     is_prepared: bool = False,
 ) -> Campaign:
     """Play the policies of each game; returns the campaign, whose cells are then all in the store.
@@ -55,7 +56,7 @@ def play_policies(
         backend: the library that computes our networks' logits (`policies.backends`); None: the one that filled the
             store, or the usual one.
         workers: number of processes; None: one per core.
-        progress: what hears of episodes and cells.
+        progress: what hears of episodes and cells; None: a bar, False: nothing.
         is_prepared: whether the store belongs to a running study.
     """
     if batch < 1:
@@ -83,7 +84,8 @@ def play_policies(
             for engine, mine in zip(protocol.engines, entrants.values(), strict=True)
         ]
         campaign = plan_campaign(requests, store, is_prepared=is_prepared)
-    campaign.play(CellWorkers(workers, progress or Silence()))
+    with showing(progress) as shown:
+        campaign.play(CellWorkers(workers, shown))
     return campaign
 
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from gapfloor.analysis.episodes import Source
 from gapfloor.analysis.pilot import PilotComparison, read_pilot
+from gapfloor.api.power_text import power_sentences
 from gapfloor.errors import UsageError
-from gapfloor.json_values import jsonable
 from gapfloor.plan.lock import load_plan
 from gapfloor.plan.model import Method
 from gapfloor.statistics.component_power import (
@@ -41,6 +41,7 @@ from gapfloor.statistics.power import (
     simulate_family,
     smallest_reaching,
 )
+from gapfloor.text_tables import ReadableResult, TextTable
 
 #: Costs in units of one run: a thousand floor episodes, or one run played on a thousand levels, cost as much as a run.
 DEFAULT_COSTS = Costs(run=1.0, floor_episode=0.001, level=0.001)
@@ -96,9 +97,11 @@ class ComparisonPower:
     """Its Monte Carlo error."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PowerAdvice:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PowerAdvice(ReadableResult):
     """What every comparison of a pilot needs."""
+
+    row_names = ("comparisons",)
 
     power: float
     """The power to reach."""
@@ -110,12 +113,22 @@ class PowerAdvice:
     """Of runs, floor episodes and levels."""
     comparisons: tuple[ComparisonPower, ...]
     """In the order of the tables."""
+    budget: float | None = None
+    """The stated budget per game."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The advice as JSON-ready values."""
-        plain = jsonable(self)
-        assert isinstance(plain, dict)
+        """The document that `gapfloor power --json` prints."""
+        plain = super().to_dict()
+        del plain["budget"]
         return plain
+
+    def tables(self) -> list[TextTable]:
+        """None: each comparison is a few lines."""
+        return []
+
+    def sentences(self) -> list[str]:
+        """The designs that each comparison needs."""
+        return power_sentences(self)
 
 
 @dataclass(frozen=True)
@@ -178,6 +191,17 @@ def power(
         smallest_delta: the smallest difference worth finding, for pilots that leave the difference open.
         n_simulations: families to simulate at the advised design; 0 for none.
         seed: of the simulation.
+
+    Returns:
+        The cheapest designs that reach the power, for each comparison.
+
+    Examples:
+        A difference of 2 with a standard error of 0.6 over three runs:
+
+        >>> import gapfloor
+        >>> advice = gapfloor.power(delta=2.0, sem=0.6, runs=3, n_simulations=0)
+        >>> advice.comparisons[0].power_now < 0.8 < advice.comparisons[0].design.power
+        True
     """
     content = load_plan(plan).plan if plan is not None else None
     if alpha is None:
@@ -204,7 +228,9 @@ def power(
         _simulated(answer, estimate, goal, n_simulations, rng) if n_simulations else answer
         for answer, estimate, goal in answers
     ]
-    return PowerAdvice(power=wanted, alpha=alpha, method=method, costs=costs, comparisons=tuple(rows))
+    return PowerAdvice(
+        power=wanted, alpha=alpha, method=method, costs=costs, comparisons=tuple(rows), budget=budget
+    )
 
 
 def _check_costs(costs: Costs, budget: float | None) -> None:

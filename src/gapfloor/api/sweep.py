@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from gapfloor.analysis.sweep import Sweep, analyse_sweep, rule_at
 from gapfloor.api.policy_campaign import play_policies
 from gapfloor.errors import UsageError
 from gapfloor.play.campaign import Campaign
 from gapfloor.play.candidate import Entrant
-from gapfloor.play.protocol import INFERENCE_BATCH, make_protocol
+from gapfloor.play.protocol import INFERENCE_BATCH, ProtocolSettings, make_protocol
 from gapfloor.play.samples import read_sample
 from gapfloor.play.workers import Progress
 from gapfloor.records.run_identity import RunIdentity
@@ -33,15 +33,46 @@ def sweep(
     device: str = "cpu",
     backend: str | None = None,
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     store: str | Path | None = None,
-    **protocol: Any,
+    **protocol: Unpack[ProtocolSettings],
 ) -> Sweep:
-    """One policy at each of `temperatures` on the same levels, compared with the floor.
+    """Return, gap and entropy of one policy at a grid of temperatures, on the same levels as the floor.
 
-    Every point is an ordinary cell: 0 is filed as `greedy`, 1 as `sampled`. Without `store` the episodes are forgotten
-    once they are summarised. `protocol` holds the settings that `evaluate` takes: `train`, `test`, `draws`,
-    `episodes`, `mode`, ...
+    Every point is an ordinary cell: temperature 0 is filed as `greedy`, 1 as `sampled`.
+
+    Args:
+        policy: A policy as `evaluate` takes it.
+        game: The game to play.
+        temperatures: The grid; logits are divided by each.
+        agent: Name of the agent; None: from the checkpoint.
+        budget: Label of the training budget; None: from the checkpoint.
+        seed: Seed of the policy; None: from the checkpoint.
+        batch: Inference batch size. Changing it changes the cell key.
+        device: Where networks run: cpu or cuda.
+        backend: The library that computes the logits of gapfloor checkpoints: onnxruntime or torch; None: the one that
+            filled the store, or the faster one.
+        workers: Number of worker processes; None: one per core.
+        progress: What hears of episodes and cells. None: a bar on a terminal, a line in a notebook; False: nothing.
+        store: The folder that keeps the cells; None: they are forgotten.
+        protocol: The settings of `evaluate`: `train`, `test`, `draws`, `episodes`, `mode`, `options`, `slots`,
+            `burn_in`, `design`, `repeats`.
+
+    Returns:
+        Points, gaps and the trend over temperature; `plot()` draws them.
+
+    Examples:
+        A policy that prefers one action of maze a little:
+
+        >>> import gapfloor
+        >>> import numpy as np
+        >>> def right(frames):
+        ...     return np.where(np.arange(15) == 7, 2.0, 0.0) * np.ones((len(frames), 1))
+        >>> found = gapfloor.sweep(
+        ...     right, game="maze", temperatures=[0, 1], draws=0, episodes=16, agent="right", progress=False
+        ... )
+        >>> [round(point.entropy_played, 2) for point in found.points if point.level_set == "test"]
+        [0.0, 2.37]
     """
     grid = check_temperatures(temperatures)
     agreed = make_protocol([game], **protocol)

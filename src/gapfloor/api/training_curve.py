@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from gapfloor.analysis.training_curves import (
     PlayedCheckpoint,
@@ -17,7 +17,7 @@ from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.play.campaign import GameCells
 from gapfloor.play.candidate import Entrant
-from gapfloor.play.protocol import INFERENCE_BATCH, make_protocol
+from gapfloor.play.protocol import INFERENCE_BATCH, ProtocolSettings, make_protocol
 from gapfloor.play.samples import read_sample
 from gapfloor.play.workers import Progress
 from gapfloor.records.store import Store
@@ -29,20 +29,48 @@ from gapfloor.training.history import History, read_history
 def training_curve(
     runs: str | Path | Sequence[str | Path],
     *,
-    rules: str = "sampled,greedy",
+    rules: str | Sequence[str] = "sampled,greedy",
     game: str | None = None,
     batch: int = INFERENCE_BATCH,
     device: str = "cpu",
     backend: str | None = None,
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     store: str | Path | None = None,
-    **protocol: Any,
+    **protocol: Unpack[ProtocolSettings],
 ) -> TrainingCurves:
-    """Every kept checkpoint of each run under `rules` on both level sets, with the floor and the training log.
+    """Gap and distance from the floor at every kept checkpoint of runs, with the training log next to them.
 
-    Intermediate checkpoints are filed under the budget `BUDGET@STEPS`, the last under the run's own. `protocol` holds
-    the settings that `evaluate` takes.
+    Intermediate checkpoints are filed under the budget `BUDGET@STEPS`, the last under the run's own.
+
+    Args:
+        runs: Folders of runs that were trained with `checkpoint_every`.
+        rules: Rules, separated by commas or as a list.
+        game: Refuse runs of another game; None: accept each run's own.
+        batch: Inference batch size. Changing it changes the cell key.
+        device: Where networks run: cpu or cuda.
+        backend: The library that computes the logits of gapfloor checkpoints: onnxruntime or torch; None: the one that
+            filled the store, or the faster one.
+        workers: Number of worker processes; None: one per core.
+        progress: What hears of episodes and cells. None: a bar on a terminal, a line in a notebook; False: nothing.
+        store: The folder that keeps the cells; None: they are forgotten.
+        protocol: The settings of `evaluate`: `train`, `test`, `draws`, `episodes`, `mode`, `options`, `slots`,
+            `burn_in`, `design`, `repeats`. Mode and training levels must be those of the runs.
+
+    Returns:
+        A curve per run; `plot()` draws them.
+
+    Examples:
+        >>> import gapfloor, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> run = gapfloor.train(
+        ...     "maze", steps=1024, envs=2, checkpoint_every=1, store=folder, tensorboard=False, progress=False
+        ... )
+        >>> curves = gapfloor.training_curve(
+        ...     run.checkpoint.parent, rules="sampled", draws=0, episodes=16, progress=False
+        ... )
+        >>> [point.steps for point in curves.curves[0].points]
+        [512, 1024]
     """
     folders = [runs] if isinstance(runs, (str, Path)) else list(runs)
     if not folders:

@@ -68,6 +68,14 @@ def verify_store(
 
     Returns:
         What was checked, and every problem in words; `is_sound` says whether there are none.
+
+    Examples:
+        >>> import gapfloor, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> floor = gapfloor.measure_floor("maze", draws=0, episodes=16, store=folder, progress=False)
+        >>> found = gapfloor.verify_store(folder, episodes=4)
+        >>> found.is_sound, found.replayed
+        (True, 4)
     """
     if episodes < 0:
         raise UsageError(f"--episodes {episodes} is negative: use 0 or more.")

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from gapfloor.errors import UsageError
+from gapfloor.result_data import ResultData
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -25,7 +26,7 @@ N_NOISE = 16
 
 
 @dataclass(frozen=True)
-class ProbeResult:
+class ProbeResult(ResultData):
     """What repeated calls showed."""
 
     rule: str
@@ -93,12 +94,17 @@ def probe_rule(
             with a memory: otherwise changing answers cannot be told from sampling.
         reseed: Seeds every generator that `act` uses; by default Python's, numpy's and, when loaded, torch's.
 
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> probe_rule(lambda obs: rng.integers(3), [0, 1]).rule
-    'sampled'
-    >>> probe_rule(lambda obs: 2, [0, 1]).rule
-    'deterministic'
+    Returns:
+        The rule, how sure that is, and what it contradicts.
+
+    Examples:
+        >>> import gapfloor
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> gapfloor.probe_rule(lambda obs: rng.integers(3), [0, 1]).rule
+        'sampled'
+        >>> gapfloor.probe_rule(lambda obs: 2, [0, 1]).rule
+        'deterministic'
     """
     if claims not in (None, "deterministic", "stochastic"):
         raise UsageError(f"`claims` must be deterministic or stochastic, not '{claims}'.")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.options import OptionTable
@@ -16,6 +18,10 @@ from gapfloor.audit.judgement.verdict import AuditVerdict, decide_verdict
 from gapfloor.audit.reading.entry import Entry, find_script, parse_entry
 from gapfloor.audit.reading.index import Index, build_index
 from gapfloor.audit.reading.sources import SettingsFile, SourceFile, Sources, Unread, read_target
+from gapfloor.text_tables import ReadableResult
+
+if TYPE_CHECKING:
+    from gapfloor.audit.judgement.findings import Finding, PathChanges
 
 RULES = ("sampled", "argmax", "epsilon-greedy", "mixed", "unresolved")
 PROVENANCES = (
@@ -28,9 +34,11 @@ PROVENANCES = (
 )
 
 
-@dataclass(frozen=True)
-class ScanResult:
+@dataclass(frozen=True, repr=False)
+class ScanResult(ReadableResult):
     """Everything a scan found."""
+
+    row_names = ("paths", "scripts", "training")
 
     repo: str
     commit: str | None
@@ -48,6 +56,39 @@ class ScanResult:
     """The verdict of each script."""
     texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     """The lines of the files that evidence names."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that `gapfloor audit scan --json` prints."""
+        from gapfloor.audit.judgement.formats import as_document
+
+        return as_document(self)
+
+    def to_sarif(self, *, accepted: set[str] | None = None) -> dict[str, Any]:
+        """SARIF 2.1.0, for code-scanning pages; `accepted` holds the fingerprints of a baseline."""
+        from gapfloor import __version__
+        from gapfloor.audit.judgement.formats import as_sarif
+
+        return as_sarif(self, version=__version__, accepted=accepted)
+
+    def unstated(self) -> list[Finding]:
+        """The evaluation paths whose rule is inherited or could not be read."""
+        from gapfloor.audit.judgement.findings import find_unstated
+
+        return find_unstated(self.paths, self.texts)
+
+    def changes_since(self, earlier: ScanResult) -> PathChanges:
+        """The evaluation paths that were added or removed since another scan."""
+        from gapfloor.audit.judgement.findings import compare_scans
+
+        return compare_scans((earlier.paths, earlier.texts), (self.paths, self.texts))
+
+    def __repr__(self) -> str:
+        from gapfloor.audit.judgement.formats import as_markdown
+
+        return as_markdown(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>"
 
 
 def scan(target: str, *, entry: str | None = None) -> ScanResult:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from gapfloor.calibration.classes import ActionClasses
 from gapfloor.records.atomic import write_atomically
@@ -44,6 +45,17 @@ def matrix_text(classes: ActionClasses) -> str:
 
 def draw_matrices(games: Sequence[ActionClasses], path: Path) -> None:
     """Draw the matrices of games side by side into one image, its format that of the path's ending."""
+    figure = matrix_figure(games)
+    # Without a date, the same measurement gives the same bytes.
+    kind = path.suffix.lstrip(".") or "png"
+    metadata = (
+        {"Date": None} if kind == "svg" else {"CreationDate": None} if kind == "pdf" else {"Software": None}
+    )
+    write_atomically(path, lambda partial: figure.savefig(partial, format=kind, dpi=150, metadata=metadata))
+
+
+def matrix_figure(games: Sequence[ActionClasses]) -> Any:
+    """The matrices of games side by side, as one matplotlib figure."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -69,10 +81,4 @@ def draw_matrices(games: Sequence[ActionClasses], path: Path) -> None:
     bar.set_label(
         "share of states in which the two actions are the same\n(white mark: all of them)", fontsize=8
     )
-
-    # Without a date, the same measurement gives the same bytes.
-    kind = path.suffix.lstrip(".") or "png"
-    metadata = (
-        {"Date": None} if kind == "svg" else {"CreationDate": None} if kind == "pdf" else {"Software": None}
-    )
-    write_atomically(path, lambda partial: figure.savefig(partial, format=kind, dpi=150, metadata=metadata))
+    return figure

@@ -11,11 +11,12 @@ from rich.console import Console
 from rich.table import Table
 
 from gapfloor import __version__
-from gapfloor.audit import scan as scanning
+from gapfloor.api.audit_scan import audit_scan
 from gapfloor.audit.judgement import findings, formats
 from gapfloor.audit.ledger import entries as ledgers
 from gapfloor.audit.ledger import registry as registries
 from gapfloor.audit.ledger import verify as verifying
+from gapfloor.audit.scan import ScanResult
 from gapfloor.audit.trace import comparison
 from gapfloor.audit.trace import observe as observing
 from gapfloor.cli.options import with_schema
@@ -219,7 +220,7 @@ def run_scan(
     _refuse_together({"--diff": base is not None, "--sarif": as_sarif})
     accepted = findings.read_baseline(baseline) if baseline is not None else set()
     try:
-        result = scanning.scan(target, entry=entry)
+        result = audit_scan(target, entry=entry)
     except GapfloorError:
         raise
     except Exception as error:
@@ -229,15 +230,15 @@ def run_scan(
         elif as_sarif:
             _deliver(_json_text(formats.failed_sarif(error, version=__version__)), out)
         raise
-    unstated = findings.find_unstated(result.paths, result.texts)
+    unstated = result.unstated()
     if base is not None:
         _deliver(_changes_text(target, base, entry, result, as_json=as_json), out)
     elif as_json:
-        _deliver(_json_text(formats.as_document(result)), out)
+        _deliver(_json_text(result.to_dict()), out)
     elif as_sarif:
-        _deliver(_json_text(formats.as_sarif(result, version=__version__, accepted=accepted)), out)
+        _deliver(_json_text(result.to_sarif(accepted=accepted)), out)
     else:
-        _deliver(formats.as_markdown(result), out)
+        _deliver(repr(result), out)
     if write_baseline is not None:
         write_text_atomically(write_baseline, findings.write_baseline(unstated))
     if require_explicit:
@@ -270,12 +271,9 @@ def _deliver(text: str, out: Path | None) -> None:
         click.echo(text, nl=False)
 
 
-def _changes_text(
-    target: str, base: str, entry: str | None, result: scanning.ScanResult, *, as_json: bool
-) -> str:
+def _changes_text(target: str, base: str, entry: str | None, result: ScanResult, *, as_json: bool) -> str:
     folder = target.rpartition("@")[0] if "@" in target and not Path(target).exists() else target
-    old = scanning.scan(f"{folder}@{base}", entry=entry)
-    changes = findings.compare_scans((old.paths, old.texts), (result.paths, result.texts))
+    changes = result.changes_since(audit_scan(f"{folder}@{base}", entry=entry))
     if not as_json:
         return formats.changes_as_markdown(changes, base=base)
     rows = {

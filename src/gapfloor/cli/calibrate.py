@@ -67,9 +67,9 @@ def command(games: tuple[str, ...], options: tuple[str, ...], as_json: bool, **s
             _show(game)
             click.echo(f"{game.note}\n")
 
-    measured = calibrate(games, options=parse_engine_options(options), tell=show, **settings)
+    measured = calibrate(games, options=parse_engine_options(options), progress=show, **settings)
     if as_json:
-        print_json({"games": [game.to_dict() for game in measured]})
+        print_json(measured.to_dict())
 
 
 def _show(game: GameCalibration) -> None:

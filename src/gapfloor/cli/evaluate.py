@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gapfloor.api.progress import LiveProgress
 from gapfloor.cli.options import (
     inference_options,
     json_option,
@@ -17,7 +18,6 @@ from gapfloor.cli.options import (
     store_option,
     workers_option,
 )
-from gapfloor.cli.progress import LiveProgress
 from gapfloor.cli.tables import leak_table, print_table
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from gapfloor.api.progress import LiveProgress
 from gapfloor.cli.options import (
     json_option,
     print_json,
@@ -14,7 +15,6 @@ from gapfloor.cli.options import (
     store_option,
     workers_option,
 )
-from gapfloor.cli.progress import LiveProgress
 from gapfloor.cli.tables import print_table
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from gapfloor.cli.options import json_option, print_json
-from gapfloor.cli.tables import leak_table, print_table
+from gapfloor.cli.tables import leak_table, print_result, print_table
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -47,16 +47,8 @@ def check(games: tuple[str, ...], as_json: bool, **settings: Any) -> None:
         if not as_json:
             click.echo(f"{words} ...", err=True)
 
-    found = check_levels(games, tell=tell, **settings)
-    if as_json:
-        print_json(found.to_dict())
-        return
-    print_table(*found.table())
-    for overlap in found.games:
-        if overlap.later and overlap.first_frame:
-            click.echo(f"{overlap.game}: the first frame does not show {overlap.later}.")
-        for held, known in overlap.twins.items():
-            click.echo(f"  {overlap.game} {held} = {', '.join(map(str, known))}")
+    found = check_levels(games, progress=tell, **settings)
+    print_result(found, as_json=as_json)
 
 
 @command.command("gap")

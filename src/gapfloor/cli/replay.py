@@ -50,10 +50,5 @@ def command(store: str, as_json: bool, **settings: Any) -> None:
     if as_json:
         print_json({"replays": [str(path.relative_to(store)) for path in replays.paths]})
         return
-    for episode in replays.episodes:
-        labels = episode.cell.manifest.labels
-        click.echo(
-            f"{labels['game']} level {episode.level_seed} {labels['rule']}: return {episode.episode_return:g} in "
-            f"{episode.length} steps, as recorded."
-        )
+    click.echo(replays)
     click.echo(f"{counted(len(replays.paths), 'replay')} in {Path(store) / 'replays'}.")

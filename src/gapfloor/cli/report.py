@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gapfloor.cli.options import print_json
 from gapfloor.cli.table_options import table_options
 
 if TYPE_CHECKING:
@@ -47,38 +48,17 @@ def command(
 
     Reads a store, or an episode file (CSV or Parquet), and needs neither engine nor torch.
     """
-    from gapfloor.errors import unknown_name
-    from gapfloor.report.escape import clean_text
-    from gapfloor.report.source import load_report_source
-    from gapfloor.report.tables.build import EXTRA_TABLES
-    from gapfloor.report.verdict import build_verdicts, headline
-    from gapfloor.report.write import FORMATS, summary, write_report
-    from gapfloor.text_tables import counted
+    from gapfloor.api.report import write_report
 
-    chosen, extra = ([name.strip() for name in text.split(",") if name.strip()] for text in (formats, tables))
-    for kind, names, known in (("format", chosen, FORMATS), ("table", extra, EXTRA_TABLES)):
-        for name in names:
-            if name not in known:
-                raise unknown_name(kind, name, known)
-    loaded = load_report_source(source, plan=plan, options=table)
+    def tell(step: str) -> None:
+        if not as_json:
+            click.echo(f"{step} ...", err=True)
+
     report = write_report(
-        loaded,
-        out,
-        formats=chosen,
-        tables=extra,
-        progress=None if as_json else lambda step: click.echo(f"{step} ...", err=True),
+        source, out, formats=formats, plan=plan, tables=tables, progress=tell, **vars(table)
     )
     if as_json:
-        click.echo(summary(report))
+        print_json(report.to_dict())
         return
-    findings = loaded.findings
-    click.echo(clean_text(headline(findings)))
-    for verdict in build_verdicts(findings):
-        where = f"{verdict.name} {verdict.budget}".strip()
-        click.echo(f"  {clean_text(where)}: {verdict.badge}")
-    for entry in report.tables.missing:
-        click.echo(f"left out: {entry.name} ({clean_text(entry.why)})")
-    click.echo(
-        f"{counted(len(report.tables.tables), 'table')} and {counted(len(report.numbers), 'number')} in {report.folder}"
-        + (f"; open {report.folder / 'index.html'}" if "html" in chosen else "")
-    )
+    for line in report.sentences():
+        click.echo(line)

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from gapfloor.api.progress import LiveProgress
 from gapfloor.cli.options import playing_options
-from gapfloor.cli.progress import LiveProgress
 from gapfloor.cli.tables import print_result
 from gapfloor.errors import UsageError
 

@@ -12,23 +12,18 @@ import click
 from gapfloor.cli.options import print_json
 
 if TYPE_CHECKING:
-    from gapfloor.analysis.comparison import Comparison
     from gapfloor.analysis.leaked import LeakedGap
-    from gapfloor.analysis.sweep import Sweep
-    from gapfloor.analysis.training_curves import TrainingCurves
+    from gapfloor.text_tables import ReadableResult
 
 
-def print_result(
-    result: Sweep | TrainingCurves | Comparison, *, files: Sequence[Path], as_json: bool
-) -> None:
+def print_result(result: ReadableResult, *, files: Sequence[Path] = (), as_json: bool) -> None:
     """A result as a person reads it, and the files that were written; or its JSON document."""
     if as_json:
         print_json(result.to_dict())
         return
-    first, *others = result.tables()
-    print_table(*first)
-    for table in others:
-        click.echo()
+    for number, table in enumerate(result.tables()):
+        if number:
+            click.echo()
         print_table(*table)
     for line in (*result.sentences(), *result.notes):
         click.echo(line)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from gapfloor.cli.options import print_json
-from gapfloor.errors import MissingExtraError
 from gapfloor.training.encoders import encoder_names
 from gapfloor.training.hyperparameters import REWARD_MODES, Hyperparameters
 
@@ -26,9 +26,7 @@ _DEFAULTS = Hyperparameters()
 @click.option(
     "--envs", type=int, default=_DEFAULTS.environments, show_default=True, help="Parallel environments."
 )
-@click.option(
-    "--train", "levels", default="0:200", show_default=True, help="Training levels, START:STOP or all."
-)
+@click.option("--train", default="0:200", show_default=True, help="Training levels, START:STOP or all.")
 @click.option("--mode", default="easy", show_default=True, help="ProcGen's distribution mode.")
 @click.option("--budget", default="", help="Label of the budget in the run's name  [default: from --steps]")
 @click.option(
@@ -50,56 +48,17 @@ _DEFAULTS = Hyperparameters()
 @click.option("--store", "--out", "store", type=click.Path(path_type=Path), default=Path("gapfloor-store"),
               show_default=True, help="Folder that holds the runs.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def command(
-    game: str,
-    encoder: str,
-    seed: int,
-    steps: int,
-    envs: int,
-    levels: str,
-    mode: str,
-    budget: str,
-    rewards: str,
-    blind: bool,
-    threads: int | None,
-    device: str,
-    checkpoint_every: int,
-    no_tensorboard: bool,
-    store: Path,
-    as_json: bool,
-) -> None:
+def command(game: str, as_json: bool, no_tensorboard: bool, **settings: Any) -> None:
     """Train an agent on GAME with PPO; run the same command again to resume."""
-    from gapfloor.cli._training_progress import TrainingProgress
-    from gapfloor.levels import LevelSet
-    from gapfloor.machine import available_cores
-    from gapfloor.training.spec import TrainingSpec
+    from gapfloor.api.train import train
 
-    try:
-        import safetensors  # noqa: F401
-        import torch  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError(f'Training needs {error.name}: pip install "gapfloor[train]".') from None
-    from gapfloor.training.trainer import train
-
-    spec = TrainingSpec(
-        game=game, encoder=encoder, seed=seed, steps=steps, mode=mode, levels=LevelSet.parse(levels),
-        budget=budget, hyperparameters=Hyperparameters(environments=envs, rewards=rewards), is_blind=blind,
-    )  # fmt: skip
-    with TrainingProgress(spec, is_quiet=as_json) as progress:
-        result = train(
-            spec, store=store, threads=available_cores() if threads is None else threads, device=device,
-            checkpoint_every=checkpoint_every, observe=progress.show, with_tensorboard=not no_tensorboard,
-        )  # fmt: skip
+    result = train(game, tensorboard=not no_tensorboard, progress=not as_json, **settings)
     if as_json:
-        document = {
-            "run": result.run, "checkpoint": str(result.checkpoint), "fingerprint": result.fingerprint,
-            "steps": result.steps, "updates_done_here": result.updates_done_here,
-        }  # fmt: skip
-        print_json(document)
-    elif result.updates_done_here == 0:
-        click.echo(f"{result.run} is done ({result.steps:,} steps): {result.checkpoint}")
-    else:
-        click.echo(f"{result.run}: {result.steps:,} steps, {result.checkpoint}")
+        print_json(result.to_dict())
+        return
+    click.echo(result)
+    if result.updates_done_here:
         click.echo(
-            f"Next: gapfloor evaluate {result.checkpoint.parent} --game {game} --rules sampled,greedy --store {store}"
+            f"Next: gapfloor evaluate {result.checkpoint.parent} --game {game} --rules sampled,greedy "
+            f"--store {settings['store']}"
         )

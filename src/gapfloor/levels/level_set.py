@@ -49,8 +49,18 @@ class LevelSet:
         return self.start < other.stop and other.start < self.stop
 
     @classmethod
-    def parse(cls, text: str) -> LevelSet:
-        """Read `0:200` (half-open) or `all`."""
+    def parse(cls, text: str | range | LevelSet) -> LevelSet:
+        """Read `0:200` (half-open) or `all`; a range of Python's means the same levels.
+
+        >>> LevelSet.parse(range(200)) == LevelSet.parse("0:200")
+        True
+        """
+        if isinstance(text, range) and text.step == 1:
+            text = f"{text.start}:{text.stop}"
+        if isinstance(text, LevelSet):
+            return text
+        if isinstance(text, range):
+            raise UsageError(f"{text} leaves levels out: a level set has every level from START to STOP.")
         if text.strip() == "all":
             return cls(0, ALL_LEVELS_STOP)
         match = re.fullmatch(r"\s*(\d+):(\d+)\s*", text)

@@ -15,6 +15,7 @@ from typing import Any
 
 from gapfloor.errors import UsageError
 from gapfloor.levels.level_set import LevelSet
+from gapfloor.text_tables import ReadableResult, TextTable
 
 FORMAT = "gapfloor-leakage/1"
 
@@ -151,9 +152,11 @@ class LevelOverlap:
         return cls(**values, train=train, test=test, pairs=pairs)
 
 
-@dataclass(frozen=True)
-class Leakage:
+@dataclass(frozen=True, repr=False)
+class Leakage(ReadableResult):
     """The overlaps of several games."""
+
+    row_names = ("games",)
 
     games: tuple[LevelOverlap, ...]
     """The games, in the order of the tables."""
@@ -166,7 +169,7 @@ class Leakage:
         """The text of `leakage.json`."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
 
-    def table(self) -> tuple[list[str], list[list[str]]]:
+    def table(self) -> TextTable:
         """Headings and cells of the table that people read."""
         headings = ["game", "mode", "held out", "first screen", "first frame", "leaked", "confirmed: moves",
                     "all actions", "layouts train", "layouts test", "compared"]  # fmt: skip
@@ -177,6 +180,17 @@ class Leakage:
             for game in self.games
         ]  # fmt: skip
         return headings, rows
+
+    def sentences(self) -> list[str]:
+        """What a first frame does not show, and every leaked level with its training twins."""
+        lines = []
+        for game in self.games:
+            if game.later and game.first_frame:
+                lines.append(f"{game.game}: the first frame does not show {game.later}.")
+            lines += [
+                f"  {game.game} {held} = {', '.join(map(str, known))}" for held, known in game.twins.items()
+            ]
+        return lines
 
     def of(self, game: str, mode: str) -> LevelOverlap | None:
         """The overlap of one game."""

@@ -141,7 +141,16 @@ class Stop:
 
 @dataclass(frozen=True)
 class Plan:
-    """An analysis plan."""
+    """An analysis plan: tests, families, margins, scope and stop conditions, fixed before the data are seen.
+
+    A plan in memory was never locked: what is analysed by it is exploratory. `gapfloor plan lock` locks a file.
+
+    Examples:
+        >>> import gapfloor
+        >>> plan = gapfloor.Plan.paper()
+        >>> plan.floor.alpha, plan.scope.primary_rule
+        (0.05, 'sampled')
+    """
 
     name: str
     scope: Scope = field(default_factory=Scope)
@@ -153,6 +162,16 @@ class Plan:
     screen: Screen = field(default_factory=Screen)
     normalised: Normalisation = field(default_factory=Normalisation)
     stop: Stop = field(default_factory=Stop)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Plan:
+        """The checked plan of a TOML file."""
+        return read_plan(Path(path))
+
+    @classmethod
+    def paper(cls) -> Plan:
+        """The paper's plan, which is used where none is named."""
+        return paper_plan()
 
     @property
     def least_runs(self) -> int:

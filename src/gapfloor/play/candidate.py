@@ -85,7 +85,8 @@ def load_candidates(
     """Load each policy once; copies of one policy and two runs of one name are refused."""
     found: list[Candidate] = []
     for entrant in entrants:
-        candidate = _load(_source(entrant, device, backend), entrant, engine, batch=batch)
+        source = policy_source(entrant.policy, device=device, backend=backend, number=entrant.number)
+        candidate = _load(source, entrant, engine, batch=batch)
         for other in found:
             _refuse_copy(candidate, other)
         found.append(candidate)
@@ -105,12 +106,12 @@ def _load(source: PolicySource, entrant: Entrant, engine: EngineSpec, *, batch: 
     return Candidate(source, run, tried.fingerprint, tried.inference)
 
 
-def _source(entrant: Entrant, device: str, backend: str | None) -> PolicySource:
-    policy = entrant.policy
+def policy_source(policy: Any, *, device: str, backend: str | None = None, number: int = 1) -> PolicySource:
+    """Where a policy comes from: a name, or an object that is called by its own name or by its number."""
     if isinstance(policy, (str, Path)):
         # Resolved here, so that every worker reads the same file even if the Hub changes meanwhile.
         return PolicySource(local_line(str(policy)), device, backend=backend)
-    name = getattr(policy, "name", None) or getattr(policy, "__name__", None) or f"policy {entrant.number}"
+    name = getattr(policy, "name", None) or getattr(policy, "__name__", None) or f"policy {number}"
     return PolicySource(str(name), given=policy)
 
 

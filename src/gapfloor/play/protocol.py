@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 from gapfloor.engines.procgen import GAMES, PAPER_GAMES
 from gapfloor.engines.protocol import EngineSpec, Option
@@ -32,14 +34,43 @@ class Protocol:
     design: Design
 
 
+#: Levels: START:STOP, a `range`, all, or none to leave a level set out.
+Levels = str | range
+
+
+class ProtocolSettings(TypedDict, total=False):
+    """What every function takes that plays policies; `make_protocol` has the defaults."""
+
+    mode: str | None
+    """The engine's mode: ProcGen's easy (default), hard, extreme, memory or exploration."""
+    options: Mapping[str, Option] | None
+    """Options of the engine, e.g. `{"use_backgrounds": False}`."""
+    train: Levels
+    """Training levels: START:STOP, a `range`, all or none (default: 0:200)."""
+    test: Levels
+    """Held-out levels, in the same form as `train` (default: 1000:1100)."""
+    draws: int | Sequence[int]
+    """Seeds of the level draws (default: 0, 1, 2)."""
+    episodes: int
+    """Counted episodes per draw (default: 128)."""
+    slots: int
+    """Parallel environments per draw (default: 16)."""
+    burn_in: int
+    """First episodes of a slot that are not counted (default: 1)."""
+    design: str
+    """Seeded draws of levels (`draws`, as in the paper), or every level equally often (`census`)."""
+    repeats: int
+    """Episodes per level in a census (default: 1)."""
+
+
 def make_protocol(
     games: Sequence[str],
     *,
     mode: str | None = None,
     options: Mapping[str, Option] | None = None,
-    train: str = "0:200",
-    test: str = "1000:1100",
-    draws: Sequence[int] = (0, 1, 2),
+    train: Levels = "0:200",
+    test: Levels = "1000:1100",
+    draws: int | Sequence[int] = (0, 1, 2),
     episodes: int = 128,
     slots: int = 16,
     burn_in: int = 1,
@@ -60,13 +91,24 @@ def make_protocol(
         # A census leaves nothing to draw: it is filed as draw 0.
         return Protocol(engines, level_sets, (0,), Design(slots=0, burn_in=0, episodes=0, repeats=repeats))
     check_counts(slots=slots, episodes=episodes, burn_in=burn_in)
+    draws = _whole_numbers(draws)
     if not draws:
         raise UsageError("No draw is named: give at least one, e.g. --draws 0,1,2.")
     for draw in draws:
         check_draw(draw)
         if list(draws).count(draw) > 1:
             raise UsageError(f"The draw {draw} is named twice: name each draw once.")
-    return Protocol(engines, level_sets, tuple(draws), Design(slots, burn_in, episodes))
+    return Protocol(engines, level_sets, draws, Design(slots, burn_in, episodes))
+
+
+def _whole_numbers(draws: int | Sequence[int]) -> tuple[int, ...]:
+    """One draw or several; numbers of numpy become Python's, whose text is part of a cell's key."""
+    try:
+        return tuple(operator.index(draw) for draw in ([draws] if isinstance(draws, int) else draws))
+    except TypeError:
+        raise UsageError(
+            f"draws={draws!r} does not name draws: give one whole number or several, e.g. (0, 1, 2)."
+        ) from None
 
 
 def expand_games(games: Sequence[str]) -> tuple[str, ...]:
@@ -88,7 +130,12 @@ def expand_games(games: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(named))
 
 
-def _parse_level_sets(train: str, test: str) -> tuple[tuple[Role, LevelSet], ...]:
+def _parse_level_sets(train: Levels, test: Levels) -> tuple[tuple[Role, LevelSet], ...]:
+    for name, levels in (("train", train), ("test", test)):
+        if not isinstance(levels, str | range | LevelSet):
+            raise UsageError(
+                f"{name}={levels!r} is not a level set: write 'START:STOP', a range, 'all' or 'none'."
+            )
     named: list[tuple[Role, LevelSet]] = []
     if train != "none":
         named.append(("train", LevelSet.parse(train)))

@@ -31,7 +31,7 @@ from gapfloor.records.store import Store
 
 
 class Progress(Protocol):
-    """Hears what happens while cells are played; see `gapfloor.cli.progress` for the one that draws."""
+    """Hears what happens while cells are played; see `gapfloor.api.progress` for the one that draws."""
 
     def start(self, cells: Sequence[CellSpec]) -> None:
         """The cells that will be played."""

@@ -30,6 +30,7 @@ from gapfloor.records.atomic import (
 )
 from gapfloor.records.manifest import Manifest, content_key, read_manifest
 from gapfloor.records.schema import CELLS, EPISODES, rows_to_table
+from gapfloor.text_tables import counted
 
 DEFAULT_STORE = "gapfloor-store"
 
@@ -69,7 +70,21 @@ def store_folder(place: str | Path) -> Path:
 
 
 class Store:
-    """A folder of runs, cells, classes, results and replays."""
+    """A folder of runs, cells, classes, results and replays: the way to read what was recorded.
+
+    `episodes()` and `cell_records()` give pyarrow tables (`.to_pandas()` makes data frames of them), `query(sql)` asks
+    DuckDB about both, and `cells()` lists the cells with their manifests.
+
+    Examples:
+        >>> import gapfloor, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> floor = gapfloor.measure_floor("maze", draws=0, episodes=16, store=folder, progress=False)
+        >>> store = gapfloor.Store(folder)
+        >>> store.episodes().num_rows
+        32
+        >>> sorted(cell.manifest.labels["level_set"] for cell in store.cells())
+        ['test', 'train']
+    """
 
     def __init__(self, root: str | Path) -> None:
         self.root = store_folder(root)
@@ -77,6 +92,10 @@ class Store:
         self.damaged: list[Path] = []
         """Cells found cut or altered by the last `cells()`; they count as missing."""
         self._order: dict[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        count = len(list(self.cells_folder.glob("*.json")))
+        return f"Store({str(self.root)!r}): {counted(count, 'cell')}"
 
     def refuse_file(self) -> None:
         """Refuse a file in the place of the folder."""

@@ -17,6 +17,7 @@ from gapfloor.exact_json import from_exact, to_exact
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.records.manifest import canonical_json
 from gapfloor.records.store import StoredCell
+from gapfloor.result_data import ResultData
 from gapfloor.text_tables import counted
 
 SCHEMA = "gapfloor-verification/1"
@@ -26,7 +27,7 @@ _PATH = Path("results") / "verification.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class StoreVerification:
+class StoreVerification(ResultData):
     """The result of a verification."""
 
     cells: int

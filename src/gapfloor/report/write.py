@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,25 +10,60 @@ from typing import Any
 from gapfloor.errors import UsageError, unknown_name
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.report.card import build_card, card_to_json, card_to_markdown
-from gapfloor.report.escape import escape_markdown
+from gapfloor.report.escape import clean_text, escape_markdown
+from gapfloor.report.findings import Findings
 from gapfloor.report.methods import Methods, build_methods
 from gapfloor.report.numbers import Number, build_numbers, to_json, to_tex
 from gapfloor.report.source import ReportSource, load_report_source
 from gapfloor.report.table import to_csv, to_float, to_markdown, to_tabular
 from gapfloor.report.tables.build import EXTRA_TABLES, Tables, build_tables
+from gapfloor.report.verdict import build_verdicts, headline
+from gapfloor.text_tables import ReadableResult, TextTable, counted
 
 #: Everything a report can consist of; figures come with tex and html only when asked for by name.
 FORMATS = ("tex", "md", "csv", "html", "card", "methods", "figures")
 
 
-@dataclass(frozen=True)
-class WrittenReport:
+@dataclass(frozen=True, repr=False)
+class WrittenReport(ReadableResult):
     """What was written, and what could not be made."""
 
     folder: Path
+    """Where the report is."""
     files: tuple[Path, ...]
-    tables: Tables
+    """Every file that was written."""
+    made: Tables
+    """The tables, and those that were left out."""
     numbers: dict[str, Number]
+    """The numbers of numbers.json by name."""
+    findings: Findings
+    """The results that the report is about."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that `gapfloor report --json` prints."""
+        return {
+            "folder": str(self.folder),
+            "files": [str(path.relative_to(self.folder)) for path in self.files],
+            "tables": [table.name for table in self.made.tables],
+            "left_out": {entry.name: entry.why for entry in self.made.missing},
+            "numbers": len(self.numbers),
+        }
+
+    def tables(self) -> list[TextTable]:
+        """None: the tables are in the files."""
+        return []
+
+    def sentences(self) -> list[str]:
+        """The headline, a verdict per game and budget, what was left out, and where the report is."""
+        verdicts = [
+            f"  {clean_text(f'{verdict.name} {verdict.budget}'.strip())}: {verdict.badge}"
+            for verdict in build_verdicts(self.findings)
+        ]
+        missing = [f"left out: {entry.name} ({clean_text(entry.why)})" for entry in self.made.missing]
+        page = self.folder / "index.html"
+        size = f"{counted(len(self.made.tables), 'table')} and {counted(len(self.numbers), 'number')} in {self.folder}"
+        where = size + (f"; open {page}" if page in self.files else "")
+        return [clean_text(headline(self.findings)), *verdicts, *missing, where]
 
 
 def write_report(
@@ -52,14 +86,7 @@ def write_report(
         progress: called with the name of each step.
     """
     tell = progress or (lambda step: None)
-    for name in formats:
-        if name not in FORMATS:
-            raise unknown_name("format", name, FORMATS)
-    for name in tables:
-        if name not in EXTRA_TABLES:
-            raise unknown_name("table", name, EXTRA_TABLES)
-    if not formats:
-        raise UsageError(f"No format was asked for: give one or more of {', '.join(FORMATS)}.")
+    check_names(formats, tables)
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file, not a folder: choose another --out.")
@@ -103,7 +130,17 @@ def write_report(
 
         tell("figures")
         written += write_figures(build_figures(source), folder / "figures")
-    return WrittenReport(folder, tuple(sorted(written)), made, numbers)
+    return WrittenReport(folder, tuple(sorted(written)), made, numbers, source.findings)
+
+
+def check_names(formats: Sequence[str], tables: Sequence[str]) -> None:
+    """Refuse formats and tables that do not exist, and a report of nothing."""
+    for kind, names, known in (("format", formats, FORMATS), ("table", tables, EXTRA_TABLES)):
+        for name in names:
+            if name not in known:
+                raise unknown_name(kind, name, known)
+    if not formats:
+        raise UsageError(f"No format was asked for: give one or more of {', '.join(FORMATS)}.")
 
 
 def _tex_files(tables: Tables, numbers: dict[str, Number]) -> dict[Path, str]:
@@ -141,17 +178,3 @@ def _page(source: ReportSource, tables: Tables, card: dict[str, Any], formats: S
 
 def _no_hyperparameters(source: ReportSource) -> str:
     return f"{source.name} holds no checkpoints whose headers would say"
-
-
-def summary(report: WrittenReport) -> str:
-    """The report in one JSON document, for `--json`."""
-    return json.dumps(
-        {
-            "folder": str(report.folder),
-            "files": [str(path.relative_to(report.folder)) for path in report.files],
-            "tables": [table.name for table in report.tables.tables],
-            "left_out": {entry.name: entry.why for entry in report.tables.missing},
-            "numbers": len(report.numbers),
-        },
-        indent=1,
-    )

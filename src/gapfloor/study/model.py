@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gapfloor.engines.registry import make_spec
 from gapfloor.errors import UsageError
@@ -21,6 +22,11 @@ from gapfloor.rules import parse_rule, rule_kind
 from gapfloor.settings import from_table, read_toml
 from gapfloor.training.hyperparameters import Hyperparameters
 from gapfloor.training.spec import TrainingSpec
+
+if TYPE_CHECKING:
+    from gapfloor.study.commands import StudyPreview, StudyStatus
+    from gapfloor.study.executors import Executor, StudyAssignment
+    from gapfloor.study.runner import Listener, StudyOutcome
 
 
 @dataclass(frozen=True)
@@ -66,7 +72,16 @@ class AddendumSettings:
 
 @dataclass(frozen=True)
 class Study:
-    """A whole study."""
+    """A whole study: what its file says, and what can be done with it.
+
+    Examples:
+        >>> import gapfloor
+        >>> study = gapfloor.Study.read("studies/demo.toml")
+        >>> study.games, study.agents
+        (('starpilot',), ('impala', 'fpn'))
+        >>> study.preview(workers=2).size.n_runs
+        6
+    """
 
     name: str
     runs: tuple[RunGroup, ...]
@@ -85,6 +100,53 @@ class Study:
     formats: tuple[str, ...] = ("tex", "md", "csv", "html", "card", "figures")
     tables: tuple[str, ...] | None = None
     """Further tables of the report: audit, commits, hyper."""
+    home: Path = field(default=Path(), init=False, compare=False, repr=False)
+    """Folder of the study file; paths in the file are relative to it."""
+
+    @classmethod
+    def read(cls, path: str | Path) -> Study:
+        """The checked study of a TOML file: every name, number and combination is tried before any work starts."""
+        return read_study(Path(path))
+
+    def run(
+        self,
+        *,
+        store: str | Path | None = None,
+        workers: int | None = None,
+        ray: str | None = None,
+        executor: Callable[[StudyAssignment], Executor] | None = None,
+        progress: Listener | bool | None = None,
+    ) -> StudyOutcome:
+        """Do what is missing: train, calibrate, evaluate, analyse and report; call it again to resume.
+
+        Args:
+            store: Folder of the study's store (default: the study's name).
+            workers: Number of worker processes (default: one per core).
+            ray: `auto` or an address: run on a Ray cluster instead.
+            executor: Makes what runs the tasks instead, e.g. `gapfloor.integrations.slurm.SlurmExecutor`.
+            progress: A listener of tasks. None: a line per task on a terminal or in a notebook; False: nothing.
+        """
+        from gapfloor.study import commands
+
+        return commands.run(self, store=store, workers=workers, ray=ray, executor=executor, progress=progress)
+
+    def status(self, *, store: str | Path | None = None) -> StudyStatus:
+        """How many tasks of each kind are done, running, failed and missing."""
+        from gapfloor.study import commands
+
+        return commands.status(self, store=store)
+
+    def preview(self, *, store: str | Path | None = None, workers: int | None = None) -> StudyPreview:
+        """Runs, cells, time and disk that the study will need; refuses what `run` would refuse."""
+        from gapfloor.study import commands
+
+        return commands.preview(self, store=store, workers=workers)
+
+    def clean(self, *, store: str | Path | None = None, yes: bool = False) -> tuple[list[Path], int]:
+        """Folders that a finished study no longer needs and their bytes; with `yes` they are deleted."""
+        from gapfloor.study import commands
+
+        return commands.clean(self, store=store, yes=yes)
 
     @property
     def games(self) -> tuple[str, ...]:
@@ -139,6 +201,7 @@ class Study:
 def read_study(path: Path) -> Study:
     """The checked study of a file: every name, number and combination is tried before any work starts."""
     study = from_table(Study, read_toml(path), source=path.name)
+    object.__setattr__(study, "home", path.resolve().parent)
     with _errors_name_fields(path):
         _check_study(study, path)
     return study

@@ -15,6 +15,7 @@ from gapfloor.study.finished import Survey
 from gapfloor.study.graph import Task, build_graph
 from gapfloor.study.journal import TaskJournal
 from gapfloor.study.model import Study
+from gapfloor.text_tables import ReadableResult, TextTable
 
 #: How often a task that failed of itself is begun, and one whose worker was lost.
 ATTEMPTS, ATTEMPTS_IF_LOST = 2, 5
@@ -30,8 +31,8 @@ class Listener(Protocol):
     def ended(self, ending: Ending, *, again: bool) -> None: ...
 
 
-@dataclass
-class StudyOutcome:
+@dataclass(repr=False)
+class StudyOutcome(ReadableResult):
     """How a study ended."""
 
     done: list[str] = field(default_factory=list)
@@ -39,6 +40,15 @@ class StudyOutcome:
     """Task and error."""
     blocked: list[str] = field(default_factory=list)
     """Tasks that need a failed one."""
+
+    def table(self) -> TextTable:
+        """How many tasks are done, failed and blocked."""
+        counts = [len(self.done), len(self.failed), len(self.blocked)]
+        return ["done", "failed", "blocked"], [[str(count) for count in counts]]
+
+    def sentences(self) -> list[str]:
+        """The failed tasks with their errors."""
+        return [f"failed: {name}: {error}" for name, error in self.failed.items()]
 
 
 def run_study(

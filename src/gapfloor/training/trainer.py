@@ -12,7 +12,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from gapfloor.disk_errors import explain_disk_errors
 from gapfloor.engines.procgen import ProcgenEngine, wheel_version
 from gapfloor.errors import StoreError, UsageError
 from gapfloor.records.atomic import remove_leftovers
+from gapfloor.text_tables import ReadableResult, TextTable
 from gapfloor.training.agent import make_agent
 from gapfloor.training.checkpoint import read_header, write_checkpoint
 from gapfloor.training.log import LogRow, TrainingMonitor, write_log
@@ -40,16 +41,34 @@ from gapfloor.training.streams import draw_seed, make_stream
 from gapfloor.training.workers import Workers, start_workers
 
 
-@dataclass(frozen=True)
-class TrainingResult:
+@dataclass(frozen=True, repr=False)
+class TrainingResult(ReadableResult):
     """A run in the store."""
 
     run: str
+    """Its name."""
     checkpoint: Path
+    """The file of its weights; its folder can be given to `evaluate`."""
     fingerprint: str
+    """Hash of the weights."""
     steps: int
+    """Environment steps of training."""
     updates_done_here: int
     """Updates that this call made: 0 when the run was already done."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that `gapfloor train --json` prints."""
+        return {**asdict(self), "checkpoint": str(self.checkpoint)}
+
+    def tables(self) -> list[TextTable]:
+        """None: a run is one sentence."""
+        return []
+
+    def sentences(self) -> list[str]:
+        """Which run, how long, and where it is."""
+        if self.updates_done_here == 0:
+            return [f"{self.run} is done ({self.steps:,} steps): {self.checkpoint}"]
+        return [f"{self.run}: {self.steps:,} steps, {self.checkpoint}"]
 
 
 @dataclass(frozen=True)

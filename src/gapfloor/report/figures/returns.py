@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
 from gapfloor.analysis.floor_results import FloorComparisonResult
 from gapfloor.report.figures.inks import rule_ink
 from gapfloor.report.figures.model import (
@@ -25,21 +28,47 @@ from gapfloor.text_tables import counted
 _NORMAL_95 = 1.96
 
 
+@dataclass(frozen=True)
+class MeanMark:
+    """A mean return with its standard error, and what to say about it."""
+
+    mean: float
+    sem: float
+    tip: str
+
+
+#: (rule, or another name on the axis; level set) -> its mean.
+Marks = Mapping[tuple[str, str], MeanMark]
+
+
 def returns_figure(findings: Findings, budget: str, *, name: str, title: str) -> FigureSpec | None:
     """Held-out marks are filled, those of training levels hollow; None where no game has runs."""
     panels = tuple(panel for env in findings.envs(budget) if (panel := _panel(findings, env, budget)))
     if not panels:
         return None
+    caption = (
+        "Bars are one SEM over runs; the band of the floor is its 95% interval. Scales differ between games."
+    )
+    return figure_of_returns(panels, name=name, title=title, caption=caption)
+
+
+def figure_of_returns(
+    panels: Sequence[PanelSpec], *, name: str, title: str, caption: str, has_floor: bool = True
+) -> FigureSpec:
+    """Panels of `returns_panel` with what their marks mean."""
+    floors = (
+        LegendEntry(words="random floor, held-out", guide="floor"),
+        LegendEntry(words="random floor, training", guide="floor train"),
+    )
     return FigureSpec(
         name=name,
         title=title,
-        caption="Bars are one SEM over runs; the band of the floor is its 95% interval. Scales differ between games.",
-        panels=panels,
+        caption=caption,
+        panels=tuple(panels),
         legend=(
             LegendEntry(words="held-out levels", ink="floor"),
             LegendEntry(words="training levels", ink="floor", is_filled=False),
-            LegendEntry(words="random floor, held-out", guide="floor"),
-            LegendEntry(words="random floor, training", guide="floor train"),
+            *(floors if has_floor else ()),
         ),
         size=(300.0, 210.0),
         inches=(1.9, 1.75),
@@ -57,43 +86,50 @@ def _panel(findings: Findings, env: Env, budget: str) -> PanelSpec | None:
     }
     if not rows:
         return None
-    shown = [rule for rule in rules if any(key[0] == rule for key in rows)]
+    floors = {
+        level_set: (floor.mean, floor.sem)
+        for level_set in (TRAIN, TEST)
+        if (floor := findings.floor(env, level_set, budget=budget))
+    }
+    marks = {place: MeanMark(row.test.mean, row.test.sem, _tip(row, *place)) for place, row in rows.items()}
+    return returns_panel(findings.name(env), floors=floors, marks=marks)
+
+
+def returns_panel(name: str, *, floors: Mapping[str, tuple[float, float]], marks: Marks) -> PanelSpec:
+    """One game: the mean return under each rule next to the floor's; `floors` is level set -> mean and SEM."""
+    shown = list(dict.fromkeys(rule for rule, _ in marks))
     shapes: list[Shape] = []
     values: list[float] = []
-    for level_set in (TRAIN, TEST):
-        floor = findings.floor(env, level_set, budget=budget)
-        if floor is None:
-            continue
-        band = interval_of(floor.mean, _NORMAL_95 * floor.sem) if level_set == TEST else None
-        values += [floor.mean, *(band or ())]
+    for level_set, (mean, sem) in floors.items():
+        band = interval_of(mean, _NORMAL_95 * sem) if level_set == TEST else None
+        values += [mean, *(band or ())]
         shapes.append(
             GuideLine(
-                at=floor.mean,
+                at=mean,
                 across="y",
                 kind="floor" if level_set == TEST else "floor train",
-                tip=f"random floor, {levels_words(level_set)}: {mean_sem(floor.mean, floor.sem).plain}",
+                tip=f"random floor, {levels_words(level_set)}: {mean_sem(mean, sem).plain}",
                 band=band,
             )
         )
-    for (rule, level_set), row in rows.items():
-        x = shown.index(rule) + (-0.16 if level_set == TRAIN else 0.16)
-        interval = interval_of(row.test.mean, row.test.sem)
-        values += [row.test.mean, *(interval or ())]
+    for (rule, level_set), mark in marks.items():
+        interval = interval_of(mark.mean, mark.sem)
+        values += [mark.mean, *(interval or ())]
         shapes.append(
             PointMark(
-                x=x,
-                y=row.test.mean,
+                x=shown.index(rule) + (-0.16 if level_set == TRAIN else 0.16),
+                y=mark.mean,
                 ink=rule_ink(rule),
-                tip=_tip(row, rule, level_set),
+                tip=mark.tip,
                 is_filled=level_set == TEST,
                 interval=interval,
             )
         )
-    name = name_text(findings.name(env))
+    title = name_text(name)
     low, high = padded(value for value in values if is_number(value))
     return PanelSpec(
-        title=name,
-        summary=f"{name}: return against floor",
+        title=title,
+        summary=f"{title}: return against floor",
         x=Scale(
             low=-0.5,
             high=len(shown) - 0.5,

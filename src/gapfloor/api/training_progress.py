@@ -1,4 +1,4 @@
-"""How `gapfloor train` shows a run: steps per second, in-loop return against the floor, time left.
+"""How training shows a run: steps per second, in-loop return against the floor, time left.
 
 The floor shown here is a rough one (the first episode of 64 slots under uniform actions) and enters no result; the
 floor of an evaluation is measured by `gapfloor floor` on the same draws.
@@ -10,7 +10,6 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import click
 import numpy as np
 
 if TYPE_CHECKING:
@@ -70,7 +69,8 @@ class TrainingProgress:
         every = max(1, tick.n_updates // 50)
         if tick.row.iteration - self._shown_at >= every or tick.row.iteration in (1, tick.n_updates):
             self._shown_at = tick.row.iteration
-            click.echo(f"{self._spec.run} {tick.row.steps:>10,} steps  {text}", err=True)
+            sys.stderr.write(f"{self._spec.run} {tick.row.steps:>10,} steps  {text}\n")
+            sys.stderr.flush()
 
     def _describe(self, tick: Tick) -> str:
         minutes, seconds = divmod(round(tick.seconds_left), 60)

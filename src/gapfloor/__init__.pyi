@@ -1,0 +1,23 @@
+from gapfloor.api.analyse import analyse as analyse
+from gapfloor.api.audit_scan import audit_scan as audit_scan
+from gapfloor.api.calibrate import calibrate as calibrate
+from gapfloor.api.check_levels import check_levels as check_levels
+from gapfloor.api.compare import compare as compare
+from gapfloor.api.evaluate import evaluate as evaluate
+from gapfloor.api.floor import measure_floor as measure_floor
+from gapfloor.api.load_policy import load_policy as load_policy
+from gapfloor.api.plan_next import plan_next as plan_next
+from gapfloor.api.plot import plot as plot
+from gapfloor.api.power import power as power
+from gapfloor.api.replay import replay as replay
+from gapfloor.api.report import write_report as write_report
+from gapfloor.api.sweep import sweep as sweep
+from gapfloor.api.train import train as train
+from gapfloor.api.training_curve import training_curve as training_curve
+from gapfloor.api.verify import verify_store as verify_store
+from gapfloor.audit.probe import probe_rule as probe_rule
+from gapfloor.plan.model import Plan as Plan
+from gapfloor.records.store import Store as Store
+from gapfloor.study.model import Study as Study
+
+__version__: str

@@ -1,0 +1,103 @@
+"""Apply a plan's tests to a store, or to anyone's table of episodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gapfloor.analysis import apply
+from gapfloor.analysis.episodes import read_inputs
+from gapfloor.analysis.export import write_results
+from gapfloor.analysis.foreign_formats import read_labelled, rliable_scores, write_scores
+from gapfloor.analysis.results import AnalysisResults
+from gapfloor.analysis.table_options import parse_table_options
+from gapfloor.errors import UsageError
+from gapfloor.plan.lock import LockedPlan
+from gapfloor.plan.model import Plan
+
+
+def analyse(
+    source: Any = None,
+    plan: str | Path | Plan | LockedPlan | None = None,
+    *,
+    cells: Any = None,
+    columns: str | Mapping[str, str] = "",
+    labels: Sequence[str] | Mapping[str, str] = (),
+    rule: str = "",
+    floor: str = "",
+    decimal: str = ".",
+    sb3: Sequence[str] = (),
+    out: str | Path | None = None,
+    rliable: str | Path | None = None,
+) -> AnalysisResults:
+    """Comparisons with the floor, gaps and everything around them, by the tests of a plan.
+
+    Rows with the rule `uniform` are the floor. Without `level_seed` in the data there is no claim about the generator
+    of levels.
+
+    Args:
+        source: A store or its folder; a .csv, .tsv, .parquet, .jsonl or .npz file of episodes; or a table in memory
+            (pyarrow, pandas or polars).
+        plan: A plan file, whose lock is read from its folder, or a `Plan`. None: the paper's plan with the recommended
+            calls, by which every result is exploratory.
+        cells: Cell records (a pyarrow table) for the entropy screen; a store brings its own.
+        columns: Columns of the table that have other names, e.g. `{"game": "env"}` or `"game=env,agent=algo"`.
+        labels: Labels of every episode that the table does not state, e.g. `{"level_set": "test"}`.
+        rule: Short for the label `rule`.
+        floor: The agent or rule whose rows are the floor.
+        decimal: Decimal mark of the numbers in a text file: `.` or `,`.
+        sb3: Files of Stable-Baselines3 with their labels, e.g. `"game=heist,rule=greedy,level_set=test,agent=ppo,
+            seed=1:logs/evaluations.npz"`.
+        out: A folder for results.json and one CSV file per table.
+        rliable: An .npz file for rliable's score matrices.
+
+    Returns:
+        The rows of every table of the analysis; `print` shows comparisons and gaps, `to_pandas("gaps")` the rows of
+        one table.
+
+    Raises:
+        UsageError: The source or the plan cannot be read, or an episode is not finite or occurs twice.
+        CheckFailedError: The plan was changed after locking, or one of its stop conditions is met.
+
+    Examples:
+        Three runs of one agent, and the floor, on held-out levels:
+
+        >>> import gapfloor
+        >>> import pyarrow as pa
+        >>> returns = {"ppo": [7.0, 8.0, 9.0], "random": [2.0, 3.0, 2.5]}
+        >>> rows = [
+        ...     {"env": "heist", "algo": algo, "seed": seed, "split": "test", "score": score + 0.1 * episode}
+        ...     for algo, scores in returns.items()
+        ...     for seed, score in enumerate(scores)
+        ...     for episode in range(8)
+        ... ]
+        >>> results = gapfloor.analyse(pa.Table.from_pylist(rows), rule="sampled", floor="random")
+        >>> row = results.floor_comparisons[0]
+        >>> row.game, row.n, row.call
+        ('heist', 3, 'above')
+        >>> results.to_arrow()["delta"].to_pylist()
+        [5.5]
+    """
+    if source is None and not sb3:
+        raise UsageError("Give a store or an episode file, or --sb3 files.")
+    options = parse_table_options(columns=columns, labels=labels, rule=rule, floor=floor, decimal=decimal)
+    if sb3:
+        inputs = read_labelled(source, sb3)
+    else:
+        inputs = read_inputs(arrow_table(source), cells=cells, options=options)
+    results = apply.analyse(inputs, plan)
+    if out is not None:
+        write_results(results, Path(out))
+    if rliable is not None:
+        write_scores(Path(rliable), rliable_scores(results))
+    return results
+
+
+def arrow_table(source: Any) -> Any:
+    """A data frame of another library as a pyarrow table; anything else as it is."""
+    import pyarrow as pa
+
+    if isinstance(source, pa.Table) or not hasattr(source, "__arrow_c_stream__"):
+        return source
+    return pa.table(source)

@@ -1,0 +1,34 @@
+"""A policy by the name that commands use, or from an object in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gapfloor.play.candidate import policy_source
+from gapfloor.policies.protocol import Policy, StatefulPolicy
+
+
+def load_policy(source: Any, *, device: str = "cpu") -> Policy | StatefulPolicy:
+    """The policy that `evaluate` would play: an object with `logits(observations)`.
+
+    Loading a checkpoint never runs code that it holds; another library's pickle is only read where the line says
+    `trust=yes`.
+
+    Args:
+        source: A checkpoint or the folder of a run; a file of another library with its prefix (`sb3:model.zip`,
+            `recurrent:`, `cleanrl:`, `statedict:`, `torchscript:`, `onnx:`); `package.module:factory`; or an object: a
+            callable, a torch module, a model of Stable-Baselines3, an object with `predict_proba`.
+        device: Where the network runs: cpu or cuda.
+
+    Returns:
+        A policy. One with a state of its own (a recurrent network) also has `initial_state(n)`, and its `logits` takes
+        and returns the state.
+
+    Examples:
+        >>> import gapfloor
+        >>> import numpy as np
+        >>> policy = gapfloor.load_policy(lambda frames: np.zeros((len(frames), 15)))
+        >>> policy.logits(np.zeros((2, 64, 64, 3), dtype=np.uint8)).shape
+        (2, 15)
+    """
+    return policy_source(source, device=device).load()

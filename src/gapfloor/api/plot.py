@@ -1,0 +1,119 @@
+"""Which figure belongs to which result."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from functools import singledispatch
+from typing import Any
+
+from gapfloor.analysis.comparison import Comparison
+from gapfloor.analysis.evaluation_results import Evaluation, FloorMeasurement
+from gapfloor.analysis.results import AnalysisResults
+from gapfloor.analysis.sweep import Sweep
+from gapfloor.analysis.training_curves import TrainingCurves
+from gapfloor.api.calibrate import Calibrations
+from gapfloor.api.progress import in_notebook
+from gapfloor.calibration.matrix import matrix_figure
+from gapfloor.errors import UsageError
+from gapfloor.levels.overlap import Leakage
+from gapfloor.report.figures.build import build_figures
+from gapfloor.report.figures.measurements import (
+    comparison_figure,
+    evaluation_figure,
+    floor_figure,
+    training_log_figure,
+)
+from gapfloor.report.figures.model import FigureSpec
+from gapfloor.report.figures.print_figure import STYLE, draw_figure
+from gapfloor.report.figures.sweep import sweep_figure
+from gapfloor.report.figures.training_curves import training_curves_figure
+from gapfloor.report.source import source_of_results
+
+
+def plot(result: Any) -> Any:
+    """The matplotlib figure of a result; `result.plot()` is the same.
+
+    Args:
+        result: What `measure_floor`, `evaluate`, `sweep`, `compare`, `training_curve`, `calibrate`, `check_levels`,
+            `analyse` or `train` returned.
+
+    Returns:
+        A `matplotlib.figure.Figure`: save it with `figure.savefig("name.pdf")`.
+
+    Examples:
+        >>> import gapfloor
+        >>> floor = gapfloor.measure_floor("maze", draws=0, episodes=16, progress=False)
+        >>> figure = gapfloor.plot(floor)
+        >>> [axes.get_title() for axes in figure.axes]
+        ['maze']
+    """
+    return _figure(result)
+
+
+@singledispatch
+def _figure(result: Any) -> Any:
+    if type(result).__name__ == "TrainingResult":  # its module needs torch
+        return _training_log(result)
+    raise UsageError(f"There is no figure of a {type(result).__name__}: print it, or use to_dict().")
+
+
+def _drawn(spec: FigureSpec) -> Any:
+    import matplotlib.pyplot as plt
+
+    with plt.rc_context(STYLE):
+        figure = draw_figure(spec)
+    if in_notebook():
+        plt.close(figure)  # the notebook shows what a cell returns; an open figure would be shown twice
+    return figure
+
+
+def _register(kind: type, describe: Callable[[Any], FigureSpec]) -> None:
+    _figure.register(kind, lambda result: _drawn(describe(result)))
+
+
+_register(FloorMeasurement, floor_figure)
+_register(Evaluation, evaluation_figure)
+_register(Sweep, sweep_figure)
+_register(Comparison, comparison_figure)
+_register(TrainingCurves, training_curves_figure)
+
+
+@_figure.register
+def _(result: AnalysisResults) -> Any:
+    figures = build_figures(source_of_results(result))
+    if not figures:
+        raise UsageError("These results hold neither a comparison with the floor nor a gap to draw.")
+    return _drawn(figures[0])
+
+
+@_figure.register
+def _(result: Calibrations) -> Any:
+    return matrix_figure([game.random for game in result.games])
+
+
+@_figure.register
+def _(result: Leakage) -> Any:
+    from matplotlib.figure import Figure
+    from PIL import Image
+
+    from gapfloor.engines.layout_pictures import draw_pairs
+
+    leaking = [game for game in result.games if game.pairs]
+    if not leaking:
+        raise UsageError("No held-out level equals a training level: there are no pairs to draw.")
+    sheets = [Image.open(io.BytesIO(draw_pairs(game))) for game in leaking]
+    figure = Figure(figsize=(10, sum(10 * sheet.height / sheet.width for sheet in sheets)))
+    for axes, sheet in zip(figure.subplots(len(sheets), squeeze=False).flat, sheets, strict=True):
+        axes.imshow(sheet)
+        axes.set_axis_off()
+    return figure
+
+
+def _training_log(result: Any) -> Any:
+    from gapfloor.training.history import read_in_loop
+
+    rows = read_in_loop(result.checkpoint.parent / "log.parquet")
+    return _drawn(
+        training_log_figure(result.run, [row.steps for row in rows], [row.episode_return for row in rows])
+    )

@@ -1,0 +1,180 @@
+"""Progress of work that takes a while: the running mean against the floor, and the time left.
+
+On a terminal this is a bar that disappears, in a notebook one line that is written over. Elsewhere a script is silent,
+and a command prints one plain line per finished group of cells, so that logs stay readable.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from gapfloor.play.cell import CellSpec
+from gapfloor.play.workers import Progress, Silence
+
+#: Seconds between two updates of a line in a notebook.
+_EVERY = 0.2
+#: Columns of that line; what was longer before is covered with blanks.
+_WIDTH = 110
+
+
+class LiveProgress:
+    """Shows the running mean of what is played, and the floor's where it is known."""
+
+    def __init__(self, *, quiet: bool = False, plain_lines: bool = True) -> None:
+        self._quiet = quiet
+        self._plain_lines = plain_lines
+        self._sum: dict[tuple[str, ...], float] = defaultdict(float)
+        self._count: dict[tuple[str, ...], int] = defaultdict(int)
+        self._cells_left: dict[tuple[str, ...], int] = defaultdict(int)
+        self._bar: Any = None
+        self._line: _NotebookLine | None = None
+        self._started = time.monotonic()
+
+    def start(self, cells: Sequence[CellSpec]) -> None:
+        """Open the bar."""
+        for cell in cells:
+            self._cells_left[_place(cell)] += 1
+        if self._quiet:
+            return
+        total = sum(cell.design.episodes for cell in cells)
+        if sys.stderr.isatty():
+            self._bar = _bar()
+            self._task = self._bar.add_task("episodes", total=total)
+            self._bar.start()
+        elif in_notebook():
+            self._line = _NotebookLine(total)
+
+    def episode(self, cell: CellSpec, episode_return: float) -> None:
+        """Count one episode."""
+        place = _place(cell)
+        self._sum[place] += episode_return
+        self._count[place] += 1
+        if self._bar is not None:
+            self._bar.update(self._task, advance=1, description=self._describe(place))
+        elif self._line is not None:
+            self._line.advance(lambda: self._describe(place))
+
+    def cell(self, cell: CellSpec) -> None:
+        """Without a terminal, print a line when all draws of a place are done."""
+        place = _place(cell)
+        self._cells_left[place] -= 1
+        is_plain = self._plain_lines and self._bar is None and self._line is None
+        if is_plain and not self._quiet and not self._cells_left[place]:
+            seconds = time.monotonic() - self._started
+            _write(f"[{seconds:6.1f} s] {self._describe(place)}\n")
+
+    def _describe(self, place: tuple[str, ...]) -> str:
+        game, who, rule, level_set = place
+        text = f"{game} {who} {rule} {level_set} " if who != rule else f"{game} {rule} {level_set} "
+        text += f"mean {self._mean(place):.2f}"
+        floor = (game, "uniform", "uniform", level_set)
+        if place != floor and self._count.get(floor):
+            text += f" (floor {self._mean(floor):.2f})"
+        return text
+
+    def _mean(self, place: tuple[str, ...]) -> float:
+        return self._sum[place] / max(1, self._count[place])
+
+    def __enter__(self) -> LiveProgress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+        if self._line is not None:
+            self._line.close()
+
+
+class _NotebookLine:
+    """One line below a cell: how far, how long, and what is being measured."""
+
+    def __init__(self, total: int) -> None:
+        self._total, self._done = total, 0
+        self._text = ""
+        self._started = time.monotonic()
+        self._shown = 0.0
+
+    def advance(self, describe: Callable[[], str]) -> None:
+        self._done += 1
+        now = time.monotonic()
+        if now - self._shown < _EVERY and self._done < self._total:
+            return
+        self._shown = now
+        self._text = describe()
+        spent = now - self._started
+        left = f", {spent / self._done * (self._total - self._done):.0f} s left"
+        self._write(left if self._done < self._total else "")
+
+    def close(self) -> None:
+        if self._done:
+            self._write("")
+            _write("\n")
+
+    def _write(self, left: str) -> None:
+        spent = time.monotonic() - self._started
+        line = f"{self._done}/{self._total} episodes, {spent:.0f} s{left}  {self._text}"
+        _write(f"\r{line:<{_WIDTH}}")
+
+
+@contextlib.contextmanager
+def showing(progress: Progress | bool | None) -> Iterator[Progress]:
+    """What a function reports to: a progress of the caller's own, the bar (None, True), or nothing (False)."""
+    if progress is False:
+        yield Silence()
+    elif progress is None or progress is True:
+        with LiveProgress(plain_lines=False) as live:
+            yield live
+    else:
+        yield progress
+
+
+def step_teller(progress: Callable[[str], None] | bool | None) -> Callable[[str], None]:
+    """What a function tells its steps to, in words: the caller's own, a line on a terminal or notebook, or nothing."""
+    if callable(progress):
+        return progress
+    if progress is False or not is_watched():
+        return lambda words: None
+    return lambda words: _write(f"{words} ...\n")
+
+
+def is_watched() -> bool:
+    """Whether somebody can see standard error now: it is a terminal, or the output of a notebook's cell."""
+    return sys.stderr.isatty() or in_notebook()
+
+
+def in_notebook() -> bool:
+    """Whether the code runs in a Jupyter kernel, whose standard error is shown below the cell."""
+    shell = sys.modules.get("IPython")
+    found = shell.get_ipython() if shell is not None else None
+    return found is not None and hasattr(found, "kernel")
+
+
+def _bar() -> Any:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(),
+        console=Console(stderr=True), transient=True,
+    )  # fmt: skip
+
+
+def _write(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
+
+
+def _place(cell: CellSpec) -> tuple[str, ...]:
+    return cell.engine.game, cell.run.name, cell.rule, cell.level_set

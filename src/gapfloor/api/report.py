@@ -1,0 +1,82 @@
+"""Write tables, numbers, figures, the page and the gap card of a store or an episode file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gapfloor.analysis.table_options import parse_table_options
+from gapfloor.api.progress import step_teller
+from gapfloor.plan.lock import LockedPlan
+from gapfloor.plan.model import Plan
+from gapfloor.report import write
+from gapfloor.report.source import ReportSource, load_report_source
+from gapfloor.report.write import FORMATS, WrittenReport
+
+
+def write_report(
+    source: str | Path | ReportSource,
+    out: str | Path = "gapfloor-report",
+    *,
+    formats: str | Sequence[str] = FORMATS,
+    plan: str | Path | Plan | LockedPlan | None = None,
+    tables: str | Sequence[str] = (),
+    columns: str | Mapping[str, str] = "",
+    labels: Sequence[str] | Mapping[str, str] = (),
+    rule: str = "",
+    floor: str = "",
+    decimal: str = ".",
+    progress: Callable[[str], None] | bool | None = None,
+) -> WrittenReport:
+    """The report of a store or an episode file, written to a folder.
+
+    It needs neither engine nor torch. Results that `analyse` left in a store are used if they belong to its data and
+    plan.
+
+    Args:
+        source: A store's folder, or a file of episodes as `analyse` takes it.
+        out: The folder to write to.
+        formats: What to write: tex, md, csv, html, card, methods, figures.
+        plan: The analysis plan; None: the paper's, by which every result is exploratory.
+        tables: Further tables: audit and commits (the audit of released code), hyper (hyperparameters of the
+            checkpoints).
+        columns: Columns of the file that have other names; see `analyse`.
+        labels: Labels of every episode that the file does not state; see `analyse`.
+        rule: Short for the label `rule`.
+        floor: The agent or rule whose rows are the floor.
+        decimal: Decimal mark of the numbers in a text file.
+        progress: Called with the name of each step. None: a line per step on a terminal or in a notebook; False:
+            nothing.
+
+    Returns:
+        The files, the tables and the numbers; `print` shows the headline and a verdict per game.
+
+    Examples:
+        >>> import gapfloor, pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> table = folder / "episodes.csv"
+        >>> with table.open("w") as file:
+        ...     print("game,agent,seed,rule,level_set,episode_return", file=file)
+        ...     for seed in range(3):
+        ...         for episode in range(8):
+        ...             print(f"heist,ppo,{seed},sampled,test,{6 + seed + 0.1 * episode}", file=file)
+        ...             print(f"heist,random,{seed},uniform,test,{2 + 0.1 * seed * episode}", file=file)
+        >>> report = gapfloor.write_report(table, folder / "report", formats="md,card", progress=False)
+        >>> sorted(path.name for path in report.files)
+        ['card.json', 'card.md', 'numbers.json', 'tables.md']
+    """
+    chosen, further = _names(formats), _names(tables)
+    write.check_names(chosen, further)
+    tell = step_teller(progress)
+    if not isinstance(source, ReportSource):
+        tell("analysing")
+        options = parse_table_options(columns=columns, labels=labels, rule=rule, floor=floor, decimal=decimal)
+        source = load_report_source(source, plan=plan, options=options)
+    return write.write_report(source, out, formats=chosen, tables=further, progress=tell)
+
+
+def _names(names: str | Sequence[str]) -> list[str]:
+    """A list of names, or its text with commas."""
+    texts: Sequence[Any] = names.split(",") if isinstance(names, str) else names
+    return [str(text).strip() for text in texts if str(text).strip()]

@@ -1,0 +1,100 @@
+"""Train an agent with PPO, or resume it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gapfloor.api.progress import is_watched
+from gapfloor.api.training_progress import TrainingProgress
+from gapfloor.errors import MissingExtraError
+from gapfloor.levels import LevelSet
+from gapfloor.machine import available_cores
+from gapfloor.records.store import DEFAULT_STORE
+from gapfloor.training.hyperparameters import Hyperparameters
+from gapfloor.training.spec import TrainingSpec
+
+if TYPE_CHECKING:
+    from gapfloor.training.trainer import Tick, TrainingResult
+
+
+def train(
+    game: str,
+    *,
+    encoder: str = "impala",
+    seed: int = 1,
+    steps: int = 8_000_000,
+    envs: int = Hyperparameters.environments,
+    train: str | range = "0:200",
+    mode: str = "easy",
+    budget: str = "",
+    rewards: str = "raw",
+    blind: bool = False,
+    threads: int | None = None,
+    device: str = "cpu",
+    checkpoint_every: int = 0,
+    tensorboard: bool = True,
+    store: str | Path = DEFAULT_STORE,
+    progress: Callable[[Tick], None] | bool | None = None,
+) -> TrainingResult:
+    """A trained run of one agent in a store; the same call again resumes it, or returns the finished run.
+
+    PPO with the paper's hyperparameters. After every update the run can be stopped; a resumed run ends with the same
+    bytes as one that was never stopped, on any number of threads.
+
+    Args:
+        game: A game of ProcGen.
+        encoder: The network: impala, nature, fpn, ...; the error for an unknown one lists them.
+        seed: Seed of weights, levels, actions and batches.
+        steps: Total number of environment steps.
+        envs: Parallel environments.
+        train: Training levels: START:STOP, a `range`, or all.
+        mode: ProcGen's distribution mode.
+        budget: Label of the budget in the run's name; empty: made from `steps`.
+        rewards: raw, or normalised (and clipped, as in CleanRL).
+        blind: Train on black images: a reference for `evaluate`.
+        threads: Number of threads, which changes no result; None: all cores.
+        device: cpu or cuda. On cuda a run is not repeated byte for byte.
+        checkpoint_every: Keep a checkpoint every N updates, for `training_curve`; 0: none.
+        tensorboard: Whether to write TensorBoard files.
+        store: The folder that holds the runs.
+        progress: Called after every update. None: a bar on a terminal, lines in a notebook; False: nothing.
+
+    Returns:
+        The run's name, checkpoint and number of steps.
+
+    Examples:
+        One update on one game takes a few seconds; a useful agent needs millions of steps:
+
+        >>> import gapfloor, tempfile
+        >>> run = gapfloor.train(
+        ...     "starpilot", steps=512, envs=2, store=tempfile.mkdtemp(), tensorboard=False, progress=False
+        ... )
+        >>> run.run, run.steps, run.checkpoint.name
+        ('starpilot-easy-impala-512-s1', 512, 'checkpoint.safetensors')
+    """
+    trainer = _trainer()
+    spec = TrainingSpec(
+        game=game, encoder=encoder, seed=seed, steps=steps, mode=mode, levels=LevelSet.parse(train), budget=budget,
+        hyperparameters=Hyperparameters(environments=envs, rewards=rewards), is_blind=blind,
+    )  # fmt: skip
+    is_shown = is_watched() if progress is None else progress is True
+    with TrainingProgress(spec, is_quiet=not is_shown) as shown:
+        return trainer(
+            spec, store=Path(store), threads=available_cores() if threads is None else threads, device=device,
+            checkpoint_every=checkpoint_every, observe=progress if callable(progress) else shown.show,
+            with_tensorboard=tensorboard,
+        )  # fmt: skip
+
+
+def _trainer() -> Callable[..., TrainingResult]:
+    """The function that trains; it needs torch."""
+    try:
+        import safetensors  # noqa: F401
+        import torch  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError(f'Training needs {error.name}: pip install "gapfloor[train]".') from None
+    from gapfloor.training.trainer import train
+
+    return train
