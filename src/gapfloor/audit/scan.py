@@ -14,6 +14,7 @@ from gapfloor.audit.interpreter.options import OptionTable
 from gapfloor.audit.judgement.explore import Explorer
 from gapfloor.audit.judgement.learning import LearningModel
 from gapfloor.audit.judgement.paths import EvaluationPath, PathFinder, TrainingRollout, inert_parameters
+from gapfloor.audit.judgement.rllib import rllib_paths
 from gapfloor.audit.judgement.verdict import AuditVerdict, decide_verdict
 from gapfloor.audit.reading.entry import Entry, find_script, parse_entry
 from gapfloor.audit.reading.index import Index, build_index
@@ -108,6 +109,7 @@ def scan(target: str, *, entry: str | None = None) -> ScanResult:
         exploration = Explorer(evaluator, only=only).explore()
         finder = PathFinder(evaluator, LearningModel(evaluator))
         paths, training = finder.paths(exploration.events)
+        paths += rllib_paths(_experiment_files(index, command))
     is_complete = exploration.is_complete and finder.is_complete and not evaluator.is_exhausted
     unread = [item for item in index.unread if item.may_play and not is_test_file(item.file)]
     is_firm = is_complete and not unread
@@ -132,6 +134,13 @@ def scan(target: str, *, entry: str | None = None) -> ScanResult:
         scripts=tuple(by_script),
         texts=_texts(sources, paths),
     )
+
+
+def _experiment_files(index: Index, command: Entry | None) -> list[SettingsFile]:
+    """The configuration files that a scan is about: those that the command names, or all."""
+    if command is None:
+        return index.settings
+    return [file for file in index.settings if any(file.path.endswith(name) for name in command.files)]
 
 
 def _options(index: Index, command: Entry | None) -> OptionTable:

@@ -156,6 +156,36 @@ def changes_of_mapping(name: str, scope: ast.AST) -> tuple[dict[str, ast.expr | 
     return keys, is_open
 
 
+def values_of_unknown_keys(name: str, scope: ast.AST, *, known: set[str]) -> list[ast.expr] | None:
+    """What a scope puts into the mapping `name` under keys that are not `known`; None where that cannot be read."""
+    found: list[ast.expr] = []
+    for node in own_nodes(scope):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Subscript) and last_name(target.value) == name:
+                    key = _key_of(target, name)
+                    if key is None or key not in known:
+                        found.append(node.value)
+                elif name in names_stored(target):
+                    return None
+        elif (isinstance(node, ast.AugAssign | ast.For) and name in names_stored(node.target)) or (
+            isinstance(node, ast.Attribute)
+            and node.attr in ("update", "setdefault")
+            and last_name(node.value) == name
+        ):
+            return None
+    return found
+
+
+def names_stored(target: ast.AST) -> set[str]:
+    """The names inside whose items an unpacking or augmented assignment stores."""
+    return {
+        last_name(node.value)
+        for node in ast.walk(target)
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+    }
+
+
 def is_filled_elsewhere(name: str, scope: ast.AST, *, is_empty: bool) -> bool:
     """Whether a mapping is handed to code that puts something into it: `exec`, or any call while it is empty."""
     for node in own_nodes(scope):

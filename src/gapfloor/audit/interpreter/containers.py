@@ -94,9 +94,9 @@ def _item_of(evaluator: Evaluator, value: Mapping, node: ast.Subscript, frame: F
             for one in evaluator.evaluate_binding(value.items[name], name):
                 found.append(one.under(*key.guards).noting(*key.marks))
         return found
-    for name, binding in value.items.items():
+    for name, binding in value.everything:
         found.extend(evaluator.evaluate_binding(binding, name))
-    if value.is_open or not value.items:
+    if not value.is_read:
         found.append(Alternative(Unknown(describe(node))))
     return found
 
@@ -145,9 +145,9 @@ def project(
                 made = Computed(value.call, value.frame)
             found.append(Alternative(made, item.guards, item.marks))
         elif isinstance(value, Mapping):
-            for name, binding in value.items.items():
+            for name, binding in value.everything:
                 found.extend(one.under(*item.guards) for one in evaluator.evaluate_binding(binding, name))
-            if value.is_open or not value.items:
+            if not value.is_read:
                 found.append(Alternative(Unknown("an item of a mapping"), item.guards))
         else:
             text = value.text if isinstance(value, Unknown) else "an element of something unknown"

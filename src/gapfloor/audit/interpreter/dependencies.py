@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from gapfloor.audit.interpreter import methods
 from gapfloor.audit.interpreter.binding import argument
 from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.facts import ActorFact, LoopFact, actor_facts, find_actor
 from gapfloor.audit.interpreter.flags import flagged
-from gapfloor.audit.interpreter.values import Action, Alternative, ExternalObject, Frame, Mark, Unknown
+from gapfloor.audit.interpreter.values import (
+    Action,
+    Alternative,
+    External,
+    ExternalObject,
+    Frame,
+    Mark,
+    Unknown,
+)
+from gapfloor.audit.reading.index import last_name
 
 _NOT_KNOWN = "unresolved"
 
@@ -39,6 +49,43 @@ def actions_of_loop(
         for item in methods.by_fact(evaluator, actor, value, call, frame)
     ]
     return tuple(found) or (Alternative(Unknown("the dependency decides"), marks=(mark,)),)
+
+
+def exploration_around(evaluator: Evaluator, node: ast.AST, frame: Frame) -> tuple[Alternative, ...]:
+    """The action that a TorchRL policy takes inside `with set_exploration_type(...)`, in any frame around `node`.
+
+    Deterministic types take the mode, the mean or the median; what a random type draws depends on the policy.
+    """
+    here: Frame | None = frame
+    current: ast.AST | None = node
+    while here is not None:
+        while current is not None and current is not here.scope:
+            if isinstance(current, ast.With | ast.AsyncWith):
+                for item in current.items:
+                    call = item.context_expr
+                    if (
+                        isinstance(call, ast.Call)
+                        and last_name(call.func) == "set_exploration_type"
+                        and call.args
+                    ):
+                        return _explored(evaluator, call, here)
+            current = here.module.parents.get(current)
+        current, here = here.call, here.caller
+    return ()
+
+
+def _explored(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
+    mark = Mark(
+        frame.module.path,
+        call.lineno,
+        "set_exploration_type decides: pytorch/rl 0.14.0 @ae9719f torchrl/envs/utils.py, ExplorationType",
+    )
+    found = []
+    for item in evaluator.evaluate(call.args[0], frame):
+        name = item.value.name.rsplit(".", 1)[-1] if isinstance(item.value, External) else ""
+        rule = "argmax" if name in ("DETERMINISTIC", "MODE", "MEAN", "MEDIAN") else _NOT_KNOWN
+        found.append(replace(item.noting(mark), value=Action(rule, call, frame, needs_distribution=True)))
+    return tuple(found)
 
 
 def _actors(

@@ -18,6 +18,7 @@ from gapfloor.audit.interpreter.options import OptionTable
 from gapfloor.audit.interpreter.primitives import is_random_test
 from gapfloor.audit.interpreter.reaching_definitions import Assignment, conditions, definitions_in
 from gapfloor.audit.interpreter.values import (
+    Action,
     Alternative,
     Binding,
     Callable,
@@ -229,15 +230,23 @@ class Evaluator:
                     Guard(test, holds, frame)
                     for test, holds in conditions(frame.module, node, function.node, None)
                 ]
-                if any(self.is_ruled_out(guard) for guard in guards):
+                refused = [guard for guard in guards if self.is_ruled_out(guard)]
+                if refused and not all(self._is_by_default(guard) for guard in refused):
                     continue
-                found.extend(item.under(*guards) for item in self.evaluate(node.value, frame))
+                inner = [item.under(*guards) for item in self.evaluate(node.value, frame)]
+                # An action that a default keeps out shows where the rule comes from; anything else is not wanted.
+                found.extend(item for item in inner if not refused or isinstance(item.value, Action))
         return tuple(found) or (Alternative(Unknown(f"{function.name}()")),)
 
     def is_ruled_out(self, guard: Guard) -> bool:
         """Whether a condition cannot hold, by constants that no user can set."""
         known, used = self.truth(guard.test, guard.frame)
         return known is not None and known != guard.holds and all(item.origin != "option" for item in used)
+
+    def _is_by_default(self, guard: Guard) -> bool:
+        """Whether a condition is decided by defaults that no call overrides."""
+        _, used = self.truth(guard.test, guard.frame)
+        return {item.origin for item in used} == {"default"}
 
     def truth(self, test: ast.AST, frame: Frame) -> tuple[bool | None, list[Alternative]]:
         """Whether a condition holds (options at their defaults), and the constants that say so."""

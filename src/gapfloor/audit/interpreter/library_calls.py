@@ -55,7 +55,7 @@ _ENVIRONMENT_MAKER = re.compile(
 )
 _SHAPING = re.compile(
     r"array|tensor|clip|clamp|stack|concat|^cat$|squeeze|expand_dims|reshape|^int|^float|^long|^list$|^tuple$|numpy|"
-    r"tree_map|map_structure|^map$|device_get|device_put|^to_|^from_|flatten|convert|cast|detach|act|round|where|rescale|^view$|^to$|^repeat$|^tile$|^item$|^cpu$|permute|transpose",
+    r"tree_map|map_structure|^map$|device_get|device_put|^to_|^from_|flatten|convert|cast|detach|act|round|where|rescale|^view$|^to$|^repeat$|^tile$|^item$|^cpu$|permute|transpose|^split$|^chunk$|^unbind$|^narrow$|softmax$",
     re.IGNORECASE,
 )
 _FIRST_ARGUMENT = frozenset(

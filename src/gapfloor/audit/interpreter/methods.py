@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from gapfloor.audit.interpreter import calls, construction, library_calls
+from gapfloor.audit.interpreter import calls, construction, library_calls, rllib_actions
 from gapfloor.audit.interpreter.binding import fits
 from gapfloor.audit.interpreter.facts import ActorFact, find_actor
 from gapfloor.audit.interpreter.flags import flagged
@@ -213,6 +213,8 @@ def _primitive_method(
         and not (is_distribution or isinstance(value, Instance))
     ):
         return library_calls.computed(evaluator, call, frame)
+    if isinstance(value, Unknown) and name in rllib_actions.METHODS and rllib_actions.imports_rllib(frame):
+        return rllib_actions.rllib_action(evaluator, call, frame)
     if isinstance(value, Unknown) and _ACTING.search(name):
         return _by_name(evaluator, name, call, frame) or (Alternative(Unknown(describe(call))),)
     return (Alternative(ExternalObject(f"{kind}().{name}" if kind else f"?.{name}", call, frame)),)

@@ -6,7 +6,13 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gapfloor.audit.interpreter.binding import additions_to_sequence, changes_of_mapping, is_filled_elsewhere
+from gapfloor.audit.interpreter.binding import (
+    additions_to_sequence,
+    changes_of_mapping,
+    is_filled_elsewhere,
+    values_of_unknown_keys,
+)
+from gapfloor.audit.interpreter.options import is_settings_class
 from gapfloor.audit.interpreter.reaching_definitions import Assignment, conditions, reaching
 from gapfloor.audit.interpreter.values import (
     Action,
@@ -17,6 +23,7 @@ from gapfloor.audit.interpreter.values import (
     Computed,
     Environment,
     External,
+    ExternalObject,
     Frame,
     Guard,
     Instance,
@@ -24,11 +31,12 @@ from gapfloor.audit.interpreter.values import (
     Mapping,
     Mark,
     Module,
+    Namespace,
     Noise,
     Sequence,
     Unknown,
 )
-from gapfloor.audit.reading.index import ModuleInfo
+from gapfloor.audit.reading.index import ClassInfo, ModuleInfo
 
 if TYPE_CHECKING:
     from gapfloor.audit.interpreter.evaluator import Evaluator
@@ -74,13 +82,20 @@ class NameModel:
         if not isinstance(item.value, Mapping):
             return item
         keys, is_open = changes_of_mapping(name, frame.scope)
-        is_open = is_open or is_filled_elsewhere(name, frame.scope, is_empty=not item.value.items)
+        is_filled = is_filled_elsewhere(name, frame.scope, is_empty=not item.value.everything)
+        is_open = is_open or is_filled
         if not keys and not is_open:
             return item
         kept = {key: binding for key, binding in item.value.items.items() if key not in keys}
         kept |= {key: Binding(value, frame) for key, value in keys.items() if value is not None}
         unread = any(value is None for value in keys.values())
-        return replace(item, value=Mapping(kept, is_open=item.value.is_open or is_open or unread))
+        others = None
+        if not is_filled and not item.value.is_open:
+            values = values_of_unknown_keys(
+                name, frame.scope, known={key for key, one in keys.items() if one}
+            )
+            others = tuple(Binding(value, frame) for value in values) if values else None
+        return replace(item, value=Mapping(kept, item.value.is_open or is_open or unread, others))
 
     def _spared_by(self, definition: Assignment, frame: Frame, use: ast.AST) -> list[Guard]:
         """The condition under which an older value survives a definition that is made under one condition."""
@@ -91,13 +106,16 @@ class NameModel:
 
     def _outer_name(self, name: str, use: ast.AST, frame: Frame, *, has_own: bool) -> tuple[Alternative, ...]:
         if name in frame.bindings:
-            return self.evaluator.evaluate_binding(frame.bindings[name], name)
+            found = self.evaluator.evaluate_binding(frame.bindings[name], name)
+            if any(isinstance(item.value, Unknown | ExternalObject) for item in found):
+                return self._as_annotated(found, name, frame)
+            return found
         if frame.function is not None:
             if name in ("self", "cls") and frame.receiver is not None:
                 return (frame.receiver,)
             node = frame.function.node
             if name in {arg.arg for arg in _parameters(node)}:
-                return (Alternative(Unknown(name)),)
+                return self._as_annotated((Alternative(Unknown(name)),), name, frame)
             if has_own:
                 return ()  # a local name has no value from outside the function
             if frame.parent is not None and frame.parent.function is not None:
@@ -107,6 +125,26 @@ class NameModel:
         if has_own:
             return ()
         return self.imported(frame.module, name)
+
+    def _as_annotated(
+        self, found: tuple[Alternative, ...], name: str, frame: Frame
+    ) -> tuple[Alternative, ...]:
+        """A value that cannot be read, annotated as a class of settings, has the settings of that class."""
+        assert frame.function is not None
+        annotation = next(
+            (arg.annotation for arg in _parameters(frame.function.node) if arg.arg == name), None
+        )
+        if not isinstance(annotation, ast.Name | ast.Attribute):
+            return found
+        info = self.evaluator.class_of(annotation, frame.module)
+        if not isinstance(info, ClassInfo) or not is_settings_class(info.node):
+            return found
+        return tuple(
+            replace(item, value=Namespace(fields=info))
+            if isinstance(item.value, Unknown | ExternalObject)
+            else item
+            for item in found
+        )
 
     def global_name(self, module: ModuleInfo, name: str) -> tuple[Alternative, ...]:
         """A name of a module's top level, as other code sees it."""

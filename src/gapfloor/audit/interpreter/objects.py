@@ -51,6 +51,7 @@ _SPACES = frozenset({"action_space", "observation_space", "single_action_space",
 _INNER_ENVIRONMENT = frozenset({"env", "venv", "envs", "unwrapped", "vec_env", "gym_env"})
 _ENVIRONMENT_BASE = re.compile(r"(env|environment|wrapper|vecenv|envwrapper)$", re.IGNORECASE)
 _USE_END = ast.Pass()
+_SET_AT = " set at "
 
 
 #: What every torch module can do; a function of the repository with such a name is not meant.
@@ -62,6 +63,7 @@ _MODULE_METHODS = frozenset(
 SETTINGS_MAKERS = frozenset(
     {"SimpleNamespace", "Namespace", "Munch", "EasyDict", "edict", "ConfigDict", "DotMap", "AttrDict", "Box"}
     | {"safe_load", "full_load", "unsafe_load", "OmegaConf", "DictConfig", "compose", "parse_known_args"}
+    | {"to_object", "to_container"}
 )
 
 
@@ -119,7 +121,7 @@ class ObjectModel:
         if isinstance(value, Module):
             return self.evaluator.names.global_name(value.info, name) if name else (item,)
         if isinstance(value, External) and value.name == "wandb" and name == "config":
-            return (Alternative(Namespace()),)
+            return self._tracked_settings(frame)
         if isinstance(value, External):
             return self._of_external(value, name, frame)
         if isinstance(value, Instance):
@@ -156,10 +158,27 @@ class ObjectModel:
             text = value.text if isinstance(value, Unknown) else value.name
             if name in _SPACES:
                 return (Alternative(Computed(node, frame)),)
-            if _SETTINGS.search(text):
+            if _SETTINGS.search(text.split(_SET_AT)[0]):
                 return self.option(name, Namespace(), node, frame)
             return (Alternative(Unknown(f"{text}.{name}")),)
         return (Alternative(Unknown(name)),)
+
+    def _tracked_settings(self, frame: Frame) -> tuple[Alternative, ...]:
+        """`wandb.config`: the settings that the file's one `wandb.init(config=...)` is given, else settings by name."""
+        given = [
+            keyword.value
+            for node in frame.module.order
+            if isinstance(node, ast.Call)
+            and last_name(node.func) == "init"
+            and "wandb" in ast.dump(node.func)
+            for keyword in node.keywords
+            if keyword.arg == "config"
+        ]
+        if len(given) == 1 and frame.module.scope_of(given[0]) is frame.scope:
+            found = self.evaluator.evaluate(given[0], frame)
+            if all(isinstance(item.value, Mapping | Namespace | Instance) for item in found):
+                return found
+        return (Alternative(Namespace()),)
 
     def _of_external(self, value: External, name: str, frame: Frame) -> tuple[Alternative, ...]:
         return self.evaluator.names.dotted(f"{value.name}.{name}", frame.module)
@@ -171,6 +190,10 @@ class ObjectModel:
             entry = field_of(space.fields, name)
         if entry is None and not space.path:
             entry = self.evaluator.options.find(name, space.module)
+        if entry is not None and not entry.has_default:
+            # A required field gets its value from a configuration file.
+            stated = self.evaluator.options.from_files((name,), frame.chain()[0].module)
+            entry = stated if stated is not None and stated.has_default else entry
         if entry is None:
             path = (*space.path, name)
             if self.evaluator.options.is_section(path):
@@ -290,7 +313,7 @@ class ObjectModel:
         """Something unknown, when code outside the class assigns an attribute of that name to some object."""
         places = self.evaluator.index.set_from_outside.get(name, [])
         return [
-            Alternative(Unknown(f"{name} set at {module.path}:{value.lineno}"))
+            Alternative(Unknown(f"{name}{_SET_AT}{module.path}:{value.lineno}"))
             for module, value in places[:1]
         ]
 

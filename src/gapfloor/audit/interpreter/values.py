@@ -122,6 +122,18 @@ class Mapping:
 
     items: dict[str, Binding]
     is_open: bool = False
+    others: tuple[Binding, ...] | None = None
+    """What an open mapping holds under keys that are not known, where all of it can be read."""
+
+    @property
+    def everything(self) -> list[tuple[str, Binding]]:
+        """Every value that can be read, with its key where that is known."""
+        return [*self.items.items(), *(("an item", binding) for binding in self.others or ())]
+
+    @property
+    def is_read(self) -> bool:
+        """Whether every value can be read, and there is one."""
+        return bool(self.everything) and (not self.is_open or self.others is not None)
 
 
 @dataclass(frozen=True, eq=False)

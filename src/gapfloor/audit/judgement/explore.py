@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from gapfloor.audit.interpreter import calls
 from gapfloor.audit.interpreter.binding import fits
-from gapfloor.audit.interpreter.dependencies import actions_of_loop
+from gapfloor.audit.interpreter.dependencies import actions_of_loop, exploration_around
 from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.facts import LoopFact, find_loops, loop_facts
 from gapfloor.audit.interpreter.objects import guards_of
@@ -30,6 +30,8 @@ from gapfloor.audit.reading.index import FunctionInfo, ModuleInfo, last_name, ow
 
 MOST_FRAMES = 12_000
 MOST_FRAMES_OF_A_FUNCTION = 60
+#: Words by which a function or an environment says that it measures instead of learning.
+EVALUATING = re.compile(r"eval|test|valid|perform|score|assess|benchmark|holdout|held", re.IGNORECASE)
 _ENVIRONMENT_NAME = re.compile(r"env", re.IGNORECASE)
 
 
@@ -159,6 +161,8 @@ class Explorer:
         )
         if (is_step or is_mapped) and self._note_step(call, frame, script):
             return
+        if name == "rollout" and self._note_rollout(call, frame, script):
+            return
         target_node: ast.expr = call.func
         if name == "remote" and isinstance(call.func, ast.Attribute):
             target_node = call.func.value
@@ -254,6 +258,22 @@ class Explorer:
             return True  # a worker or a wrapper passes on what somebody else has chosen
         actions = self.evaluator.evaluate(argument, frame)
         self._add(StepEvent(frame, call, environments, actions, script))
+        return True
+
+    def _note_rollout(self, call: ast.Call, frame: Frame, script: str) -> bool:
+        """TorchRL's `env.rollout(...)` resets the environment and plays it under the exploration type around it."""
+        if not isinstance(call.func, ast.Attribute):
+            return False
+        words = [last_name(call.func.value), *(one.function.name for one in frame.chain() if one.function)]
+        actions = exploration_around(self.evaluator, call, frame)
+        if not actions or not any(EVALUATING.search(word) for word in words):
+            return False  # nothing says whether the episodes are played to learn or to measure
+        receivers = self.evaluator.evaluate(call.func.value, frame)
+        environments = [item for item in receivers if isinstance(item.value, Environment)]
+        fact = LoopFact(
+            "torchrl.envs.EnvBase.rollout", "self", "evaluation", "EnvBase.rollout resets and plays"
+        )
+        self._add(StepEvent(frame, call, environments, actions, script, fact))
         return True
 
     def _is_parameter(self, argument: ast.expr, frame: Frame) -> bool:
@@ -405,7 +425,7 @@ def is_unit_test(module: ModuleInfo) -> bool:
 
 def _interesting_names(evaluator: Evaluator) -> set[str]:
     """Names through which a call can reach a step: those of functions that step, of their callers, and so on."""
-    names = {"step", "act"} | {fact.name.rsplit(".", 1)[-1] for fact in loop_facts()}
+    names = {"step", "act", "rollout"} | {fact.name.rsplit(".", 1)[-1] for fact in loop_facts()}
     functions = [item for module in evaluator.index.modules.values() for item in module.functions.values()]
     called = {id(item): _called_names(item) for item in functions}
     replaced = {dotted.rsplit(".", 1)[-1] for dotted in evaluator.index.replaced}

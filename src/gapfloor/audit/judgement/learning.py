@@ -11,6 +11,7 @@ import re
 
 from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.values import Callable, Environment, Frame, Unknown
+from gapfloor.audit.judgement.explore import EVALUATING
 from gapfloor.audit.reading.index import FunctionInfo, last_name, names_in, own_nodes
 
 _LOOPS = ast.For | ast.While | ast.AsyncFor
@@ -21,7 +22,6 @@ _DIRECT = frozenset(
 _LEARNER = re.compile(
     r"agent|policy|model|algo|learner|ppo|trainer|self|actor|critic|net|optim", re.IGNORECASE
 )
-_EVALUATING = re.compile(r"eval|test|valid|perform|score|assess|benchmark|holdout|held", re.IGNORECASE)
 _TRAINING = re.compile(r"train|rollout|explor|collect|sample_(trajector|episode|batch|data)", re.IGNORECASE)
 _STORES = frozenset(
     {
@@ -174,7 +174,7 @@ class LearningModel:
         inside = chain[chain.index(home) :]
         names = [here.function.name for here in inside[1:] if here.function is not None]
         receiver = last_name(node.func.value) if isinstance(node.func, ast.Attribute) else ""
-        if any(_EVALUATING.search(name) for name in [*names, receiver]) or self._is_marked(frame, node):
+        if any(EVALUATING.search(name) for name in [*names, receiver]) or self._is_marked(frame, node):
             return False
         if any(_TRAINING.search(name) for name in names):
             return True

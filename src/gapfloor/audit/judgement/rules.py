@@ -98,8 +98,8 @@ def _flat(evaluator: Evaluator, alternatives: tuple[Alternative, ...], depth: in
         inner: list[Alternative] = []
         if isinstance(item.value, Sequence) and item.value.elements and depth:
             inner = [*evaluator.names.elements((item,))]
-        elif isinstance(item.value, Mapping) and item.value.items and not item.value.is_open and depth:
-            for name, binding in item.value.items.items():
+        elif isinstance(item.value, Mapping) and item.value.is_read and depth:
+            for name, binding in item.value.everything:
                 inner.extend(evaluator.evaluate_binding(binding, name))
         if inner:
             found.extend(

@@ -116,7 +116,7 @@ class ModuleInfo:
     classes: dict[ast.AST, ClassInfo] = field(default_factory=dict)
     changed_globals: set[str] = field(default_factory=set)
     branches: dict[tuple[ast.AST, ast.AST], list[tuple[ast.AST, str]]] = field(default_factory=dict)
-    """The compound statements around a node inside a scope, as `reaching_definitions` has found them."""
+    """The compound statements around a node inside a scope, found by `reaching_definitions`."""
 
     @property
     def dotted(self) -> str:

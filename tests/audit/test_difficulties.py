@@ -1,0 +1,42 @@
+"""One difficulty per small repository: the scanner may decline to answer, it must not be wrong."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+from pathlib import Path
+
+import pytest
+from difficulties import DIFFICULTIES, Difficulty
+from gitrepos import write_files
+
+from gapfloor.audit.scan import scan
+
+pytestmark = pytest.mark.fast
+
+FIELDS = ("evaluates_heldout", "rule", "provenance", "in_loop")
+
+
+def grade(folder: Path, case: Difficulty) -> dict[str, str]:
+    """right, unresolved or wrong for each field."""
+    answers = astuple(scan(str(write_files(folder, case.files))).verdict)
+    grades = {}
+    for field, answer, truth in zip(FIELDS, answers, case.truth, strict=True):
+        declined = answer in (None, "unresolved")
+        grades[field] = "right" if answer == truth or (declined and truth is None) else "unresolved"
+        if not declined and answer != truth:
+            grades[field] = f"wrong: {answer} instead of {truth}"
+    return grades
+
+
+@pytest.mark.parametrize("case", DIFFICULTIES, ids=lambda case: case.name)
+def test_no_field_is_wrong(tmp_path: Path, case: Difficulty):
+    assert {name: grade for name, grade in grade(tmp_path, case).items() if grade.startswith("wrong")} == {}
+
+
+def test_most_difficulties_are_decided(tmp_path: Path):
+    grades = [grade(tmp_path / str(number), case) for number, case in enumerate(DIFFICULTIES)]
+    assert len({case.name for case in DIFFICULTIES}) == len(grades) >= 36
+    right = sum(set(one.values()) == {"right"} for one in grades)
+    assert right >= 36, [
+        case.name for case, one in zip(DIFFICULTIES, grades, strict=True) if set(one.values()) != {"right"}
+    ]

@@ -1,0 +1,233 @@
+"""Options of `gapfloor audit scan` for continuous integration, and what a failing scanner leaves behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from gitrepos import commit_files, write_files
+from smallrepos import MODEL, evaluate, frozen, train
+
+from command_line import run
+from gapfloor.audit import scan as scanning
+from gapfloor.audit.reading.parsing import LONGEST_LITERAL
+from gapfloor.audit.scan import scan
+
+pytestmark = pytest.mark.fast
+
+IMPLICIT = frozen("action, _ = net.act(obs)")
+EXPLICIT = frozen("action, _ = net.act(obs, deterministic=True)")
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scanner with a fault of its own: a part of it is missing."""
+    monkeypatch.setattr(scanning, "build_index", None)
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_fault_of_ours_exits_with_3_and_leaves_json_without_a_verdict(tmp_path: Path, capsys):
+    out = tmp_path / "scan.json"
+    done = run(capsys, "audit", "scan", write_files(tmp_path / "repo", EXPLICIT), "--json", "--out", out)
+    document = json.loads(out.read_text())
+    assert done.code == 3
+    assert (document["verdict"]["rule"], document["complete"]) == ("unresolved", False)
+    assert "TypeError" in document["error"]
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_fault_of_ours_leaves_sarif_that_says_so(tmp_path: Path, capsys):
+    out = tmp_path / "scan.sarif"
+    assert (
+        run(capsys, "audit", "scan", write_files(tmp_path / "repo", EXPLICIT), "--sarif", "--out", out).code
+        == 3
+    )
+    (sarif_run,) = json.loads(out.read_text())["runs"]
+    assert sarif_run["invocations"][0]["executionSuccessful"] is False
+    assert sarif_run["results"] == []
+
+
+@pytest.mark.parametrize(
+    "options", [("--json", "--sarif"), ("--json", "--md"), ("--sarif", "--md"), ("--diff", "HEAD", "--sarif")]
+)
+def test_options_that_exclude_each_other_are_refused_before_anything_is_read(tmp_path: Path, capsys, options):
+    done = run(capsys, "audit", "scan", tmp_path / "nowhere", *options)
+    assert done.code == 2
+    assert "exclude each other" in done.err
+
+
+def test_a_long_literal_does_not_hide_the_rule_and_is_not_taken_for_all_there_is(tmp_path: Path):
+    table = ", ".join(str(number) for number in range(LONGEST_LITERAL * 3))
+    files = EXPLICIT | {"table.py": f"TABLE = [{table}]\n"}
+    assert scan(str(write_files(tmp_path / "outside", files))).verdict.rule == "argmax"
+    actions = ", ".join(["net.draw(obs)[0]"] * (LONGEST_LITERAL + 5))
+    chosen = frozen(f"action = [{actions}, net.act(obs, deterministic=True)[0]][-1]")
+    assert scan(str(write_files(tmp_path / "inside", chosen))).verdict.rule == "unresolved"
+
+
+TWO_SCRIPTS = {
+    "net.py": MODEL,
+    "evaluation.py": evaluate("action, _ = net.act(obs, deterministic=greedy)", parameters=", greedy"),
+    "train.py": train(
+        imports="from evaluation import evaluate", evaluation="print(evaluate(args, net, True))"
+    ),
+    "other.py": train(
+        imports="from evaluation import evaluate", evaluation="print(evaluate(args, net, False))"
+    ),
+}
+
+
+@pytest.mark.parametrize(("script", "rule"), [("train.py", "argmax"), ("other.py", "sampled")])
+def test_an_entry_is_about_its_script_alone(tmp_path: Path, script: str, rule: str):
+    folder = str(write_files(tmp_path, TWO_SCRIPTS))
+    assert scan(folder).verdict.rule == "unresolved"
+    result = scan(folder, entry=f"python {script}")
+    assert (result.verdict.rule, {path.script for path in result.paths}) == (rule, {script})
+
+
+def test_the_settings_of_an_entry_outweigh_defaults(tmp_path: Path):
+    folder = str(
+        write_files(tmp_path, frozen("action, _ = net.act(obs, deterministic=args.deterministic_eval)"))
+    )
+    assert scan(folder).verdict.rule == "sampled"
+    assert scan(folder, entry="python train.py --deterministic_eval").verdict.rule == "argmax"
+
+
+def test_an_entry_chooses_between_configuration_files(tmp_path: Path):
+    files = frozen(
+        "cfg = yaml.safe_load(open(args.config))\naction, _ = net.act(obs, deterministic=cfg['greedy'])"
+    )
+    files["evaluation.py"] = "import yaml\n" + files["evaluation.py"]
+    folder = str(write_files(tmp_path, files | {"a.yaml": "greedy: true\n", "b.yaml": "greedy: false\n"}))
+    assert scan(folder).verdict.rule == "unresolved"
+    assert scan(folder, entry="python train.py --config a.yaml").verdict.rule == "argmax"
+    assert scan(folder, entry="python train.py --config b.yaml").verdict.rule == "sampled"
+
+
+@pytest.mark.parametrize("entry", ["ls -l", "python nowhere.py", "python 'train.py"])
+def test_an_entry_that_starts_no_script_is_a_usage_error(tmp_path: Path, capsys, entry: str):
+    done = run(capsys, "audit", "scan", write_files(tmp_path, EXPLICIT), "--entry", entry)
+    assert done.code == 2
+    assert "--entry" in done.err
+
+
+def test_diff_shows_only_what_changed_since_a_commit(tmp_path: Path, capsys):
+    old = commit_files(tmp_path, IMPLICIT)
+    done = run(capsys, "audit", "scan", tmp_path, "--diff", old, "--json")
+    unchanged = json.loads(done.out)
+    assert (done.code, unchanged["added"], unchanged["removed"]) == (0, [], [])
+    write_files(tmp_path, EXPLICIT)
+    changed = json.loads(run(capsys, "audit", "scan", tmp_path, "--diff", old, "--json").out)
+    assert [row["rule"] for row in changed["added"]] == ["argmax"]
+    assert [row["rule"] for row in changed["removed"]] == ["sampled"]
+    text = run(capsys, "audit", "scan", tmp_path, "--diff", old).out
+    assert "argmax" in text
+    assert "sampled" in text
+
+
+def test_a_baseline_accepts_old_findings_and_fails_on_new_ones(tmp_path: Path, capsys):
+    folder, baseline = write_files(tmp_path / "repo", IMPLICIT), tmp_path / "baseline.json"
+    arguments = ("audit", "scan", folder, "--require-explicit")
+    assert run(capsys, *arguments).code == 1
+    assert run(capsys, "audit", "scan", folder, "--write-baseline", baseline).code == 0
+    assert run(capsys, *arguments, "--baseline", baseline).code == 0
+    write_files(folder, {"evaluation.py": "\n\n" + IMPLICIT["evaluation.py"]})  # moved, not new
+    assert run(capsys, *arguments, "--baseline", baseline).code == 0
+    write_files(folder, {"train.py": IMPLICIT["train.py"] + "\n", "second.py": IMPLICIT["train.py"]})
+    assert run(capsys, *arguments, "--baseline", baseline).code == 1
+
+
+@pytest.mark.parametrize("text", [None, "not json", '{"schema": "another/1", "accepted": []}'])
+def test_a_baseline_that_is_none_is_a_usage_error(tmp_path: Path, capsys, text: str | None):
+    baseline = tmp_path / "baseline.json"
+    if text is not None:
+        baseline.write_text(text)
+    done = run(capsys, "audit", "scan", write_files(tmp_path / "repo", EXPLICIT), "--baseline", baseline)
+    assert done.code == 2
+    assert "--write-baseline" in done.err
+
+
+@pytest.mark.parametrize("place", ["on", "above", "elsewhere"])
+def test_a_comment_at_the_step_accepts_one_finding(tmp_path: Path, capsys, place: str):
+    step = "        obs, _, done, infos = envs.step(action)"
+    changed = {
+        "on": f"{step}  # gapfloor: ignore",
+        "above": f"        # gapfloor: ignore, the paper samples\n{step}",
+        "elsewhere": f"{step}\n\n        # gapfloor: ignore",
+    }[place]
+    files = IMPLICIT | {"evaluation.py": IMPLICIT["evaluation.py"].replace(step, changed)}
+    done = run(capsys, "audit", "scan", write_files(tmp_path, files), "--require-explicit")
+    assert done.code == (1 if place == "elsewhere" else 0)
+
+
+@pytest.mark.parametrize("files", [{}, {"tool.py": "print('no environment here')\n"}])
+def test_require_explicit_fails_where_nothing_was_found(tmp_path: Path, capsys, files: dict[str, str]):
+    tmp_path.mkdir(exist_ok=True)
+    done = run(capsys, "audit", "scan", write_files(tmp_path, files), "--require-explicit")
+    assert done.code == 1
+    assert "No evaluation path was found" in done.err
+
+
+RLLIB = """
+generalization:
+  run: PPO
+  env: procgen_wrapper
+  config:
+    explore: {explore}
+    env_config: {{num_levels: 200, start_level: 0}}
+    evaluation_interval: {interval}
+    evaluation_config: {evaluation}
+"""
+
+
+@pytest.mark.parametrize(
+    ("explore", "evaluation", "truth"),
+    [
+        ("true", "{env_config: {num_levels: 0}}", (True, "sampled", "config-option", False)),
+        ("true", "{explore: false, env_config: {num_levels: 0}}", (True, "argmax", "config-option", False)),
+        ("true", "{env_config: {num_levels: 50}}", (False, "sampled", "config-option", False)),
+        ("true", "{}", (False, "sampled", "config-option", False)),
+        ("null", "{env_config: {num_levels: 0}}", (True, "unresolved", "unresolved", False)),
+    ],
+)
+def test_an_evaluation_of_rllib_is_read_from_its_experiment_file(
+    tmp_path: Path, explore: str, evaluation: str, truth: tuple[object, ...]
+):
+    text = RLLIB.format(explore=explore, interval=10, evaluation=evaluation)
+    verdict = scan(
+        str(write_files(tmp_path, {"experiments/ppo.yaml": text, "train.py": "import ray\n"}))
+    ).verdict
+    assert (verdict.evaluates_heldout, verdict.rule, verdict.provenance, verdict.in_loop) == truth
+
+
+def test_an_experiment_without_an_interval_is_not_evaluated(tmp_path: Path):
+    text = RLLIB.format(explore="true", interval="null", evaluation="{}")
+    assert (
+        scan(str(write_files(tmp_path, {"experiments/ppo.yaml": text, "train.py": "import ray\n"}))).paths
+        == ()
+    )
+
+
+TORCHRL = """
+from torchrl.envs.utils import ExplorationType, set_exploration_type
+from torchrl.envs import GymEnv
+
+
+def evaluate(policy):
+    test_env = GymEnv('CartPole-v1')
+    with set_exploration_type({kind}):
+        return test_env.rollout(1000, policy=policy)
+
+
+if __name__ == '__main__':
+    print(evaluate(load_policy()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule"), [("ExplorationType.DETERMINISTIC", "argmax"), ("ExplorationType.RANDOM", "unresolved")]
+)
+def test_a_rollout_of_torchrl_follows_the_exploration_type_around_it(tmp_path: Path, kind: str, rule: str):
+    (path,) = scan(str(write_files(tmp_path, {"evaluate.py": TORCHRL.format(kind=kind)}))).paths
+    assert path.rule == rule
