@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from gapfloor.api.progress import step_teller
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Plan
 from gapfloor.report import write
+from gapfloor.report.learning_curves import read_learning_curves
 from gapfloor.report.source import ReportSource, load_report_source
 from gapfloor.report.write import FORMATS, WrittenReport
 
@@ -27,6 +29,8 @@ def write_report(
     rule: str = "",
     floor: str = "",
     decimal: str = ".",
+    curves: Sequence[str] = (),
+    curve_tag: str | None = None,
     progress: Callable[[str], None] | bool | None = None,
 ) -> WrittenReport:
     """The report of a store or an episode file, written to a folder.
@@ -46,6 +50,9 @@ def write_report(
         rule: Short for the label `rule`.
         floor: The agent or rule whose rows are the floor.
         decimal: Decimal mark of the numbers in a text file.
+        curves: Learning curves of an experiment tracker, drawn with the floor, e.g. `coinrun,ppo=logs`: a folder of
+            TensorBoard event files or CSV exports, one per seed.
+        curve_tag: Scalar or column of `curves`; None: the usual names of the return.
         progress: Called with the name of each step. None: a line per step on a terminal or in a notebook; False:
             nothing.
 
@@ -68,11 +75,14 @@ def write_report(
     """
     chosen, further = _names(formats), _names(tables)
     write.check_names(chosen, further)
+    learning = read_learning_curves(curves, tag=curve_tag)
     tell = step_teller(progress)
     if not isinstance(source, ReportSource):
         tell("analysing")
         options = parse_table_options(columns=columns, labels=labels, rule=rule, floor=floor, decimal=decimal)
         source = load_report_source(source, plan=plan, options=options)
+    if learning:
+        source = replace(source, learning=learning)
     return write.write_report(source, out, formats=chosen, tables=further, progress=tell)
 
 

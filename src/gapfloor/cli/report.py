@@ -39,10 +39,28 @@ if TYPE_CHECKING:
     help="Further tables, joined by commas: audit and commits (the audit of released code), hyper (hyperparameters "
     "of the checkpoints).",
 )
+@click.option(
+    "--curves",
+    multiple=True,
+    metavar="GAME[,AGENT]=FOLDER",
+    help="Learning curves of an experiment tracker (TensorBoard event files or CSV exports, one per seed), drawn with "
+    "the floor; may be repeated.",
+)
+@click.option(
+    "--curve-tag", default=None, help="Scalar or column of --curves (default: the usual names of the return)."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 @table_options()
 def command(
-    source: Path, out: Path, formats: str, plan: Path | None, tables: str, as_json: bool, table: TableOptions
+    source: Path,
+    out: Path,
+    formats: str,
+    plan: Path | None,
+    tables: str,
+    curves: tuple[str, ...],
+    curve_tag: str | None,
+    as_json: bool,
+    table: TableOptions,
 ) -> None:
     """Write tables (LaTeX, Markdown, CSV), numbers, figures, the page, the gap card and a methods paragraph.
 
@@ -55,8 +73,9 @@ def command(
             click.echo(f"{step} ...", err=True)
 
     report = write_report(
-        source, out, formats=formats, plan=plan, tables=tables, progress=tell, **vars(table)
-    )
+        source, out, formats=formats, plan=plan, tables=tables, curves=curves, curve_tag=curve_tag, progress=tell,
+        **vars(table),
+    )  # fmt: skip
     if as_json:
         print_json(report.to_dict())
         return

@@ -52,8 +52,8 @@ class LevelPanel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EntropyCurve:
-    """Entropy during training of one agent, mean over its seeds."""
+class SeedCurve:
+    """A quantity during the training of one agent, mean over its seeds."""
 
     game: str
     mode: str
@@ -159,7 +159,7 @@ def _means(inputs: Inputs, rows: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ..
     return seeds, np.bincount(place, weights=inputs.returns[rows]) / count, count
 
 
-def read_curves(store: Path) -> tuple[EntropyCurve, ...]:
+def read_curves(store: Path) -> tuple[SeedCurve, ...]:
     """Entropy curves from the training logs of a store, one per game, budget and agent.
 
     The agent is the checkpoint's: logs of version 0.1 name the encoder, which blind and sighted runs share.
@@ -181,14 +181,14 @@ def read_curves(store: Path) -> tuple[EntropyCurve, ...]:
     return tuple(_curve(key, members) for key, members in runs.items())
 
 
-def _curve(key: tuple[str, ...], members: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]) -> EntropyCurve:
+def _curve(key: tuple[str, ...], members: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]) -> SeedCurve:
     # Seeds log at the same steps; where one is still training, the curve ends where the shortest does.
     length = min(steps.size for steps, _ in members)
     values = np.stack([entropy[:length] for _, entropy in members])
     keep = np.unique(np.linspace(0, length - 1, min(length, CURVE_POINTS)).astype(int))
     n = len(members)
     sem = values.std(axis=0, ddof=1) / math.sqrt(n) if n > 1 else np.full(length, math.nan)
-    return EntropyCurve(
+    return SeedCurve(
         game=key[0],
         mode=key[1],
         budget=key[2],

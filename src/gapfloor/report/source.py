@@ -24,9 +24,9 @@ from gapfloor.levels.overlap import read_leakage
 from gapfloor.records.store import Store, StoredCell
 from gapfloor.report.cka_input import CkaRecord, read_cka
 from gapfloor.report.figure_data import (
-    EntropyCurve,
     GameActionClasses,
     LevelPanel,
+    SeedCurve,
     action_shares,
     level_panels,
     read_curves,
@@ -52,7 +52,10 @@ class ReportSource:
     findings: Findings
     provenance: Provenance
     levels: tuple[LevelPanel, ...] = ()
-    curves: tuple[EntropyCurve, ...] = ()
+    curves: tuple[SeedCurve, ...] = ()
+    """Entropy during training, from the logs of a store."""
+    learning: tuple[SeedCurve, ...] = ()
+    """Return during training, from an experiment tracker."""
     classes: tuple[GameActionClasses, ...] = ()
     cka: tuple[CkaRecord, ...] = ()
     leaked: tuple[LeakedGap, ...] = ()
@@ -115,7 +118,7 @@ def source_of_results(
     )
 
 
-def _in_agent_order(curves: tuple[EntropyCurve, ...], findings: Findings) -> tuple[EntropyCurve, ...]:
+def _in_agent_order(curves: tuple[SeedCurve, ...], findings: Findings) -> tuple[SeedCurve, ...]:
     agents = [agent.lower() for agent in findings.source.agents]
     games = [env.game for env in findings.all_envs]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gapfloor.report.figure_data import EntropyCurve
+from gapfloor.report.figure_data import SeedCurve
 from gapfloor.report.figures.inks import series_ink
 from gapfloor.report.figures.model import (
     CurveMark,
@@ -23,7 +23,7 @@ from gapfloor.report.findings import Env, Findings, agent_name
 
 
 def training_figure(
-    findings: Findings, curves: Sequence[EntropyCurve], budget: str, *, name: str, title: str
+    findings: Findings, curves: Sequence[SeedCurve], budget: str, *, name: str, title: str
 ) -> FigureSpec | None:
     """Curves with a band of one SEM; None without training logs of that budget."""
     here = [curve for curve in curves if curve.budget == budget]
@@ -54,9 +54,8 @@ def training_figure(
     )
 
 
-def _panel(findings: Findings, curves: Sequence[EntropyCurve], agents: Sequence[str]) -> PanelSpec:
+def _panel(findings: Findings, curves: Sequence[SeedCurve], agents: Sequence[str]) -> PanelSpec:
     first = curves[0]
-    end = max(curve.steps[-1] for curve in curves)
     screen = findings.screen(Env(first.game, first.mode), first.budget)
     guides = [*findings.plan.cuts, *((screen.maximum,) if screen else ())]
     values = [value for curve in curves for value in curve.mean]
@@ -64,30 +63,38 @@ def _panel(findings: Findings, curves: Sequence[EntropyCurve], agents: Sequence[
     shapes: list[Shape] = [GuideLine(at=cut, across="y", kind="cut") for cut in findings.plan.cuts]
     if screen:
         shapes.append(GuideLine(at=screen.maximum, across="y", kind="maximum"))
-    for curve in curves:
-        has_band = curve.n > 1
-        shapes.append(
-            CurveMark(
-                x=curve.steps,
-                y=curve.mean,
-                ink=series_ink(agents.index(curve.agent)),
-                tip=f"{agent_name(curve.agent)} (n = {curve.n}): {curve.mean[0]:.2f} → {curve.mean[-1]:.2f} nats",
-                low=tuple(m - e for m, e in zip(curve.mean, curve.sem, strict=True)) if has_band else (),
-                high=tuple(m + e for m, e in zip(curve.mean, curve.sem, strict=True)) if has_band else (),
-            )
-        )
+    shapes += [curve_mark(curve, agents, unit=" nats") for curve in curves]
     name = name_text(first.game)
     counts = ", ".join(f"{name_text(agent_name(curve.agent))} n = {curve.n}" for curve in curves)
     return PanelSpec(
         title=name,
         subtitle=counts,
         summary=f"{name}: entropy during training",
-        x=Scale(
-            low=0.0,
-            high=end,
-            label="environment steps",
-            ticks=tuple((tick, steps_text(tick)) for tick in nice_ticks(0.0, end, 4)),
-        ),
+        x=steps_scale(curves),
         y=Scale(low=low, high=high, label="policy entropy (nats)"),
         shapes=tuple(shapes),
+    )
+
+
+def curve_mark(curve: SeedCurve, agents: Sequence[str], *, unit: str) -> CurveMark:
+    """One agent's curve in its colour, with a band of one SEM if there are several seeds."""
+    has_band = curve.n > 1
+    return CurveMark(
+        x=curve.steps,
+        y=curve.mean,
+        ink=series_ink(agents.index(curve.agent)),
+        tip=f"{agent_name(curve.agent)} (n = {curve.n}): {curve.mean[0]:.2f} → {curve.mean[-1]:.2f}{unit}",
+        low=tuple(m - e for m, e in zip(curve.mean, curve.sem, strict=True)) if has_band else (),
+        high=tuple(m + e for m, e in zip(curve.mean, curve.sem, strict=True)) if has_band else (),
+    )
+
+
+def steps_scale(curves: Sequence[SeedCurve]) -> Scale:
+    """Environment steps from zero to the end of the longest curve."""
+    end = max(curve.steps[-1] for curve in curves)
+    return Scale(
+        low=0.0,
+        high=end,
+        label="environment steps",
+        ticks=tuple((tick, steps_text(tick)) for tick in nice_ticks(0.0, end, 4)),
     )
