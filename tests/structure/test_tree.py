@@ -11,7 +11,7 @@ pytestmark = pytest.mark.fast
 
 TESTS = ROOT / "tests"
 #: Folders of tests that do not mirror a folder of the package.
-OTHER_TESTS = {"compatibility", "data", "docs", "fuzz", "structure"}
+OTHER_TESTS = {"compatibility", "data", "docs", "fuzz", "packaging", "structure"}
 #: Class names that are used twice today; this list only gets shorter.
 USED_TWICE = {"Rule"}
 #: Names that say nothing about what a file holds.
