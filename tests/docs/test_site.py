@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -42,6 +43,15 @@ def test_no_page_loads_anything_from_elsewhere(site: Path):
             re.findall(r'<link[^>]*rel="?(?:stylesheet|preconnect|preload)[^>]*href="?(?:https?:)?//', text)
             == []
         )
+
+
+@pytest.mark.parametrize("word", ["install", "notebook", "windows", "GPU", "macOS"])
+def test_the_search_finds_a_section_about(site: Path, word: str):
+    text = (site / "search" / "search_index.json").read_text(encoding="utf-8")
+    titles = [
+        entry["title"] for entry in json.loads(text)["docs"] if entry["location"].startswith("install.html")
+    ]
+    assert any(word.lower() in title.lower() for title in titles)
 
 
 def test_the_pages_of_columns_and_fields_are_made(site: Path):

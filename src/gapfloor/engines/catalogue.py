@@ -58,7 +58,7 @@ class EngineFacts:
 PROCGEN = EngineFacts(
     name="procgen", title="The ProcGen engine", module="gapfloor.engines.procgen", prefix="procgen",
     package="procgen-mirror", extra="procgen", games="starpilot",
-    wheels=" (wheels exist for Python 3.11 and 3.12 on x86-64 Linux, Windows and macOS); elsewhere install "
+    wheels=" (wheels exist for Python 3.11 and 3.12 on Linux x86-64); elsewhere install "
     "gapfloor[envpool] and write envpool: before a game's name, e.g. envpool:coinrun",
 )  # fmt: skip
 GYMNASIUM = EngineFacts(
