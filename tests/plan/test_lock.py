@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from gapfloor.errors import CheckFailedError, UsageError
-from gapfloor.plan.lock import add_addendum, load_plan, lock_path, lock_plan, read_lock
+from gapfloor.plan.lock import (
+    add_addendum,
+    counted_by_time,
+    load_plan,
+    lock_path,
+    lock_plan,
+    read_lock,
+)
 from gapfloor.plan.model import builtin_text, content_hash, paper_plan, parse_addendum, parse_plan
 
 pytestmark = pytest.mark.fast
@@ -180,3 +187,34 @@ def test_plan_and_statistics_have_the_same_least_number_of_runs():
     from gapfloor.statistics.reference_calls import LEAST_RUNS
 
     assert paper_plan().least_runs == LEAST_RUNS
+
+
+def test_a_lock_that_was_removed_and_made_again_says_so(plan_file):
+    lock(plan_file, cells=0)
+    lock_path(plan_file).unlink()
+    again = lock_plan(plan_file, cells_seen=0, seen_in="declared", now=NOON + timedelta(days=1))
+    (before,) = again.plan.earlier
+    assert before.startswith("2026-01-02T12:00:00Z ")
+    assert "0 cells seen (declared)" in before
+    assert read_lock(plan_file) == again
+    lock_path(plan_file).unlink()
+    assert len(lock(plan_file).plan.earlier) == 2
+
+
+def test_a_first_lock_has_no_history_in_its_file(plan_file):
+    lock(plan_file)
+    assert "earlier" not in json.loads(lock_path(plan_file).read_text())["plan"]
+
+
+@pytest.mark.parametrize(
+    ("times", "seen", "status"),
+    [
+        ((), 0, "pre-registered"),
+        (("2026-01-02T12:00:01Z",), 0, "pre-registered"),
+        (("2026-01-02T11:59:59Z", "2026-01-03T00:00:00Z"), 1, "pre-specified"),
+    ],
+)
+def test_cells_that_are_older_than_the_lock_count_as_seen(plan_file, times, seen, status):
+    lock(plan_file)
+    found = counted_by_time(load_plan(plan_file), times)
+    assert (found.lock.plan.cells_seen, found.lock.plan.status) == (seen, status)

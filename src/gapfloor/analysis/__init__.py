@@ -6,7 +6,7 @@ from gapfloor.lazy import lazy_names
 
 _HOMES = {
     "analyse": "apply",
-    "count_cells": "apply",
+    "count_cells": "seen_data",
     "AnalysisResults": "results",
     "read_inputs": "episodes",
 }

@@ -25,7 +25,7 @@ from gapfloor.analysis.screen_rows import (
     screen_summaries,
 )
 from gapfloor.errors import CheckFailedError
-from gapfloor.plan.lock import LockedPlan, load_plan
+from gapfloor.plan.lock import LockedPlan, counted_by_time, load_plan
 from gapfloor.plan.model import Plan, content_hash, paper_plan
 from gapfloor.text_tables import counted
 
@@ -50,6 +50,8 @@ def analyse(
     locked = resolve_plan(plan)
     content = locked.plan if locked is not None else paper_plan()
     inputs = read_inputs(source, cells=cells)
+    if locked is not None:
+        locked = counted_by_time(locked, inputs.stored_at)
     study = group(inputs, content)
     copies = copied_runs(study)
     problems = find_problems(study, inputs, content, copies=copies)
@@ -88,20 +90,6 @@ def analyse(
         plan_call_counts=call_counts(comparisons, call=lambda row: row.call),
         screen_summaries=screen_summaries(screen),
         problems=problems,
-    )
-
-
-def count_cells(source: Source, *, rules: tuple[str, ...] | None = None) -> int:
-    """How many cells (run or reference x rule x level set x draw) a source holds, of these rules or of all."""
-    inputs = read_inputs(source)
-    study = group(inputs, paper_plan())
-    if rules is None:
-        return study.n_cells
-    return sum(
-        len(sample.draws)
-        for condition, runs in study.policies.items()
-        if condition.rule in rules
-        for sample in runs.values()
     )
 
 
@@ -149,6 +137,7 @@ def _plan_used(context: PlannedStudy) -> PlanUsed:
         locked_at=lock.plan.locked_at if lock is not None else "",
         cells_seen=lock.plan.cells_seen if lock is not None else None,
         seen_in=lock.plan.seen_in if lock is not None else "",
+        earlier_locks=lock.plan.earlier if lock is not None else (),
         alpha=plan.floor.alpha,
         confidence=plan.intervals.confidence,
         resamples=plan.intervals.resamples,

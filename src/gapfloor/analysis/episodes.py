@@ -37,6 +37,7 @@ from gapfloor.analysis.labels import (
 from gapfloor.analysis.table_files import read_table_file
 from gapfloor.analysis.table_options import TableOptions
 from gapfloor.errors import UsageError
+from gapfloor.records.cell_times import cell_times
 from gapfloor.records.store import Store, StoredCell, cell_table, labelled_episodes
 from gapfloor.statistics.conventions import Floats, Ints
 
@@ -73,6 +74,8 @@ class Inputs:
     """Episodes of a store whose replay did not give the recorded return (`replays/*.failed`)."""
     agent_order: tuple[str, ...] = ()
     """Agents in the order of appearance."""
+    stored_at: tuple[str, ...] = ()
+    """When the cells of a store were written, as far as its `log/` knows, in order."""
     census: frozenset[tuple[str, str, str]] = frozenset()
     """Game, mode and level set of cells in which every level was played equally often by design."""
 
@@ -123,7 +126,8 @@ def _read_store(store: Store) -> Inputs:
     inputs = inputs_of_cells(cells, source=str(store.root))
     damaged = tuple(path.stem for path in store.damaged)
     failed = tuple(sorted(path.stem for path in (store.root / "replays").glob("*.failed")))
-    return dataclasses.replace(inputs, damaged=damaged, replay_failures=failed)
+    times = cell_times(store.root, (cell.path.stem for cell in cells))
+    return dataclasses.replace(inputs, damaged=damaged, replay_failures=failed, stored_at=times)
 
 
 def inputs_of_cells(cells: Sequence[StoredCell], *, source: str = "the store") -> Inputs:

@@ -72,6 +72,8 @@ class PlanUsed:
     """Cells of the study seen when it was locked; None if never locked."""
     seen_in: str = ""
     """Where these cells were counted, or that the number was declared."""
+    earlier_locks: tuple[str, ...] = ()
+    """Earlier locks of this plan whose lock file was removed."""
     alpha: float
     """Level of the tests."""
     confidence: float

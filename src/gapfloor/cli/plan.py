@@ -57,7 +57,7 @@ def _seen_options(function: click.decorators.FC) -> click.decorators.FC:
         click.option(
             "--store",
             type=click.Path(path_type=Path),
-            help=f"Count the cells in this store.  [default: {DEFAULT_STORE}]",
+            help=f"Count the cells in this store.  [default: {DEFAULT_STORE}, and what lies next to the plan]",
         ),
     ):
         function = option(function)
@@ -71,10 +71,12 @@ def lock(path: Path, store: Path | None, episodes: Path | None, cells_seen: int 
     """Fix the plan in PATH: its hash, the time, and how many cells have been seen by now."""
     from gapfloor.plan.lock import lock_path, lock_plan
 
-    count, where = _count_seen(store, episodes, cells_seen, rules=None)
+    count, where = _count_seen(store, episodes, cells_seen, rules=None, plan=path)
     locked = lock_plan(path, cells_seen=count, seen_in=where).plan
     click.echo(f"Locked {path} at {locked.locked_at} ({locked.hash[:12]}), in {lock_path(path)}.")
     click.echo(f"{count} cells seen ({where}): results will be called {locked.status}.")
+    for earlier in locked.earlier:
+        click.echo(f"Locked before: {earlier}. The new lock says so.")
 
 
 @command.command()
@@ -98,6 +100,8 @@ def check(path: Path, as_json: bool) -> None:
             f"{kind} '{text.name}': unchanged since {text.locked_at}, {text.hash[:12]}, "
             f"{text.cells_seen} cells seen ({text.seen_in}): {text.status}"
         )
+        for earlier in text.earlier:
+            click.echo(f"  locked before: {earlier}")
 
 
 @command.command()
@@ -113,7 +117,7 @@ def addendum(
     from gapfloor.settings import read_text
 
     content = parse_addendum(read_text(addendum), source=str(addendum))
-    count, where = _count_seen(store, episodes, cells_seen, rules=content.rules)
+    count, where = _count_seen(store, episodes, cells_seen, rules=content.rules, plan=path)
     locked = add_addendum(path, addendum, cells_seen=count, seen_in=where).addenda[-1]
     click.echo(f"Locked addendum '{locked.name}' at {locked.locked_at} ({locked.hash[:12]}).")
     click.echo(f"{count} cells of its rules seen ({where}): results will be called {locked.status}.")
@@ -185,20 +189,37 @@ def _next_cells(game: GameLook) -> list[str]:
 
 
 def _count_seen(
-    store: Path | None, episodes: Path | None, cells_seen: int | None, *, rules: tuple[str, ...] | None
+    store: Path | None,
+    episodes: Path | None,
+    cells_seen: int | None,
+    *,
+    rules: tuple[str, ...] | None,
+    plan: Path,
 ) -> tuple[int, str]:
     """How many cells have been seen, and where they were counted."""
+    from gapfloor.analysis.seen_data import count_cells, data_next_to
+
     if sum(value is not None for value in (store, episodes, cells_seen)) > 1:
         raise UsageError("Give one of --store, --episodes and --cells-seen, not several.")
-    if cells_seen is not None:
-        return cells_seen, "declared"
-    from gapfloor.analysis.apply import count_cells
-
     if episodes is not None:
         return count_cells(episodes, rules=rules), f"counted in {episodes.name}"
     if store is not None and not store.is_dir():
         raise UsageError(f"There is no store at {store}. Check the path, or give --cells-seen 0.")
     folder = store or Path(DEFAULT_STORE)
-    if not (folder / "cells").is_dir() or not any((folder / "cells").glob("*.json")):
-        return 0, f"no cells in {folder.name}"
-    return count_cells(folder, rules=rules), f"counted in {folder.name}"
+    if store is not None:
+        has_cells = any((folder / "cells").glob("*.json"))
+        return (
+            (count_cells(folder, rules=rules), f"counted in {folder.name}")
+            if has_cells
+            else (0, f"no cells in {folder.name}")
+        )
+    found = data_next_to(plan, folder, rules=rules)
+    listed = ", ".join(f"{name} ({counted(n, 'cell')})" for name, n in found.items())
+    if cells_seen is not None:
+        return cells_seen, "declared" + (f"; next to the plan: {listed}" if listed else "")
+    if not found:
+        return 0, f"no cells in {folder.name} and no episode file next to the plan"
+    # A store and a file may hold the same cells, so they are not added up.
+    return max(found.values()), f"counted in {listed}" if len(
+        found
+    ) > 1 else f"counted in {next(iter(found))}"

@@ -12,6 +12,7 @@ import dataclasses
 import difflib
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,6 +39,8 @@ class LockedText:
     seen_in: str
     """Where they were counted, or that the number was declared."""
     text: str
+    earlier: tuple[str, ...] = ()
+    """Earlier locks of a plan in this place whose lock file was removed, in words."""
 
     @property
     def status(self) -> LockStatus:
@@ -72,6 +75,15 @@ def lock_path(plan_path: Path) -> Path:
     return Path(plan_path).with_suffix(".lock")
 
 
+def history_path(plan_path: Path) -> Path:
+    """Where the locks of a plan are remembered when a lock file is removed.
+
+    >>> history_path(Path("study/plan.toml")).as_posix()
+    'study/plan.lock-history'
+    """
+    return Path(plan_path).with_suffix(".lock-history")
+
+
 def lock_plan(plan_path: Path, *, cells_seen: int, seen_in: str, now: datetime | None = None) -> Lock:
     """Lock the plan in `plan_path`; a plan that is locked already is left as it is, a changed one refused."""
     text = read_text(plan_path)
@@ -84,8 +96,11 @@ def lock_plan(plan_path: Path, *, cells_seen: int, seen_in: str, now: datetime |
             f"{plan_path} is locked already, since {existing.plan.locked_at} with {existing.plan.cells_seen} "
             "cells seen. Add to it with `gapfloor plan addendum`, or copy it under another name."
         )
-    lock = Lock(_locked(plan.name, content_hash(plan), text, cells_seen, seen_in, now))
+    locked = _locked(plan.name, content_hash(plan), text, cells_seen, seen_in, now)
+    lock = Lock(dataclasses.replace(locked, earlier=_earlier_locks(plan_path)))
     _write_lock(plan_path, lock)
+    note = f"{locked.locked_at} {locked.hash[:12]}, {locked.cells_seen} cells seen ({locked.seen_in})"
+    write_text_atomically(history_path(plan_path), "\n".join((*lock.plan.earlier, note)) + "\n")
     return lock
 
 
@@ -138,7 +153,7 @@ def read_lock(plan_path: Path) -> Lock:
         seal = document.pop("seal")
         if document["format"] != FORMAT:
             raise UsageError(f"{path} has format {document['format']}; this version reads {FORMAT}.")
-        lock = Lock(LockedText(**document["plan"]), tuple(LockedText(**item) for item in document["addenda"]))
+        lock = Lock(_text(document["plan"]), tuple(_text(item) for item in document["addenda"]))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise CheckFailedError(
             f"{path} is not a lock file, or is damaged. Restore it from your history."
@@ -146,6 +161,33 @@ def read_lock(plan_path: Path) -> Lock:
     if seal != _seal(document):
         raise CheckFailedError(f"{path} was edited after locking. Restore it from your history.")
     return lock
+
+
+def counted_by_time(locked: LockedPlan, stored_at: Sequence[str]) -> LockedPlan:
+    """The plan with the cells that its store had when it was locked, if they are more than the lock says.
+
+    Args:
+        locked: a plan, locked or not.
+        stored_at: when the cells of the data were written, as ISO times.
+    """
+    if locked.lock is None:
+        return locked
+    text = locked.lock.plan
+    before = sum(at < text.locked_at for at in stored_at)
+    if before <= text.cells_seen:
+        return locked
+    seen_in = f"by the times in the store's log; the lock says {text.cells_seen}"
+    counted = dataclasses.replace(text, cells_seen=before, seen_in=seen_in)
+    return dataclasses.replace(locked, lock=dataclasses.replace(locked.lock, plan=counted))
+
+
+def _earlier_locks(plan_path: Path) -> tuple[str, ...]:
+    path = history_path(plan_path)
+    return tuple(line for line in read_text(path).splitlines() if line) if path.exists() else ()
+
+
+def _text(item: dict[str, Any]) -> LockedText:
+    return LockedText(**{**item, "earlier": tuple(item.get("earlier", ()))})
 
 
 def _refuse_changes(lock: Lock, plan: Plan, text: str, plan_path: Path) -> None:
@@ -176,6 +218,11 @@ def _locked(
 def _write_lock(plan_path: Path, lock: Lock) -> None:
     document = {"format": FORMAT, **dataclasses.asdict(lock)}
     document["addenda"] = list(document["addenda"])
+    for text in (document["plan"], *document["addenda"]):
+        # A lock without a history looks as it did before there was one.
+        text["earlier"] = list(text["earlier"])
+        if not text["earlier"]:
+            del text["earlier"]
     text = json.dumps({**document, "seal": _seal(document)}, indent=1, sort_keys=True)
     write_text_atomically(lock_path(plan_path), text + "\n")
 

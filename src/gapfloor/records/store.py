@@ -28,6 +28,7 @@ from gapfloor.records.atomic import (
     write_bytes_atomically,
     write_text_atomically,
 )
+from gapfloor.records.cell_times import note_cell_time
 from gapfloor.records.manifest import Manifest, content_key, read_manifest
 from gapfloor.records.schema import CELLS, EPISODES, rows_to_table
 from gapfloor.text_tables import counted
@@ -163,6 +164,7 @@ class Store:
         )
         write_bytes_atomically(self.cells_folder / f"{file_name}.parquet", data)
         write_bytes_atomically(self.cells_folder / f"{file_name}.json", manifest.to_bytes())
+        note_cell_time(self.root, file_name)
 
     def episodes(self) -> pa.Table:
         """All episodes that can be compared with each other, as one table (contract 6)."""

@@ -301,12 +301,16 @@ def _plan(source: ReportSource) -> Iterator[MethodsClause]:
         else f"after {counted(plan.cells_seen, 'cell')} of the data had been seen"
     )
     # Only a count is evidence; a declared number is what the authors say.
-    source_of_count = ", as its authors declare" if plan.seen_in == "declared" else f" ({plan.seen_in})"
+    source_of_count = (
+        ", as its authors declare" if plan.seen_in.startswith("declared") else f" ({plan.seen_in})"
+    )
     yield MethodsClause(
         "plan",
         f"The analysis plan ({digest}) was locked at {plan.locked_at}, {seen}{source_of_count}; its results are "
         f"{plan.status}",
     )
+    if plan.earlier_locks:
+        yield MethodsClause("plan", f"It had been locked before: {'; '.join(plan.earlier_locks)}")
     outside = sum(row.status == "exploratory" for row in rows)
     if outside:
         yield MethodsClause(

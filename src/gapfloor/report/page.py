@@ -265,6 +265,7 @@ def _facts(source: ReportSource) -> list[tuple[str, str]]:
         ("Plan", f"{plan.name} ({plan.status})"),
         ("Plan hash", plan.hash),
         ("Locked", f"{plan.locked_at}{seen}" if plan.locked_at else "never"),
+        *(("Locked before", entry) for entry in plan.earlier_locks),
         (
             "Tests",
             f"alpha {plan.alpha:g}, {plan.confidence:.0%} intervals, {plan.resamples:,} resamples, seed {plan.seed}",
