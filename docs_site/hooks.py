@@ -1,4 +1,4 @@
-"""What MkDocs does beyond rendering `docs/`: pages of commands, pages of columns and fields, the changelog.
+"""What MkDocs does beyond rendering `docs/`: pages of commands, functions, columns and fields, the changelog.
 
 Generated pages exist only in the site; their sources are the commands' help and the definitions of columns and results.
 """
@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from api_pages import api_pages
 from command_pages import command_pages
 from number_pages import number_pages
 
@@ -16,15 +17,12 @@ ROOT = Path(__file__).parents[1]
 
 
 def on_config(config: Any) -> Any:
-    """Put every command into the navigation, and pages that nobody has put there behind their like."""
+    """Put every command and function into the navigation, and pages that nobody has put there behind their like."""
     docs = Path(config.docs_dir)
-    pages = command_pages(docs)
-    for entry in config.nav:
-        if "Commands" in entry:
-            entry["Commands"] = [
-                "commands/index.md",
-                *[page for page in pages if not page.endswith("index.md")],
-            ]
+    for section, pages in (("Commands", command_pages(docs)), ("Python", api_pages())):
+        index = f"{'commands' if section == 'Commands' else 'api'}/index.md"
+        entry = next(entry for entry in config.nav if section in entry)
+        entry[section] = [index, *(page for page in pages if page != index)]
     named = set(re.findall(r"[\w./-]+\.md", str(config.nav)))
     unnamed = sorted(
         str(path.relative_to(docs)) for path in docs.rglob("*.md") if str(path.relative_to(docs)) not in named
@@ -39,7 +37,7 @@ def on_files(files: Any, config: Any) -> Any:
     """Add the generated pages."""
     from mkdocs.structure.files import File
 
-    pages = command_pages(Path(config.docs_dir)) | number_pages()
+    pages = command_pages(Path(config.docs_dir)) | number_pages() | api_pages()
     pages["changelog.md"] = _from_root("CHANGELOG.md")
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))

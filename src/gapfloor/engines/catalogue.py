@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from gapfloor.errors import MissingExtraError
+from gapfloor.plugins import plugin_names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,8 +98,13 @@ class InstalledEngine:
 
 
 def installed_engines() -> list[InstalledEngine]:
-    """Every engine that gapfloor knows, installed or not."""
-    return [_look_up(facts) for facts in ENGINES.values()]
+    """Every engine that gapfloor knows, installed or not, and those of other packages."""
+    added = [
+        InstalledEngine(name, "", None, f"{name}:GAME", "added by another package")
+        for name in plugin_names("gapfloor.engines")
+        if name not in ENGINES
+    ]
+    return [*(_look_up(facts) for facts in ENGINES.values()), *added]
 
 
 def package_version(package: str) -> str | None:

@@ -15,6 +15,7 @@ from gapfloor.engines.catalogue import ENGINES, GYMNASIUM, PROCGEN
 from gapfloor.engines.protocol import Engine, EngineSpec, Option
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
+from gapfloor.plugins import find_plugin, plugin_names, refuse_plugin
 
 #: Prefix of a game's name on the command line -> engine.
 PREFIXES: Mapping[str, str] = {facts.prefix: facts.name for facts in ENGINES.values()}
@@ -49,6 +50,8 @@ def split_game(name: str) -> tuple[str, str]:
         if not rest:
             raise UsageError(f"'{name}' names an engine but no game: write {prefix}:GAME.")
         return PREFIXES[prefix], rest
+    if rest and prefix in plugin_names("gapfloor.engines"):
+        return prefix, rest
     return GYMNASIUM.name, name
 
 
@@ -56,7 +59,8 @@ def written_game(spec: EngineSpec) -> str:
     """The opposite of `split_game`: how a specification's game is named on the command line."""
     if split_game(spec.game)[0] == spec.engine:
         return spec.game
-    return f"{ENGINES[spec.engine].prefix}:{spec.game}"
+    prefix = ENGINES[spec.engine].prefix if spec.engine in ENGINES else spec.engine
+    return f"{prefix}:{spec.game}"
 
 
 def make_spec(
@@ -87,6 +91,12 @@ def check_cloning(spec: EngineSpec, *, what: str) -> None:
 
 
 def _family(engine: str) -> Family:
-    if engine not in ENGINES:
+    if engine in ENGINES:
+        return cast(Family, importlib.import_module(ENGINES[engine].module))
+    added = find_plugin("gapfloor.engines", engine)
+    if added is None:
         raise UsageError(f"There is no engine '{engine}': gapfloor has {', '.join(ENGINES)}.")
-    return cast(Family, importlib.import_module(ENGINES[engine].module))
+    for name in ("make_spec", "check_levels", "engine_from_spec"):
+        if not callable(getattr(added, name, None)):
+            raise refuse_plugin("gapfloor.engines", engine, f"it has no function {name}")
+    return cast(Family, added)

@@ -5,7 +5,8 @@ episode's own stream. Where actions are rows of numbers, a policy gives a distri
 The rule decides which policy is measured (Section "Evaluation protocol"), so it is a named value that every record
 carries, never a default and never a boolean.
 
-Every module of this package is searched for rules: to add one, add a file with a subclass of `Rule`.
+Every module of this package is searched for rules: to add one, add a file with a subclass of `Rule`. Another package
+adds one through the entry points `gapfloor.rules`.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import numpy.typing as npt
 from gapfloor.actions.partition import Partition
 from gapfloor.actions.spaces import ActionSpace, Masks
 from gapfloor.errors import UsageError, unknown_name
+from gapfloor.plugins import find_plugin, plugin_names, refuse_plugin
 
 if TYPE_CHECKING:  # scipy is imported only where such a distribution is played
     from gapfloor.actions.distributions import ActionDistribution
@@ -117,9 +119,17 @@ def rule_kind(text: str) -> type[Rule]:
     name = text.strip().partition(":")[0]
     if name == "argmax":
         raise UsageError("The rule is called 'greedy' here, not 'argmax': write greedy.")
-    if name not in _rules_by_name():
-        raise unknown_name("rule", text, rule_forms())
-    return _rules_by_name()[name]
+    if name in _rules_by_name():
+        return _rules_by_name()[name]
+    added = find_plugin("gapfloor.rules", name)
+    if added is None:
+        raise unknown_name("rule", text, (*rule_forms(), *plugin_names("gapfloor.rules")))
+    if not (isinstance(added, type) and issubclass(added, Rule)):
+        raise refuse_plugin("gapfloor.rules", name, f"{added!r} is not a subclass of gapfloor.rules.Rule")
+    if added.__abstractmethods__:
+        missing = " and ".join(sorted(added.__abstractmethods__))
+        raise refuse_plugin("gapfloor.rules", name, f"it does not define {missing}")
+    return added
 
 
 def parse_rule(text: str) -> Rule:

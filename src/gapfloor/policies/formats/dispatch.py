@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from gapfloor.errors import GapfloorError, PolicyError
+from gapfloor.plugins import find_plugin, refuse_plugin
 from gapfloor.policies.formats.preprocessing import prepare
 from gapfloor.policies.formats.spec import PolicySpec
-from gapfloor.policies.protocol import Policy, StatefulPolicy
+from gapfloor.policies.protocol import Policy, StatefulPolicy, wrap
+from gapfloor.users_code import in_users_words
 
 
 def load_policy(text: str, *, device: str = "cpu") -> Policy | StatefulPolicy:
@@ -34,6 +37,23 @@ def _load(spec: PolicySpec, device: str) -> tuple[Policy | StatefulPolicy, Polic
         from gapfloor.policies.formats.module import load_state_dict_policy
 
         return load_state_dict_policy(spec, device=device)
-    from gapfloor.policies.formats.cleanrl import load_cleanrl
+    if spec.kind == "cleanrl":
+        from gapfloor.policies.formats.cleanrl import load_cleanrl
 
-    return load_cleanrl(spec, device=device)
+        return load_cleanrl(spec, device=device)
+    return _load_plugin(spec, device), spec
+
+
+def _load_plugin(spec: PolicySpec, device: str) -> Policy | StatefulPolicy:
+    """The policy that another package's loader reads."""
+    load = find_plugin("gapfloor.policy_formats", spec.kind)
+    if not callable(load):
+        raise refuse_plugin("gapfloor.policy_formats", spec.kind, "it is not a function")
+    try:
+        return wrap(load(spec, device=device), device=device)
+    except GapfloorError:
+        raise
+    except Exception as error:
+        raise PolicyError(
+            f"The plugin '{spec.kind}' could not read {spec.path}: {in_users_words(error)}"
+        ) from error

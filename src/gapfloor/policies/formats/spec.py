@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from gapfloor.errors import UsageError, unknown_name
+from gapfloor.plugins import find_plugin, plugin_names
 from gapfloor.policies.formats.file_bytes import existing_file
 
 #: The prefix of each format, and the options that it reads in addition to the shared ones.
@@ -55,7 +56,8 @@ class PolicySpec:
     @staticmethod
     def matches(text: str) -> bool:
         """Whether `text` begins with the prefix of a format."""
-        return text.partition(":")[0] in LOADERS
+        kind = text.partition(":")[0]
+        return kind in LOADERS or kind in plugin_names("gapfloor.policy_formats")
 
     @classmethod
     def parse(cls, text: str) -> PolicySpec:
@@ -63,7 +65,7 @@ class PolicySpec:
         kind, _, rest = text.partition(":")
         path, *pairs = _OPTION.split(rest)
         options: dict[str, str] = {}
-        known = (*LOADERS[kind], *SHARED_OPTIONS)
+        known = (*_own_options(kind), *SHARED_OPTIONS)
         for name, value in zip(pairs[::2], pairs[1::2], strict=True):
             if name not in known:
                 raise unknown_name(f"option of {kind}:", name, known)
@@ -108,3 +110,10 @@ class PolicySpec:
     def file(self) -> Path:
         """The path, refused when there is no file."""
         return existing_file(self.path)
+
+
+def _own_options(kind: str) -> tuple[str, ...]:
+    """The options that a format reads in addition to the shared ones; a plugin names them in `options`."""
+    if kind in LOADERS:
+        return LOADERS[kind]
+    return tuple(getattr(find_plugin("gapfloor.policy_formats", kind), "options", ()))
