@@ -13,12 +13,13 @@ from typing import Any, Literal
 
 from gapfloor.errors import UsageError
 
-Group = Literal["gapfloor.engines", "gapfloor.policy_formats", "gapfloor.rules"]
+#: What a plugin can be; the entry points are `gapfloor.engines` and so on.
+Group = Literal["engines", "policy_formats", "rules"]
 
 
 @functools.cache
 def _entry_points(group: Group) -> dict[str, metadata.EntryPoint]:
-    return {point.name: point for point in metadata.entry_points(group=group)}
+    return {point.name: point for point in metadata.entry_points(group=f"gapfloor.{group}")}
 
 
 def plugin_names(group: Group) -> tuple[str, ...]:
@@ -37,7 +38,7 @@ def find_plugin(group: Group, name: str) -> Any:
         return point.load()
     except Exception as error:
         raise UsageError(
-            f"The plugin '{name}' of {package} ({group}) cannot be loaded ({type(error).__name__}: {error}): "
+            f"The plugin '{name}' of {package} (gapfloor.{group}) cannot be loaded ({type(error).__name__}: {error}): "
             f"repair or uninstall {package}."
         ) from error
 
@@ -45,5 +46,5 @@ def find_plugin(group: Group, name: str) -> Any:
 def refuse_plugin(group: Group, name: str, reason: str) -> UsageError:
     """The error for a plugin that is not what its group needs."""
     return UsageError(
-        f"The plugin '{name}' ({group}) cannot be used: {reason}. Tell the author of its package."
+        f"The plugin '{name}' (gapfloor.{group}) cannot be used: {reason}. Tell the author of its package."
     )

@@ -101,7 +101,7 @@ def installed_engines() -> list[InstalledEngine]:
     """Every engine that gapfloor knows, installed or not, and those of other packages."""
     added = [
         InstalledEngine(name, "", None, f"{name}:GAME", "added by another package")
-        for name in plugin_names("gapfloor.engines")
+        for name in plugin_names("engines")
         if name not in ENGINES
     ]
     return [*(_look_up(facts) for facts in ENGINES.values()), *added]

@@ -50,7 +50,7 @@ def split_game(name: str) -> tuple[str, str]:
         if not rest:
             raise UsageError(f"'{name}' names an engine but no game: write {prefix}:GAME.")
         return PREFIXES[prefix], rest
-    if rest and prefix in plugin_names("gapfloor.engines"):
+    if rest and prefix in plugin_names("engines"):
         return prefix, rest
     return GYMNASIUM.name, name
 
@@ -93,10 +93,10 @@ def check_cloning(spec: EngineSpec, *, what: str) -> None:
 def _family(engine: str) -> Family:
     if engine in ENGINES:
         return cast(Family, importlib.import_module(ENGINES[engine].module))
-    added = find_plugin("gapfloor.engines", engine)
+    added = find_plugin("engines", engine)
     if added is None:
         raise UsageError(f"There is no engine '{engine}': gapfloor has {', '.join(ENGINES)}.")
     for name in ("make_spec", "check_levels", "engine_from_spec"):
         if not callable(getattr(added, name, None)):
-            raise refuse_plugin("gapfloor.engines", engine, f"it has no function {name}")
+            raise refuse_plugin("engines", engine, f"it has no function {name}")
     return cast(Family, added)

@@ -121,14 +121,14 @@ def rule_kind(text: str) -> type[Rule]:
         raise UsageError("The rule is called 'greedy' here, not 'argmax': write greedy.")
     if name in _rules_by_name():
         return _rules_by_name()[name]
-    added = find_plugin("gapfloor.rules", name)
+    added = find_plugin("rules", name)
     if added is None:
-        raise unknown_name("rule", text, (*rule_forms(), *plugin_names("gapfloor.rules")))
+        raise unknown_name("rule", text, (*rule_forms(), *plugin_names("rules")))
     if not (isinstance(added, type) and issubclass(added, Rule)):
-        raise refuse_plugin("gapfloor.rules", name, f"{added!r} is not a subclass of gapfloor.rules.Rule")
+        raise refuse_plugin("rules", name, f"{added!r} is not a subclass of gapfloor.rules.Rule")
     if added.__abstractmethods__:
         missing = " and ".join(sorted(added.__abstractmethods__))
-        raise refuse_plugin("gapfloor.rules", name, f"it does not define {missing}")
+        raise refuse_plugin("rules", name, f"it does not define {missing}")
     return added
 
 

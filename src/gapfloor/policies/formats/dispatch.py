@@ -46,9 +46,9 @@ def _load(spec: PolicySpec, device: str) -> tuple[Policy | StatefulPolicy, Polic
 
 def _load_plugin(spec: PolicySpec, device: str) -> Policy | StatefulPolicy:
     """The policy that another package's loader reads."""
-    load = find_plugin("gapfloor.policy_formats", spec.kind)
+    load = find_plugin("policy_formats", spec.kind)
     if not callable(load):
-        raise refuse_plugin("gapfloor.policy_formats", spec.kind, "it is not a function")
+        raise refuse_plugin("policy_formats", spec.kind, "it is not a function")
     try:
         return wrap(load(spec, device=device), device=device)
     except GapfloorError:

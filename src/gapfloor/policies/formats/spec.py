@@ -57,7 +57,7 @@ class PolicySpec:
     def matches(text: str) -> bool:
         """Whether `text` begins with the prefix of a format."""
         kind = text.partition(":")[0]
-        return kind in LOADERS or kind in plugin_names("gapfloor.policy_formats")
+        return kind in LOADERS or kind in plugin_names("policy_formats")
 
     @classmethod
     def parse(cls, text: str) -> PolicySpec:
@@ -116,4 +116,4 @@ def _own_options(kind: str) -> tuple[str, ...]:
     """The options that a format reads in addition to the shared ones; a plugin names them in `options`."""
     if kind in LOADERS:
         return LOADERS[kind]
-    return tuple(getattr(find_plugin("gapfloor.policy_formats", kind), "options", ()))
+    return tuple(getattr(find_plugin("policy_formats", kind), "options", ()))
