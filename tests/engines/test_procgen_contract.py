@@ -178,7 +178,7 @@ def test_a_missing_wheel_is_answered_with_the_command_that_installs_it(monkeypat
 
 def test_an_engine_that_is_garbage_can_be_freed_while_another_is_made():
     engine = ProcgenEngine("coinrun", slots=1, levels=LevelSet(0, 1))
-    ffi, library = engine._env._ffi, engine._env._c_lib
+    ffi, library = engine._batch._ffi, engine._batch._lib
     # Making an engine holds this lock; freeing one must not ask for it.
     assert ffi._lock is not None
     assert "libenv_close" in vars(library)

@@ -7,6 +7,7 @@ What the games of ProcGen are and how many actions they have is in `gapfloor.eng
 from __future__ import annotations
 
 import importlib.metadata
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -56,10 +57,13 @@ class EngineFacts:
         return version
 
 
+#: The wheel with ProcGen's engine for Python 3.11 and 3.12; later ones have procgen-gym.
+MIRROR = "procgen-mirror"
+
 PROCGEN = EngineFacts(
     name="procgen", title="The ProcGen engine", module="gapfloor.engines.procgen", prefix="procgen",
-    package="procgen-mirror", extra="procgen", games="starpilot",
-    wheels=" (wheels exist for Python 3.11 and 3.12 on Linux x86-64); elsewhere install "
+    package=MIRROR if sys.version_info < (3, 13) else "procgen-gym", extra="procgen", games="starpilot",
+    wheels=" (wheels exist for Python 3.11 to 3.13 on Linux x86-64, and for 3.13 on Windows); elsewhere install "
     "gapfloor[envpool] and write envpool: before a game's name, e.g. envpool:coinrun",
 )  # fmt: skip
 GYMNASIUM = EngineFacts(

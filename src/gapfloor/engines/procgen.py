@@ -1,4 +1,6 @@
-"""ProcGen, through the `procgen-mirror` wheel: the real C++ engine, one process, no engine threads.
+"""ProcGen: the real C++ engine, one process, no engine threads, from the wheel that this Python has.
+
+Python 3.11 and 3.12 have `procgen-mirror`, later ones `procgen-gym`; one file for each calls the engine.
 
 The C++ code ends the process on invalid arguments, so everything is checked here first. Processes without engine
 threads are the fastest layout on CPUs; the workers provide the parallelism.
@@ -6,9 +8,7 @@ threads are the fastest layout on CPUs; the workers provide the parallelism.
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import io
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.actions.spaces import Discrete
-from gapfloor.engines.catalogue import PROCGEN
+from gapfloor.engines.catalogue import MIRROR, PROCGEN
 from gapfloor.engines.protocol import EngineSpec, Option, Step
 from gapfloor.errors import UsageError, unknown_name
 from gapfloor.levels import LevelSet
@@ -65,8 +65,6 @@ ACTION_NAMES = (
 )  # fmt: skip
 OBSERVATION_SHAPE = (64, 64, 3)
 
-_STATE_BYTES = 2**20
-
 
 def check_game(game: str) -> None:
     """Refuse a name that is not a game, with the nearest names."""
@@ -113,52 +111,48 @@ def check_levels(spec: EngineSpec, levels: LevelSet) -> None:
 
 @functools.cache
 def wheel_version() -> str:
-    """The installed version of the engine's wheel."""
-    return PROCGEN.installed_version()
+    """The installed build of the engine: a version of procgen-mirror, or `procgen-gym` with its version.
+
+    The two builds draw some frames differently, so their cells must not share a version.
+    """
+    version = PROCGEN.installed_version()
+    return version if PROCGEN.package == MIRROR else f"{PROCGEN.package} {version}"
 
 
-def _load_wheel() -> Any:
-    # gym, which the wheel imports, prints a notice about itself to standard error, which users do not need.
+def _build() -> Any:
+    """The module's two classes for the installed wheel: a batch of slots, and the starts of levels."""
+    if PROCGEN.package == MIRROR:
+        from gapfloor.engines.procgen_mirror import MirrorBatch, MirrorLevelStarts
+
+        return MirrorBatch, MirrorLevelStarts
+    from gapfloor.engines.procgen_gym import GymBatch, GymLevelStarts
+
+    return GymBatch, GymLevelStarts
+
+
+def _settings(spec: EngineSpec, *, levels: LevelSet, draw: int) -> dict[str, Any]:
     wheel_version()
-    with contextlib.redirect_stderr(io.StringIO()):
-        from procgen.env import ProcgenGym3Env
-    return ProcgenGym3Env
-
-
-def _make_env(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int) -> Any:
-    env = _load_wheel()(
-        num=slots,
-        env_name=spec.game,
-        distribution_mode="hard" if spec.mode == "exploration" else spec.mode,
-        num_levels=0 if levels.is_everything else levels.n,
-        start_level=0 if levels.is_everything else levels.start,
-        rand_seed=draw,
-        num_threads=0,
+    return {
+        "env_name": spec.game,
+        "distribution_mode": "hard" if spec.mode == "exploration" else spec.mode,
+        "num_levels": 0 if levels.is_everything else levels.n,
+        "start_level": 0 if levels.is_everything else levels.start,
+        "rand_seed": draw,
         **dict(spec.options),
-    )
-    # The wheel looks this function up when an engine is freed, under a lock that making an engine holds. Should the
-    # garbage collector free one in that very moment, the process would wait for itself for ever: look it up now.
-    _ = env._c_lib.libenv_close
-    return env
+    }
 
 
 class _InitialStates:
     """The states in which levels start, each taken from a fresh one-level engine.
 
-    A fresh engine for each level, because in dodgeball a slot remembers what it played before. Only the
-    level's number changes between them, so the options are converted once and patched in place: a fifth
-    of the time that building the wheel's Python object takes.
+    A fresh engine for each level, because in dodgeball a slot remembers what it played before.
     """
 
     #: About 150 MB of states; only the whole distribution gets there.
     most = 4096
 
     def __init__(self, spec: EngineSpec) -> None:
-        self._env = _make_env(spec, slots=1, levels=LevelSet(0, 1), draw=0)
-        self._ffi, self._lib = self._env._ffi, self._env._c_lib
-        self._options, self._kept = self._env._convert_options(self._ffi, self._lib, self._env._options)
-        self._start_level = self._kept[list(self._env._options).index("start_level")]
-        self._buffer = self._ffi.new(f"char[{_STATE_BYTES}]")
+        self._starts = _build()[1](**_settings(spec, levels=LevelSet(0, 1), draw=0))
         self._states: dict[int, bytes] = {}
 
     def state(self, level_seed: int) -> bytes:
@@ -166,16 +160,7 @@ class _InitialStates:
         if state is None:
             if len(self._states) >= self.most:
                 self._states.clear()
-            state = self._states[level_seed] = self._make(level_seed)
-        return state
-
-    def _make(self, level_seed: int) -> bytes:
-        self._start_level[0] = level_seed
-        handle = self._lib.libenv_make(1, self._options[0])
-        self._lib.libenv_set_buffers(handle, self._env._c_buffers)
-        size = self._lib.get_state(handle, 0, self._buffer, _STATE_BYTES)
-        state = bytes(self._ffi.buffer(self._buffer, size))
-        self._lib.libenv_close(handle)
+            state = self._states[level_seed] = self._starts.state(level_seed)
         return state
 
 
@@ -211,15 +196,14 @@ class ProcgenEngine:
         if slots < 1:
             raise UsageError(f"An engine needs at least 1 slot, not {slots}.")
         self.n_slots = slots
-        self._env = _make_env(self.spec, slots=slots, levels=levels, draw=draw)
-        self._ffi, self._lib, self._handle = self._env._ffi, self._env._c_lib, self._env._c_env
-        self._buffer = self._ffi.new(f"char[{_STATE_BYTES}]")
+        self._batch = _build()[0](slots, **_settings(self.spec, levels=levels, draw=draw))
         # The engine writes into these arrays itself; copying them every step would cost a tenth of a floor.
-        self._actions = self._env._ac["action"]
-        self._observations = self._env._ob["rgb"]
-        self._rewards, self._firsts = self._env._rew, self._env._first
-        self._levels = self._env._info["level_seed"]
-        self._lib.libenv_observe(self._handle)
+        self._actions = self._batch.actions
+        self._observations = self._batch.observations
+        self._rewards, self._firsts = self._batch.rewards, self._batch.firsts
+        self._levels = self._batch.levels
+        self._act = self._batch.act
+        self._batch.observe()
 
     @property
     def level_seeds(self) -> npt.NDArray[np.int32]:
@@ -231,17 +215,15 @@ class ProcgenEngine:
 
     def step(self, actions: npt.NDArray[np.integer[Any]]) -> Step:
         self._actions[:] = actions
-        self._lib.libenv_act(self._handle)
-        self._lib.libenv_observe(self._handle)
+        self._act()
         return self._observations, self._rewards, self._firsts
 
     def save(self, slot: int) -> bytes:
-        size = self._lib.get_state(self._handle, slot, self._buffer, _STATE_BYTES)
-        state: bytes = self._ffi.buffer(self._buffer, size)[:]
+        state: bytes = self._batch.save(slot)
         return state
 
     def load(self, slot: int, state: bytes) -> None:
-        self._lib.set_state(self._handle, slot, state, len(state))
+        self._batch.load(slot, state)
 
     def begin(self, slot: int, level_seed: int) -> None:
         self.load(slot, self.initial_state(level_seed))
@@ -255,15 +237,15 @@ class ProcgenEngine:
         return _initial_states(self.spec).state(level_seed)
 
     def close(self) -> None:
-        self._env.close()
+        self._batch.close()
 
 
 def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> ProcgenEngine:
     """A running engine of `spec`; refuses a specification made with another version of the wheel."""
     if spec.version != wheel_version():
         raise UsageError(
-            f"This was made with {PROCGEN.package} {spec.version} and {wheel_version()} is installed: "
-            f"pip install {PROCGEN.package}=={spec.version}"
+            f"This was made with ProcGen's build {spec.version} and {wheel_version()} is installed: use the Python and "
+            f"the wheel that it was made with ({MIRROR} for a bare version)."
         )
     return ProcgenEngine(
         spec.game, slots=slots, levels=levels, draw=draw, mode=spec.mode, options=dict(spec.options)
