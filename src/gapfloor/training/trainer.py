@@ -199,7 +199,7 @@ def _begin(spec: TrainingSpec, paths: _Paths, versions: dict[str, str], device: 
         _refuse_difference(header["spec"], spec, paths.state)
         if header["versions"]["procgen"] != versions["procgen"]:
             raise StoreError(
-                f"{spec.run} was begun with procgen-mirror {header['versions']['procgen']} and "
+                f"{spec.run} was begun with the ProcGen build {header['versions']['procgen']} and "
                 f"{versions['procgen']} is installed: install the former, which its engine states need."
             )
     elif paths.checkpoint.exists():
