@@ -11,6 +11,7 @@ from typing import Any
 
 from api_pages import api_pages
 from command_pages import command_pages
+from notebook_page import notebook_page
 from number_pages import number_pages
 
 ROOT = Path(__file__).parents[1]
@@ -39,6 +40,7 @@ def on_files(files: Any, config: Any) -> Any:
 
     pages = command_pages(Path(config.docs_dir)) | number_pages() | api_pages()
     pages["changelog.md"] = _from_root("CHANGELOG.md")
+    pages["tutorial-notebook.md"] = notebook_page(Path(config.docs_dir) / "tutorial-notebook.ipynb")
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))
     return files

@@ -41,7 +41,8 @@ def examine(games: Sequence[str]) -> list[DoctorFinding]:
     named = list(GAMES) if list(games) == ["all"] else list(games)
     for game in named:
         check_game(game)
-    return [_platform(), *_packages(), *_engines(), *examine_engine(PROCGEN, named), *examine_envpool(named)]
+    machine = [_platform(), *_packages(), examine_gpu(_cuda_device())]
+    return [*machine, *_engines(), *examine_engine(PROCGEN, named), *examine_envpool(named)]
 
 
 def examine_envpool(games: Sequence[str]) -> list[DoctorFinding]:
@@ -81,6 +82,27 @@ def examine_engine(engine: EngineFacts, games: Sequence[str]) -> list[DoctorFind
 def _platform() -> DoctorFinding:
     words = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {available_cores()} cores"
     return DoctorFinding("ok", "platform", words)
+
+
+def examine_gpu(device: str | None) -> DoctorFinding:
+    """What is promised on this machine's GPU: nothing of gapfloor has been run on one."""
+    if device is None:
+        words = "none is seen by torch; networks run on the CPU, where every promise is tested"
+        return DoctorFinding("ok", "GPU", words)
+    words = (
+        f"{device}: --device cuda has never been run. Cells of a GPU have keys of their own and actions are drawn on "
+        "the CPU; that the same seeds give the same bytes is promised on CPUs only"
+    )
+    return DoctorFinding("note", "GPU", words)
+
+
+def _cuda_device() -> str | None:
+    """The name of the first CUDA device; None without torch or without a device."""
+    try:
+        import torch
+    except ImportError:
+        return None
+    return str(torch.cuda.get_device_name(0)) if torch.cuda.is_available() else None
 
 
 def _packages() -> list[DoctorFinding]:

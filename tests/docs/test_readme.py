@@ -1,0 +1,34 @@
+"""The Python block of the README runs exactly as it is printed, in a plain script without a guard."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from source_tree import ROOT, SOURCE
+
+pytest.importorskip("procgen")
+
+
+def test_the_python_block_runs_as_a_script(tmp_path: Path) -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
+    script = tmp_path / "script.py"
+    script.write_text(block, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(SOURCE)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "episodes" not in done.stderr, "progress is for terminals and notebooks"
+    lines = done.stdout.splitlines()
+    assert lines[0].split()[:3] == ["game", "agent", "rule"]
+    assert [line.split()[:3] for line in lines if line.startswith("starpilot")] == [
+        ["starpilot", "policy", "sampled"], ["starpilot", "policy", "greedy"],
+    ]  # fmt: skip
+    assert (tmp_path / "starpilot.png").stat().st_size > 10_000
