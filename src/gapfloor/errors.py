@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from traceback import FrameSummary
 
 
 class GapfloorError(Exception):
     """Something the user can correct; the command line exits with `exit_code`."""
 
     exit_code = 2
+    users_frame: FrameSummary | None = None
+    """Where the user's own code failed in another process, from which no traceback can be brought."""
 
 
 class UsageError(GapfloorError):
@@ -34,6 +37,10 @@ class StoreError(GapfloorError):
 
 class PolicyError(GapfloorError):
     """A user's policy does not import, or returns something that cannot be used."""
+
+
+class UsersCodeError(GapfloorError):
+    """The user's own code raised an exception in another process."""
 
 
 class CheckFailedError(GapfloorError):

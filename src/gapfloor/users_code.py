@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 import sys
+import sysconfig
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +18,10 @@ from typing import Any
 
 from gapfloor.errors import GapfloorError, nearest_names
 
-#: Folders whose code is not the user's: this package, and everything that was installed.
-_PACKAGE = Path(__file__).resolve().parent
+#: Folders whose code is not the user's: this package, Python's own library, and everything that was installed.
+_OURS = str(Path(__file__).resolve().parent) + os.sep
+_PYTHON = tuple(str(Path(sysconfig.get_path(name)).resolve()) + os.sep for name in ("stdlib", "platstdlib"))
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
 def put_folder_on_path() -> None:
@@ -83,7 +87,7 @@ def in_users_words(error: BaseException) -> str:
     words = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
     if isinstance(error, SyntaxError):  # its line is that of the text, which no frame has reached
         return f"{words} at {error.filename}:{error.lineno}"
-    frame = _users_frame(error)
+    frame = users_frame(error)
     if frame is None:
         return words
     text = f" in `{frame.line}`" if frame.line else ""
@@ -95,16 +99,34 @@ def full_traceback(error: BaseException) -> str:
     return "".join(traceback.format_exception(error))
 
 
-def _users_frame(error: BaseException) -> traceback.FrameSummary | None:
-    """The innermost frame of the user's code; None if the error happened elsewhere, e.g. because a file is missing."""
+def users_frame(error: BaseException) -> traceback.FrameSummary | None:
+    """The last line of the user's own code that led to the error, or to what caused it; None if there is none."""
+    seen: set[int] = set()
+    each: BaseException | None = error
+    found = None
+    while each is not None and id(each) not in seen:
+        seen.add(id(each))
+        frames = [frame for frame in traceback.extract_tb(each.__traceback__) if _is_users(frame.filename)]
+        found = frames[-1] if frames else getattr(each, "users_frame", None) or found
+        each = each.__cause__
+    return found
+
+
+def is_in_users_code(error: BaseException) -> bool:
+    """Whether the error came from the user's code, or from a library that the user's code called."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        path = Path(frame.filename)
-        is_ours = _PACKAGE in path.parents
-        is_installed = "site-packages" in path.parts or "dist-packages" in path.parts
-        is_standard = frame.filename.startswith("<frozen") or Path(sys.base_prefix) / "lib" in path.parents
-        if not (is_ours or is_installed or is_standard):
-            return frame
-    return None
+        if _is_users(frame.filename):
+            return True
+        if os.path.realpath(frame.filename).startswith(_OURS):
+            return False
+    return False
+
+
+def _is_users(file: str) -> bool:
+    if file.startswith("<") and not file.startswith(("<stdin>", "<ipython", "<string>")):
+        return False
+    path = os.path.realpath(file)
+    return not (path.startswith((_OURS, *_PYTHON)) or any(part in path for part in _INSTALLED))
 
 
 def _nearest(module: ModuleType, wanted: str, only: type | None = None) -> str:

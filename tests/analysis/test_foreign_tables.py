@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 import pytest
 
 from gapfloor.analysis.apply import analyse
@@ -172,3 +173,24 @@ def test_a_written_table_is_read_back(plain, tmp_path):
     path = tmp_path / "results.csv"
     pa_csv.write_csv(pa.Table.from_pylist(plain), path)
     assert read_inputs(path).n_rows == len(plain)
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("agent", pa.array([[1, 2]])),
+        ("agent", pa.array([b"\xff\xfe"], type=pa.binary())),
+        ("game", pa.array([{"a": 1}])),
+        ("draw", pa.array([float("inf")])),
+        ("seed", pa.array([1e308])),
+        ("draw", pa.array([1.5]).cast(pa.float16())),
+        ("episode_return", pa.array(["high"])),
+    ],
+    ids=["list", "binary", "struct", "inf", "huge", "half", "text"],
+)
+def test_a_column_of_another_type_is_refused_in_a_sentence(rows, as_table, tmp_path, column, values):
+    table = as_table(rows[:1])
+    path = tmp_path / "episodes.parquet"
+    pq.write_table(table.set_column(table.column_names.index(column), column, values), path)
+    with pytest.raises(UsageError, match=r"episodes\.parquet"):
+        read_inputs(path)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import re
 import warnings
 import zipfile
 from typing import Any
@@ -118,6 +119,40 @@ def mutate_safetensors(content: bytes, rng: random.Random) -> bytes:
     return len(changed).to_bytes(8, "little") + changed + content[8 + length :]
 
 
+#: What a line of TOML, CSV, Markdown or Python can hold where something else is expected.
+ODD_TEXTS = (
+    "", "-1", "0", "9" * 5000, "1e999", "nan", "inf", "-inf", "1e-400", "0x", "true", "None", "'", '"', '"""',
+    "[[", "]]", "{", "}", "(" * 300, "[" * 3000, "a." * 500, "=", "==", ",", ";" * 50, "\t", "\0", "\ufeff",
+    "\u202e", "é" * 40, "lambda: ", "*", "**", "@", "#", "|", "\\", "\n\n", "x" * 5000, "../" * 50, "/dev/zero",
+    "<script>", "import os\n", "yield ", "await ", "{x!r:{x}}", "2**2**2**2**99", "\r", "[x for x in x]",
+    "global x\n", "match x:\n case _: pass\n", "1_0", "0:0", "-5:5", "all",
+)  # fmt: skip
+_TOKENS = re.compile(r"\w+|[^\w\s]|\s+")
+
+
+def mutate_text(text: str, rng: random.Random) -> bytes:
+    """Text with one to four of its words or lines replaced, repeated, moved or removed."""
+    for _ in range(rng.randint(1, 4)):
+        by_line = rng.random() < 0.4
+        parts = text.splitlines(keepends=True) if by_line else _TOKENS.findall(text)
+        if not parts:
+            return rng.choice(ODD_TEXTS).encode()
+        at, other = rng.randrange(len(parts)), rng.randrange(len(parts))
+        kind = rng.randrange(5)
+        if kind == 0:
+            del parts[at]
+        elif kind == 1:
+            parts.insert(other, parts[at])
+        elif kind == 2:
+            parts[at], parts[other] = parts[other], parts[at]
+        elif kind == 3:
+            parts[at] = rng.choice(ODD_TEXTS)
+        else:
+            parts[at] = parts[at] * rng.choice((2, 3, 500))
+        text = "".join(parts)
+    return text.encode()
+
+
 def mutant(content: bytes, number: int) -> bytes:
     """The damaged copy with this number."""
     rng = random.Random(number)
@@ -129,6 +164,7 @@ def mutant(content: bytes, number: int) -> bytes:
                 return mutate_safetensors(content, rng)
             if content[:1] == b"{":
                 return mutate_json(content, rng)
+            return mutate_text(content.decode(), rng)
         except (zipfile.BadZipFile, ValueError, KeyError, RecursionError):
             pass
     return mutate_bytes(content, rng)

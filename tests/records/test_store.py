@@ -10,6 +10,7 @@ import pytest
 import small_stores
 from gapfloor.errors import StoreError
 from gapfloor.records import atomic
+from gapfloor.records.manifest import content_key
 from gapfloor.records.process_identity import this_place
 from gapfloor.records.schema import CELLS, EPISODES
 from gapfloor.records.store import Store
@@ -184,3 +185,50 @@ def test_episodes_come_in_the_order_in_which_a_study_names_agents(store):
     assert store.episodes().column("agent").unique().to_pylist() == ["fpn", "impala"]
     store.write_order(games=["coinrun"], agents=["impala", "fpn"])
     assert Store(store.root).episodes().column("agent").unique().to_pylist() == ["impala", "fpn"]
+
+
+def forge(store, change):
+    """Edit a manifest and hash it again."""
+    path = store.cells_folder / "one.json"
+    document = json.loads(path.read_text())
+    del document["sha256"]
+    change(document)
+    document["key"] = content_key(document["content"])
+    path.write_text(json.dumps({**document, "sha256": content_key(document)}))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda document: document.update(labels=3),
+        lambda document: document.update(record=[]),
+        lambda document: document["labels"].pop("agent"),
+        lambda document: document["labels"].update(game=7),
+        lambda document: document["labels"].update(seed="one"),
+        lambda document: document["labels"].update(draw=2**70),
+        lambda document: document["content"].pop("policy"),
+        lambda document: document["content"].update(slots=[1]),
+        lambda document: document["content"].update(options=[]),
+        lambda document: document["record"].update(n_steps={"a": 1}),
+        lambda document: document["record"].update(n_steps=10**30),
+    ],
+)
+def test_a_manifest_with_values_that_gapfloor_does_not_write_is_not_a_cell(store, change):
+    write(store)
+    forge(store, change)
+    assert store.cells() == []
+    assert [path.stem for path in store.damaged] == ["one"]
+
+
+def test_a_record_of_the_wrong_kind_is_refused_in_a_sentence(store):
+    write(store)
+    forge(store, lambda document: document["record"].update(entropy_raw="high"))
+    with pytest.raises(StoreError, match="holds a value of the wrong kind"):
+        store.cell_records()
+
+
+@pytest.mark.parametrize("text", ["3", "[]", '{"games": 3, "agents": []}', '{"games": [[1]]}', "[" * 100_000])
+def test_an_order_that_makes_no_sense_is_passed_over(store, text):
+    write(store)
+    (store.root / "order.json").write_text(text)
+    assert store.episodes().num_rows == 2

@@ -40,6 +40,12 @@ def test_epsilon_mixes_the_greedy_action_with_uniform_ones():
     assert frequencies(Epsilon(0.3), LOGITS[0]) == pytest.approx([0.8, 0.1, 0.1], abs=0.005)
 
 
+def test_epsilon_never_takes_a_masked_action():
+    logits = np.array([-np.inf, 1.0, -np.inf, 2.0])
+    assert frequencies(Epsilon(0.4), logits) == pytest.approx([0, 0.2, 0, 0.8], abs=0.005)
+    assert Epsilon(0.4).changed_distribution(logits[None])[0] == pytest.approx([0, 0.2, 0, 0.8])
+
+
 def test_greedy_ties_go_to_the_lowest_action():
     assert Greedy().choose(np.array([[1.0, 3.0, 3.0]]), np.zeros(1)).tolist() == [1]
 

@@ -25,15 +25,14 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-class TwoNodes:
-    """A head with one CPU and a second node with one CPU; `kill_second` takes the latter away."""
+class OneNode:
+    """A head with one CPU."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, authentication: dict[str, str]) -> None:
         # Worker processes inherit these: the nodes, the driver and the tasks share one token.
         self.environment = {
             **os.environ,
-            "RAY_AUTH_MODE": "token",
-            "RAY_AUTH_TOKEN": secrets.token_hex(32),
+            **authentication,
             "RAY_TMPDIR": str(folder),
             "RAY_DISABLE_IMPORT_WARNING": "1",
             "RAY_health_check_period_ms": "1000",
@@ -44,8 +43,6 @@ class TwoNodes:
         self.address = f"{HEAD}:{port}"
         self._head = self._start(HEAD, "--head", f"--port={port}", "--include-dashboard=false")
         self._wait_for_head(port)
-        self._second = self._start(SECOND, f"--address={self.address}")
-        self._wait_for_second()
 
     def _start(self, node: str, *arguments: str) -> subprocess.Popen[bytes]:
         command = [
@@ -68,6 +65,20 @@ class TwoNodes:
             time.sleep(0.5)
         _kill(self._head)
         raise RuntimeError("the head of the Ray cluster did not start")
+
+    def close(self) -> None:
+        _kill(self._head)
+
+
+class TwoNodes(OneNode):
+    """A head that asks for a token and a second node, one CPU each; `kill_second` takes the latter away."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            folder, authentication={"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+        )
+        self._second = self._start(SECOND, f"--address={self.address}")
+        self._wait_for_second()
 
     def _wait_for_second(self) -> None:
         code = (
@@ -93,7 +104,7 @@ class TwoNodes:
 
     def close(self) -> None:
         _kill(self._second)
-        _kill(self._head)
+        super().close()
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

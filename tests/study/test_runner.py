@@ -4,7 +4,6 @@ from gapfloor.study.executors import Ending
 from gapfloor.study.graph import Task
 from gapfloor.study.journal import TaskJournal
 from gapfloor.study.runner import _Schedule
-from gapfloor.study.shared import SharedStore
 
 pytestmark = pytest.mark.fast
 
@@ -94,16 +93,3 @@ def test_a_running_note_goes_when_the_task_ends(tmp_path):
     with journal.working(GRAPH[0]):
         assert journal.running() == {"floor"}
     assert journal.running() == set()
-
-
-def test_an_object_store_gets_back_what_a_task_made_and_nothing_else(tmp_path):
-    remote = tmp_path / "remote"
-    (remote / "cells").mkdir(parents=True)
-    (remote / "cells" / "starpilot-a.json").write_text("old")
-    (remote / "cells" / "heist-a.json").write_text("not mine")
-    shared = SharedStore(f"file://{remote}")
-    with shared.local(Task("floor", "floor starpilot uniform", "starpilot")) as root:
-        assert sorted(path.name for path in root.rglob("*.json")) == ["starpilot-a.json"]
-        (root / "cells" / "starpilot-b.parquet").write_text("new")
-    assert (remote / "cells" / "starpilot-b.parquet").read_text() == "new"
-    assert (remote / "cells" / "starpilot-a.json").read_text() == "old"

@@ -1,5 +1,6 @@
 """A tiny study with the real engine, trainer and report: interrupted or not, the same bytes."""
 
+import json
 import os
 import random
 import signal
@@ -13,6 +14,8 @@ import pytest
 
 from command_line import GAPFLOOR
 from folders import file_hashes
+from gapfloor.study.journal import TaskJournal
+from gapfloor.study.runner import ATTEMPTS_IF_LOST
 
 STUDY = """
 name = "tiny"
@@ -107,6 +110,33 @@ def test_status_counts_what_is_done(study, calm):
     assert rows["train"] == ["1", "0", "0", "0"]
 
 
+def status(study, store):
+    asked = [*GAPFLOOR, "study", "status", str(study), "--store", str(store), "--json"]
+    return json.loads(subprocess.run(asked, check=True, capture_output=True, text=True).stdout)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_stopped_study_shows_nothing_as_running_and_a_live_one_is_announced(study, tmp_path, number):
+    # Whoever runs the tests in the background ignores Ctrl-C, and so would the study.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    store, journal = tmp_path / "store", TaskJournal(tmp_path / "store")
+    process = subprocess.Popen(
+        command(study, store, "--workers", "1"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    while not (status(study, store)["running"] if journal.givers() else False):
+        assert process.poll() is None
+    second = subprocess.Popen(command(study, store), stderr=subprocess.PIPE, text=True)
+    first_line = second.stderr.readline()
+    second.kill()
+    second.wait()
+    second.stderr.close()
+    assert first_line.startswith(f"Another study run works on this store: process {process.pid} on ")
+    process.send_signal(number)
+    assert process.wait() in (130, 143, -signal.SIGKILL)
+    assert journal.givers() == []
+    assert status(study, store)["running"] == []
+
+
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     pytest.importorskip("ray")
@@ -149,3 +179,70 @@ def test_jobs_of_slurm_write_the_same_bytes(study, calm):
     )
     assert done.returncode == 0, done.stderr
     assert hashes(store) == hashes(calm[0])
+
+
+CRASHING = """
+import os, sys
+from gapfloor.study import executors
+from gapfloor.study.graph import Task
+from gapfloor.study.journal import TaskJournal
+from gapfloor.study.model import Study
+from gapfloor.study.runner import _Schedule
+from pathlib import Path
+
+study, store, address = sys.argv[1:]
+tasks = [Task("floor", "crash", "no-such-game", reference="uniform"), Task("calibrate", "sound", "bossfight")]
+
+
+class Listener:
+    def begun(self, task): ...
+    def ended(self, ending, again):
+        print(ending.task.name, bool(ending.error), ending.is_lost, again, flush=True)
+
+
+def carry_out(task, assignment, sound=executors.carry_out):
+    return os._exit(1) if task.name == "crash" else sound(task, assignment)
+
+
+executors.carry_out = carry_out
+assignment = executors.StudyAssignment(Study.read(study), str(Path(study).parent), store)
+executor = executors.RayExecutor(assignment, address=address)
+outcome = _Schedule(tasks, set(), executor, Listener(), TaskJournal(Path(store))).run()
+print("failed", sorted(outcome.failed), "done", outcome.done)
+"""
+
+
+def test_a_task_that_always_crashes_its_ray_worker_is_given_up_and_the_rest_continues(
+    study, cluster, tmp_path
+):
+    done = subprocess.run(
+        [sys.executable, "-c", CRASHING, str(study), str(tmp_path), cluster.address], env=cluster.environment,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    lines = done.stdout.splitlines()
+    assert lines[-1:] == ["failed ['crash'] done ['sound']"], done.stderr[-2000:]
+    assert lines.count("crash True True True") == ATTEMPTS_IF_LOST - 1
+    assert lines.count("crash True True False") == 1
+
+
+def test_a_ray_cluster_without_authentication_is_refused_unless_the_user_says_so(study, tmp_path):
+    pytest.importorskip("ray")
+    from study.ray_cluster import OneNode
+
+    with tempfile.TemporaryDirectory(prefix="gfo", dir="/tmp") as folder:
+        node = OneNode(Path(folder), authentication={"RAY_AUTH_MODE": "disabled"})
+        try:
+            refused = subprocess.run(
+                command(study, tmp_path / "no", "--ray", node.address), env=node.environment, capture_output=True,
+                text=True, check=False,
+            )  # fmt: skip
+            assert refused.returncode == 2
+            assert "asks for no token" in refused.stderr
+            assert not list((tmp_path / "no" / "cells").iterdir())
+            used = subprocess.run(
+                command(study, tmp_path / "yes", "--ray", node.address, "--without-authentication"),
+                env=node.environment, capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            assert used.returncode == 0, used.stderr[-2000:]
+        finally:
+            node.close()

@@ -36,6 +36,7 @@ from gapfloor.analysis.labels import (
 )
 from gapfloor.analysis.table_files import read_table_file
 from gapfloor.analysis.table_options import TableOptions
+from gapfloor.disk_errors import shortened
 from gapfloor.errors import UsageError
 from gapfloor.records.cell_times import cell_times
 from gapfloor.records.store import Store, StoredCell, cell_table, labelled_episodes
@@ -114,7 +115,15 @@ def read_inputs(
     if not path.exists():
         raise UsageError(f"There is no store or file at {path}. Check the path.")
     raw = read_table_file(path, options)
-    inputs = tidy(raw.table, cells=cells, source=str(path), unit=raw.unit, first=raw.first, options=options)
+    try:
+        inputs = tidy(
+            raw.table, cells=cells, source=str(path), unit=raw.unit, first=raw.first, options=options
+        )
+    except (pa.ArrowException, OverflowError) as error:
+        raise UsageError(
+            f"{path} has a column of a type that cannot be used ({shortened(str(error))}): labels are text or whole "
+            "numbers, and returns are numbers."
+        ) from error
     return dataclasses.replace(inputs, assumed=(*raw.notes, *inputs.assumed))
 
 

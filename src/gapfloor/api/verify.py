@@ -194,4 +194,5 @@ def _replay(
 
 
 def _n_episodes(cell: StoredCell) -> int:
-    return int(cell.manifest.content.get("episodes", 0))
+    episodes = cell.manifest.content.get("episodes")
+    return episodes if isinstance(episodes, int) else 0

@@ -15,25 +15,21 @@ import contextlib
 import os
 import signal
 import sys
-import sysconfig
 import threading
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import click
 
-import gapfloor
 from gapfloor.disk_errors import describe_disk_error
 from gapfloor.errors import GapfloorError
+from gapfloor.policies.notes import PolicyWarning
+from gapfloor.users_code import is_in_users_code, users_frame
 
 WRONG_USE, OUR_FAULT, INTERRUPTED, TERMINATED = 2, 3, 130, 143
-
-_OURS = str(Path(gapfloor.__file__).resolve().parent) + os.sep
-_PYTHON = tuple(str(Path(sysconfig.get_path(name)).resolve()) + os.sep for name in ("stdlib", "platstdlib"))
-_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 #: Words of Python's own errors about input that no reader of ours should have to expect.
 _NOTHING_READABLE = {
@@ -56,7 +52,7 @@ def run_guarded(command: Callable[[], Any], *, wants_traceback: Callable[[], boo
     `wants_traceback` is asked after an error, since the option is read while the command runs.
     """
     try:
-        with _terminated_by_sigterm():
+        with _terminated_by_sigterm(), _short_warnings():
             status = command()
             sys.stdout.flush()
         return status if isinstance(status, int) else 0
@@ -103,7 +99,7 @@ def sentence_for(error: BaseException) -> str | None:
         return str(error)
     if isinstance(error, MemoryError):
         return "There is not enough memory: use fewer --workers, a smaller --batch, or a machine with more memory."
-    if _is_in_users_code(error):
+    if is_in_users_code(error):
         return f"Your own code raised {type(error).__name__}: {error}"
     if isinstance(error, OSError):
         return describe_disk_error(error, error.filename)
@@ -114,43 +110,9 @@ def sentence_for(error: BaseException) -> str | None:
     return None
 
 
-def users_frame(error: BaseException) -> traceback.FrameSummary | None:
-    """The last line of the user's own code that led to the error, or to what caused it."""
-    seen: set[int] = set()
-    each: BaseException | None = error
-    found = None
-    while each is not None and id(each) not in seen:
-        seen.add(id(each))
-        frames = [frame for frame in traceback.extract_tb(each.__traceback__) if _is_users(frame.filename)]
-        found = frames[-1] if frames else found
-        each = each.__cause__
-    return found
-
-
-def _is_in_users_code(error: BaseException) -> bool:
-    """Whether the error came from the user's code, or from a library that the user's code called."""
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if _is_users(frame.filename):
-            return True
-        if _is_ours(frame.filename):
-            return False
-    return False
-
-
 def _raised_by_a_parser(error: BaseException) -> bool:
     last = traceback.extract_tb(error.__traceback__)[-1].filename
     return any(f"{os.sep}{name}{os.sep}" in last for name in ("json", "tomllib"))
-
-
-def _is_ours(file: str) -> bool:
-    return os.path.realpath(file).startswith(_OURS)
-
-
-def _is_users(file: str) -> bool:
-    if file.startswith("<") and not file.startswith(("<stdin>", "<ipython", "<string>")):
-        return False
-    path = os.path.realpath(file)
-    return not (path.startswith((_OURS, *_PYTHON)) or any(part in path for part in _INSTALLED))
 
 
 @contextlib.contextmanager
@@ -178,6 +140,22 @@ def _terminated_by_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
+def _short_warnings() -> Iterator[None]:
+    """Print what a user should know about a policy as one line, without the place in our code that says it."""
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def show_shortly(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
+            if issubclass(category, PolicyWarning):
+                _say(f"gapfloor: {message}")
+            else:
+                show(message, category, *place, **more)
+
+        warnings.showwarning = show_shortly
+        yield
 
 
 def _report_interruption(error: BaseException) -> int:

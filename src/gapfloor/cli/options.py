@@ -12,7 +12,7 @@ from gapfloor.engines.protocol import Option
 from gapfloor.errors import UsageError
 from gapfloor.play.protocol import INFERENCE_BATCH
 from gapfloor.policies.backends import BACKENDS
-from gapfloor.records.store import DEFAULT_STORE
+from gapfloor.records.store import DEFAULT_STORE, store_folder
 
 #: Raised when a field of a document on standard output goes or changes its meaning; new fields do not raise it.
 JSON_SCHEMA = "gapfloor/1"
@@ -20,10 +20,16 @@ JSON_SCHEMA = "gapfloor/1"
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def expand_store(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """The folder behind `--store`, before anything is done: `~` is filled in, an address is refused."""
+    return None if value is None else str(store_folder(value))
+
+
 def store_option(function: F) -> F:
     """`--store DIR`, alias `--out`."""
     return click.option(
         "--store", "--out", "store", default=DEFAULT_STORE, show_default=True, envvar="GAPFLOOR_STORE",
+        callback=expand_store,
         help="Folder that keeps the cells; run the same command again to do only what is missing.",
     )(function)  # fmt: skip
 
@@ -108,7 +114,7 @@ def inference_options(function: F) -> F:
 def playing_options(function: F) -> F:
     """What commands share that play policies into a store and write their own results elsewhere (`--out`)."""
     store = click.option(
-        "--store", default=DEFAULT_STORE, show_default=True, envvar="GAPFLOOR_STORE",
+        "--store", default=DEFAULT_STORE, show_default=True, envvar="GAPFLOOR_STORE", callback=expand_store,
         help="Folder that keeps the cells; run the same command again to do only what is missing.",
     )  # fmt: skip
     return protocol_options(inference_options(workers_option(store(json_option(function)))))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gapfloor.cli.options import json_option, print_json
+from gapfloor.cli.options import expand_store, json_option, print_json
 from gapfloor.cli.tables import print_result
 from gapfloor.errors import CheckFailedError, UsageError
 from gapfloor.text_tables import counted
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _FILE = click.argument("file", type=click.Path(path_type=Path), metavar="STUDY.toml")
 _STORE = click.option(
-    "--store", "--out", "store", default=None, envvar="GAPFLOOR_STORE",
+    "--store", "--out", "store", default=None, envvar="GAPFLOOR_STORE", callback=expand_store,
     help="Folder of the study's store (default: the study's name).",
 )  # fmt: skip
 
@@ -50,11 +50,23 @@ def command() -> None:
     metavar="NAME=VALUE,...",
     help="Submit each task as a SLURM job with these settings, e.g. partition=cpu,timeout_min=240.",
 )
+@click.option(
+    "--without-authentication", is_flag=True,
+    help="Use a Ray cluster that asks for no token: everyone who can reach it can run code with your rights.",
+)  # fmt: skip
 @json_option
 def run(
-    file: Path, store: str | None, workers: int | None, ray: str | None, slurm: str | None, as_json: bool
+    file: Path,
+    store: str | None,
+    workers: int | None,
+    ray: str | None,
+    slurm: str | None,
+    without_authentication: bool,
+    as_json: bool,
 ) -> None:
     """Do what is missing in a study; run the same command again to resume."""
+    from gapfloor.records.store import Store
+    from gapfloor.study.journal import TaskJournal
     from gapfloor.study.model import Study
 
     if ray is not None and slurm is not None:
@@ -67,8 +79,16 @@ def run(
 
     study = Study.read(file)
     executor = submit if slurm is not None else None
-    outcome = study.run(store=store, workers=workers, ray=ray, executor=executor, progress=not as_json)
-    root = Path(store or study.name).resolve()
+    root = Store(store or study.name).root.resolve()
+    for other in TaskJournal(root).givers():
+        click.echo(
+            f"Another study run works on this store: {other.words}. Both can continue; some tasks may be done twice.",
+            err=True,
+        )
+    outcome = study.run(
+        store=store, workers=workers, ray=ray, must_authenticate=not without_authentication, executor=executor,
+        progress=not as_json,
+    )  # fmt: skip
     if as_json:
         print_json(outcome.to_dict())
     elif not outcome.failed:

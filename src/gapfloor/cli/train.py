@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
-from gapfloor.cli.options import print_json
+from gapfloor.cli.options import expand_store, print_json
+from gapfloor.records.store import DEFAULT_STORE
 from gapfloor.training.encoders import encoder_names
 from gapfloor.training.hyperparameters import REWARD_MODES, Hyperparameters
 
@@ -45,8 +45,8 @@ _DEFAULTS = Hyperparameters()
     "--checkpoint-every", type=int, default=0, help="Keep a checkpoint in history/ every N updates."
 )
 @click.option("--no-tensorboard", is_flag=True, help="Do not write TensorBoard files.")
-@click.option("--store", "--out", "store", type=click.Path(path_type=Path), default=Path("gapfloor-store"),
-              show_default=True, help="Folder that holds the runs.")  # fmt: skip
+@click.option("--store", "--out", "store", default=DEFAULT_STORE, show_default=True, envvar="GAPFLOOR_STORE",
+              callback=expand_store, help="Folder that holds the runs.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(game: str, as_json: bool, no_tensorboard: bool, **settings: Any) -> None:
     """Train an agent on GAME with PPO; run the same command again to resume."""

@@ -93,6 +93,8 @@ class Campaign:
     """Every whole cell of the store at that time."""
     damaged: tuple[str, ...] = ()
     """Wanted cells that were found cut or altered; they count as missing."""
+    is_prepared: bool = False
+    """Whether the folder has been made ready for writing; a store that holds every cell is only read."""
     _chosen: list[CellGroup] = field(default_factory=list)
     """The groups of `best-constant`, known once the trials have been played."""
     _whole: set[str] = field(default_factory=set)
@@ -149,6 +151,9 @@ class Campaign:
 
     def _play(self, groups: Sequence[CellGroup], executor: CellExecutor) -> None:
         wanted = self._narrow(groups)
+        if not self.is_prepared and any(group.cells for group in wanted):
+            self.store.prepare()
+            self.is_prepared = True
         for arithmetic in sorted({cell.inference.arithmetic for cell in _cells(wanted)} - {""}):
             note_host(self.store.root, arithmetic)
         executor.play(wanted, store=self.store)
@@ -177,15 +182,14 @@ def plan_campaign(requests: Sequence[Request], store: Store, *, is_prepared: boo
     other machines, are writing to it now, and their unfinished files must be left alone.
     """
     references = [_reference_groups(request) for request in requests]
-    if not is_prepared:
-        store.prepare()
+    store.refuse_file()
     games = tuple(
         GameCells(request.engine, _run_groups(request), *groups)
         for request, groups in zip(requests, references, strict=True)
     )
     stored = tuple(store.cells())
     found = {cell.path.stem: cell for cell in stored}
-    campaign = Campaign(store, games, requests[0].protocol, stored)
+    campaign = Campaign(store, games, requests[0].protocol, stored, is_prepared=is_prepared)
     campaign._whole = set(found) - _incomplete(games, found)
     damaged = {path.stem for path in store.damaged}
     campaign.damaged = tuple(cell.file_name for cell in campaign.cells if cell.file_name in damaged)

@@ -21,13 +21,14 @@ from typing import Any, Protocol
 
 from gapfloor import errors
 from gapfloor.engines.protocol import EngineSpec
-from gapfloor.errors import GapfloorError
+from gapfloor.errors import GapfloorError, UsersCodeError
 from gapfloor.machine import available_cores
 from gapfloor.play.candidate import action_space_of
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.group import CellGroup, Piece, PlayedPiece, file_cell, play_group
 from gapfloor.play.player import CellPlay
 from gapfloor.records.store import Store
+from gapfloor.users_code import full_traceback, is_in_users_code, users_frame
 
 
 class Progress(Protocol):
@@ -157,8 +158,39 @@ class _Filing:
 
 @dataclass(frozen=True)
 class _Failure:
+    """An error of a worker; exceptions of a user's own class cannot always be sent, so it travels as text."""
+
     kind: str
     message: str
+    details: str
+    """The traceback."""
+    users_frame: traceback.FrameSummary | None
+
+    @classmethod
+    def of(cls, error: BaseException) -> _Failure:
+        kind, message = type(error).__name__, str(error)
+        if not isinstance(error, (GapfloorError, MemoryError)) and is_in_users_code(error):
+            kind, message = UsersCodeError.__name__, f"Your own code raised {kind}: {message}"
+        return cls(kind, message, full_traceback(error), users_frame(error))
+
+    def as_error(self) -> Exception:
+        """The error for this process: with the user's own line, and the worker's traceback as its cause."""
+        kind = getattr(errors, self.kind, None)
+        error: Exception
+        if isinstance(kind, type) and issubclass(kind, GapfloorError):
+            error = kind(self.message)
+            error.users_frame = self.users_frame
+        else:
+            error = MemoryError() if self.kind == MemoryError.__name__ else RuntimeError(self.kind)
+        error.__cause__ = WorkerTraceback(self.details)
+        return error
+
+
+class WorkerTraceback(Exception):
+    """The traceback of another process, as its text."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
 
 
 class _Dispatcher:
@@ -257,7 +289,7 @@ class _Dispatcher:
         if isinstance(message, int):
             connection.send(self._take(message))
         elif isinstance(message, _Failure):
-            raise _as_error(message)
+            raise message.as_error()
         elif isinstance(message, PlayedPiece):
             self._filing.add(message)
         else:
@@ -275,15 +307,8 @@ def _check_ended(future: Any) -> None:
     if future.done() and future.exception() is not None:
         raise GapfloorError(
             "A worker process exited unexpectedly; it may have been killed or have run out of memory. Run the same "
-            f"command again to resume; --workers 1 needs less memory. ({future.exception()})"
-        )
-
-
-def _as_error(failure: _Failure) -> Exception:
-    kind = getattr(errors, failure.kind, None)
-    if isinstance(kind, type) and issubclass(kind, GapfloorError):
-        return kind(failure.message)
-    return RuntimeError(failure.message)
+            "command again to resume; --workers 1 needs less memory."
+        ) from future.exception()
 
 
 def _order(number: int, n_groups: int) -> Iterator[int]:
@@ -313,10 +338,8 @@ def _work(number: int, address: Any, key: bytes, groups: list[CellGroup]) -> Non
                     tell()
                     parent.send(piece)
             tell()
-        except GapfloorError as error:
-            parent.send(_Failure(type(error).__name__, str(error)))
-        except BaseException:
-            parent.send(_Failure("RuntimeError", traceback.format_exc()))
+        except BaseException as error:
+            parent.send(_Failure.of(error))
 
 
 def _shared_pieces(group: CellGroup, position: int, parent: Connection) -> Iterator[Piece]:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gapfloor.records.schema import LABELS
+
 FORMAT = 1
 
 
@@ -62,13 +64,36 @@ def parse_manifest(path: Path) -> Manifest:
             raise ManifestError("the manifest is not what was hashed when it was written")
         if signed["key"] != content_key(signed["content"]):
             raise ManifestError("the key is not the hash of the specification")
-        return Manifest(
+        manifest = Manifest(
             signed["key"], signed["content"], signed["labels"], signed["record"], signed["episodes_sha256"]
         )
+        if not _is_well_formed(manifest):
+            raise ManifestError("the manifest holds values that gapfloor does not write")
+        return manifest
     except ManifestError:
         raise
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
         raise ManifestError("the manifest cannot be read") from None
+
+
+def _is_well_formed(manifest: Manifest) -> bool:
+    """Whether labels, specification and record have the form in which they are written: readers rely on it."""
+    content, labels, record = manifest.content, manifest.labels, manifest.record
+    if set(labels) != set(LABELS) or not isinstance(content.get("policy"), str):
+        return False
+    for name, value in labels.items():
+        is_right = _is_whole(value) if name in ("seed", "draw") else isinstance(value, str)
+        if not (is_right or (name == "seed" and value is None)):
+            return False
+    plain = {name: value for name, value in content.items() if name not in ("options", "classes")}
+    values = [*plain.values(), *content.get("options", {}).values(), *content.get("classes", ())]
+    for value in record.values():
+        values += value if isinstance(value, list) else [value]
+    return all(value is None or isinstance(value, (str, float)) or _is_whole(value) for value in values)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and abs(value) < 2**63
 
 
 def content_key(content: Any) -> str:

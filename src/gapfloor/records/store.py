@@ -182,7 +182,9 @@ class Store:
             designs.setdefault(_place(cell), set()).add(_design(cell))
         for place, found in designs.items():
             if len(found) > 1:
-                listed = "; ".join(", ".join(f"{k} {v}" for k, v in design) for design in sorted(found))
+                listed = "; ".join(
+                    ", ".join(f"{k} {v}" for k, v in design) for design in sorted(found, key=str)
+                )
                 raise StoreError(
                     f"The store {self.root} holds {place} under {len(found)} designs ({listed}), which cannot be "
                     "compared: keep each design in its own store."
@@ -212,8 +214,9 @@ class Store:
     def _appearance(self, cell: StoredCell) -> tuple[int, int]:
         if self._order is None:
             try:
-                self._order = json.loads((self.root / "order.json").read_bytes())
-            except (OSError, ValueError):
+                found = json.loads((self.root / "order.json").read_bytes())
+                self._order = {name: list(map(str, found[name])) for name in ("games", "agents")}
+            except (OSError, ValueError, KeyError, TypeError, RecursionError):
                 self._order = {}
         labels, order = cell.manifest.labels, self._order
         return _rank(labels["game"], order.get("games")), _rank(labels["agent"], order.get("agents"))
@@ -244,7 +247,12 @@ def cell_table(cells: Iterable[StoredCell]) -> pa.Table:
          "repeats": cell.manifest.content.get("repeats"), "key": cell.manifest.key}
         for cell in cells
     ]  # fmt: skip
-    return rows_to_table(rows, CELLS)
+    try:
+        return rows_to_table(rows, CELLS)
+    except (pa.ArrowException, OverflowError, TypeError) as error:
+        raise StoreError(
+            f"The record of a cell holds a value of the wrong kind ({error}): gapfloor verify names what is wrong."
+        ) from error
 
 
 def labelled_episodes(

@@ -97,11 +97,12 @@ def provenance_of_cells(cells: Sequence[StoredCell], *, root: Path) -> Provenanc
     manifests = [cell.manifest for cell in cells]
     found: dict[str, list[str]] = {}
     for content in contents:
-        known = found.setdefault(str(content["level_set"]), [])
-        known += [str(content["levels"])] if str(content["levels"]) not in known else []
+        known = found.setdefault(_text(content.get("level_set")), [])
+        levels = _text(content.get("levels"))
+        known += [levels] if levels not in known else []
     ranges = {name: " or ".join(known) for name, known in found.items()}
     # Training levels are named first, as everywhere.
-    levels = {name: ranges[name] for name in sorted(ranges, key=lambda name: (name != TRAIN, name))}
+    named = {name: ranges[name] for name in sorted(ranges, key=lambda name: (name != TRAIN, name))}
     runs: dict[tuple[str, ...], RunRecord] = {}
     for manifest in manifests:
         if manifest.labels.get("reference"):
@@ -113,10 +114,10 @@ def provenance_of_cells(cells: Sequence[StoredCell], *, root: Path) -> Provenanc
             tuple(labels.values()), RunRecord(**labels, policy=_text(manifest.content.get("policy")))
         )
     return Provenance(
-        engines=_distinct(f"{content['engine']} {content['engine_version']}" for content in contents),
+        engines=_distinct(_engine(content) for content in contents),
         backends=_distinct(_text(content.get("backend")) for content in contents),
         devices=_distinct(_text(manifest.record.get("device")) for manifest in manifests),
-        levels=levels,
+        levels=named,
         levels_are_observed=False,
         draws=tuple(sorted(_distinct(_text(content.get("draw")) for content in contents), key=_by_size)),
         episodes_per_draw=_numbers(content.get("episodes") for content in contents),
@@ -187,6 +188,10 @@ def _run_order(key: tuple[str, ...]) -> tuple[Any, ...]:
 
 def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in texts if text))
+
+
+def _engine(content: Mapping[str, Any]) -> str:
+    return f"{_text(content.get('engine'))} {_text(content.get('engine_version'))}".strip()
 
 
 def _by_size(number: str) -> tuple[int, str]:

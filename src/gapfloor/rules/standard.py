@@ -106,7 +106,7 @@ class Merged(Rule):
 
 @dataclass(frozen=True)
 class Epsilon(Rule):
-    """A uniform action with probability `epsilon`, otherwise the greedy one."""
+    """A uniform action with probability `epsilon`, otherwise the greedy one; masked actions (-inf) are never taken."""
 
     epsilon: float
     form = "epsilon:E"
@@ -119,6 +119,7 @@ class Epsilon(Rule):
 
     def choose(self, logits: Logits, uniforms: Floats, legal: Masks | None = None) -> Actions:
         n_actions = logits.shape[1]
+        legal = _legal(logits, legal)
         # Below epsilon the number is itself uniform on [0, epsilon): one draw serves both decisions.
         random = np.minimum((uniforms / self.epsilon * n_actions).astype(np.int64), n_actions - 1)
         if legal is not None:
@@ -140,6 +141,7 @@ class Epsilon(Rule):
 
     def changed_distribution(self, logits: Logits, legal: Masks | None = None) -> Floats:
         probabilities = np.full(logits.shape, self.epsilon / logits.shape[1])
+        legal = _legal(logits, legal)
         if legal is not None:
             probabilities = self.epsilon * legal / legal.sum(axis=1, keepdims=True)
         probabilities[np.arange(len(logits)), np.argmax(logits, axis=1)] += 1 - self.epsilon
@@ -180,6 +182,14 @@ class Temperature(Rule):
 
     def __str__(self) -> str:
         return f"temperature:{exact_number(self.temperature)}"
+
+
+def _legal(logits: Logits, legal: Masks | None) -> Masks | None:
+    """The actions that may be taken, None if all may: a logit of -inf is a mask too."""
+    is_masked = np.isneginf(logits)
+    if not is_masked.any():
+        return legal
+    return ~is_masked if legal is None else legal & ~is_masked
 
 
 def exact_number(value: float) -> str:

@@ -13,21 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.api.progress import is_watched
-from gapfloor.errors import UsageError
 from gapfloor.machine import available_cores
 from gapfloor.play.stored_backend import backend_for
 from gapfloor.policies.backends import usual_backend
 from gapfloor.records.atomic import remove_leftovers
 from gapfloor.records.store import Store
 from gapfloor.study.costs import Estimate, estimate
-from gapfloor.study.executors import Executor, LocalExecutor, RayExecutor, StudyAssignment
+from gapfloor.study.executors import Executor, LocalExecutor, RayExecutor, StudyAssignment, note_name
 from gapfloor.study.finished import Survey, check_runs
 from gapfloor.study.graph import build_graph
 from gapfloor.study.journal import TaskJournal
 from gapfloor.study.model import Study
 from gapfloor.study.progress import StudyProgress, duration
 from gapfloor.study.runner import Listener, StudyOutcome, run_study
-from gapfloor.study.shared import SharedStore
 from gapfloor.text_tables import ReadableResult, TextTable, counted
 
 _STATES = ("done", "running", "failed", "missing")
@@ -115,27 +113,23 @@ def run(
     store: str | Path | None,
     workers: int | None,
     ray: str | None,
+    must_authenticate: bool,
     executor: Callable[[StudyAssignment], Executor] | None,
     progress: Listener | bool | None,
 ) -> StudyOutcome:
     """Do what is missing; see `Study.run`."""
-    place = str(store or study.name)
-    if SharedStore(place).is_remote:
-        raise UsageError(
-            f"{place} is an address, and a study runs in a folder: mount it where all machines can see it."
-        )
-    root = Path(place).resolve()
+    root = Store(store or study.name).root.resolve()
     opened = Store(root)
     opened.prepare()
     opened.write_order(games=study.games, agents=study.agents)
     backend = backend_for(opened, study.evaluation.backend) or usual_backend("cpu")
-    assignment = StudyAssignment(study, str(study.home), str(root), backend)
 
-    def make_executor() -> Executor:
+    def make_executor(giver: str) -> Executor:
+        assignment = StudyAssignment(study, str(study.home), str(root), backend, giver)
         if executor is not None:
             return executor(assignment)
         if ray is not None:
-            return RayExecutor(assignment, address=ray, capacity=workers)
+            return RayExecutor(assignment, address=ray, capacity=workers, must_authenticate=must_authenticate)
         return LocalExecutor(assignment, workers=workers or available_cores())
 
     if progress is None or isinstance(progress, bool):
@@ -146,9 +140,9 @@ def run(
 
 def status(study: Study, *, store: str | Path | None) -> StudyStatus:
     """How far the study is; see `Study.status`."""
-    root = Path(store or study.name)
+    root = Store(store or study.name).root
     survey = Survey(study, home=study.home, root=root)
-    journal = TaskJournal(root)
+    journal = TaskJournal(root, study=note_name(study))
     running, failures = journal.running(), journal.failures()
     states: dict[str, Counter[str]] = {}
     listed: dict[str, list[str]] = {"running": [], "failed": []}
@@ -169,13 +163,13 @@ def status(study: Study, *, store: str | Path | None) -> StudyStatus:
 
 def preview(study: Study, *, store: str | Path | None, workers: int | None) -> StudyPreview:
     """What the study will do and cost; see `Study.preview`."""
-    check_runs(study, Path(store or study.name))
+    check_runs(study, Store(store or study.name).root)
     return StudyPreview(study, estimate(study), workers or available_cores())
 
 
 def clean(study: Study, *, store: str | Path | None, yes: bool) -> tuple[list[Path], int]:
     """Folders that a finished study no longer needs, and their bytes; deleted with `yes`."""
-    root = Path(store or study.name)
+    root = Store(store or study.name).root
     survey = Survey(study, home=study.home, root=root)
     trained = [task.run for task in build_graph(study) if task.kind == "train" and survey.is_done(task)]
     folders = [root / "runs" / run / "resume" for run in trained]

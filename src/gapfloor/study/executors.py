@@ -7,7 +7,6 @@ bytes that a task writes do not depend on where it ran. Several machines need Ra
 from __future__ import annotations
 
 import concurrent.futures
-import traceback
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +14,17 @@ from typing import Any, Protocol
 
 from gapfloor.errors import GapfloorError, MissingExtraError, UsageError
 from gapfloor.play.worker_pool import private_pool
+from gapfloor.records.manifest import content_key
+from gapfloor.settings import to_table
 from gapfloor.study.graph import Task
 from gapfloor.study.journal import TaskJournal
 from gapfloor.study.model import Study
-from gapfloor.study.shared import SharedStore
+from gapfloor.study.ray_authentication import refuse_open_cluster, require_token_here
 from gapfloor.study.tasks import perform
+from gapfloor.users_code import full_traceback, in_users_words
+
+#: What is known about a task whose worker is gone.
+LOST = "its worker process exited unexpectedly (killed, out of memory, or its machine was lost)"
 
 
 @dataclass(frozen=True)
@@ -40,16 +45,24 @@ class StudyAssignment:
     study: Study
     home: str
     store: str
-    """A path, or an fsspec address such as s3://bucket/study."""
+    """The folder, as every machine sees it."""
     backend: str | None = None
     """The library of all networks, chosen once for the whole study, whatever else a machine has installed."""
+    giver: str = ""
+    """The note of the process that gives out the tasks."""
+
+
+def note_name(study: Study) -> str:
+    """The study in notes: two files with one name are two studies if they ask for different things."""
+    return f"{study.name} {content_key(to_table(study))[:8]}"
 
 
 def carry_out(task: Task, assignment: StudyAssignment) -> tuple[str, str]:
     """Run one task in this process; the error in a sentence and in full, both empty when it is done."""
-    shared = SharedStore(assignment.store)
+    root = Path(assignment.store)
+    journal = TaskJournal(root, study=note_name(assignment.study), giver=assignment.giver)
     try:
-        with shared.local(task) as root, TaskJournal(root).working(task) as beat:
+        with journal.working(task) as beat:
             perform(
                 task,
                 assignment.study,
@@ -62,7 +75,7 @@ def carry_out(task: Task, assignment: StudyAssignment) -> tuple[str, str]:
     except GapfloorError as error:
         return str(error), str(error)
     except Exception as error:
-        return f"{type(error).__name__}: {error}", traceback.format_exc()
+        return in_users_words(error), full_traceback(error)
 
 
 class Executor(Protocol):
@@ -111,9 +124,7 @@ class LocalExecutor:
             try:
                 endings.append(Ending(task, *future.result()))
             except (BrokenProcessPool, concurrent.futures.CancelledError) as error:
-                endings.append(
-                    Ending(task, "its worker died (killed, or out of memory)", str(error), is_lost=True)
-                )
+                endings.append(Ending(task, LOST, str(error), is_lost=True))
         return endings
 
     def close(self) -> None:
@@ -121,14 +132,25 @@ class LocalExecutor:
 
 
 class RayExecutor:
-    """Tasks on a Ray cluster: one CPU each; a task whose node is lost is run again elsewhere."""
+    """Tasks on a Ray cluster: one CPU each; the runner begins a lost task again, elsewhere."""
 
-    def __init__(self, assignment: StudyAssignment, *, address: str, capacity: int | None = None) -> None:
+    def __init__(
+        self,
+        assignment: StudyAssignment,
+        *,
+        address: str,
+        capacity: int | None = None,
+        must_authenticate: bool = True,
+    ) -> None:
+        if address == "local":
+            require_token_here()
         try:
             import ray
         except ImportError:
             raise MissingExtraError('Ray is not installed: pip install "gapfloor[ray]".') from None
         self._ray = ray
+        if must_authenticate and address != "local":
+            refuse_open_cluster(address)
         try:
             ray.init(
                 address=None if address == "local" else address, log_to_driver=False, logging_level="ERROR"
@@ -136,7 +158,8 @@ class RayExecutor:
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise UsageError(f"No Ray cluster answers at {address}: {error}") from None
         self.capacity = capacity or max(1, int(ray.cluster_resources().get("CPU", 1)))
-        remote: Any = ray.remote(num_cpus=1, max_retries=-1)
+        # Ray itself retries nothing: the runner counts the attempts of a task that keeps crashing its worker.
+        remote: Any = ray.remote(num_cpus=1, max_retries=0)
         self._run = remote(carry_out)
         self._assignment = ray.put(assignment)
         self._running: dict[Any, Task] = {}
@@ -154,7 +177,7 @@ class RayExecutor:
             try:
                 endings.append(Ending(task, *self._ray.get(reference)))
             except self._ray.exceptions.RayError as error:
-                endings.append(Ending(task, "its worker was lost", str(error), is_lost=True))
+                endings.append(Ending(task, LOST, str(error), is_lost=True))
         return endings
 
     def close(self) -> None:

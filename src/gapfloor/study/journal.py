@@ -1,25 +1,56 @@
-"""What is running and what failed, for `study status`: notes in `log/`, which are not results.
+"""Who works on a store and what failed, for `study run` and `study status`: notes in `log/`, which are not results.
 
-A running task updates its note while it works; a note that has not been updated belongs to a process that died.
+A note names its process, so a process that was killed does not count as running. A process on another machine cannot be
+looked up: it updates its note while it works, and a note that has not been updated for a while is that of a dead one.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import re
+import secrets
 import socket
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from gapfloor.exact_json import from_exact
 from gapfloor.records.atomic import write_text_atomically
+from gapfloor.records.process_identity import is_running, start_time, this_place
 from gapfloor.study.graph import Task
 
-#: Seconds without a sign of life after which a task no longer counts as running.
+#: Seconds without a sign of life after which a process of another machine no longer counts as running.
 COLD = 120.0
+
+#: Called now and then by whoever works, to show that it is alive.
+Beat = Callable[[], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkNote:
+    """Who works on what, and since when."""
+
+    study: str
+    """The name of the study."""
+    work: str
+    """The name of the task; empty for the process that gives out the tasks."""
+    giver: str = ""
+    """The note of the process that gave out the task; empty for that process itself."""
+    host: str
+    place: str
+    process: int
+    started: str
+    since: float
+
+    @property
+    def words(self) -> str:
+        """Who this is, for a message."""
+        since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.since))
+        return f"process {self.process} on {self.host} since {since} (study {self.study})"
 
 
 @dataclass(frozen=True)
@@ -32,21 +63,39 @@ class Failure:
 
 
 class TaskJournal:
-    """The notes of one store."""
+    """The notes of one study in one store; another study file on the same store has notes of its own."""
 
-    def __init__(self, root: Path) -> None:
-        self._folder = Path(root) / "log" / "tasks"
+    def __init__(self, root: Path, *, study: str = "", giver: str = "") -> None:
+        self._tasks = Path(root) / "log" / "tasks"
+        self._givers = Path(root) / "log" / "runs"
+        self._study, self._giver = study, giver
 
     def _path(self, task: str, ending: str) -> Path:
-        return self._folder / f"{re.sub(r'[^A-Za-z0-9.-]+', '_', task)}.{ending}"
+        return self._tasks / f"{re.sub(r'[^A-Za-z0-9.-]+', '_', f'{task} {self._study}')}.{ending}"
 
     @contextlib.contextmanager
-    def working(self, task: Task) -> Iterator[Callable[[], None]]:
+    def giving(self) -> Iterator[tuple[str, Beat]]:
+        """Note that this process gives out tasks; yields the note's name, and what keeps it fresh."""
+        note = self._givers / f"{this_place()}-{os.getpid()}-{secrets.token_hex(4)}.json"
+        with self._noted(note, work="") as beat:
+            yield note.name, beat
+
+    @contextlib.contextmanager
+    def working(self, task: Task) -> Iterator[Beat]:
         """Note that a task runs; yields a function that the task calls now and then to show that it is alive."""
-        note = self._path(task.name, "running")
-        who = {"task": task.name, "host": socket.gethostname(), "process": os.getpid(), "since": time.time()}
-        write_text_atomically(note, json.dumps(who) + "\n")
         self._path(task.name, "failed").unlink(missing_ok=True)
+        note = self._path(task.name, f"{this_place()}-{os.getpid()}.running")
+        with self._noted(note, work=task.name) as beat:
+            yield beat
+
+    @contextlib.contextmanager
+    def _noted(self, note: Path, *, work: str) -> Iterator[Beat]:
+        process = os.getpid()
+        who = WorkNote(
+            study=self._study, work=work, giver=self._giver, host=socket.gethostname(), place=this_place(),
+            process=process, started=start_time(process), since=time.time(),
+        )  # fmt: skip
+        write_text_atomically(note, json.dumps(dataclasses.asdict(who)) + "\n")
         last = time.monotonic()
 
         def beat() -> None:
@@ -65,24 +114,41 @@ class TaskJournal:
         """Write down what is known about a failure; returns the path of the log."""
         log = self._path(task.name, "log")
         write_text_atomically(log, details.rstrip() + "\n")
-        failed = self._path(task.name, "failed")
-        write_text_atomically(failed, json.dumps({"task": task.name, "error": error}) + "\n")
+        failed = {"task": task.name, "study": self._study, "error": error}
+        write_text_atomically(self._path(task.name, "failed"), json.dumps(failed) + "\n")
         return log
 
     def failures(self) -> dict[str, Failure]:
-        """Tasks whose last attempt failed."""
+        """Tasks of this study whose last attempt failed."""
         found = {}
-        for path in sorted(self._folder.glob("*.failed")):
-            with contextlib.suppress(OSError, ValueError):
+        for path in sorted(self._tasks.glob("*.failed")):
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
                 note = json.loads(path.read_text())
-                found[note["task"]] = Failure(note["task"], note["error"], path.with_suffix(".log"))
+                if note["study"] == self._study:
+                    found[note["task"]] = Failure(note["task"], note["error"], path.with_suffix(".log"))
         return found
 
     def running(self) -> set[str]:
-        """Tasks whose note was updated recently."""
-        found = set()
-        for path in self._folder.glob("*.running"):
-            with contextlib.suppress(OSError, ValueError):
-                if time.time() - path.stat().st_mtime < COLD:
-                    found.add(json.loads(path.read_text())["task"])
-        return found
+        """Tasks of this study that are being worked on, by a process that somebody still waits for."""
+        givers = {path.name for path, _ in _living(self._givers, "*.json")}
+        return {
+            note.work
+            for _, note in _living(self._tasks, "*.running")
+            if note.study == self._study and note.giver in ("", *givers)
+        }
+
+    def givers(self) -> list[WorkNote]:
+        """Every process that gives out tasks of any study in this store."""
+        return [note for _, note in _living(self._givers, "*.json")]
+
+
+def _living(folder: Path, pattern: str) -> Iterator[tuple[Path, WorkNote]]:
+    """The notes of processes that work now, as far as can be known."""
+    for path in sorted(folder.glob(pattern)):
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            note = from_exact(WorkNote, json.loads(path.read_text()))
+            is_alive = is_running(note.place, note.process, started=note.started)
+            if is_alive is None:
+                is_alive = time.time() - path.stat().st_mtime < COLD
+            if is_alive:
+                yield path, note

@@ -114,6 +114,7 @@ class Study:
         store: str | Path | None = None,
         workers: int | None = None,
         ray: str | None = None,
+        must_authenticate: bool = True,
         executor: Callable[[StudyAssignment], Executor] | None = None,
         progress: Listener | bool | None = None,
     ) -> StudyOutcome:
@@ -123,12 +124,16 @@ class Study:
             store: Folder of the study's store (default: the study's name).
             workers: Number of worker processes (default: one per core).
             ray: `auto` or an address: run on a Ray cluster instead.
+            must_authenticate: Refuse a Ray cluster that asks for no token.
             executor: Makes what runs the tasks instead, e.g. `gapfloor.integrations.slurm.SlurmExecutor`.
             progress: A listener of tasks. None: a line per task on a terminal or in a notebook; False: nothing.
         """
         from gapfloor.study import commands
 
-        return commands.run(self, store=store, workers=workers, ray=ray, executor=executor, progress=progress)
+        return commands.run(
+            self, store=store, workers=workers, ray=ray, must_authenticate=must_authenticate, executor=executor,
+            progress=progress,
+        )  # fmt: skip
 
     def status(self, *, store: str | Path | None = None) -> StudyStatus:
         """How many tasks of each kind are done, running, failed and missing."""

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from gapfloor.study.executors import Ending, Executor
+from gapfloor.study.executors import Ending, Executor, note_name
 from gapfloor.study.finished import Survey
 from gapfloor.study.graph import Task, build_graph
-from gapfloor.study.journal import TaskJournal
+from gapfloor.study.journal import Beat, TaskJournal
 from gapfloor.study.model import Study
 from gapfloor.text_tables import ReadableResult, TextTable
 
@@ -56,11 +56,14 @@ def run_study(
     *,
     home: Path,
     root: Path,
-    make_executor: Callable[[], Executor],
+    make_executor: Callable[[str], Executor],
     listener: Listener,
     survey: Callable[[], Survey] | None = None,
 ) -> StudyOutcome:
-    """Do every task of `study` that is not done; returns what became of them."""
+    """Do every task of `study` that is not done; returns what became of them.
+
+    `make_executor` is given the name of this process's note in the journal: it says that somebody waits.
+    """
     look = survey or (lambda: Survey(study, home=home, root=root))
     graph = build_graph(study)
     seen = look()
@@ -72,11 +75,13 @@ def run_study(
         listener.start([], graph)
         return StudyOutcome(done=[task.name for task in graph])
     listener.start(todo, finished)
-    executor = make_executor()
-    try:
-        return _Schedule(todo, done, executor, listener, TaskJournal(root)).run()
-    finally:
-        executor.close()
+    journal = TaskJournal(root, study=note_name(study))
+    with journal.giving() as (giver, beat):
+        executor = make_executor(giver)
+        try:
+            return _Schedule(todo, done, executor, listener, journal).run(beat)
+        finally:
+            executor.close()
 
 
 class _Schedule:
@@ -97,8 +102,9 @@ class _Schedule:
         self._n_running = 0
         self._executor, self._listener, self._journal = executor, listener, journal
 
-    def run(self) -> StudyOutcome:
+    def run(self, beat: Beat = lambda: None) -> StudyOutcome:
         while self._waiting or self._n_running:
+            beat()
             self._begin_ready()
             if not self._n_running:
                 break

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy.typing as npt
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
+from safetensors import SafetensorError
+from safetensors.torch import load, save
 
 from gapfloor.disk_errors import describe_disk_error
 from gapfloor.errors import PolicyError
@@ -34,6 +34,9 @@ from gapfloor.training.checkpoint_header import (
 
 #: Weights of other types are refused: gapfloor neither trains nor ships them, and rounding must not go unnoticed.
 WEIGHT_TYPES = (torch.float16, torch.float32)
+
+#: The longest header that is read; one written by gapfloor has a few kilobytes.
+MOST_HEADER_BYTES = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -115,10 +118,17 @@ def load_agent(checkpoint: Checkpoint) -> Agent:
 def _read(path: Path, *, with_tensors: bool) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     check_input_file(path, error=PolicyError)
     try:
-        with safe_open(path, framework="pt") as file:
-            header = parse_header((file.metadata() or {}).get(HEADER_KEY), path=path)
-            tensors = {name: file.get_tensor(name) for name in file.keys()} if with_tensors else {}  # noqa: SIM118
-    except SafetensorError as error:
+        with open(path, "rb") as file:
+            # The file is read once, so that the header which is checked belongs to the tensors that are loaded.
+            start = file.read(8)
+            length = int.from_bytes(start, "little")
+            if length > MOST_HEADER_BYTES:
+                raise ValueError("the header is too long")
+            front = file.read(length)
+            metadata = json.loads(front).get("__metadata__")
+            header = parse_header((metadata or {}).get(HEADER_KEY), path=path)
+            tensors = load(start + front + file.read()) if with_tensors else {}
+    except (SafetensorError, ValueError, AttributeError, KeyError, RecursionError) as error:
         raise PolicyError(f"{path} is not a safetensors file ({error}).") from error
     except OSError as error:
         raise PolicyError(describe_disk_error(error, path) or f"{path} cannot be read ({error}).") from error

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import io
 import json
-import math
 import pickle
 import sys
 from collections.abc import Mapping, Sequence
@@ -24,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.errors import PolicyError, UsageError
+from gapfloor.npy_bytes import read_npy
 from gapfloor.policies.formats.archive import DamagedArchiveError, read_archive
 from gapfloor.policies.formats.content_hash import hash_arrays
 from gapfloor.policies.formats.converter import run_converter
@@ -116,22 +116,8 @@ def _read_npz(content: bytes, path: Path) -> dict[str, Any]:
     except DamagedArchiveError as error:
         raise ValueError(f"it is not a .npz archive, or it is damaged: {error}") from None
     return {
-        name.removesuffix(".npy"): _read_npy(each) for name, each in entries.items() if name.endswith(".npy")
+        name.removesuffix(".npy"): read_npy(each) for name, each in entries.items() if name.endswith(".npy")
     }
-
-
-def _read_npy(content: bytes) -> npt.NDArray[Any]:
-    stream = io.BytesIO(content)
-    version = np.lib.format.read_magic(stream)  # type: ignore[no-untyped-call]
-    read_header: Any = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }[version]
-    shape, _, dtype = read_header(stream)
-    # numpy makes room for the array before it sees that the numbers are missing.
-    if math.prod(shape) * dtype.itemsize > len(content):
-        raise ValueError(f"an array of the shape {shape} is cut off")
-    return np.load(io.BytesIO(content), allow_pickle=False)  # type: ignore[no-any-return]
 
 
 def _read_json(content: bytes) -> dict[str, Any]:

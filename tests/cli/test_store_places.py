@@ -1,0 +1,75 @@
+"""Where a store can be: the home folder by `~`, a folder that cannot be written, never an address."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from command_line import run
+from gapfloor import evaluate, measure_floor
+from gapfloor.errors import StoreError
+from gapfloor.records.store import Store
+
+SMALL = ["--episodes", "4", "--slots", "4", "--draws", "0", "--workers", "1"]
+
+
+@pytest.mark.fast
+def test_a_tilde_means_the_home_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert Store("~/x").root == tmp_path / "x"
+    assert Store(Path("~/x")).root == tmp_path / "x"
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize("place", ["s3://bucket/x", "file:///tmp/x", "gs://x", "https://host/x"])
+def test_an_address_is_refused(place):
+    for given in (place, Path(place)):
+        with pytest.raises(StoreError, match="is an address, and a store is a folder"):
+            Store(given)
+    assert Store("C:/Users/x").root == Path("C:/Users/x")
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["floor", "starpilot"],
+        ["evaluate", "x:y", "--game", "starpilot", "--rules", "sampled"],
+        ["train", "starpilot"],
+        ["calibrate", "starpilot"],
+        ["study", "run", "studies/demo.toml"],
+        ["study", "status", "studies/demo.toml"],
+    ],
+    ids=lambda command: "-".join(command[:2]),
+)
+def test_every_command_refuses_an_address_before_anything_is_done(capsys, monkeypatch, tmp_path, command):
+    monkeypatch.chdir(tmp_path)
+    done = run(capsys, *command, "--store", "s3://bucket/study")
+    assert done.code == 2
+    assert "s3://bucket/study is an address" in done.err
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_environment_names_a_store_in_the_home_folder(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("GAPFLOOR_STORE", "~/mine")
+    monkeypatch.chdir(tmp_path)
+    assert run(capsys, "floor", "starpilot", *SMALL).code == 0
+    assert os.listdir(tmp_path) == ["mine"]
+
+
+def everything(folder):
+    """Every path below a folder with its time of change: also a file that came and went changes its folder's."""
+    return {path: os.stat(path).st_mtime_ns for path in [folder, *sorted(folder.rglob("*"))]}
+
+
+def test_a_store_that_holds_every_cell_is_only_read(capsys, tmp_path):
+    few = {"episodes": 4, "slots": 4, "draws": (0,), "workers": 1, "store": tmp_path}
+    floor = measure_floor("starpilot", **few)
+    result = evaluate("small_policies:linear", game="starpilot", rules="sampled,greedy", **few)
+    before = everything(tmp_path)
+    assert measure_floor("starpilot", **few) == floor
+    again = evaluate("small_policies:linear", game="starpilot", rules="sampled,greedy", **few)
+    assert again.to_dict() == result.to_dict()
+    assert run(capsys, "floor", "starpilot", *SMALL, "--store", tmp_path).code == 0
+    assert everything(tmp_path) == before
