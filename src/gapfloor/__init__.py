@@ -14,6 +14,7 @@ _HOMES = {
     "Plan": "plan.model",
     "Store": "records.store",
     "Study": "study.model",
+    "TrainOnLevels": "integrations.train_on_levels",
     "analyse": "api.analyse",
     "audit_scan": "api.audit_scan",
     "calibrate": "api.calibrate",

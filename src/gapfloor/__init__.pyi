@@ -16,6 +16,7 @@ from gapfloor.api.train import train as train
 from gapfloor.api.training_curve import training_curve as training_curve
 from gapfloor.api.verify import verify_store as verify_store
 from gapfloor.audit.probe import probe_rule as probe_rule
+from gapfloor.integrations.train_on_levels import TrainOnLevels as TrainOnLevels
 from gapfloor.plan.model import Plan as Plan
 from gapfloor.records.store import Store as Store
 from gapfloor.study.model import Study as Study
