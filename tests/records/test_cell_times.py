@@ -1,4 +1,4 @@
-"""When cells were written is noted in `log/`, beside the results."""
+"""When cells were written is noted in `log/`, apart from the results."""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
 """What the verdict says about small files whose truth is known."""
 
+import pyarrow.csv
 import pytest
 
 from gapfloor.analysis import analyse
 from gapfloor.report.findings import Findings
-from gapfloor.report.verdict import build_verdicts
+from gapfloor.report.source import load_report_source
+from gapfloor.report.verdict import build_verdicts, headline
 from known_truth import game_rows, repeated, table
 
 pytestmark = pytest.mark.fast
@@ -56,3 +58,83 @@ def test_equal_agents_are_not_said_to_differ_and_unequal_ones_are():
     rows = game_rows(agents=("a", "b"), n_runs=4)
     apart = [{**row, "episode_return": row["episode_return"] + 3 * (row["agent"] == "b")} for row in rows]
     assert any("Agents differ: a scores" in remark for remark in verdict(apart).remarks)
+
+
+def said(*parts):
+    findings = Findings(analyse(table(*parts)))
+    return headline(findings), build_verdicts(findings)
+
+
+def greedy_of(rows, *, lower=0.0):
+    return [
+        {**row, "rule": "greedy", "episode_return": row["episode_return"] - lower}
+        for row in rows
+        if row["rule"] == "sampled"
+    ]
+
+
+def test_the_headline_tells_every_budget():
+    early = game_rows(test=2.0, train=2.0, budget="1M")
+    late = [row for row in game_rows(seed=1) if row["rule"] != "uniform"]
+    other = game_rows(game="heist", seed=2)
+    text, verdicts = said(early, late, other)
+    assert "Of two games at 8M, two score above" in text
+    assert "Of one game at 1M" in text
+    assert len(verdicts) == 3
+
+
+def test_counts_of_the_headline_add_up_to_the_games():
+    games = [
+        game_rows(game="coinrun"),
+        game_rows(game="heist", test=0.5, train=0.5, run_values=(-0.2, -0.1, 0.0, 0.0, 0.1, 0.2), seed=1),
+        game_rows(game="miner", test=2.0, train=2.0, seed=2),
+        game_rows(game="maze", n_runs=2, seed=3),
+        game_rows(game="ninja", test=2.0, train=2.0, run_sd=0.02, repeats=12, seed=5),
+    ]
+    text, _ = said(*games)
+    assert text.startswith("Of five games at 8M, one scores above")
+    for words in ("one below it", "one not tested"):
+        assert words in text
+    inside = text[text.index("(") + 1 : text.index(")")]
+    numbers = {"one": 1, "two": 2, "three": 3}
+    assert 1 + sum(numbers[part.split()[0]] for part in inside.split(", ")) == 5
+
+
+def test_the_second_rules_counts_are_all_told():
+    first, second = game_rows(), game_rows(game="heist", seed=2)
+    text, _ = said(first, greedy_of(first), second, greedy_of(second, lower=4.0))
+    assert "under greedy actions: one above, one not distinguishable from it." in text
+
+
+def test_equal_agents_with_unequal_numbers_of_runs_are_not_said_to_differ():
+    rows = game_rows(agents=("a", "b"), n_runs=6)
+    fewer = [row for row in rows if not (row["agent"] == "b" and row["seed"] >= 3)]
+    assert not any("Agents differ" in remark for remark in verdict(fewer).remarks)
+
+
+def test_a_floor_on_other_levels_is_not_called_the_same(tmp_path):
+    elsewhere = {"train": range(5000, 5060), "test": range(6000, 6060)}
+    path = tmp_path / "episodes.csv"
+    pyarrow.csv.write_csv(table(game_rows(train=8.0, floor_levels=elsewhere)), path)
+    source = load_report_source(path)
+    assert source.findings.same_draws is False
+    assert "what new levels cost" not in build_verdicts(source.findings)[0].supports
+
+
+def test_a_census_is_recommended_where_levels_matter_and_the_call_is_open():
+    open_ = {"train": 2.2, "test": 2.2, "noise_sd": 1.0}
+    varied = verdict(game_rows(**open_, level_sd=3.0))
+    alike = verdict(game_rows(**open_, level_sd=0.0))
+    assert "not distinguishable" in varied.badge
+    assert any("a census" in remark for remark in varied.remarks)
+    assert not any("a census" in remark for remark in alike.remarks)
+
+
+def test_equivalence_of_one_game_says_what_correction_over_games_leaves():
+    alone = {"train": 2.0, "test": 2.0, "run_sd": 0.02, "repeats": 12}
+    _, one = said(game_rows(**alone))
+    assert one[0].badge == "equivalent to the floor"
+    assert not any("correction over" in remark for remark in one[0].remarks)
+    _, several = said(game_rows(**alone), *(game_rows(game=f"g{i}", seed=i) for i in range(1, 4)))
+    (sure,) = [v for v in several if v.name == "coinrun"]
+    assert any("correction over the 4 games" in remark for remark in sure.remarks)

@@ -115,6 +115,8 @@ class FloorComparisonResult(Row):
     """Which of the two makes `call`: the plan's choice; recommended where no plan was given."""
     n_copies: int = 0
     """Runs that repeat another run; the recommended call leaves them out."""
+    is_census: bool = False
+    """Whether every level was played equally often by design."""
     look: LookStep | None = None
     """Which runs the recommended call is made with, if the plan has looks."""
     call: Call = field(init=False)

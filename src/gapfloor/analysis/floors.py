@@ -126,6 +126,7 @@ def _compare(
         recommended=call_reference_family([recommended], alpha=context.plan.floor.alpha)[0],
         method=context.floor_method,
         n_copies=len(runs) - len(distinct),
+        is_census=all(sample.is_census for sample in runs.values()),
     )
     if agent is None and reference == context.plan.floor.reference:
         result = dataclasses.replace(

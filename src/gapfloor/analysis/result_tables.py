@@ -73,6 +73,8 @@ def _calls(row: FloorComparisonResult) -> tuple[str, str]:
     if call == "not distinguishable" and row.robust.equivalence_unreachable:
         call = f"{call} (equivalence unreachable)"
     assert row.recommended is not None
+    if row.method == "recommended" and call == "equivalent" and not row.recommended.equivalent_in_family:
+        call = "equivalent (not after correction over games)"
     if row.method == "recommended":
         return (f"{call} (unreliable: {row.doubt})" if row.doubt else call), row.decision.call
     return call, row.recommended.label

@@ -10,11 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from gapfloor.analysis.floor_results import FloorComparisonResult
+from gapfloor.analysis.floor_results import CallCount, FloorComparisonResult
 from gapfloor.analysis.gap_results import GapResult
 from gapfloor.report.findings import MERGED, TEST, TRAIN, Env, Findings, agent_name
 from gapfloor.report.formats import Cell, count_word, estimate, fixed, is_number, p_value
 from gapfloor.statistics.components import VariancePart, components_p
+from gapfloor.statistics.reference_calls import ReferenceCall
 from gapfloor.statistics.sentences import (
     FLOOR_SHARE,
     agents_that_differ,
@@ -49,6 +50,8 @@ _AGAINST_REFERENCE = {
     "not distinguishable": "not distinguishable from it",
     "not tested": "not tested against it",
 }
+#: With a larger share of the variance between levels a census saves at least a tenth of the variance.
+_LEVELS_MATTER = 0.1
 #: Fewer runs than this say nothing about the agent that was trained.
 _FEWEST_RUNS = 3
 
@@ -79,40 +82,48 @@ def build_verdicts(findings: Findings) -> tuple[Verdict, ...]:
 
 
 def headline(findings: Findings) -> str:
-    """The report in one or two sentences."""
-    budget = findings.main_budget
-    at = f" at {budget}" if budget else ""
-    counts = findings.plan_call_count(budget, findings.primary, TEST)
-    if counts is None or counts.games == 0:
+    """The report in a few sentences: the calls of every budget, the main one first, and of the second rule."""
+    budgets = sorted(findings.budgets, key=lambda budget: budget != findings.main_budget)
+    found = [(budget, findings.plan_call_count(budget, findings.primary, TEST)) for budget in budgets]
+    counted_budgets = [(budget, counts) for budget, counts in found if counts is not None and counts.games]
+    if not counted_budgets:
         return "These data hold no held-out return together with a random floor, so nothing can be said about chance."
-    if counts.games == 1:
+    if len(counted_budgets) == 1 and counted_budgets[0][1].games == 1:
         # One game needs no counting: its own sentence is the report.
+        budget = counted_budgets[0][0]
         only = next(verdict for verdict in build_verdicts(findings) if verdict.budget == budget)
-        return f"{only.name}{at}: {only.sentence[:1].lower()}{only.sentence[1:]}"
-    games = f"{count_word(counts.games).plain} games"
+        return (
+            f"{only.name}{f' at {budget}' if budget else ''}: {only.sentence[:1].lower()}{only.sentence[1:]}"
+        )
+    return " ".join(_counts_sentence(findings, budget, counts) for budget, counts in counted_budgets)
+
+
+def _counts_sentence(findings: Findings, budget: str, counts: CallCount) -> str:
+    at = f" at {budget}" if budget else ""
+    games = f"{count_word(counts.games).plain} game{'' if counts.games == 1 else 's'}"
     text = (
         f"Of {games}{at}, {_how_many(counts.above)} {'scores' if counts.above == 1 else 'score'} above the random "
         f"floor on held-out levels under "
         f"{findings.primary} actions"
     )
-    rest = []
-    if counts.below:
-        rest.append(f"{count_word(counts.below).plain} below it")
-    if counts.equivalent:
-        rest.append(f"{count_word(counts.equivalent).plain} equivalent to it")
-    if counts.not_tested:
-        rest.append(f"{count_word(counts.not_tested).plain} not tested")
-    if counts.not_distinguishable:
-        rest.append(f"{count_word(counts.not_distinguishable).plain} not distinguishable from it")
+    rest = _other_calls(counts)
     text += f" ({', '.join(rest)})." if rest else "."
-    if findings.secondary:
-        second = findings.plan_call_count(budget, findings.secondary, TEST)
-        if second and second.games:
-            text += (
-                f" The same checkpoints under {findings.secondary} actions: {_how_many(second.above)} above, "
-                f"{_how_many(second.below)} below."
-            )
+    second = findings.plan_call_count(budget, findings.secondary, TEST) if findings.secondary else None
+    if second and second.games:
+        calls = [f"{_how_many(second.above)} above", *_other_calls(second)]
+        text += f" The same checkpoints under {findings.secondary} actions: {', '.join(calls)}."
     return text
+
+
+def _other_calls(counts: CallCount) -> list[str]:
+    """Every call but "above" that some game has, so that the counts add up to the number of games."""
+    words = (
+        (counts.below, "below it"),
+        (counts.equivalent, "equivalent to it"),
+        (counts.not_tested, "not tested"),
+        (counts.not_distinguishable, "not distinguishable from it"),
+    )
+    return [f"{count_word(n).plain} {call}" for n, call in words if n]
 
 
 def _verdict(findings: Findings, env: Env, budget: str) -> Verdict:
@@ -171,10 +182,26 @@ def _unbeaten(findings: Findings, env: Env, budget: str) -> str:
     return f"that they look at the level: of the references that see nothing, {listed}." if rows else ""
 
 
+def _family_wise_equivalence(call: ReferenceCall, *, alpha: float) -> str:
+    """What is left of "equivalent" if the equivalence tests are corrected over the games too."""
+    games = f"{call.family_size} games"
+    p = _plain(p_value(call.p_tost_holm))
+    if call.p_tost_holm < alpha:
+        return f"Equivalence also holds after correction over the {games} (Holm p = {p})."
+    return (
+        f"Equivalence is tested for this game alone; after correction over the {games} it is not established "
+        f"(Holm p = {p})."
+    )
+
+
 def _sentence(findings: Findings, test: FloorComparisonResult, second: FloorComparisonResult | None) -> str:
-    runs = "run scores" if test.n == 1 else f"{count_word(test.n).plain} runs score"
+    n, mean = test.n, test.test.mean
+    if test.look is not None and test.look.runs_used:
+        # The call is about the runs of its look.
+        n, mean = test.look.runs_used, test.call_mean
+    runs = "run scores" if n == 1 else f"{count_word(n).plain} runs score"
     text = (
-        f"With {findings.primary} actions the {runs} {_plain(fixed(test.test.mean))} on held-out levels "
+        f"With {findings.primary} actions the {runs} {_plain(fixed(mean))} on held-out levels "
         f"against a random floor of {_plain(fixed(test.test.floor))}: {_AGAINST_CHANCE[test.call]}"
     )
     if second is None:
@@ -308,6 +335,14 @@ def _remarks(
                 f"Differences from the floor smaller than {_plain(fixed(test.robust.minimum_detectable))} are "
                 "missed more than one time in five at this number of runs."
             )
+        if not test.is_census and test.robust.level_variance_share > _LEVELS_MATTER:
+            remarks.append(
+                f"{test.robust.level_variance_share:.0%} of the variance between episodes lies between levels. For a "
+                "claim about these levels a census, which plays every level equally often, has a smaller error with "
+                "the same number of episodes (gapfloor evaluate --design census)."
+            )
+    if test.call == "equivalent" and test.recommended is not None and test.recommended.family_size > 1:
+        remarks.append(_family_wise_equivalence(test.recommended, alpha=findings.plan.alpha))
     strata = test.robust.stratified_decision
     if strata is not None and strata.call != test.call:
         remarks.append(
