@@ -69,10 +69,14 @@ def test_one_worker_or_two_give_the_same_bytes_of_sampled_greedy_and_observed_ce
 def test_what_fails_in_one_process_ends_all_with_its_message():
     def policy(observations):
         import multiprocessing
+        import time
+
+        import numpy as np
 
         if multiprocessing.parent_process() is not None:
             raise ValueError("only in a worker")
-        return __import__("numpy").zeros((len(observations), 15), "float32")
+        time.sleep(0.05)  # until the worker has started
+        return np.zeros((len(observations), 15), dtype=np.float32)
 
     with pytest.raises(PolicyError, match="only in a worker"):
         evaluate(policy, game="miner", rules="sampled", episodes=64, slots=16, draws=(0, 1), workers=2)

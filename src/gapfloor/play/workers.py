@@ -15,6 +15,7 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from multiprocessing.connection import Client, Connection, Listener, wait
 from typing import Any, Protocol
@@ -78,15 +79,15 @@ class CellWorkers:
         if not groups:
             return
         self.progress.start([cell for group in groups for cell in group.cells])
-        filing = _Filing(groups, store, self.progress)
         workers = min(self.count or worthwhile_workers(groups), sum(len(group.pieces()) for group in groups))
-        if workers > 1 and all(_can_travel(group) for group in groups):
-            _Dispatcher(groups, filing=filing, workers=workers).run()
-            return
-        for group in groups:
-            whole: Iterator[Piece] = ([(cell, None) for cell in unit] for unit in group.units())
-            for piece in play_group(group, whole, on_episode=filing.episode):
-                filing.add(piece)
+        with _Filing(groups, store, self.progress) as filing:
+            if workers > 1 and all(_can_travel(group) for group in groups):
+                _Dispatcher(groups, filing=filing, workers=workers).run()
+                return
+            for group in groups:
+                whole: Iterator[Piece] = ([(cell, None) for cell in unit] for unit in group.units())
+                for piece in play_group(group, whole, on_episode=filing.episode):
+                    filing.add(piece)
 
 
 def worthwhile_workers(groups: Sequence[CellGroup]) -> int:
@@ -124,7 +125,10 @@ def _can_travel(group: CellGroup) -> bool:
 
 
 class _Filing:
-    """Puts the pieces of cells together and files each cell when it is whole; several threads may report."""
+    """Puts the pieces of cells together and files each cell when it is whole; several threads may report.
+
+    Cells are written by a thread of their own, because play need not wait for the disk.
+    """
 
     def __init__(self, groups: Sequence[CellGroup], store: Store, progress: Progress) -> None:
         # By file name: a run that is also a reference has two cells with one key.
@@ -132,6 +136,28 @@ class _Filing:
         self._open: dict[str, CellPlay] = {}
         self._store, self._progress = store, progress
         self._lock = threading.Lock()
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="filing")
+        self._written: list[Future[None]] = []
+
+    def __enter__(self) -> _Filing:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Wait until whole cells are written, also after an error; one of writing is raised if there is no other."""
+        self._writer.shutdown(wait=True)
+        if error[0] is None:
+            self._check_written()
+
+    @property
+    def has_everything(self) -> bool:
+        """Whether every episode of every cell has been played."""
+        with self._lock:
+            return len(self._written) == len(self._cells)
+
+    def _check_written(self) -> None:
+        for each in self._written:
+            if each.done():
+                each.result()
 
     def episode(self, cell: CellSpec, episode_return: float) -> None:
         """Report an episode of this process."""
@@ -144,7 +170,8 @@ class _Filing:
                 self._progress.episode(self._cells[name], episode_return)
 
     def add(self, piece: PlayedPiece) -> None:
-        """Take a piece of a cell; writes the cell if it was the last."""
+        """Take a piece of a cell; has the cell written if it was the last."""
+        self._check_written()
         with self._lock:
             cell = self._cells[piece.cell]
             play = self._open.setdefault(piece.cell, CellPlay(cell, None, cell.is_deterministic))
@@ -152,8 +179,12 @@ class _Filing:
                 play.put(position, outcome)
             if play.is_done:
                 del self._open[piece.cell]
-                file_cell(self._store, play, piece)
-                self._progress.cell(cell)
+                self._written.append(self._writer.submit(self._write, play, piece))
+
+    def _write(self, play: CellPlay, last: PlayedPiece) -> None:
+        file_cell(self._store, play, last)
+        with self._lock:
+            self._progress.cell(play.spec)
 
 
 @dataclass(frozen=True)
@@ -221,7 +252,8 @@ class _Dispatcher:
             server = threading.Thread(target=self._serve, args=(futures,), daemon=True)
             server.start()
             self._play_here()
-            while server.is_alive():
+            # A worker that is still starting when nothing is left for it is not waited for.
+            while server.is_alive() and not self._filing.has_everything:
                 server.join(0.1)  # a join without an end would keep Ctrl-C waiting
             self._raise_error()
         except BaseException:

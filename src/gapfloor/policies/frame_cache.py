@@ -38,6 +38,7 @@ class CachedPolicy:
         self._policy = policy
         self._most_bytes = most_bytes
         self._kept = _Kept()
+        self._last: list[tuple[bytes, Logits | None]] = []
         self._sizes: npt.NDArray[np.int64] | None = None
         """Numbers of rows that may be computed; None before the first batch, empty where nothing may be kept."""
         self.n_computed = 0
@@ -50,7 +51,11 @@ class CachedPolicy:
         if not self._sizes.size:
             return self._policy.logits(observations)
         frames = [row.tobytes() for row in observations]
-        known = [self._kept.get(frame) for frame in frames]
+        # Comparing with the row's last frame is much cheaper than the hash by which any other frame is found.
+        known = [
+            logits if frame == last else self._kept.get(frame)
+            for frame, (last, logits) in zip(frames, self._last, strict=True)
+        ]
         missing: dict[bytes, int] = {}
         for row, logits in enumerate(known):
             if logits is None:
@@ -63,11 +68,13 @@ class CachedPolicy:
                 computed[frame] if logits is None else logits
                 for frame, logits in zip(frames, known, strict=True)
             ]
+        self._last = list(zip(frames, known, strict=True))
         return np.array(known)
 
     def _begin(self, observations: Any) -> Any:
         """The logits of the first batch, which tells what may be kept."""
         raw = self._policy.logits(observations)
+        self._last = [(b"", None)] * len(observations)
         self._sizes = np.zeros(0, dtype=np.int64)
         if not isinstance(observations, np.ndarray):
             return raw  # a dict of arrays
