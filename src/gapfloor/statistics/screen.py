@@ -2,6 +2,10 @@
 
 Merged entropies are compared with the same fractions of their own maximum: they are scaled to the raw maximum
 first, H_game / ln(k) * ln(actions) and mean(H_s) / mean(ln k_s) * ln(actions), and then meet the same cuts.
+
+References:
+    Shannon, C. E. (1948). A mathematical theory of communication. Bell System Technical Journal 27, 379-423 (entropy,
+        here in nats). The cuts are the paper's.
 """
 
 from __future__ import annotations
