@@ -198,6 +198,46 @@ SOUNDNESS = [
         imports="from x import postprocess\n",
     ),
 ]
+_SQUASHED = """
+class Squashed(Net):
+    def to(self, device):
+        return super().to(device)
+
+    def sample(self, obs):
+        mean = torch.tanh(self.body(obs))
+        return Categorical(logits=mean).sample(), 0.0, mean
+"""
+SOUNDNESS += [
+    acting(
+        "the mean is the third of three results",
+        "_, _, action = Squashed(64).to('cpu').sample(obs)",
+        "argmax",
+        "explicit-call-site",
+        model=_SQUASHED,
+        imports="from net import Squashed\n",
+    ),
+    acting(
+        "a further result of an unknown object",
+        "_, action = make_policy().sample(obs)",
+        None,
+        None,
+        imports="from x import make_policy\n",
+    ),
+    Difficulty(
+        "an evaluation written into the training loop",
+        {
+            "net.py": MODEL,
+            "train.py": train(
+                setup="memory = []",
+                rollout="memory.append((obs, action, reward))",
+                evaluation="if update % 10 == 0:\n    for _ in range(10):\n        state, over = envs.reset(), False\n"
+                "        while not over:\n            best, _ = net.act(state, deterministic=True)\n"
+                "            state, gain, over, _ = envs.step(best)",
+            ),
+        },
+        (False, "argmax", "explicit-call-site", False),
+    ),
+]
 SOUNDNESS[9].files["train.py"] = (
     SOUNDNESS[9]
     .files["train.py"]

@@ -39,8 +39,8 @@ from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, Index, ModuleI
 
 DEEPEST_EVALUATION = 90
 MOST_ALTERNATIVES = 16
-#: A budget of steps, not of time: the verdict is the same on a busy machine. On one idle core it takes half a minute.
-MOST_STEPS = 400_000
+#: A budget of steps, not of time: the verdict is the same on a busy machine.
+MOST_STEPS = 250_000
 
 
 class Evaluator:

@@ -127,6 +127,10 @@ def method_of(
         and evaluator.objects.method(value.info, name) is None
     ):
         return (base,)
+    if name in SAME_OBJECT and isinstance(value, SuperOf) and value.receiver is not None:
+        own = evaluator.objects.attribute(base, name, function, frame)
+        if not any(isinstance(item.value, Callable) for item in own):
+            return (value.receiver,)  # `return super().to(device)`
     found: list[Alternative] = []
     if not isinstance(value, Unknown | ExternalObject | KnownValue):
         targets = evaluator.objects.attribute(base, name, function, frame)

@@ -233,8 +233,19 @@ class NameModel:
         if definition.kind == "element":
             found = self.elements(found)
         for index in definition.path:
-            found = self.evaluator.project(found, index)
+            found = self.evaluator.project(self._first_only(found, index), index)
         return tuple(item.under(*guards) for item in found)
+
+    def _first_only(self, found: tuple[Alternative, ...], index: int) -> tuple[Alternative, ...]:
+        """Of several results of an external acting call the action is the first; the others may be anything."""
+        if index == 0:
+            return found
+        return tuple(
+            replace(item, value=Unknown("a further result of the acting call"))
+            if isinstance(item.value, Action) and isinstance(item.value.node, ast.Call)
+            else item
+            for item in found
+        )
 
     def elements(self, alternatives: tuple[Alternative, ...]) -> tuple[Alternative, ...]:
         """What a loop over, or an element of, something can be; an empty collection is not known, not nothing."""

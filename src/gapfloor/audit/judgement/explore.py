@@ -28,7 +28,7 @@ from gapfloor.audit.interpreter.values import (
 )
 from gapfloor.audit.reading.index import FunctionInfo, ModuleInfo, last_name, own_nodes
 
-MOST_FRAMES = 12_000
+MOST_FRAMES = 8_000
 MOST_FRAMES_OF_A_FUNCTION = 60
 #: Words by which a function or an environment says that it measures instead of learning.
 EVALUATING = re.compile(r"eval|test|valid|perform|score|assess|benchmark|holdout|held", re.IGNORECASE)

@@ -178,19 +178,41 @@ class LearningModel:
             return False
         if any(_TRAINING.search(name) for name in names):
             return True
-        return any(
-            isinstance(item, ast.Call)
+        regions = [item for here in inside if here is not frame for item in own_nodes(here.scope)]
+        return any(_stores(item) for item in [*regions, *self._around_step(frame, node)])
+
+    def _around_step(self, frame: Frame, node: ast.Call) -> list[ast.AST]:
+        """What belongs to a step in its frame: the largest statement with no other step, and what follows up to one."""
+        others = [
+            item
+            for item in own_nodes(frame.scope)
+            if isinstance(item, ast.Call)
+            and last_name(item.func) == "step"
+            and item is not node
             and isinstance(item.func, ast.Attribute)
-            and (
-                item.func.attr in _STORES
-                or (
-                    item.func.attr in ("add", "append", "insert", "push")
-                    and _MEMORY.search(last_name(item.func.value))
-                )
-            )
-            for here in inside
-            for item in own_nodes(here.scope)
-        )
+            and _same_receiver(item, _receiver(node))
+        ]
+        if not others:
+            return [*own_nodes(frame.scope)]
+        current: ast.AST = node
+        parents = frame.module.parents
+        while current is not frame.scope:
+            parent = parents[current]
+            inside = {id(item) for item in own_nodes(parent)}
+            if any(id(item) in inside for item in others):
+                break
+            current = parent
+        found = [*own_nodes(current)]
+        for block in ("body", "orelse", "finalbody"):
+            statements = getattr(parents.get(current), block, None)
+            if not isinstance(statements, list) or current not in statements:
+                continue
+            for statement in statements[statements.index(current) + 1 :]:
+                nodes = own_nodes(statement)
+                if any(item in nodes for item in others):
+                    break
+                found.extend(nodes)
+        return found
 
     def is_ambiguous(self, frame: Frame, node: ast.Call, home: Frame) -> bool:
         """Whether a rollout might be an evaluation: a helper resets and steps in one loop, or a block says so."""
@@ -288,6 +310,21 @@ def _may_learn(call: ast.Call) -> bool:
     if isinstance(call.func, ast.Attribute) and name in ("update", "add", "append", "set", "push"):
         return bool(_LEARNER.search(last_name(call.func.value)))
     return True
+
+
+def _stores(node: ast.AST) -> bool:
+    """Whether a call keeps a transition or an episode for the update."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    if node.func.attr in _STORES:
+        return True
+    is_addition = node.func.attr in ("add", "append", "insert", "push")
+    return is_addition and bool(_MEMORY.search(last_name(node.func.value)))
+
+
+def _receiver(call: ast.Call) -> ast.expr:
+    """What a method is called on; the function itself where it is none."""
+    return call.func.value if isinstance(call.func, ast.Attribute) else call.func
 
 
 def _same_receiver(reset: ast.Call, receiver: ast.expr) -> bool:
