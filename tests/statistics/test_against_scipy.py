@@ -23,12 +23,14 @@ from gapfloor.statistics import (
     share_from_training,
 )
 from gapfloor.statistics.bootstrap import (
+    _convolved,
     _means_by_index,
     percentile_interval,
     resampled_differences,
     resampled_means,
 )
 from gapfloor.statistics.conventions import sem
+from gapfloor.statistics.convolution import distribution_of_mean
 from gapfloor.statistics.gaps import combine_stouffer
 from gapfloor.statistics.signflip import sign_flip_test
 from gapfloor.statistics.welch import moments, welch, welch_of_moments
@@ -247,10 +249,43 @@ class TestBootstrap:
         singly = values[rng(2).integers(0, n, (30_000, n))].mean(axis=1)
         assert stats.ks_2samp(by_table.round(9), singly.round(9)).pvalue > 1e-3
 
-    def test_values_off_any_grid_are_resampled_by_index(self):
-        values = np.sort(rng(3).normal(size=100))
-        ours = resampled_means(values, n_resamples=500, rng=rng(4))
-        assert (ours == _means_by_index(values, n_resamples=500, rng=rng(4))).all()
+    @pytest.mark.parametrize(
+        "values",
+        [
+            rng(3).normal(size=100),
+            rng(3).gamma(2.0, 2.0, size=500),
+            rng(3).binomial(40, 0.1, size=8000).astype(float),
+            rng(3).integers(0, 50_000, size=3000) / 10,
+        ],
+        ids=["normal", "skewed", "many whole numbers", "wide grid"],
+    )
+    def test_real_values_and_large_grids_have_the_bootstrap_distribution_of_the_mean(self, values):
+        values = np.sort(values)
+        n, error = values.size, values.std() / np.sqrt(values.size)
+        ours = resampled_means(values, n_resamples=20_000, rng=rng(4))
+        by_index = _means_by_index(values, n_resamples=20_000, rng=rng(5))
+        assert stats.ks_2samp(ours.round(9), by_index.round(9)).pvalue > 1e-3
+        points, chances = distribution_of_mean(values, None)
+        mean = points @ chances
+        assert mean == pytest.approx(values.mean(), abs=1e-9 * error)
+        assert np.sqrt((points - mean) ** 2 @ chances) == pytest.approx(error, rel=1e-9)
+        skewness = ((points - mean) / error) ** 3 @ chances
+        assert skewness == pytest.approx(stats.skew(values) / np.sqrt(n), abs=1e-3)
+
+    def test_a_window_of_the_grid_holds_the_full_convolution(self):
+        values = np.sort(rng(1).binomial(20, 0.1, 384).astype(float))
+        points, chances = _convolved(values, 1.0, int(values[-1] - values[0]) + 1)
+        windowed = dict(zip(*(x.tolist() for x in distribution_of_mean(values, 1.0)), strict=True))
+        near = {round(point * 384): chance for point, chance in windowed.items()}
+        np.testing.assert_allclose([near.get(round(p * 384), 0.0) for p in points], chances, atol=1e-13)
+
+    def test_a_rare_large_value_is_drawn_as_often_as_it_should_be(self):
+        values = np.sort(np.r_[rng(2).normal(size=59), 1000.0])
+        points, chances = distribution_of_mean(values, None)
+        for copies in (0, 1, 5, 8):
+            low, high = ((copies + side) * 1000 / 60 for side in (-0.5, 0.5))
+            expected = stats.binom.pmf(copies, 60, 1 / 60)
+            assert chances[(points > low) & (points < high)].sum() == pytest.approx(expected, abs=1e-9)
 
     def test_many_values_are_drawn_from_all_of_them(self):
         values = np.arange(300.0) + 0.1 * np.sqrt(np.arange(300.0))

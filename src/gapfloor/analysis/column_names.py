@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gapfloor.analysis.table_options import ALIASES, TableOptions
+from gapfloor.analysis.table_pieces import constant_column, folded_name
 from gapfloor.errors import UsageError
 
 #: The rule that marks the floor.
@@ -55,7 +56,7 @@ def name_columns(table: pa.Table, options: TableOptions, *, source: str) -> tupl
 
 
 def _append(table: pa.Table, name: str, value: str) -> pa.Table:
-    return table.append_column(name, pa.array([value] * table.num_rows, pa.string()))
+    return table.append_column(name, constant_column(value, table.num_rows))
 
 
 def _rename(table: pa.Table, options: TableOptions, source: str) -> tuple[pa.Table, list[str]]:
@@ -69,7 +70,7 @@ def _rename(table: pa.Table, options: TableOptions, source: str) -> tuple[pa.Tab
         if ours in names and ours != theirs:
             names[names.index(ours)] = f"{ours} (not used)"
         names[names.index(theirs)] = ours
-    folded = {_fold(name): name for name in reversed(names)}
+    folded = {folded_name(name): name for name in reversed(names)}
     for ours, aliases in ALIASES.items():
         if ours in names or ours in options.labels:
             continue
@@ -88,10 +89,6 @@ def _rename(table: pa.Table, options: TableOptions, source: str) -> tuple[pa.Tab
     if repeated:
         raise UsageError(f"{source} has the column '{repeated[0]}' more than once.")
     return table.rename_columns(names), notes
-
-
-def _fold(name: str) -> str:
-    return re.sub(r"[\s-]+", "_", name.strip().lower())
 
 
 def _missing_columns(missing: Sequence[str], names: Sequence[str], source: str) -> UsageError:
@@ -115,7 +112,7 @@ def _apply_floor(table: pa.Table, options: TableOptions, source: str) -> pa.Tabl
     """Rows of the agent or rule that the user calls the floor become rows of the reference `uniform`."""
     if not options.floor:
         return table
-    is_floor = pa.array([False] * table.num_rows)
+    is_floor = pa.chunked_array([pa.repeat(False, table.num_rows)])
     for name in ("agent", "rule", "reference"):
         if name in table.column_names:
             same = pc.equal(pc.fill_null(table[name].cast(pa.string()), ""), options.floor)
@@ -126,7 +123,7 @@ def _apply_floor(table: pa.Table, options: TableOptions, source: str) -> pa.Tabl
         if name in table.column_names:
             text = table[name].cast(pa.string())
             changed = pc.if_else(is_floor, value, text)
-            table = table.set_column(table.column_names.index(name), name, changed)
+            table = table.set_column(table.column_names.index(name), name, changed.dictionary_encode())
         elif name == "reference":
             table = table.append_column(name, pc.if_else(is_floor, value, ""))
     return table

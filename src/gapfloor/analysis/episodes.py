@@ -36,6 +36,7 @@ from gapfloor.analysis.labels import (
 )
 from gapfloor.analysis.table_files import read_table_file
 from gapfloor.analysis.table_options import TableOptions
+from gapfloor.analysis.table_pieces import ReadingProgress
 from gapfloor.disk_errors import shortened
 from gapfloor.errors import UsageError
 from gapfloor.records.cell_times import cell_times
@@ -96,11 +97,16 @@ Source = Any
 
 
 def read_inputs(
-    source: Source, *, cells: pa.Table | None = None, options: TableOptions | None = None
+    source: Source,
+    *,
+    cells: pa.Table | None = None,
+    options: TableOptions | None = None,
+    progress: ReadingProgress | None = None,
 ) -> Inputs:
     """Episodes (and cell records) from a store's folder, a file, a `Store` or a table.
 
     A file is a .csv, .tsv, .parquet, .jsonl or .npz file of anyone's tool; `options` says what it does not say itself.
+    `progress` is told how many bytes of a text file were read.
     """
     options = options or TableOptions()
     if isinstance(source, Inputs):
@@ -114,7 +120,7 @@ def read_inputs(
         return _read_store(Store(path))
     if not path.exists():
         raise UsageError(f"There is no store or file at {path}. Check the path.")
-    raw = read_table_file(path, options)
+    raw = read_table_file(path, options, progress=progress)
     try:
         inputs = tidy(
             raw.table, cells=cells, source=str(path), unit=raw.unit, first=raw.first, options=options

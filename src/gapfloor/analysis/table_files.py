@@ -5,6 +5,7 @@ Nothing is guessed that could change a number: a decimal comma is read only wher
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.json as pa_json
-import pyarrow.parquet as pq
 
 from gapfloor.analysis.table_options import ALIASES, LABEL_NAMES, TableOptions
+from gapfloor.analysis.table_pieces import ReadingProgress, read_csv_pieces, read_parquet_pieces
 from gapfloor.errors import UsageError
 
 _DELIMITERS = (",", "\t", ";", "|")
@@ -35,15 +36,17 @@ class RawTable:
     notes: tuple[str, ...] = ()
 
 
-def read_table_file(path: Path, options: TableOptions) -> RawTable:
-    """The rows of a .csv, .tsv, .txt, .parquet, .jsonl or .npz file."""
+def read_table_file(
+    path: Path, options: TableOptions, *, progress: ReadingProgress | None = None
+) -> RawTable:
+    """The rows of a .csv, .tsv, .txt, .parquet, .jsonl or .npz file; `progress` is told of a text file's pieces."""
     if not path.is_file():
         raise UsageError(f"{path} is not a regular file. Give a .csv, .parquet, .jsonl or .npz file.")
     name = path.name.lower().removesuffix(".gz")
     if name.endswith((".parquet", ".pq")):
-        return RawTable(_read_parquet(path), "row", 1)
+        return RawTable(_read_parquet(path, options), "row", 1)
     if name.endswith((".csv", ".tsv", ".txt")):
-        return _read_text(path, options)
+        return _read_text(path, options, progress)
     if name.endswith((".jsonl", ".ndjson")):
         return RawTable(_read_json_lines(path), "line", 1)
     if name.endswith(".npz"):
@@ -53,9 +56,9 @@ def read_table_file(path: Path, options: TableOptions) -> RawTable:
     )
 
 
-def _read_parquet(path: Path) -> pa.Table:
+def _read_parquet(path: Path, options: TableOptions) -> pa.Table:
     try:
-        return pq.read_table(path, partitioning=None)
+        return read_parquet_pieces(path, options)
     except (pa.ArrowException, OSError) as error:
         raise UsageError(f"{path} cannot be read as Parquet ({_first_line(error)}).") from None
 
@@ -67,7 +70,7 @@ def _read_json_lines(path: Path) -> pa.Table:
         raise UsageError(f"{path} cannot be read as JSON lines ({_first_line(error)}).") from None
 
 
-def _read_text(path: Path, options: TableOptions) -> RawTable:
+def _read_text(path: Path, options: TableOptions, progress: ReadingProgress | None) -> RawTable:
     head = _read_head(path)
     encoding = _encoding(head, path)
     lines = _complete_lines(head.decode(encoding, errors="replace"))
@@ -81,19 +84,30 @@ def _read_text(path: Path, options: TableOptions) -> RawTable:
     labels = [
         name for ours in LABEL_NAMES for name in (ours, *ALIASES[ours], options.columns.get(ours, ours))
     ]
+    read_options = {"skip_rows": comments, "encoding": encoding}
+    convert_options = {
+        "null_values": [""], "strings_can_be_null": True, "quoted_strings_can_be_null": True,
+        "decimal_point": options.decimal,
+    }  # fmt: skip
     try:
-        table = pa_csv.read_csv(
+        table = read_csv_pieces(
             path,
-            read_options=pa_csv.ReadOptions(skip_rows=comments, encoding=encoding),
-            parse_options=pa_csv.ParseOptions(delimiter=delimiter),
-            convert_options=pa_csv.ConvertOptions(
-                column_types={name: pa.string() for name in labels if name in names},
-                null_values=[""],
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=True,
-                decimal_point=options.decimal,
-            ),
+            names=next(csv.reader([header], delimiter=delimiter)),
+            options=options,
+            read_options=read_options,
+            parse_options={"delimiter": delimiter},
+            convert_options=convert_options,
+            progress=progress,
         )
+        if table is None:
+            table = pa_csv.read_csv(
+                path,
+                read_options=pa_csv.ReadOptions(**read_options),
+                parse_options=pa_csv.ParseOptions(delimiter=delimiter),
+                convert_options=pa_csv.ConvertOptions(
+                    column_types={name: pa.string() for name in labels if name in names}, **convert_options
+                ),
+            )
     except (pa.ArrowException, OSError, UnicodeError) as error:
         raise UsageError(f"{path} cannot be read as CSV ({_first_line(error)}).") from None
     stripped = [name.strip() for name in table.column_names]

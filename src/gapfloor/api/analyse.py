@@ -12,6 +12,7 @@ from gapfloor.analysis.export import write_results
 from gapfloor.analysis.foreign_formats import read_labelled, rliable_scores, write_scores
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.table_options import parse_table_options
+from gapfloor.api.reading_progress import reading_progress
 from gapfloor.errors import UsageError
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Plan
@@ -30,6 +31,7 @@ def analyse(
     sb3: Sequence[str] = (),
     out: str | Path | None = None,
     rliable: str | Path | None = None,
+    progress: bool = True,
 ) -> AnalysisResults:
     """Comparisons with the floor, gaps and everything around them, by the tests of a plan.
 
@@ -51,6 +53,7 @@ def analyse(
             seed=1:logs/evaluations.npz"`.
         out: A folder for results.json and one CSV file per table.
         rliable: An .npz file for rliable's score matrices.
+        progress: Whether a large text file shows a bar on the terminal while it is read.
 
     Returns:
         The rows of every table of the analysis; `print` shows comparisons and gaps, `to_pandas("gaps")` the rows of
@@ -85,7 +88,8 @@ def analyse(
     if sb3:
         inputs = read_labelled(source, sb3)
     else:
-        inputs = read_inputs(arrow_table(source), cells=cells, options=options)
+        with reading_progress(quiet=not progress) as told:
+            inputs = read_inputs(arrow_table(source), cells=cells, options=options, progress=told)
     results = apply.analyse(inputs, plan)
     if out is not None:
         write_results(results, Path(out))

@@ -58,7 +58,7 @@ def command(
     from gapfloor.analysis.result_tables import analysis_tables
     from gapfloor.api.analyse import analyse
 
-    results = analyse(source, plan, sb3=sb3, out=out, rliable=rliable, **vars(table))
+    results = analyse(source, plan, sb3=sb3, out=out, rliable=rliable, progress=not as_json, **vars(table))
     size, *problems = results.sentences()
     if as_json:
         print_json(results.to_dict())

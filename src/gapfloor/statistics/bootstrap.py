@@ -1,10 +1,13 @@
 """Resampled means, and the percentile intervals made of them.
 
-The mean of n draws from n observed values has a known distribution when the values lie on a grid, as returns
-in ProcGen do: the n-fold convolution of their frequencies. Then the resampled means are drawn from that
-distribution directly, one number each instead of n. Other values are resampled by index, several draws at a
-time where all their sums fit into a table. All of these draw from the same bootstrap distribution. The choice
-depends on the values alone, so the same seed and data always give the same bytes.
+The mean of n draws from n observed values has a known distribution: the n-fold convolution of their frequencies.
+The resampled means are drawn from that distribution directly, one number each instead of n.
+
+Fewer than 48 values are resampled by index, several draws at a time where all their sums fit into a table. Values on a
+small grid, as a few hundred whole-number returns are, are drawn from the full convolution: the paper's intervals depend
+on this stream of random numbers. Everything else (many episodes, wide grids, real-valued returns) is drawn from the
+distribution in `convolution.py`, which is exact on a grid and exact in mean and variance off one. The choice depends on
+the values alone, so the same seed and data always give the same bytes.
 
 References:
     Efron, B. & Tibshirani, R. J. (1993). An Introduction to the Bootstrap. Chapman & Hall, ch. 13.
@@ -13,13 +16,15 @@ References:
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy import fft
 
 from gapfloor.statistics.conventions import CONFIDENCE, N_RESAMPLES, NO_PAIR, Floats, Pair
+from gapfloor.statistics.convolution import distribution_of_mean, power
 
-#: Largest grid for the convolution; beyond it resampling by index is as fast.
+#: Largest grid for the full convolution.
 _MAX_GRID = 1 << 18
+#: Most points that a grid can have; values that need more lie on none.
+_MAX_POINTS = 1 << 20
 #: Below this sample size resampling by index is faster than the convolution.
 _MIN_CONVOLVED = 48
 #: Largest table of sums of several draws: one that stays in the fastest cache.
@@ -28,10 +33,9 @@ _MAX_TABLE = 1 << 13
 
 def resampled_means(values: Floats, *, n_resamples: int = N_RESAMPLES, rng: np.random.Generator) -> Floats:
     """Means of `n_resamples` bootstrap samples of `values` (sorted by the caller), in random order."""
-    grid = _grid(values)
-    if grid is None:
+    if values.size < _MIN_CONVOLVED:
         return _means_by_index(values, n_resamples=n_resamples, rng=rng)
-    points, chances = _convolved(values, *grid)
+    points, chances, _ = _distribution(values)
     cumulative = np.cumsum(chances)
     drawn = np.searchsorted(cumulative, rng.random(n_resamples) * cumulative[-1], side="right")
     return np.asarray(points[np.minimum(drawn, points.size - 1)])
@@ -46,11 +50,23 @@ def resampled_differences(
     as counts, which is faster still and leaves them sorted.
     """
     means = resampled_means(first, n_resamples=n_resamples, rng=rng)
-    grid = _grid(second)
-    if grid is None:
+    if second.size < _MIN_CONVOLVED:
         return means - _means_by_index(second, n_resamples=n_resamples, rng=rng)
-    points, chances = _convolved(second, *grid)
-    return means - np.repeat(points, rng.multinomial(n_resamples, chances))
+    points, chances, is_small = _distribution(second)
+    if is_small:
+        return means - np.repeat(points, rng.multinomial(n_resamples, chances))
+    # A distribution of many points has more of them than there are resamples.
+    cumulative = np.cumsum(chances)
+    drawn = np.searchsorted(cumulative, np.sort(rng.random(n_resamples)) * cumulative[-1], side="right")
+    return np.asarray(means - points[np.minimum(drawn, points.size - 1)])
+
+
+def _distribution(values: Floats) -> tuple[Floats, Floats, bool]:
+    """The possible means, their probabilities, and whether they come from the full convolution of a small grid."""
+    grid = _grid(values)
+    if grid is not None and values.size * grid[1] <= _MAX_GRID:
+        return (*_convolved(values, *grid), True)
+    return (*distribution_of_mean(values, None if grid is None else grid[0]), False)
 
 
 def percentile_interval(resamples: Floats, *, confidence: float = CONFIDENCE) -> Pair:
@@ -84,8 +100,6 @@ def difference_interval(
 
 def _grid(values: Floats) -> tuple[float, int] | None:
     """The step of the grid that `values` lie on and the number of its points, or None if there is none."""
-    if values.size < _MIN_CONVOLVED:
-        return None
     gaps = np.diff(values)
     gaps = gaps[gaps > 0]
     span = float(values[-1] - values[0])
@@ -96,11 +110,10 @@ def _grid(values: Floats) -> tuple[float, int] | None:
         steps = gaps / step
         distance = np.abs(steps - np.rint(steps))
         if distance.max() < 1e-9 * max(1.0, span / step):
-            points = int(np.rint(span / step)) + 1
-            return (step, points) if values.size * points <= _MAX_GRID else None
+            return step, int(np.rint(span / step)) + 1
         # The step of the grid divides what is left over (Euclid); real-valued data run out of rounds.
         step = float((distance * step)[distance > 1e-9].min())
-        if span / step * values.size > _MAX_GRID:
+        if span / step > _MAX_POINTS:
             return None
     return None
 
@@ -111,24 +124,12 @@ def _convolved(values: Floats, step: float, points: int) -> tuple[Floats, Floats
     frequency = np.bincount(np.rint((values - values[0]) / step).astype(np.int64), minlength=points) / n
     length = n * (points - 1) + 1
     size = fft.next_fast_len(length, real=True)
-    density = fft.irfft(_power(fft.rfft(frequency, size), n), size)[:length]
+    density = fft.irfft(power(fft.rfft(frequency, size), n), size)[:length]
     # The transform leaves errors of about 1e-17 where the probability is zero: nothing is drawn there.
     likely = np.flatnonzero(density > 1e-15)
     places = np.arange(likely[0], likely[-1] + 1)
     chances = np.maximum(density[places], 0.0)
     return values[0] + places * (step / n), chances / chances.sum()
-
-
-def _power(base: npt.NDArray[np.complex128], exponent: int) -> npt.NDArray[np.complex128]:
-    """`base ** exponent` by squaring, which numpy does not do for complex numbers."""
-    result = np.ones_like(base)
-    while exponent:
-        if exponent & 1:
-            result = result * base
-        exponent >>= 1
-        if exponent:
-            base = base * base
-    return result
 
 
 def _means_by_index(values: Floats, *, n_resamples: int, rng: np.random.Generator) -> Floats:
