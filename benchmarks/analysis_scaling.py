@@ -147,9 +147,7 @@ def write_store(shape: Shape, root: Path) -> int:
             }  # fmt: skip
             key = hashlib.sha256(repr(labels).encode()).hexdigest()
             columns = {name: rows[name].to_numpy() for name in COUNTED}
-            store.write_cell(
-                file_name=key, key=key, content=content, labels=labels, columns=columns, record={}
-            )
+            store.write_cell(file_name=key, content=content, labels=labels, columns=columns, record={})
     return shape.cells
 
 

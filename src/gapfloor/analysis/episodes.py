@@ -106,7 +106,7 @@ def read_inputs(
     """Episodes (and cell records) from a store's folder, a file, a `Store` or a table.
 
     A file is a .csv, .tsv, .parquet, .jsonl or .npz file of anyone's tool; `options` says what it does not say itself.
-    `progress` is told how many bytes of a text file were read.
+    `progress` is called with the number of bytes of a text file that were read, and its size.
     """
     options = options or TableOptions()
     if isinstance(source, Inputs):

@@ -39,7 +39,7 @@ class RawTable:
 def read_table_file(
     path: Path, options: TableOptions, *, progress: ReadingProgress | None = None
 ) -> RawTable:
-    """The rows of a .csv, .tsv, .txt, .parquet, .jsonl or .npz file; `progress` is told of a text file's pieces."""
+    """The rows of a .csv, .tsv, .txt, .parquet, .jsonl or .npz file; `progress` hears of a text file's pieces."""
     if not path.is_file():
         raise UsageError(f"{path} is not a regular file. Give a .csv, .parquet, .jsonl or .npz file.")
     name = path.name.lower().removesuffix(".gz")

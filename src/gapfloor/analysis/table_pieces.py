@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from gapfloor.analysis.table_options import ALIASES, LABEL_NAMES, TableOptions
 
-#: Told of the bytes that were read, and of how many there are.
+#: Called with the number of bytes that were read and the size of the file.
 ReadingProgress = Callable[[int, int], None]
 #: Columns of whole numbers, in the smallest type that their values usually need.
 _WHOLE = {"slot": pa.int32(), "index": pa.int32(), "level_seed": pa.int64()}
@@ -62,7 +62,7 @@ def read_csv_pieces(
         read_options: for `pyarrow.csv.ReadOptions`.
         parse_options: for `pyarrow.csv.ParseOptions`.
         convert_options: for `pyarrow.csv.ConvertOptions`.
-        progress: told of each piece.
+        progress: called after each piece.
     """
     used = {name: meaning(name, options) for name in names}
     used = {name: ours for name, ours in used.items() if ours and ours not in _UNUSED}
@@ -128,12 +128,11 @@ def _narrow_table(batches: Iterable[pa.RecordBatch], labels: Iterable[str] = ())
     if not pieces:
         return None
     columns = []
-    for arrays in zip(*pieces, strict=True):
-        kinds = {array.type for array in arrays}
-        if len(kinds) > 1:
-            wide = pa.dictionary(pa.int32(), arrays[0].type.value_type)
-            arrays = tuple(array.cast(wide) for array in arrays)
-        columns.append(pa.chunked_array(arrays))
+    for parts in zip(*pieces, strict=True):
+        if len({part.type for part in parts}) > 1:
+            wide = pa.dictionary(pa.int32(), parts[0].type.value_type)
+            parts = tuple(part.cast(wide) for part in parts)
+        columns.append(pa.chunked_array(parts))
     return pa.table(columns, names=names)
 
 

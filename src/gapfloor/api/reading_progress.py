@@ -12,7 +12,7 @@ _SMALL = 32 << 20
 
 @contextlib.contextmanager
 def reading_progress(*, quiet: bool = False) -> Iterator[Callable[[int, int], None] | None]:
-    """Something to be told of the bytes that were read and of their total; None where nobody watches."""
+    """A function of the bytes that were read and of their total; None where nobody watches."""
     if quiet or not sys.stderr.isatty():
         yield None
         return

@@ -187,7 +187,7 @@ def plan_campaign(requests: Sequence[Request], store: Store, *, is_prepared: boo
         GameCells(request.engine, _run_groups(request), *groups)
         for request, groups in zip(requests, references, strict=True)
     )
-    stored = tuple(store.cells())
+    stored = tuple(store.known_cells())
     found = {cell.path.stem: cell for cell in stored}
     campaign = Campaign(store, games, requests[0].protocol, stored, is_prepared=is_prepared)
     campaign._whole = set(found) - _incomplete(games, found)

@@ -27,10 +27,12 @@ class Survey:
     def __init__(self, study: Study, *, home: Path, root: Path) -> None:
         self._study, self._home, self._store = study, home, Store(root)
         check_runs(study, root)
+        # Building all specifications takes time, and every run asks for its own.
+        self._specs = {spec.run: (group, spec) for group, spec in study.training_specs()}
         self._cells: Counter[tuple[str, ...]] = Counter()
         settings = study.evaluation
         protocol = study.protocol(study.games[0])
-        for cell in self._store.cells():
+        for cell in self._store.known_cells():
             labels, content = cell.manifest.labels, cell.manifest.content
             if not _has_design(content, protocol.design) or labels["draw"] not in protocol.draws:
                 continue
@@ -79,7 +81,7 @@ class Survey:
         path = self._store.root / "runs" / task.run / "checkpoint.safetensors"
         if not path.is_file():
             return False
-        group, spec = next(pair for pair in self._study.training_specs() if pair[1].run == task.run)
+        group, spec = self._specs[task.run]
         if group.checkpoints:
             return path.read_bytes() == (self._home / group.checkpoints / spec.run / path.name).read_bytes()
         from gapfloor.training.checkpoint import read_header
