@@ -116,7 +116,7 @@ def _arguments(parts: dict[str, str], item: Any) -> list[str]:
 
 
 def _entries(text: str) -> list[str]:
-    """`name: words` entries, whose words may go on in indented lines, as a list."""
+    """`name: words` entries, whose words may continue on indented lines, as a list."""
     entries = re.split(r"\n(?=\S)", text)
     found = []
     for entry in entries:
