@@ -12,6 +12,7 @@ SPACES: dict[str, spaces.Space[Any]] = {
     "discrete": spaces.Discrete(4, start=2),
     "multi_discrete": spaces.MultiDiscrete([3, 2, 4], start=[0, 1, -1]),
     "multi_binary": spaces.MultiBinary([2, 2]),
+    "four_bits": spaces.MultiBinary(4),
     "many": spaces.MultiDiscrete([40, 50]),
     "box": spaces.Box(np.array([[-1.0, 0.0]]), np.array([[2.0, 0.5]]), dtype=np.float32),
     "whole_box": spaces.Box(-1, 3, (2,), np.int32),
@@ -87,6 +88,10 @@ def multi_discrete() -> Any:
 
 def multi_binary() -> Any:
     return Insisting(SPACES["multi_binary"])
+
+
+def four_bits() -> Any:
+    return Insisting(SPACES["four_bits"])
 
 
 def many() -> Any:

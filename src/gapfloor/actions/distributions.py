@@ -10,6 +10,7 @@ squashed Gaussian is not its mode.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Self
@@ -290,6 +291,7 @@ def as_floats(values: Any) -> Floats:
     return np.asarray(values, dtype=np.float64)
 
 
+@functools.cache  # finding the nodes costs more than using them
 def _quadrature() -> tuple[Floats, Floats]:
     nodes, weights = np.polynomial.hermite_e.hermegauss(64)  # type: ignore[no-untyped-call]
     return nodes, weights

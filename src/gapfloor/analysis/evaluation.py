@@ -137,7 +137,7 @@ def _cell_row(study: StudyEpisodes, cell: StoredCell) -> CellRow:
     labels, record = cell.manifest.labels, cell.manifest.record
     sample = _sample(study, cell)
     returns = np.sort(sample.returns[sample.draw == sample.draws.index(str(labels["draw"]))])
-    counts = np.asarray(record.get("action_counts", [1]))
+    counts = np.asarray(record.get("action_counts", [1]) or [NAN])  # actions that are rows are not counted
     return CellRow(
         **{name: labels[name] for name in ("game", "mode", "agent", "seed", "budget", "reference", "rule")},
         level_set=labels["level_set"],

@@ -91,6 +91,8 @@ class Campaign:
     protocol: Protocol
     stored: tuple[StoredCell, ...]
     """Every whole cell of the store at that time."""
+    action_notes: tuple[str, ...] = ()
+    """What is unusual about how the candidates' actions are chosen."""
     damaged: tuple[str, ...] = ()
     """Wanted cells that were found cut or altered; they count as missing."""
     is_prepared: bool = False
@@ -129,7 +131,7 @@ class Campaign:
     def notes(self) -> list[str]:
         """What a reader should know: cells that were repaired, and which action was chosen."""
         redone = [f"The cell {name} was cut or altered and has been measured again." for name in self.damaged]
-        return [*redone, *best_constant_notes(self.reference_cells)]
+        return [*redone, *best_constant_notes(self.reference_cells), *self.action_notes]
 
     def stored_cells(self, cells: Sequence[CellSpec]) -> list[StoredCell]:
         """These cells as the store holds them after play; only manifests are read, the store is not scanned again."""
@@ -189,7 +191,15 @@ def plan_campaign(requests: Sequence[Request], store: Store, *, is_prepared: boo
     )
     stored = tuple(store.known_cells())
     found = {cell.path.stem: cell for cell in stored}
-    campaign = Campaign(store, games, requests[0].protocol, stored, is_prepared=is_prepared)
+    unusual = [
+        note
+        for request in requests
+        for candidate in request.candidates
+        for note in candidate.notes(request.rules)
+    ]
+    campaign = Campaign(
+        store, games, requests[0].protocol, stored, tuple(dict.fromkeys(unusual)), is_prepared=is_prepared
+    )
     campaign._whole = set(found) - _incomplete(games, found)
     damaged = {path.stem for path in store.damaged}
     campaign.damaged = tuple(cell.file_name for cell in campaign.cells if cell.file_name in damaged)

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gapfloor.actions.spaces import ActionSpace
+import numpy as np
+
+from gapfloor.actions.spaces import ActionSpace, Box
 from gapfloor.engines.procgen import EXPLORATION_LEVELS
 from gapfloor.engines.protocol import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec
@@ -52,6 +54,36 @@ class Candidate:
     run: Run
     fingerprint: str
     inference: Inference
+    is_deterministic: bool = False
+    """Whether the policy has no distribution, so that a rule that draws from it would play as greedy does."""
+    greedy_action: str = "mode"
+    """What the greedy rule plays."""
+
+    def own_rules(self, rules: Sequence[Rule]) -> list[Rule]:
+        """Those of `rules` that differ for this policy: one without a distribution has one rule."""
+        if not self.is_deterministic:
+            return list(rules)
+        left = [rule for rule in rules if not rule.draws_from_policy]
+        if not left:
+            raise UsageError(
+                f"{self.source.name} returns one action and no distribution, so it has one rule: use greedy, not "
+                f"{', '.join(map(str, rules))}."
+            )
+        return left
+
+    def notes(self, rules: Sequence[Rule]) -> list[str]:
+        """What a reader should know about how this policy's actions are chosen."""
+        dropped = [str(rule) for rule in rules if rule not in self.own_rules(rules)]
+        if dropped:
+            return [
+                f"{self.run.name} returns one action and no distribution, so it has one rule: {', '.join(dropped)} "
+                "would play the same as greedy and was not played."
+            ]
+        if self.greedy_action != "mode" and any(str(rule) == "greedy" for rule in rules):
+            return [
+                f"Under the rule greedy, {self.run.name} plays {self.greedy_action}, which is not the mode."
+            ]
+        return []
 
     def cells(self, protocol: Protocol, engine: EngineSpec, rules: Sequence[Rule]) -> list[CellSpec]:
         """The cells of this run under `rules`."""
@@ -68,7 +100,7 @@ class Candidate:
                 inference=self.inference,
                 classes=rule.classes,
             )
-            for rule in rules
+            for rule in self.own_rules(rules)
             for role, levels in protocol.level_sets
             for draw in protocol.draws
         ]
@@ -103,7 +135,9 @@ def _load(source: PolicySource, entrant: Entrant, engine: EngineSpec, *, batch: 
         seed=entrant.seed if entrant.seed is not None else header.get("seed", entrant.number),
         budget=entrant.budget if entrant.budget is not None else str(header.get("budget", "")),
     )
-    return Candidate(source, run, tried.fingerprint, tried.inference)
+    return Candidate(
+        source, run, tried.fingerprint, tried.inference, tried.is_deterministic, tried.greedy_action
+    )
 
 
 def policy_source(policy: Any, *, device: str, backend: str | None = None, number: int = 1) -> PolicySource:
@@ -127,12 +161,41 @@ def check_game(name: str, header: Mapping[str, Any], engine: EngineSpec) -> None
         raise PolicyError(f"{name} was trained on {trained}, not on {engine.game}: play it on {trained}.")
 
 
+def check_actions(policy: Any, engine: Engine, *, name: str) -> None:
+    """Refuse a policy that was trained in another action space, or under masks that are not read here."""
+    space, mine = engine.action_space, getattr(policy, "acts_in", None)
+    if mine is not None and not _same_actions(mine, space):
+        raise PolicyError(
+            f"{name} acts in {mine}, but the actions of this environment are {space}: play it where it was trained, "
+            "with the same wrappers (--option wrapper=package.module:Class)."
+        )
+    if getattr(policy, "reads_masks", False) and engine.masks is None:
+        raise PolicyError(
+            f"{name} was trained to choose among legal actions only: add --option masks=true, so that the "
+            "environment's masks are read."
+        )
+
+
+def _same_actions(mine: ActionSpace, space: ActionSpace) -> bool:
+    if not (isinstance(mine, Box) and isinstance(space, Box)):
+        return mine == space
+    # A network that was trained without bounds has none to compare.
+    return mine.width == space.width and all(
+        not np.isfinite(own).any() or np.allclose(own, other)
+        for own, other in zip(mine.bounds, space.bounds, strict=True)
+    )
+
+
 @dataclass(frozen=True)
 class TriedPolicy:
     """What one batch of a policy's logits on the first observations of a game tells."""
 
     fingerprint: str
     inference: Inference
+    is_deterministic: bool = False
+    """Whether it returns one action instead of a distribution."""
+    greedy_action: str = "mode"
+    """What its greedy rule plays."""
 
 
 def try_policy(policy: Any, *, name: str, engine: EngineSpec, batch: int) -> TriedPolicy:
@@ -140,6 +203,7 @@ def try_policy(policy: Any, *, name: str, engine: EngineSpec, batch: int) -> Tri
     small = _small_engine(engine, batch)
     try:
         observations, _, first = small.observe()
+        check_actions(policy, small, name=name)
         reader = LogitsReader(policy, name=name, n_slots=batch, space=small.action_space)
         with one_torch_thread():
             arithmetic = arithmetic_of(reader.read(observations, first))
@@ -147,7 +211,12 @@ def try_policy(policy: Any, *, name: str, engine: EngineSpec, batch: int) -> Tri
     finally:
         small.close()
     backend = backend_of(policy)
-    return TriedPolicy(content, Inference(batch, backend.name, backend.version, backend.device, arithmetic))
+    inference = Inference(batch, backend.name, backend.version, backend.device, arithmetic)
+    if reader.distribution is None:
+        return TriedPolicy(content, inference)
+    return TriedPolicy(
+        content, inference, reader.distribution.is_deterministic, reader.distribution.mode_name
+    )
 
 
 def action_space_of(engine: EngineSpec) -> ActionSpace:

@@ -45,5 +45,6 @@ def _problems(cell: StoredCell) -> Iterator[str]:
         if not np.array_equal(rows.column(name).to_numpy(), getattr(schedule, name)):
             yield f"the column {name} is not that of the schedule"
     steps = int(rows.column("length").to_numpy().sum())
-    if not steps == record["n_steps"] == sum(record["action_counts"]):
+    counted = record["n_steps"] if record["action_counts"] is None else sum(record["action_counts"])
+    if not steps == record["n_steps"] == counted:
         yield "its number of steps is not the sum of its episodes' lengths"

@@ -32,7 +32,7 @@ def read_sample(
         entropy = record.get("entropy_raw")
         raw.append(NAN if entropy is None else float(entropy))
         played.append(_entropy_played(cell, record, raw[-1]))
-        counts.append(record.get("action_counts", [0]))
+        counts.append(record.get("action_counts") or [0])
     total = np.sum(counts, axis=0)
     return EpisodeSample(
         returns=np.concatenate(returns),

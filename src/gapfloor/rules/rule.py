@@ -44,6 +44,8 @@ class Rule(ABC):
     """Whether an episode is a function of its level alone. No other place knows whether a rule draws."""
     needs_classes: ClassVar[bool] = False
     """Whether the rule reads the game's classes of equivalent actions."""
+    draws_from_policy: ClassVar[bool] = False
+    """Whether it draws from the policy's distribution, as it is or changed."""
     changes_distribution: ClassVar[bool] = False
     """Whether it draws from a distribution other than the policy's own."""
 

@@ -23,6 +23,7 @@ class Sampled(Rule):
 
     form = "sampled"
     is_deterministic = False
+    draws_from_policy = True
 
     def choose(self, logits: Logits, uniforms: Floats, legal: Masks | None = None) -> Actions:
         return draw_from(softmax(logits), uniforms)
@@ -158,6 +159,7 @@ class Temperature(Rule):
     temperature: float
     form = "temperature:T"
     is_deterministic = False
+    draws_from_policy = True
     changes_distribution = True
 
     @classmethod

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from stable_baselines3 import PPO, SAC
+from stable_baselines3 import PPO
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 from gapfloor.errors import GapfloorError, PolicyError, UsageError
@@ -181,13 +180,6 @@ def refusal(name: str) -> str:
     return str(stopped.value)
 
 
-def test_continuous_actions_are_refused(tmp_path: Path) -> None:
-    for algorithm in (PPO, SAC):
-        path = tmp_path / f"{algorithm.__name__}.zip"
-        algorithm("MlpPolicy", "Pendulum-v1", device="cpu").save(path)
-        assert "acts in a Box space, not a Discrete one" in refusal(f"sb3:{path}")
-
-
 def test_files_that_are_not_models_are_refused(tmp_path: Path, ppo: Any) -> None:
     text = tmp_path / "model.zip"
     assert "is missing" in refusal(f"sb3:{text}")
@@ -198,19 +190,6 @@ def test_files_that_are_not_models_are_refused(tmp_path: Path, ppo: Any) -> None
     assert "is not a zip that Stable-Baselines3" in refusal(f"sb3:{text}")
     assert "is a folder" in refusal(f"sb3:{tmp_path}")
     assert "is not a RecurrentPPO model" in refusal(f"recurrent:{ppo.path}")
-
-
-def test_a_maskable_model_is_refused(tmp_path: Path, ppo: Any) -> None:
-    path = tmp_path / "masked.zip"
-    with zipfile.ZipFile(ppo.path) as old, zipfile.ZipFile(path, "w") as new:
-        for name in old.namelist():
-            content = old.read(name)
-            if name == "data":
-                data = json.loads(content)
-                data["policy_class"]["__module__"] = "sb3_contrib.common.maskable.policies"
-                content = json.dumps(data).encode()
-            new.writestr(name, content)
-    assert "action masks" in refusal(f"sb3:{path}")
 
 
 def test_observations_of_another_shape_are_refused_with_both(stacked: Any, multi: Any) -> None:

@@ -76,6 +76,9 @@ class _PreparedAttributes:
         self._policy, self._preparation = policy, preparation
         self.name, self.header = policy.name, policy.header
         self.backend, self.device = policy.backend, policy.device
+        for fact in ("acts_in", "reads_masks"):
+            if hasattr(policy, fact):
+                setattr(self, fact, getattr(policy, fact))
         self.fingerprint = preparation.extend(policy.fingerprint)
 
 

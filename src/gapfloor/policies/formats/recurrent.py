@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.policies.formats.inference import repeatable
-from gapfloor.policies.formats.sb3 import SB3Policy, distribution_logits
-from gapfloor.policies.protocol import Logits, copy_description
+from gapfloor.policies.formats.sb3 import SB3Policy
+from gapfloor.policies.formats.sb3_outputs import distribution_output
+from gapfloor.policies.protocol import copy_description
 
 
 class RecurrentPolicy:
@@ -24,7 +25,7 @@ class RecurrentPolicy:
     def __init__(self, network: Any, **described: Any) -> None:
         # Holds the stateless policy instead of inheriting: the harness tells the two kinds apart by their methods.
         self._inner = SB3Policy(network, **described)
-        self.device = self._inner.device
+        self.device, self.acts_in = self._inner.device, self._inner.acts_in
         copy_description(self._inner, self)
         self._network = network
 
@@ -37,7 +38,7 @@ class RecurrentPolicy:
             layers, n, size, device=self.device
         )
 
-    def logits(self, observations: Any, state: Any, first: npt.NDArray[np.bool_]) -> tuple[Logits, Any]:
+    def logits(self, observations: Any, state: Any, first: npt.NDArray[np.bool_]) -> tuple[Any, Any]:
         """Logits and the next state; rows where `first` is true start from a new state."""
         import torch
 
@@ -45,4 +46,4 @@ class RecurrentPolicy:
             starts = torch.as_tensor(np.asarray(first, dtype=np.float32), device=self.device)
             tensors = self._inner._tensors(observations)
             distribution, state = self._network.get_distribution(tensors, state, starts)
-            return distribution_logits(distribution), state
+            return distribution_output(distribution, name=self._inner.name), state

@@ -1,9 +1,10 @@
 """Stable-Baselines3 models as policies: `sb3:model.zip`.
 
-PPO, A2C, TRPO and everything else that has a distribution over discrete actions returns the logits of that
-distribution. A DQN has none: its values are not logits. It plays epsilon-greedy with the exploration rate that its
-file records, so that is its distribution here: under the sampled rule it does what
-`model.predict(deterministic=False)` does, and under the greedy rule it takes its best action.
+PPO, A2C, TRPO, MaskablePPO and everything else that has a distribution returns its parameters, SAC and TQC those of
+their squashed Gaussian, TD3 and DDPG the action (`gapfloor.policies.formats.sb3_outputs`). A DQN has no distribution:
+its values are not logits. It plays epsilon-greedy with the exploration rate that its file records, so that is its
+distribution here: under the sampled rule it does what `model.predict(deterministic=False)` does, and under the greedy
+rule it takes its best action.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gapfloor.errors import PolicyError
 from gapfloor.policies.formats.content_hash import hash_arrays, source_of
 from gapfloor.policies.formats.inference import missing_library, repeatable, require_torch
+from gapfloor.policies.formats.sb3_outputs import actor_output, distribution_output, space_of
 from gapfloor.policies.formats.sb3_zip import POLICY_CLASSES, SavedModel, read_zip
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.torch_file import check_weights_fit, first_line
@@ -37,13 +38,20 @@ class SB3Policy:
         self, network: Any, *, name: str, header: Mapping[str, Any], fingerprint: str, device: str
     ) -> None:
         self.name, self.header, self.fingerprint, self.device = name, header, fingerprint, device
+        self.acts_in = space_of(network.action_space)
+        """The action space that it was trained in."""
+        self.reads_masks = "maskable" in type(network).__module__
+        """Whether it was trained to choose among legal actions only."""
         self._network = network.to(device)
         self._network.set_training_mode(False)
 
-    def logits(self, observations: Any) -> Logits:
-        """Logits of the policy's own distribution."""
+    def logits(self, observations: Any) -> Any:
+        """Logits of the policy's own distribution, or its parameters over other spaces."""
         with repeatable():
-            return distribution_logits(self._network.get_distribution(self._tensors(observations)))
+            tensors = self._tensors(observations)
+            if not hasattr(self._network, "get_distribution"):
+                return actor_output(self._network, tensors, name=self.name)
+            return distribution_output(self._network.get_distribution(tensors), name=self.name)
 
     def _tensors(self, observations: Any) -> Any:
         space = self._network.observation_space
@@ -69,17 +77,6 @@ class SB3ValuePolicy(SB3Policy):
         probabilities[np.arange(n), values.argmax(axis=1)] += 1 - self._exploration
         logits: Logits = np.log(np.maximum(probabilities, LEAST_PROBABILITY)).astype(np.float32)
         return logits
-
-
-def distribution_logits(distribution: Any) -> Logits:
-    """Logits of an SB3 distribution, refused when it is not over discrete actions."""
-    logits = getattr(getattr(distribution, "distribution", None), "logits", None)
-    if logits is None or logits.ndim != 2:
-        raise PolicyError(
-            f"The policy's {type(distribution).__name__} is not over discrete actions: rules choose among those."
-        )
-    array: npt.NDArray[np.float32] = logits.cpu().numpy()
-    return array
 
 
 def check_shapes(space: Any, observations: Any, *, name: str) -> None:
@@ -122,14 +119,9 @@ def load_sb3(spec: PolicySpec, *, device: str) -> Policy | StatefulPolicy:
         raise missing_library(error) from None
     model = read_zip(spec.path, with_weights=not spec.is_trusted)
     module, _ = model.policy_class
-    if "maskable" in module:
-        raise PolicyError(
-            f"{spec.path} chooses under action masks, which no engine here provides: its logits alone are not its "
-            "policy."
-        )
     if spec.kind == "recurrent" and "recurrent" not in module and not spec.is_trusted:
         raise PolicyError(f"{spec.path} is not a RecurrentPPO model: load it with sb3:{spec.path}.")
-    model.n_actions()
+    model.action_space()
     network = _unpickle(model) if spec.is_trusted else _rebuild(model)
     return policy_of_network(
         network,
@@ -159,10 +151,10 @@ def policy_of_network(
         rate = _exploration_rate(exploration, where=where)
         described["fingerprint"] = hash_arrays({}, {"exploration": rate, "of": described["fingerprint"]})
         return SB3ValuePolicy(network, exploration=rate, **described)
-    if not hasattr(network, "get_distribution"):
+    if not hasattr(network, "get_distribution") and not hasattr(network, "actor"):
         raise PolicyError(
             f"{where} holds a {type(network).__name__}, which has no distribution over actions: gapfloor reads PPO, "
-            "A2C, TRPO, RecurrentPPO and DQN."
+            "A2C, TRPO, MaskablePPO, RecurrentPPO, SAC, TQC, TD3, DDPG and DQN."
         )
     return SB3Policy(network, **described)
 
@@ -190,7 +182,7 @@ def _rebuild(model: SavedModel) -> Any:
     except ImportError as error:
         raise missing_library(error) from None
     try:
-        parts = (model.observation_space(), _discrete(model.n_actions()), model.keywords())
+        parts = (model.observation_space(), model.action_space(), model.keywords())
         with WeightLimit(model.weights, name=str(model.path)):
             network = _construct(cls, *parts)
         check_weights_fit(
@@ -226,12 +218,6 @@ def _construct(cls: Any, observations: Any, actions: Any, keywords: Mapping[str,
     return cls(observations, actions, lambda _: 0.0, **keywords)
 
 
-def _discrete(n: int) -> Any:
-    from gymnasium import spaces
-
-    return spaces.Discrete(n)
-
-
 def fingerprint_of_network(network: Any) -> str:
     """The hash of weights, class, activation and what happens to an observation before the first layer."""
     from stable_baselines3.common.preprocessing import is_image_space
@@ -247,6 +233,8 @@ def fingerprint_of_network(network: Any) -> str:
         "observations": {k: [list(s.shape or ()), bool(is_image_space(s))] for k, s in spaces.items()},
         "source": sorted(source_of(cls) for cls in own),
     }
+    if type(network.action_space).__name__ != "Discrete":
+        description["actions"] = str(space_of(network.action_space))
     return hash_arrays(network.state_dict(), description)
 
 

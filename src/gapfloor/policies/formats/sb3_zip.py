@@ -35,18 +35,29 @@ POLICY_CLASSES: Mapping[tuple[str, str], str] = {
     ("sb3_contrib.common.recurrent.policies", "RecurrentActorCriticPolicy"): "recurrent-mlp",
     ("sb3_contrib.common.recurrent.policies", "RecurrentActorCriticCnnPolicy"): "recurrent-cnn",
     ("sb3_contrib.common.recurrent.policies", "RecurrentMultiInputActorCriticPolicy"): "recurrent-multi",
+    ("sb3_contrib.common.maskable.policies", "MaskableActorCriticPolicy"): "maskable-mlp",
+    ("sb3_contrib.common.maskable.policies", "MaskableActorCriticCnnPolicy"): "maskable-cnn",
+    ("sb3_contrib.common.maskable.policies", "MaskableMultiInputActorCriticPolicy"): "maskable-multi",
+    ("stable_baselines3.sac.policies", "SACPolicy"): "sac-mlp",
+    ("stable_baselines3.sac.policies", "CnnPolicy"): "sac-cnn",
+    ("stable_baselines3.sac.policies", "MultiInputPolicy"): "sac-multi",
+    ("sb3_contrib.tqc.policies", "TQCPolicy"): "tqc-mlp",
+    ("stable_baselines3.td3.policies", "TD3Policy"): "td3-mlp",
+    ("stable_baselines3.td3.policies", "CnnPolicy"): "td3-cnn",
+    ("stable_baselines3.td3.policies", "MultiInputPolicy"): "td3-multi",
     ("stable_baselines3.dqn.policies", "DQNPolicy"): "dqn-mlp",
     ("stable_baselines3.dqn.policies", "CnnPolicy"): "dqn-cnn",
     ("stable_baselines3.dqn.policies", "MultiInputPolicy"): "dqn-multi",
 }
 
 #: Keyword arguments of a policy that do not change its logits.
-_IGNORED = ("optimizer_class", "optimizer_kwargs", "ortho_init", "log_std_init", "use_sde", "lr_schedule")
+_IGNORED = ("optimizer_class", "optimizer_kwargs", "ortho_init", "log_std_init", "lr_schedule")
 
 #: Keyword arguments that are plain values wherever the library's own classes are used.
 _PLAIN = (
     "net_arch", "features_extractor_kwargs", "share_features_extractor", "normalize_images", "lstm_hidden_size",
-    "n_lstm_layers", "shared_lstm", "enable_critic_lstm", "lstm_kwargs",
+    "n_lstm_layers", "shared_lstm", "enable_critic_lstm", "lstm_kwargs", "use_sde", "n_critics", "use_expln",
+    "n_quantiles",    "full_std", "clip_mean", "squash_output",
 )  # fmt: skip
 
 _CLASS = re.compile(r"^<class '([\w.]+)\.(\w+)'>$")
@@ -113,21 +124,48 @@ class SavedModel:
             raise self.needs_trust("describes its dict of observations in a form that cannot be read back")
         return spaces.Dict(entries)
 
-    def n_actions(self) -> int:
-        """The number of discrete actions."""
+    def action_space(self) -> Any:
+        """The action space, from plain text alone."""
+        from gymnasium import spaces
+
         described = self.data["action_space"]
-        if _type_name(described) != "Discrete":
-            raise PolicyError(
-                f"{self.path} acts in a {_type_name(described)} space, not a Discrete one: rules choose among "
-                "discrete actions, so it cannot be evaluated here."
-            )
+        kind = _type_name(described)
         try:
-            n = int(described["n"])
+            if kind == "Box":
+                return self._action_box(described)
+            if kind == "MultiDiscrete":
+                return spaces.MultiDiscrete([self._count(n) for n in _numbers(str(described["nvec"]))])
+            if kind == "MultiBinary":
+                return spaces.MultiBinary(self._shape([int(n) for n in _numbers(str(described["_shape"]))]))
+            if kind == "Discrete":
+                return spaces.Discrete(self._count(described["n"]))
         except (KeyError, TypeError, ValueError, OverflowError):
-            raise self.needs_trust("does not say in plain text how many actions there are") from None
+            raise self.needs_trust("does not say in plain text which actions there are") from None
+        raise PolicyError(
+            f"{self.path} acts in a {kind} space: gapfloor reads Discrete, MultiDiscrete, MultiBinary and Box."
+        )
+
+    def _count(self, value: Any) -> int:
+        n = int(value)
         if not 1 <= n <= MOST_OBSERVATION_NUMBERS:
             raise self.damaged(f"the number of actions is {n}")
         return n
+
+    def _action_box(self, described: Mapping[str, Any]) -> Any:
+        """A box of real-valued actions; its bounds scale the actions of SAC and TD3."""
+        import numpy as np
+        from gymnasium import spaces
+
+        shape = self._shape(described.get("_shape", described.get("shape")))
+        bounds = []
+        for name in ("low", "high"):
+            numbers = _numbers(str(described[name]))
+            if len(numbers) not in (1, math.prod(shape)):
+                raise ValueError(name)
+            # Saved as the text of 32-bit numbers: reading them as such gives the same ones back.
+            values = np.array(numbers, dtype=np.float32)
+            bounds.append(values.reshape(shape) if len(numbers) > 1 else np.full(shape, values[0]))
+        return spaces.Box(*bounds, dtype=np.float32)
 
     def _space(self, kind: str, described: Mapping[str, Any]) -> Any:
         from gymnasium import spaces
