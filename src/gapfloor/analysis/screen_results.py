@@ -22,7 +22,7 @@ class ScreenResult(Row):
     fraction: float
     """entropy / maximum."""
     tier: Tier
-    """low, intermediate or high: raw entropy against the plan's cuts."""
+    """low, intermediate or high: raw entropy against the plan's cuts, as fractions of the maximum."""
     entropy_probe: float
     """Raw entropy on the probe states, the ones that merged entropies are measured on."""
     entropy_first: float

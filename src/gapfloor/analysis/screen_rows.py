@@ -19,6 +19,7 @@ from gapfloor.analysis.gap_results import GapResult
 from gapfloor.analysis.grouping import RunName
 from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.screen_results import DisagreementResult, ScreenResult, ScreenSummary
+from gapfloor.plan.model import Screen
 from gapfloor.statistics.conventions import NAN, Tier
 from gapfloor.statistics.screen import entropy_share, scaled_entropy, sweep_tiers, tier
 
@@ -123,8 +124,8 @@ def screen_rows(
     second = next((r for r in context.plan.scope.rules if r != context.plan.scope.primary_rule), "")
     for place in context.study.places():
         entropy = cells.mean(place, rule, "entropy_raw", agent=agent)
-        if math.isnan(entropy):
-            continue
+        if math.isnan(entropy) or cells.n_actions.get(place[:2]) == 1:
+            continue  # with one action there is nothing to screen
         game, mode, budget = place
         row = context.row(
             "screen", game=game, mode=mode, budget=budget, n=cells.n_runs(place, rule, agent=agent), rules=(rule,),
@@ -152,6 +153,9 @@ def _entropies(
     def mean(measure: str, rule: str = screen.rule) -> float:
         return cells.mean(place, rule, measure, agent=agent)
 
+    def sized(value: float) -> float:
+        return sized_for_cuts(value, maximum=maximum, screen=screen)
+
     k = cells.k.get(place[:2])
     state, probe = mean("merged_state"), mean("entropy_probe")
     state_scaled = scaled_entropy(state, maximum=mean("mean_ln_k"), to_maximum=maximum)
@@ -161,7 +165,7 @@ def _entropies(
         "entropy": entropy,
         "maximum": maximum,
         "fraction": entropy / maximum,
-        "tier": tier(entropy, cuts=screen.cuts),
+        "tier": tier(sized(entropy), cuts=screen.cuts),
         "entropy_probe": probe,
         "entropy_first": mean("entropy_first1024"),
         "entropy_greedy": mean("entropy_raw", "greedy"),
@@ -172,16 +176,35 @@ def _entropies(
         "share": entropy_share(state, probe),
         "merged_state_scaled": state_scaled,
         "merged_game_scaled": game_scaled,
-        "merged_tier_state": None if math.isnan(state_scaled) else tier(state_scaled, cuts=screen.cuts),
-        "merged_tier_game": None if math.isnan(game_scaled) else tier(game_scaled, cuts=screen.cuts),
-        "sweep": sweep_tiers(entropy, state_scaled, game_scaled, cuts=screen.sweep, high=screen.cuts[1]),
+        "merged_tier_state": None
+        if math.isnan(state_scaled)
+        else tier(sized(state_scaled), cuts=screen.cuts),
+        "merged_tier_game": None if math.isnan(game_scaled) else tier(sized(game_scaled), cuts=screen.cuts),
+        "sweep": sweep_tiers(
+            sized(entropy), sized(state_scaled), sized(game_scaled), cuts=screen.sweep, high=screen.cuts[1]
+        ),
     }
+
+
+def sized_for_cuts(entropy: float, *, maximum: float, screen: Screen) -> float:
+    """The entropy at the same fraction of the maximum that the plan's cuts belong to.
+
+    Cuts are fractions of ln n: 2.0 and 2.3 nats are 74% and 85% of ln 15. In a game with another number of actions an
+    entropy meets the same fractions of its own maximum. NaN in a game with one action, where no cut means anything.
+    """
+    planned = math.log(screen.actions)
+    if maximum == planned:
+        return entropy
+    return scaled_entropy(entropy, maximum=maximum, to_maximum=planned)
 
 
 def agent_tier(context: PlannedStudy, cells: CellMeans, place: Place, agent: str) -> Tier | None:
     """The raw-entropy tier of one agent's runs."""
     entropy = cells.mean(place, context.plan.screen.rule, "entropy_raw", agent=agent)
-    return None if math.isnan(entropy) else tier(entropy, cuts=context.plan.screen.cuts)
+    screen = context.plan.screen
+    maximum = math.log(cells.n_actions.get(place[:2], screen.actions))
+    sized = sized_for_cuts(entropy, maximum=maximum, screen=screen)
+    return None if math.isnan(sized) else tier(sized, cuts=screen.cuts)
 
 
 def disagreement_rows(context: PlannedStudy, cells: CellMeans) -> tuple[DisagreementResult, ...]:

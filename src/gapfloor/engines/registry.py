@@ -88,6 +88,21 @@ def check_cloning(spec: EngineSpec, *, what: str) -> None:
         raise UsageError(
             f"{what} clones states, which {facts.title} cannot do: use ProcGen's own engine, named {spec.game}."
         )
+    if spec.engine != GYMNASIUM.name:
+        return
+    engine = engine_from_spec(spec, slots=1, levels=LevelSet(0, 1))
+    try:
+        if not engine.n_actions:
+            raise UsageError(
+                f"{what} compares numbered actions, but those of {spec.game} are {engine.action_space}: leave it out."
+            )
+        if engine.masks is not None:
+            raise UsageError(
+                f"{what} takes every action in every state, but masks=true is given for {spec.game}: leave out one of "
+                "the two."
+            )
+    finally:
+        engine.close()
 
 
 def _family(engine: str) -> Family:

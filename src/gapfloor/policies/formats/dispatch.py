@@ -14,8 +14,12 @@ def load_policy(text: str, *, device: str = "cpu") -> Policy | StatefulPolicy:
     """The policy that `KIND:PATH,option=value` names, e.g. `sb3:model.zip,framestack=4`."""
     spec = PolicySpec.parse(text)
     spec.file()
-    policy, spec = _load(spec, device)
-    return prepare(policy, spec)
+    policy, rest = _load(spec, device)
+    if spec.kind in ("torchscript", "onnx", "statedict"):
+        from gapfloor.policies.formats.stated_distribution import with_stated_distribution
+
+        policy = with_stated_distribution(policy, spec)
+    return prepare(policy, rest)
 
 
 def _load(spec: PolicySpec, device: str) -> tuple[Policy | StatefulPolicy, PolicySpec]:

@@ -17,6 +17,9 @@ from gapfloor.errors import PolicyError, UsageError
 from gapfloor.policies.formats.inference import writeable
 from gapfloor.policies.formats.spec import PolicySpec
 
+#: Options that name the second output of a stated distribution (`stated_distribution`).
+SECOND_OUTPUTS = ("deviation", "log_deviation", "beta")
+
 
 @dataclass(frozen=True)
 class InputForm:
@@ -27,6 +30,8 @@ class InputForm:
     as_float: bool = False
     output: int = 0
     """Which of the network's outputs holds the logits."""
+    second: int | None = None
+    """Which output holds the second parameters of a stated distribution; they become further columns."""
 
     @classmethod
     def of(cls, spec: PolicySpec) -> InputForm:
@@ -39,7 +44,9 @@ class InputForm:
         if scale is not None and not 0 < scale < np.inf:
             raise UsageError(f"The option scale={text} is not a number above 0: write scale=255.")
         output = spec.whole_number("output", least=0) or 0
-        return cls(spec.yes_or_no("transpose"), scale, spec.yes_or_no("float"), output)
+        stated = [spec.whole_number(name, least=0) for name in SECOND_OUTPUTS]
+        second = next((number for number in stated if number is not None), None)
+        return cls(spec.yes_or_no("transpose"), scale, spec.yes_or_no("float"), output, second)
 
     def apply(self, observations: Any) -> Any:
         """The observations as the network reads them."""
@@ -56,14 +63,27 @@ class InputForm:
 
     def choose(self, outputs: Any, *, name: str) -> Any:
         """The output that holds the logits."""
-        if not isinstance(outputs, (tuple, list)):
+        if self.second is None and not isinstance(outputs, (tuple, list)):
             return outputs
-        if self.output >= len(outputs):
-            raise PolicyError(
-                f"{name} has {len(outputs)} outputs, so there is no output={self.output}: they are counted from 0."
-            )
-        return outputs[self.output]
+        several = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
+        wanted = [self.output] if self.second is None else [self.output, self.second]
+        for number in wanted:
+            if number >= len(several):
+                raise PolicyError(
+                    f"{name} has {len(several)} output{'s' * (len(several) > 1)}, so there is no output={number}: they "
+                    "are counted from 0."
+                )
+        if self.second is None:
+            return several[self.output]
+        if hasattr(several[0], "detach"):
+            import torch
+
+            return torch.cat([several[number] for number in wanted], dim=1)
+        return np.concatenate([several[number] for number in wanted], axis=1)
 
     def describe(self) -> dict[str, Any]:
         """The form as JSON holds it, for the content hash."""
-        return asdict(self)
+        described = asdict(self)
+        if self.second is None:
+            del described["second"]
+        return described

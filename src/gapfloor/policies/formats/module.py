@@ -44,7 +44,7 @@ class ModulePolicy:
         prepared = self._form.apply(observations)
         with repeatable():
             output = self._run(prepared)
-            if self._form.output:
+            if self._form.output or self._form.second is not None:
                 output = self._form.choose(output, name=self.name)
             logits: Logits = self._choice.find(output).detach().float().cpu().numpy()
         return logits

@@ -16,15 +16,18 @@ from gapfloor.errors import UsageError, unknown_name
 from gapfloor.plugins import find_plugin, plugin_names
 from gapfloor.policies.formats.file_bytes import existing_file
 
+#: Options that say which distribution the outputs of an exported network are the parameters of.
+_DISTRIBUTION = ("distribution", "deviation", "log_deviation", "beta")
+
 #: The prefix of each format, and the options that it reads in addition to the shared ones.
 LOADERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "sb3": (),
         "recurrent": (),
-        "torchscript": ("transpose", "scale", "float", "output"),
-        "onnx": ("transpose", "scale", "output"),
+        "torchscript": ("transpose", "scale", "float", "output", *_DISTRIBUTION),
+        "onnx": ("transpose", "scale", "output", *_DISTRIBUTION),
         "cleanrl": ("agent", "observation", "actions", "head", "weights"),
-        "statedict": ("net", "args", "weights", "transpose", "scale", "output"),
+        "statedict": ("net", "args", "weights", "transpose", "scale", "output", *_DISTRIBUTION),
     }
 )
 

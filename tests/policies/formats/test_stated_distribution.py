@@ -1,0 +1,91 @@
+"""Exported networks over real-valued actions: the line states what their outputs are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from gapfloor.actions.distributions import Beta, Deterministic, Gaussian, SquashedGaussian
+from gapfloor.errors import GapfloorError
+from gapfloor.policies.load import PolicySource
+
+SEEN = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+
+
+class TwoHeads(torch.nn.Module):
+    """A mean and a second output."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mean, self.other = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
+
+    def forward(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.mean(rows), self.other(rows).exp()
+
+
+@pytest.fixture(scope="module")
+def network() -> TwoHeads:
+    torch.manual_seed(0)
+    return TwoHeads().eval()
+
+
+@pytest.fixture(scope="module")
+def scripted(network: TwoHeads, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("stated") / "actor.pt"
+    torch.jit.save(torch.jit.script(network), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"),
+    [
+        ("distribution=gaussian,deviation=1", Gaussian),
+        ("distribution=squashed,deviation=1", SquashedGaussian),
+        ("distribution=beta,output=1,beta=1", Beta),
+        ("distribution=action", Deterministic),
+    ],
+)
+def test_a_stated_distribution_has_the_networks_outputs(
+    options: str, kind: type, scripted: Path, network: TwoHeads
+) -> None:
+    found = PolicySource(f"torchscript:{scripted},{options}").load().logits(SEEN)
+    assert type(found) is kind
+    with torch.no_grad():
+        first, second = (each.numpy() for each in network(torch.as_tensor(SEEN)))
+    expected = {Beta: [second, second], Deterministic: [first]}.get(kind, [first, second])
+    assert found.parameters == pytest.approx(np.concatenate(expected, axis=1), abs=1e-6)
+
+
+def test_the_logarithm_of_a_deviation_is_another_policy(scripted: Path) -> None:
+    plain, logarithm = (
+        PolicySource(f"torchscript:{scripted},distribution=gaussian,{option}=1").load()
+        for option in ("deviation", "log_deviation")
+    )
+    assert plain.fingerprint != logarithm.fingerprint
+    deviation = plain.logits(SEEN).deviation
+    assert logarithm.logits(SEEN).deviation == pytest.approx(np.exp(deviation))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("distribution=gaussian", "needs deviation=1 or log_deviation=1"),
+        ("distribution=gausian,deviation=1", "did you mean gaussian"),
+        ("deviation=1", "needs distribution="),
+        ("distribution=action,deviation=1", "needs no second output"),
+    ],
+)
+def test_a_line_that_states_too_little_or_too_much_is_refused(
+    options: str, words: str, scripted: Path
+) -> None:
+    with pytest.raises(GapfloorError, match=words):
+        PolicySource(f"torchscript:{scripted},{options}").load()
+
+
+def test_an_output_that_does_not_exist_is_named(scripted: Path) -> None:
+    policy = PolicySource(f"torchscript:{scripted},distribution=gaussian,deviation=7").load()
+    with pytest.raises(GapfloorError, match="no output=7"):
+        policy.logits(SEEN)
