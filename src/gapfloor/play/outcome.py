@@ -58,6 +58,8 @@ def cell_record(
         **space.summary(counts, n_steps),
         **described,
     }
+    if entropy_field != "entropy_raw":
+        record["entropy_played"] = None  # not measured, under any rule
     entropies = [outcome.entropies for outcome in outcomes if outcome.entropies is not None]
     if len(entropies) == len(outcomes) and entropy_field != "entropy_raw":
         # Neither a differential entropy nor one without numbered actions can be screened: they have their own names.

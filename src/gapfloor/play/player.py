@@ -255,7 +255,7 @@ class Player:
             entropies = np.concatenate([*self._entropies[row], self._entropy_chunk[row, : length % CHUNK]])
         rule = job.play.rule
         merges = self._actor.disagreements is not None and rule is not None and rule.needs_classes
-        changes = rule is not None and rule.changes_distribution
+        changes = self._actor.played_entropies is not None and rule is not None and rule.changes_distribution
         outcome = EpisodeOutcome(
             episode_return=float(self._returns[row]),
             length=length,

@@ -48,5 +48,6 @@ def _entropy_played(cell: CellSpec, record: Mapping[str, Any], raw: float) -> fl
         return NAN
     rule = rule_kind(cell.rule)
     if rule.changes_distribution:
-        return float(record.get("entropy_played", NAN))
+        found = record.get("entropy_played")
+        return NAN if found is None else float(found)
     return 0.0 if rule.is_deterministic else raw

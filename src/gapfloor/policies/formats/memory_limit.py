@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -31,8 +32,9 @@ class WeightLimit(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         if func in _MAKES_ROOM:
-            size = args[0] if args and not isinstance(args[0], int) else args
-            self._made += math.prod(n for n in size if isinstance(n, int))
+            # Sizes may be numpy's whole numbers, e.g. those of a MultiDiscrete space.
+            size = args[0] if args and not isinstance(args[0], Integral) else args
+            self._made += math.prod(int(n) for n in size if isinstance(n, Integral))
             if self._made > self._most:
                 raise PolicyError(
                     f"The description in {self._name} asks for a network that is far larger than its weights: the file "

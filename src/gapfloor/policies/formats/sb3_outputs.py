@@ -19,7 +19,7 @@ from gapfloor.policies.notes import note_once
 def distribution_output(distribution: Any, *, name: str) -> Any:
     """What an SB3 distribution says: logits of numbered actions, or a distribution of ours."""
     kind = type(distribution).__name__
-    parts = getattr(distribution, "distributions", None) or getattr(distribution, "distribution", None)
+    parts: Any = getattr(distribution, "distributions", None) or getattr(distribution, "distribution", None)
     if isinstance(parts, (list, tuple)):
         return Categoricals(tuple(each.logits for each in parts))
     logits = getattr(parts, "logits", None)

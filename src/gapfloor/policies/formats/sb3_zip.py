@@ -135,8 +135,9 @@ class SavedModel:
                 return self._action_box(described)
             if kind == "MultiDiscrete":
                 return spaces.MultiDiscrete([self._count(n) for n in _numbers(str(described["nvec"]))])
-            if kind == "MultiBinary":
-                return spaces.MultiBinary(self._shape([int(n) for n in _numbers(str(described["_shape"]))]))
+            if kind == "MultiBinary":  # as a number: the library's networks take no other
+                shape = self._shape([int(n) for n in _numbers(str(described["_shape"]))])
+                return spaces.MultiBinary(self._count(math.prod(shape)))
             if kind == "Discrete":
                 return spaces.Discrete(self._count(described["n"]))
         except (KeyError, TypeError, ValueError, OverflowError):
