@@ -121,16 +121,17 @@ def read_inputs(
     if not path.exists():
         raise UsageError(f"There is no store or file at {path}. Check the path.")
     raw = read_table_file(path, options, progress=progress)
+    unit, first, notes, tables = raw.unit, raw.first, raw.notes, [raw.table]
+    # A large table is given away, so that `tidy` can free it before it needs the memory.
+    del raw
     try:
-        inputs = tidy(
-            raw.table, cells=cells, source=str(path), unit=raw.unit, first=raw.first, options=options
-        )
+        inputs = tidy(tables.pop(), cells=cells, source=str(path), unit=unit, first=first, options=options)
     except (pa.ArrowException, OverflowError) as error:
         raise UsageError(
             f"{path} has a column of a type that cannot be used ({shortened(str(error))}): labels are text or whole "
             "numbers, and returns are numbers."
         ) from error
-    return dataclasses.replace(inputs, assumed=(*raw.notes, *inputs.assumed))
+    return dataclasses.replace(inputs, assumed=(*notes, *inputs.assumed))
 
 
 def _read_store(store: Store) -> Inputs:
@@ -206,6 +207,7 @@ def tidy(
         damaged=damaged,
         agent_order=_order_of_appearance(labels),
     )
+    del table
     _refuse_duplicates(inputs, source)
     return inputs
 
@@ -307,9 +309,9 @@ def _refuse_duplicates(inputs: Inputs, source: str) -> None:
     placed = (inputs.slot >= 0) & (inputs.index >= 0)
     if not placed.any():
         return
-    key = combined_codes([*(inputs.labels[name] for name in LABELS)])
-    if not _has_copies(key, inputs, placed):
+    if not _has_copies(inputs, placed):
         return
+    key = combined_codes([inputs.labels[name] for name in LABELS])
     rows = np.flatnonzero(placed)
     order = rows[np.lexsort((inputs.index[rows], inputs.slot[rows], key[rows]))]
     same = np.ones(order.size - 1, dtype=bool)
@@ -325,17 +327,19 @@ def _refuse_duplicates(inputs: Inputs, source: str) -> None:
     )
 
 
-def _has_copies(key: Ints, inputs: Inputs, placed: npt.NDArray[np.bool_]) -> bool:
+def _has_copies(inputs: Inputs, placed: npt.NDArray[np.bool_]) -> bool:
     """Whether an episode occurs twice: cell, slot and index in one number each, sorted in one go where they fit."""
+    key = combined_codes([inputs.labels[name] for name in LABELS])
     slots, indices = int(inputs.slot.max()) + 1, int(inputs.index.max()) + 1
     if (int(key.max()) + 1) * slots * indices >= 1 << 62:
         rows = np.flatnonzero(placed)
         columns = np.stack([key[rows], inputs.slot[rows], inputs.index[rows]], axis=1)
         return bool(np.unique(columns, axis=0).shape[0] < rows.size)
-    episode = key * slots
-    episode += inputs.slot
-    episode *= indices
-    episode += inputs.index
-    episode = episode[placed]
+    # In place: a large table has no room for copies.
+    key *= slots
+    key += inputs.slot
+    key *= indices
+    key += inputs.index
+    episode = key if placed.all() else key[placed]
     episode.sort()
     return bool((episode[1:] == episode[:-1]).any())
