@@ -37,7 +37,7 @@ def _kinds(found: list[Any]) -> set[str]:
 def test_results_show_themselves_as_tables(outputs: dict[str, list[Any]]) -> None:
     for name in ("floor", "result", "results"):
         assert "text/html" in _kinds(outputs[name])
-    (shown,) = [each for each in outputs["floor"] if "data" in each]
+    (shown,) = [each for each in outputs["floor"] if each["output_type"] == "execute_result"]
     assert "<th>reference</th>" in shown["data"]["text/html"]
 
 
@@ -47,7 +47,7 @@ def test_a_figure_is_shown_once(outputs: dict[str, list[Any]]) -> None:
 
 
 def test_progress_is_one_line_with_the_floor(outputs: dict[str, list[Any]]) -> None:
-    text = "".join(each["text"] for each in outputs["result"] if each.get("name") == "stderr")
-    assert "/384 episodes" in text
+    (line,) = [each for each in outputs["result"] if each["output_type"] == "display_data"]
+    text = line["data"]["text/plain"]
+    assert text.startswith("384/384 episodes")
     assert "(floor " in text
-    assert text.count("\n") == 1

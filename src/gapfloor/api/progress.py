@@ -1,6 +1,6 @@
 """Progress of work that takes a while: the running mean against the floor, and the time left.
 
-On a terminal this is a bar that disappears, in a notebook one line that is written over. Elsewhere a script is silent,
+On a terminal this is a bar that disappears, in a notebook one line that is replaced. Elsewhere a script is silent,
 and a command prints one plain line per finished group of cells, so that logs stay readable.
 """
 
@@ -18,8 +18,6 @@ from gapfloor.play.workers import Progress, Silence
 
 #: Seconds between two updates of a line in a notebook.
 _EVERY = 0.2
-#: Columns of that line; what was longer before is covered with blanks.
-_WIDTH = 110
 
 
 class LiveProgress:
@@ -98,6 +96,7 @@ class _NotebookLine:
         self._text = ""
         self._started = time.monotonic()
         self._shown = 0.0
+        self._handle: Any = None
 
     def advance(self, describe: Callable[[], str]) -> None:
         self._done += 1
@@ -113,12 +112,17 @@ class _NotebookLine:
     def close(self) -> None:
         if self._done:
             self._write("")
-            _write("\n")
 
     def _write(self, left: str) -> None:
+        from IPython.display import display
+
         spent = time.monotonic() - self._started
-        line = f"{self._done}/{self._total} episodes, {spent:.0f} s{left}  {self._text}"
-        _write(f"\r{line:<{_WIDTH}}")
+        line = {"text/plain": f"{self._done}/{self._total} episodes, {spent:.0f} s{left}  {self._text}"}
+        # One output that is replaced: a saved notebook keeps its last state only.
+        if self._handle is None:
+            self._handle = display(line, raw=True, display_id=True)
+        else:
+            self._handle.update(line, raw=True)
 
 
 @contextlib.contextmanager
