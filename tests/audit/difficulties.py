@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from smallrepos import MODEL, evaluate, frozen, train
+from smallrepos import MODEL, evaluate, frozen, in_loop, train
 
 Truth = tuple[bool | None, str | None, str | None, bool | None]
 
@@ -236,6 +236,14 @@ SOUNDNESS += [
             ),
         },
         (False, "argmax", "explicit-call-site", False),
+    ),
+]
+_SAME_LEVELS = in_loop(test_levels="args.num_levels")
+SOUNDNESS += [
+    Difficulty(
+        "a second environment on the training levels",
+        _SAME_LEVELS,
+        (False, "sampled", "training-rollout", True),
     ),
 ]
 SOUNDNESS[9].files["train.py"] = (

@@ -187,6 +187,11 @@ def as_markdown(result: ScanResult) -> str:
     chosen = preferred(result.paths)
     for path in [*chosen, *(item for item in result.paths if item not in chosen)]:
         lines += _evidence(path, result)
+    shown = {text for path in result.paths for text in path.inert_flags}
+    inert = [text for text in result.inert_flags if text not in shown]
+    if inert:
+        lines += ["", "## Flags that are accepted and never read", ""]
+        lines += [f"- {_cell(text)}" for text in inert[:20]]
     if result.training:
         lines += ["", "## Training rollouts", ""]
         lines += [

@@ -6,11 +6,14 @@ a part of the code that could not be followed, a budget that ran out. Silence is
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gapfloor.audit.judgement.explore import EVALUATING
 from gapfloor.audit.judgement.paths import EvaluationPath, Played
+from gapfloor.audit.reading.index import last_name
 
 _DEMO = re.compile(
     r"visual|render|gif|video|demo|watch|record|debug|collect|viewer|plot|figure|saliency|interactive|random_agent",
@@ -44,7 +47,9 @@ def decide_verdict(
     is_ambiguous = any(item.is_ambiguous for item in training)
     if not paths:
         # Every environment reaches training only; the rule is that of the training rollout.
-        is_certain = bool(training) and not is_ambiguous
+        named = [item for item in training if _is_named_a_test(item)]
+        # Of two environments that are stepped during training, the one that is called a test may be one.
+        is_certain = bool(training) and not is_ambiguous and len(named) in (0, len(training))
         if is_certain:
             return AuditVerdict(False, _agreed(rollouts), "n/a", None)
         return AuditVerdict(None, "unresolved", "unresolved", None)
@@ -74,6 +79,11 @@ def is_demonstration(path: EvaluationPath) -> bool:
     """Whether a path makes pictures or data, by the names of its script and functions."""
     script = path.script.rsplit("/", 1)[-1].rsplit(".", 1)[0]
     return any(_DEMO.search(word) for word in (script, *path.functions)) or bool(_DEMO_SCRIPT.search(script))
+
+
+def _is_named_a_test(item: Played) -> bool:
+    function = item.event.node.func
+    return isinstance(function, ast.Attribute) and bool(EVALUATING.search(last_name(function.value)))
 
 
 def _agreement(paths: Sequence[EvaluationPath]) -> tuple[str, str, bool | None]:
