@@ -205,6 +205,8 @@ def test_every_json_document_says_which_schema_it_follows(capsys: pytest.Capture
 def test_a_command_that_is_interrupted_cleans_up_and_says_so(
     tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
+    # Whoever runs the tests in the background ignores Ctrl-C, and so would the command.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     store = tmp_path / "store"
     process = subprocess.Popen(
         [*GAPFLOOR, *FLOOR, "--episodes", "20000", "--store", str(store)],

@@ -15,7 +15,7 @@ from gapfloor.policies.notes import PolicyWarning
 from gapfloor.users_code import full_traceback, users_frame
 
 POLICY = """
-import os, signal
+import os, signal, time
 import numpy as np
 
 
@@ -28,9 +28,10 @@ class Policy:
     fingerprint = "late"
 
     def logits(self, observations):
-        # Sound in the main process, where it is tried, and late in a worker.
-        if os.environ.get("LOKY_WORKER_IS_HERE") or "popen_loky" in open("/proc/self/cmdline").read():
+        # The main process tries the policy and plays too: it is slow, so that a worker plays before everything is done.
+        if "popen_loky" in open("/proc/self/cmdline").read():
             FAIL
+        time.sleep(0.1)
         return np.zeros((len(observations), 15), dtype=np.float32)
 
 
