@@ -72,6 +72,13 @@ def test_a_damaged_file_is_refused_and_named(tmp_path, text):
         load_classes(tmp_path, SPEC)
 
 
+def test_a_setting_that_is_not_finite_is_refused_and_named(tmp_path):
+    path = write_classes(tmp_path, some_classes())
+    path.write_text(json.dumps({**json.loads(path.read_text()), "spacing": float("inf")}))
+    with pytest.raises(StoreError, match=r"heist-easy\.json does not hold action classes"):
+        load_classes(tmp_path, SPEC)
+
+
 def test_classes_of_another_engine_version_are_refused(tmp_path):
     write_classes(tmp_path, some_classes())
     with pytest.raises(StoreError, match=r"measured with procgen 0\.10\.7 and procgen 9\.9 is in use"):

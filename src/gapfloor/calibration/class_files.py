@@ -36,7 +36,15 @@ def read_classes(store_root: str | Path, spec: EngineSpec) -> ActionClasses | No
         raise StoreError(f"{path} cannot be read ({error}): delete it and calibrate again.") from error
     try:
         classes = ActionClasses.from_json(json.loads(text))
-    except (KeyError, TypeError, ValueError, AttributeError, UsageError) as error:
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+        UsageError,
+    ) as error:
         raise StoreError(
             f"{path} does not hold action classes ({error}): delete it and calibrate again."
         ) from error
