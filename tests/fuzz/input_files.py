@@ -154,7 +154,10 @@ def _forge_table(content: bytes, number: int) -> bytes:
     made = _odd_column(table.num_rows, rng)
     table = table.remove_column(at) if made is None else table.set_column(at, name, made)
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink)
+    try:
+        pq.write_table(table, sink)
+    except pa.ArrowException:  # not every type can be written
+        return mutant(content, number)
     return bytes(sink.getvalue())
 
 
