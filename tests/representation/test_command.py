@@ -55,7 +55,7 @@ def test_the_cross_value_is_that_of_both_encoders_on_one_recording(store, runs):
     from gapfloor.representation import record_play
     from gapfloor.rules import Sampled
 
-    one, other = (PolicySource(str(run)).load() for run in runs)
+    one, other = (PolicySource(str(run), backend="torch").load() for run in runs)
     recording = record_play(
         one, make_spec("starpilot"), levels=LevelSet(1000, 1100), geometry=Geometry(8, 8), rule=Sampled(), draw=0,
         fingerprint=one.fingerprint,

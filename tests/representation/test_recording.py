@@ -58,13 +58,13 @@ def test_the_same_recording_is_the_same_and_another_draw_policy_or_level_set_is_
 
 
 def test_features_of_two_recordings_are_not_paired(runs):
-    policy = PolicySource(str(runs[0])).load()
+    policy = PolicySource(str(runs[0]), backend="torch").load()
     one, other = (record("4x4", policy=policy, levels=levels) for levels in (TRAIN, LevelSet(1000, 1100)))
     x, y = one.features(policy, name="x"), other.features(policy, name="x")
     with pytest.raises(UsageError, match=r"on levels 0:200 .* on levels 1000:1100 .* different inputs"):
         linear_cka(x, y)
     assert linear_cka(x, y, control="unpaired").value < 1
-    again = PolicySource(str(runs[1])).load()
+    again = PolicySource(str(runs[1]), backend="torch").load()
     assert linear_cka(x, one.features(again, name="y")).pairing == "checked"
 
 

@@ -219,8 +219,8 @@ def test_a_task_that_always_crashes_its_ray_worker_is_given_up_and_the_rest_cont
         [sys.executable, "-c", CRASHING, str(study), str(tmp_path), cluster.address], env=cluster.environment,
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    lines = done.stdout.splitlines()
-    assert lines[-1:] == ["failed ['crash'] done ['sound']"], done.stderr[-2000:]
+    lines = done.stdout.splitlines()  # Ray prints its own between ours
+    assert "failed ['crash'] done ['sound']" in lines, done.stderr[-2000:]
     assert lines.count("crash True True True") == ATTEMPTS_IF_LOST - 1
     assert lines.count("crash True True False") == 1
 

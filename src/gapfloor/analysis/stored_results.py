@@ -21,6 +21,7 @@ from gapfloor.analysis.apply import resolve_plan
 from gapfloor.analysis.episodes import Inputs
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.exact_json import NotThisTypeError, from_exact, to_exact
+from gapfloor.plan.lock import counted_by_time
 from gapfloor.records.atomic import write_text_atomically
 
 SCHEMA = "gapfloor-rows/2"
@@ -30,8 +31,13 @@ _PATH = Path("results") / "rows.json"
 def results_digest(inputs: Inputs, plan: Any = None) -> str:
     """The hash of everything that `analyse(inputs, plan)` depends on."""
     digest = hashlib.sha256(f"{SCHEMA} {gapfloor.__version__}".encode())
-    digest.update(json.dumps(to_exact(resolve_plan(plan)), sort_keys=True).encode())
+    locked = resolve_plan(plan)
+    # Times of cells matter only by what a lock makes of them: the same study has the same digest whenever it is run.
+    counted = counted_by_time(locked, inputs.stored_at) if locked is not None else None
+    digest.update(json.dumps(to_exact(counted), sort_keys=True).encode())
     for field in dataclasses.fields(inputs):
+        if field.name == "stored_at":
+            continue
         digest.update(field.name.encode())
         _update(digest, getattr(inputs, field.name))
     return digest.hexdigest()
