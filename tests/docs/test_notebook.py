@@ -24,9 +24,11 @@ def test_no_output_is_committed() -> None:
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
     notebook = nbformat.read(PATH, as_version=4)
     folder = tmp_path_factory.mktemp("notebook")
-    nbclient.NotebookClient(
-        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
-    ).execute()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MPLBACKEND", raising=False)  # EnvPool sets it when it is imported
+        nbclient.NotebookClient(
+            notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+        ).execute()
     return {cell.source.splitlines()[-1]: cell.outputs for cell in notebook.cells if cell.cell_type == "code"}
 
 

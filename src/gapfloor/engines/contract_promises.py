@@ -211,7 +211,8 @@ def episodes_end(spec: EngineSpec) -> Clause:
     if not ended:
         words = f"none ended within {MOST_STEPS:,} steps of random play: give --option max_episode_steps=N"
         return Clause(name, "BROKEN", words)
-    return Clause(name, "holds", f"{len(ended)} of random play, {min(ended)} to {max(ended)} steps")
+    span = f"{min(ended)} to {max(ended)}" if min(ended) < max(ended) else f"{max(ended)}"
+    return Clause(name, "holds", f"{len(ended)} of random play, {span} steps")
 
 
 def cloning(spec: EngineSpec, levels: tuple[int, ...]) -> Clause:
