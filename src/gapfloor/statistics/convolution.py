@@ -2,10 +2,10 @@
 
 The sum of n draws lies within a window around its mean whose width grows with the root of n, so a transform of that
 width is enough: what would lie outside, less than 1e-15 by Bernstein's inequality, is folded back into it. On a grid
-the result is exact to rounding. Values off any grid are put on a fine one: each is split between its two neighbours so
-that the mean is kept, and the spread that this adds is taken out again. Mean and variance are then exact, and the
-resampled mean moves in steps of about an 800th of its standard error. The ends of an interval from 10,000 resamples are
-uncertain by twenty times as much.
+the result is exact to rounding. Values off any grid, or on one that would need a very long transform, are put on a fine
+grid: each is split between its two neighbours so that the mean is kept, and the spread that this adds is taken out
+again. Mean and variance are then exact, and the resampled mean moves in steps of about an 800th of its standard error.
+The ends of an interval from 10,000 resamples are uncertain by twenty times as much.
 
 References:
     Bernstein, S. (1946). The Theory of Probabilities. Gostehizdat. (The tail bound.)

@@ -19,7 +19,10 @@ from gapfloor.report.formats import (
 from gapfloor.report.table import Column, ColumnGroup, Missing, RuleLine, Table, Text
 from gapfloor.report.tables.wording import at_budget, left_out, sentence, status_of, suffix
 
-_NO_CELLS = "no cell records with entropies (they are written by gapfloor evaluate; an episode file has none)"
+_NO_CELLS = (
+    "no cell records with entropies over numbered actions (gapfloor evaluate writes them; an episode file and "
+    "real-valued actions have none)"
+)
 
 
 def tiers(findings: Findings, budget: str) -> Table | Missing:
