@@ -76,3 +76,24 @@ def test_a_scalar_that_was_never_logged_is_named(tmp_path):
         read_learning_curves([f"coinrun={tmp_path}"])
     (curve,) = read_learning_curves([f"coinrun={tmp_path}"], tag="loss")
     assert curve.mean[-1] == 1.0
+
+
+def test_the_figure_names_a_floor_only_where_it_draws_one(tmp_path):
+    from gapfloor.report.figures.learning import learning_figure
+    from gapfloor.report.source import load_report_source
+
+    table = tmp_path / "episodes.csv"
+    lines = [
+        f"coinrun,{agent},{seed},{rule},{level_set},{episode}"
+        for agent, rule in (("ppo", "sampled"), ("random", "uniform"))
+        for seed in range(3)
+        for level_set in ("train", "test")
+        for episode in range(4)
+    ]
+    table.write_text("\n".join(["game,agent,seed,rule,level_set,episode_return", *lines]))
+    findings = load_report_source(table).findings
+    (tmp_path / "seed.csv").write_text("step,value\n0,0\n10,1\n")
+    for game, has_floor in (("coinrun", True), ("heist", False)):
+        figure = learning_figure(findings, read_learning_curves([f"{game}={tmp_path / 'seed.csv'}"]))
+        assert ("floor" in figure.caption) is has_floor
+        assert any(entry.guide == "floor" for entry in figure.legend) is has_floor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gapfloor.analysis.floor_results import FloorResult
 from gapfloor.report.figure_data import SeedCurve
 from gapfloor.report.figures.entropy_training import curve_mark, steps_scale
 from gapfloor.report.figures.inks import series_ink
@@ -26,18 +27,20 @@ def learning_figure(findings: Findings, curves: Sequence[SeedCurve]) -> FigureSp
         return None
     agents = list(dict.fromkeys(curve.agent for curve in curves))
     games = list(dict.fromkeys(curve.game for curve in curves))
+    has_floor = any(_floor(findings, game) is not None for game in games)
+    floor_words = " The line is the floor on training levels." if has_floor else ""
     return FigureSpec(
         name="learning",
         title="Return during training",
-        caption="As logged during training: mean over seeds, with a band of one SEM where there are several. The line "
-        "is the floor on training levels. The log does not state the action rule.",
+        caption="As logged during training: mean over seeds, with a band of one SEM where there are several."
+        f"{floor_words} The log does not state the action rule.",
         panels=tuple(_panel(findings, [one for one in curves if one.game == game], agents) for game in games),
         legend=(
             *(
                 LegendEntry(words=name_text(agent_name(agent)), ink=series_ink(at), is_curve=True)
                 for at, agent in enumerate(agents)
             ),
-            LegendEntry(words="random floor", guide="floor"),
+            *((LegendEntry(words="random floor", guide="floor"),) if has_floor else ()),
         ),
         size=(320.0, 220.0),
         inches=(2.3, 2.0),
@@ -47,9 +50,7 @@ def learning_figure(findings: Findings, curves: Sequence[SeedCurve]) -> FigureSp
 
 def _panel(findings: Findings, curves: Sequence[SeedCurve], agents: Sequence[str]) -> PanelSpec:
     game = curves[0].game
-    # Records name a game without the prefix of its engine, e.g. CartPole-v1 for gym:CartPole-v1.
-    env = next((env for env in findings.all_envs if env.game in (game, game.partition(":")[2])), None)
-    floor = findings.floor(env, TRAIN) if env is not None else None
+    floor = _floor(findings, game)
     shapes: list[Shape] = [GuideLine(at=floor.mean, across="y", kind="floor")] if floor else []
     marks = [curve_mark(curve, agents, unit="") for curve in curves]
     shapes += marks
@@ -63,3 +64,10 @@ def _panel(findings: Findings, curves: Sequence[SeedCurve], agents: Sequence[str
         y=Scale(low=low, high=high, label="return"),
         shapes=tuple(shapes),
     )
+
+
+def _floor(findings: Findings, game: str) -> FloorResult | None:
+    """The floor of a game; None if there is none, or one for each of several modes: a log does not name its mode."""
+    # Records name a game without the prefix of its engine, e.g. CartPole-v1 for gym:CartPole-v1.
+    envs = [env for env in findings.all_envs if env.game in (game, game.partition(":")[2])]
+    return findings.floor(envs[0], TRAIN) if len(envs) == 1 else None
