@@ -66,6 +66,7 @@ def run(
 ) -> None:
     """Do what is missing in a study; run the same command again to resume."""
     from gapfloor.records.store import Store
+    from gapfloor.study.awaited import awaited_sentence
     from gapfloor.study.journal import TaskJournal
     from gapfloor.study.model import Study
 
@@ -91,7 +92,7 @@ def run(
     )  # fmt: skip
     if as_json:
         print_json(outcome.to_dict())
-    elif not outcome.failed:
+    elif not outcome.failed and not outcome.absent:
         click.echo(
             f"{study.name}: all {len(outcome.done)} tasks are done. The page is {root / 'report' / 'index.html'}."
         )
@@ -100,6 +101,12 @@ def run(
         raise CheckFailedError(
             f"{counted(len(outcome.failed), 'task')} failed and {len(outcome.blocked)} depend on them. First: {first}: "
             f"{outcome.failed[first]} Logs are in {root / 'log' / 'tasks'}; run the same command to try again."
+        )
+    if outcome.absent:
+        raise CheckFailedError(
+            f"{study.name}: {counted(len(outcome.done), 'task')} done. {awaited_sentence(study, outcome.absent)} "
+            f"{counted(len(outcome.waiting), 'task')} (the analysis and the report among them) need these agents: add "
+            f"them and run the same command again. For a look at what is there: gapfloor report {root}"
         )
 
 

@@ -18,6 +18,7 @@ from gapfloor.play.stored_backend import backend_for
 from gapfloor.policies.backends import usual_backend
 from gapfloor.records.atomic import remove_leftovers
 from gapfloor.records.store import Store
+from gapfloor.study.awaited import awaited_sentence
 from gapfloor.study.costs import Estimate, estimate
 from gapfloor.study.executors import Executor, LocalExecutor, RayExecutor, StudyAssignment, note_name
 from gapfloor.study.finished import Survey, check_runs
@@ -45,12 +46,15 @@ class StudyStatus(ReadableResult):
     """Tasks that failed -> the error, and where its log is."""
     damaged: tuple[str, ...]
     """Cells that are cut or altered, and will be measured again."""
+    absent: tuple[str, ...] = ()
+    """Trained agents that are not there yet."""
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `gapfloor study status --json` prints."""
         return {
             "study": self.study, "tasks": {kind: dict(counts) for kind, counts in self.tasks.items()},
             "running": list(self.running), "failed": list(self.failed), "damaged": list(self.damaged),
+            "absent": list(self.absent),
         }  # fmt: skip
 
     def table(self) -> TextTable:
@@ -64,6 +68,7 @@ class StudyStatus(ReadableResult):
             *(f"running: {name}" for name in self.running),
             *(f"failed: {name}: {words}" for name, words in self.failed.items()),
             *(f"damaged, will be measured again: {name}" for name in self.damaged),
+            *(f"not there yet: {run}" for run in self.absent),
         ]
 
 
@@ -100,8 +105,10 @@ class StudyPreview(ReadableResult):
         lines += [
             f"  {kind:10} {duration(seconds):>12} of one core" for kind, seconds in size.core_seconds.items()
         ]
+        absent = study.absent_runs
         return [
             *lines,
+            *([awaited_sentence(study, absent)] if absent else []),
             f"about {duration(size.total_core_seconds / self.cores)} on {counted(self.cores, 'core')}, "
             f"{size.disk_bytes / 2**20:,.0f} MB of disk",
         ]
@@ -157,8 +164,9 @@ def status(study: Study, *, store: str | Path | None) -> StudyStatus:
         states.setdefault(task.kind, Counter())[state] += 1
         if state in listed:
             listed[state].append(task.name)
+    absent = tuple(run for run in study.absent_runs if not (root / "runs" / run).is_dir())
     failed = {name: f"{failures[name].error} (log: {failures[name].log})" for name in listed["failed"]}
-    return StudyStatus(study.name, states, tuple(listed["running"]), failed, tuple(survey.damaged))
+    return StudyStatus(study.name, states, tuple(listed["running"]), failed, tuple(survey.damaged), absent)
 
 
 def preview(study: Study, *, store: str | Path | None, workers: int | None) -> StudyPreview:

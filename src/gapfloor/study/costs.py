@@ -47,8 +47,8 @@ def estimate(study: Study) -> Estimate:
         seconds[task.kind] = seconds.get(task.kind, 0.0) + task_seconds(study, task)
     n_cells = n_runs * a_rule * len(study.evaluation.rules)
     n_addendum = n_runs * a_rule * len(study.addendum.rules)
-    networks = sum(recorded_name(reference)[1] for reference in study.references)
-    n_floors = len(study.games) * networks * a_rule
+    networks = sum(recorded_name(name)[1] for game in study.games for name in study.references_of(game))
+    n_floors = networks * a_rule
     sizes = rates()["bytes"]
     trained = sum(1 for group, _ in study.training_specs() if not group.checkpoints)
     disk = (

@@ -72,6 +72,9 @@ class Survey:
             return load_classes(root, self._study.protocol(task.game).engines[0]) is not None
         if task.kind == "replay":
             return any(f'"{task.game}"' in path.read_text() for path in root.glob("replays/*.json"))
+        if task.kind == "cka":
+            runs = [spec.run for _, spec in self._specs.values() if spec.game == task.game]
+            return all((root / "results" / "cka" / f"{run}.json").is_file() for run in runs)
         recorded = root / "results" / ("analysis.inputs" if task.kind == "analyse" else "report.inputs")
         if not recorded.is_file():
             return False
@@ -83,7 +86,8 @@ class Survey:
             return False
         group, spec = self._specs[task.run]
         if group.checkpoints:
-            return path.read_bytes() == (self._home / group.checkpoints / spec.run / path.name).read_bytes()
+            source = self._home / group.checkpoints / spec.run / path.name
+            return not source.is_file() or path.read_bytes() == source.read_bytes()
         from gapfloor.training.checkpoint import read_header
 
         return int(read_header(path)["iteration"]) >= spec.n_updates

@@ -1,4 +1,4 @@
-"""The task graph of a study: train, floor, calibrate, evaluate, replay, analyse, report.
+"""The task graph of a study: train, floor, calibrate, evaluate, replay, cka, analyse, report.
 
 A task names what it does; whether it is done is read from the store, so the graph has no state of its own.
 """
@@ -10,7 +10,7 @@ from typing import Literal
 
 from gapfloor.study.model import Study
 
-Kind = Literal["train", "floor", "calibrate", "evaluate", "replay", "analyse", "report"]
+Kind = Literal["train", "floor", "calibrate", "evaluate", "replay", "cka", "analyse", "report"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def build_graph(study: Study) -> list[Task]:
     for game in study.games:
         if study.needs_classes:
             tasks.append(Task("calibrate", f"calibrate {game}", game))
-        for reference in study.references:
+        for reference in study.references_of(game):
             tasks.append(Task("floor", f"floor {game} {reference}", game, reference=reference))
     tasks += [Task("train", f"train {spec.run}", spec.game, spec.run) for _, spec in study.training_specs()]
     for _, spec in study.training_specs():
@@ -46,8 +46,16 @@ def build_graph(study: Study) -> list[Task]:
             of_game = tuple(t.name for t in tasks if t.game == game and t.kind in ("floor", "evaluate"))
             replays.append(Task("replay", f"replay {game}", game, needs=of_game))
     tasks += replays
+    similarities = []
+    if study.cka:
+        for game in study.games:
+            trained = tuple(t.name for t in tasks if t.game == game and t.kind == "train")
+            similarities.append(Task("cka", f"cka {game}", game, needs=trained))
+    tasks += similarities
     tasks.append(Task("analyse", "analyse", needs=measured))
-    tasks.append(Task("report", "report", needs=("analyse", *(task.name for task in replays))))
+    tasks.append(
+        Task("report", "report", needs=("analyse", *(task.name for task in (*replays, *similarities))))
+    )
     return tasks
 
 

@@ -97,6 +97,8 @@ class Study:
     """Analysis plan, relative to the study file; empty: the paper's, by which everything is exploratory."""
     replays: int = 1
     """Number of levels per game whose episodes are replayed for the page; 0: none."""
+    cka: bool = False
+    """Measure CKA of all runs with its controls (docs/cka.md)."""
     formats: tuple[str, ...] = ("tex", "md", "csv", "html", "card", "figures")
     tables: tuple[str, ...] | None = None
     """Further tables of the report: audit, commits, hyper."""
@@ -185,6 +187,24 @@ class Study:
             for game in expand_games(group.games)
             for encoder in group.encoders
             for seed in group.seeds
+        ]
+
+    def references_of(self, game: str) -> tuple[str, ...]:
+        """The references of one game: a run that is named with `{game}` is left out where there is none."""
+        return tuple(
+            name
+            for name in self.references
+            if "{game}" not in name or (self.home / name.replace("{game}", game).partition(":")[2]).exists()
+        )
+
+    @property
+    def absent_runs(self) -> list[str]:
+        """Runs whose checkpoints are not, or not yet, in the folder that the file names."""
+        return [
+            spec.run
+            for group, spec in self.training_specs()
+            if group.checkpoints
+            and not (self.home / group.checkpoints / spec.run / "checkpoint.safetensors").is_file()
         ]
 
     def protocol(self, game: str) -> Protocol:
@@ -284,11 +304,15 @@ def _check_files(study: Study, path: Path) -> None:
             f"{path.name} names the plan {study.plan}, and there is no such file: give its path relative to the folder "
             "of the study file."
         )
-    for group, spec in study.training_specs():
-        if group.checkpoints:
-            place = path.parent / group.checkpoints / spec.run / "checkpoint.safetensors"
-            if not place.is_file():
-                raise UsageError(
-                    f"The checkpoint of {spec.run} is missing from {Path(group.checkpoints)}: restore it, or leave out "
-                    "`checkpoints` to train it."
-                )
+    absent = set(study.absent_runs)
+    for group in study.runs:
+        runs = [spec.run for other, spec in study.training_specs() if other is group]
+        # Some may come later; a folder without any is probably another one than was meant.
+        if group.checkpoints and absent.issuperset(runs):
+            raise UsageError(
+                f"The checkpoint of {runs[0]} is missing from {Path(group.checkpoints)}, and so are all others: "
+                "restore them, or leave out `checkpoints` to train them."
+            )
+    for reference in study.references:
+        if not any(reference in study.references_of(game) for game in study.games):
+            raise UsageError(f"The reference '{reference}' exists for none of the games: check its path.")

@@ -6,10 +6,11 @@ A failed task is tried again, then reported with its log; tasks that depend on i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
+from gapfloor.study.awaited import without_awaited
 from gapfloor.study.executors import Ending, Executor, note_name
 from gapfloor.study.finished import Survey
 from gapfloor.study.graph import Task, build_graph
@@ -40,15 +41,22 @@ class StudyOutcome(ReadableResult):
     """Task and error."""
     blocked: list[str] = field(default_factory=list)
     """Tasks that need a failed one."""
+    absent: list[str] = field(default_factory=list)
+    """Trained agents that are not there yet."""
+    waiting: list[str] = field(default_factory=list)
+    """Tasks that need these agents."""
 
     def table(self) -> TextTable:
-        """How many tasks are done, failed and blocked."""
-        counts = [len(self.done), len(self.failed), len(self.blocked)]
-        return ["done", "failed", "blocked"], [[str(count) for count in counts]]
+        """How many tasks are done, failed, blocked and waiting for agents."""
+        counts = [len(self.done), len(self.failed), len(self.blocked), len(self.waiting)]
+        return ["done", "failed", "blocked", "waiting"], [[str(count) for count in counts]]
 
     def sentences(self) -> list[str]:
-        """The failed tasks with their errors."""
-        return [f"failed: {name}: {error}" for name, error in self.failed.items()]
+        """The failed tasks with their errors, and the agents that are not there yet."""
+        return [
+            *(f"failed: {name}: {error}" for name, error in self.failed.items()),
+            *(f"not there yet: {run}" for run in self.absent),
+        ]
 
 
 def run_study(
@@ -69,17 +77,20 @@ def run_study(
     seen = look()
     finished = [task for task in graph if task.kind not in ("analyse", "report") and seen.is_done(task)]
     done = {task.name for task in finished}
-    todo = [task for task in graph if task.name not in done]
+    absent = [run for run in study.absent_runs if f"train {run}" not in done]
+    todo, waiting = without_awaited([task for task in graph if task.name not in done], absent)
     final = {task.name for task in graph if task.kind in ("analyse", "report")}
     if all(task.name in final for task in todo) and all(seen.is_done(task) for task in todo):
-        listener.start([], graph)
-        return StudyOutcome(done=[task.name for task in graph])
+        there = [task for task in graph if task.name not in waiting]
+        listener.start([], there)
+        return StudyOutcome(done=[task.name for task in there], absent=absent, waiting=waiting)
     listener.start(todo, finished)
     journal = TaskJournal(root, study=note_name(study))
     with journal.giving() as (giver, beat):
         executor = make_executor(giver)
         try:
-            return _Schedule(todo, done, executor, listener, journal).run(beat)
+            outcome = _Schedule(todo, done, executor, listener, journal).run(beat)
+            return replace(outcome, absent=absent, waiting=waiting)
         finally:
             executor.close()
 

@@ -57,6 +57,8 @@ def perform(
         _evaluate(task, study, store, beat, backend)
     elif task.kind == "replay":
         _replay(task, study, store)
+    elif task.kind == "cka":
+        _cka(task, study, store)
     elif task.kind == "analyse":
         _analyse(study, home, store)
     else:
@@ -135,6 +137,15 @@ def _replay(task: Task, study: Study, store: Store) -> None:
     allowed = code_names(study.protocol(task.game).engines[0])
     level_set = "test" if study.test != "none" else "train"
     replay(store.root, games=(task.game,), count=study.replays, level_set=level_set, allowed=allowed)
+
+
+def _cka(task: Task, study: Study, store: Store) -> None:
+    from gapfloor.levels import LevelSet
+    from gapfloor.representation import CkaSettings, measure_cka
+
+    runs = [store.root / "runs" / spec.run for _, spec in study.training_specs() if spec.game == task.game]
+    draws = study.protocol(task.game).draws
+    measure_cka(runs, CkaSettings(test=LevelSet.parse(study.test), draw=draws[0]), store=store.root)
 
 
 def _plan(study: Study, home: Path) -> Path | None:
