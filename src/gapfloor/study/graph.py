@@ -29,33 +29,31 @@ class Task:
 
 
 def build_graph(study: Study) -> list[Task]:
-    """All tasks of a study, each after those it needs."""
-    tasks: list[Task] = []
-    for game in study.games:
-        if study.needs_classes:
-            tasks.append(Task("calibrate", f"calibrate {game}", game))
-        for reference in study.references_of(game):
-            tasks.append(Task("floor", f"floor {game} {reference}", game, reference=reference))
-    tasks += [Task("train", f"train {spec.run}", spec.game, spec.run) for _, spec in study.training_specs()]
-    for _, spec in study.training_specs():
-        tasks += _evaluations(study, spec.game, spec.run)
+    """All tasks of a study, each after those it needs. Games follow each other, so that the first is complete early."""
+    tasks = [task for game in study.games for task in _tasks_of_game(study, game)]
     measured = tuple(task.name for task in tasks if task.kind in ("floor", "evaluate"))
-    replays = []
-    if study.replays:
-        for game in study.games:
-            of_game = tuple(t.name for t in tasks if t.game == game and t.kind in ("floor", "evaluate"))
-            replays.append(Task("replay", f"replay {game}", game, needs=of_game))
-    tasks += replays
-    similarities = []
-    if study.cka:
-        for game in study.games:
-            trained = tuple(t.name for t in tasks if t.game == game and t.kind == "train")
-            similarities.append(Task("cka", f"cka {game}", game, needs=trained))
-    tasks += similarities
+    shown = tuple(task.name for task in tasks if task.kind in ("replay", "cka"))
     tasks.append(Task("analyse", "analyse", needs=measured))
-    tasks.append(
-        Task("report", "report", needs=("analyse", *(task.name for task in (*replays, *similarities))))
-    )
+    tasks.append(Task("report", "report", needs=("analyse", *shown)))
+    return tasks
+
+
+def _tasks_of_game(study: Study, game: str) -> list[Task]:
+    tasks: list[Task] = []
+    if study.needs_classes:
+        tasks.append(Task("calibrate", f"calibrate {game}", game))
+    for reference in study.references_of(game):
+        tasks.append(Task("floor", f"floor {game} {reference}", game, reference=reference))
+    runs = [spec.run for _, spec in study.training_specs() if spec.game == game]
+    trained = [Task("train", f"train {run}", game, run) for run in runs]
+    tasks += trained
+    for run in runs:
+        tasks += _evaluations(study, game, run)
+    if study.replays:
+        measured = tuple(task.name for task in tasks if task.kind in ("floor", "evaluate"))
+        tasks.append(Task("replay", f"replay {game}", game, needs=measured))
+    if study.cka:
+        tasks.append(Task("cka", f"cka {game}", game, needs=tuple(task.name for task in trained)))
     return tasks
 
 
