@@ -89,3 +89,11 @@ def test_a_store_that_two_machines_filled_at_once_is_not_analysed(empty_store):
         small_stores.write_cell(empty_store, name, content=content, draw=int(name == "b"))
     with pytest.raises(StoreError, match="two kinds of arithmetic"):
         Store(empty_store.root).episodes()
+
+
+@pytest.mark.fast
+def test_one_policy_in_two_games_is_not_taken_for_two_machines(empty_store):
+    for game, arithmetic in (("maze", "one"), ("heist", "two")):
+        content = {"policy": "abc", "batch": 16, "arithmetic": arithmetic, "game": game}
+        small_stores.write_cell(empty_store, game, content=content, game=game)
+    assert Store(empty_store.root).episodes().num_rows == 4

@@ -32,7 +32,8 @@ ALLOWED: dict[str, set[str]] = {
     "report": {"levels", "actions", "engines", "records", "plan", "statistics", "analysis", "audit"},
     "api": _PLAYING
     | {"play", "calibration", "training", "plan", "statistics", "analysis", "report", "audit"},
-    "study": _PLAYING | {"play", "calibration", "training", "plan", "analysis", "report", "representation", "api"},
+    "study": _PLAYING
+    | {"play", "calibration", "training", "plan", "analysis", "report", "representation", "api"},
     "integrations": _PLAYING | {"play", "analysis", "study", "api"},
 }
 

@@ -40,6 +40,7 @@ from gapfloor.analysis.table_pieces import ReadingProgress
 from gapfloor.disk_errors import shortened
 from gapfloor.errors import UsageError
 from gapfloor.records.cell_times import cell_times
+from gapfloor.records.dataset import store_of
 from gapfloor.records.store import Store, StoredCell, cell_table, labelled_episodes
 from gapfloor.statistics.conventions import Floats, Ints
 
@@ -117,7 +118,7 @@ def read_inputs(
         return _read_store(source)
     path = Path(source)
     if path.is_dir():
-        return _read_store(Store(path))
+        return _read_store(Store(store_of(path)))
     if not path.exists():
         raise UsageError(f"There is no store or file at {path}. Check the path.")
     raw = read_table_file(path, options, progress=progress)

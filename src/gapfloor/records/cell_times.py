@@ -29,6 +29,12 @@ def note_cell_time(root: Path, file_name: str, *, now: datetime | None = None) -
 
 def cell_times(root: Path, names: Iterable[str]) -> tuple[str, ...]:
     """When these cells were first written, as ISO times in order; cells without a note are left out."""
+    known = times_of_cells(root)
+    return tuple(sorted(known[name] for name in names if name in known))
+
+
+def times_of_cells(root: Path) -> dict[str, str]:
+    """Cell -> when it was first written, as far as the notes know."""
     known: dict[str, str] = {}
     for path in sorted(_folder(root).glob("*.jsonl")):
         with contextlib.suppress(OSError, UnicodeDecodeError):
@@ -38,7 +44,7 @@ def cell_times(root: Path, names: Iterable[str]) -> tuple[str, ...]:
                     note = json.loads(line)
                     cell, at = str(note["cell"]), str(note["at"])
                     known[cell] = min(known.get(cell, at), at)
-    return tuple(sorted(known[name] for name in names if name in known))
+    return known
 
 
 def _folder(root: Path) -> Path:

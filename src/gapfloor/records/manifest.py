@@ -56,9 +56,14 @@ def read_manifest(path: Path) -> Manifest | None:
 
 def parse_manifest(path: Path) -> Manifest:
     """The manifest in `path`, whose hash and key must belong to its content; otherwise a `ManifestError`."""
+    # A pipe or a folder with a cell's name is not a cell, and reading a pipe would wait for ever.
+    return parse_manifest_bytes(path.read_bytes() if path.is_file() else b"")
+
+
+def parse_manifest_bytes(data: bytes) -> Manifest:
+    """The manifest in the bytes of its file, checked as `parse_manifest` does."""
     try:
-        # A pipe or a folder with a cell's name is not a cell, and reading a pipe would wait for ever.
-        signed: Any = json.loads(path.read_bytes()) if path.is_file() else None
+        signed: Any = json.loads(data)
         claimed = signed.pop("sha256")
         if signed.get("format") != FORMAT or claimed != content_key(signed):
             raise ManifestError("the manifest is not what was hashed when it was written")

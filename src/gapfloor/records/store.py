@@ -172,10 +172,7 @@ class Store:
         """File one cell: the episodes first, then the manifest that makes it count."""
         n = len(columns["slot"])
         full = {**{name: [value] * n for name, value in labels.items()}, **columns}
-        table = pa.table({name: full[name] for name in EPISODES.names}, schema=EPISODES)
-        buffer = io.BytesIO()
-        pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
-        data = buffer.getvalue()
+        data = episode_bytes(pa.table({name: full[name] for name in EPISODES.names}, schema=EPISODES))
         manifest = Manifest(
             content_key(content), dict(content), dict(labels), dict(record), hashlib.sha256(data).hexdigest()
         )
@@ -212,11 +209,13 @@ class Store:
 
     def _refuse_mixed_arithmetic(self, cells: Sequence[StoredCell]) -> None:
         """Refuse cells of one policy that two kinds of machines computed at the same moment."""
-        known: dict[tuple[str, Any], str] = {}
+        known: dict[tuple[str, str, Any], str] = {}
         for cell in cells:
             content = cell.manifest.content
             mine = content.get("arithmetic", "")
-            other = known.setdefault((content["policy"], content.get("batch")), mine)
+            other = known.setdefault(
+                (content["policy"], cell.manifest.labels["game"], content.get("batch")), mine
+            )
             if other != mine:
                 raise StoreError(
                     f"The store {self.root} holds cells of one policy that were computed with two kinds of arithmetic "
@@ -249,6 +248,13 @@ class Store:
         connection.register("episodes", self.episodes())
         connection.register("cells", self.cell_records())
         return connection.sql(sql).to_arrow_table()
+
+
+def episode_bytes(table: pa.Table) -> bytes:
+    """A cell's episodes as its file holds them."""
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="zstd", write_page_checksum=True)
+    return buffer.getvalue()
 
 
 def episode_table(cells: Iterable[StoredCell]) -> pa.Table:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from gapfloor.analysis.stored_results import read_stored_results, results_digest
 from gapfloor.analysis.table_options import TableOptions
 from gapfloor.errors import GapfloorError
 from gapfloor.levels.overlap import read_leakage
+from gapfloor.records.dataset import store_of
 from gapfloor.records.store import Store, StoredCell
 from gapfloor.report.cka_input import CkaRecord, read_cka
 from gapfloor.report.figure_data import (
@@ -75,10 +76,11 @@ def load_report_source(
     """
     from gapfloor.analysis import analyse
 
-    path = Path(source)
+    path = store_of(Path(source))
     inputs = read_inputs(path, options=options)
     results = read_stored_results(path, digest=results_digest(inputs, plan)) if path.is_dir() else None
-    return source_of_results(results or analyse(inputs, plan=plan), inputs=inputs, path=path)
+    loaded = source_of_results(results or analyse(inputs, plan=plan), inputs=inputs, path=path)
+    return replace(loaded, name=Path(source).name)
 
 
 def source_of_results(

@@ -1,0 +1,142 @@
+"""A store as a dataset to publish: one file of episodes, one of cells, and what else a report reads; no weights.
+
+    python -m gapfloor.records.dataset STORE --out data/mine
+
+`episodes.parquet` has one row per episode, with its labels, and `cells.parquet` one row per cell: its manifest as it
+was signed, and when it was written. Both can be read by any tool. `analyse` and `report` take the folder like a store:
+the cells are written to a temporary store again, which is removed when the process ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import functools
+import hashlib
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gapfloor.errors import StoreError
+from gapfloor.records.atomic import write_atomically
+from gapfloor.records.cell_times import note_cell_time, times_of_cells
+from gapfloor.records.manifest import parse_manifest_bytes
+from gapfloor.records.schema import EPISODES
+from gapfloor.records.store import Store, episode_bytes, episode_table
+
+EPISODE_FILE, CELL_FILE = "episodes.parquet", "cells.parquet"
+_CELLS = pa.schema(
+    [("cell", pa.string()), ("rows", pa.int64()), ("written_at", pa.string()), ("manifest", pa.string())]
+)
+#: What a report reads of a store besides its cells.
+_AROUND = (
+    "order.json", "classes/*.json", "replays/*.json", "replays/*.npz", "results/cka/*.json", "leakage/*.json",
+    "runs/*/log.parquet",
+)  # fmt: skip
+
+
+def is_dataset(folder: Path) -> bool:
+    """Whether a folder is a dataset and not a store."""
+    return (folder / EPISODE_FILE).is_file() and (folder / CELL_FILE).is_file()
+
+
+def write_dataset(store: str | Path, out: str | Path) -> None:
+    """Write the cells of a store, and what else a report reads, to a folder."""
+    opened, target = Store(store), Path(out)
+    opened.check_readable()
+    cells = opened.cells()
+    times = times_of_cells(opened.root)
+    rows = {
+        "cell": [cell.path.stem for cell in cells],
+        "rows": [pq.read_metadata(cell.path).num_rows for cell in cells],
+        "written_at": [times.get(cell.path.stem, "") for cell in cells],
+        "manifest": [cell.path.with_suffix(".json").read_text(encoding="utf-8") for cell in cells],
+    }
+    for name, table in (
+        (EPISODE_FILE, episode_table(cells)),
+        (CELL_FILE, pa.table(rows, schema=_CELLS)),
+    ):
+        write_atomically(target / name, functools.partial(_write, table))
+    for pattern in _AROUND:
+        for path in sorted(opened.root.glob(pattern)):
+            copy = target / path.relative_to(opened.root)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    # Sorted labels repeat for hundreds of rows, so that they take almost no space.
+    pq.write_table(table, path, compression="zstd", compression_level=15, write_page_checksum=True)
+
+
+@functools.cache
+def store_of(folder: Path) -> Path:
+    """The folder itself, or the temporary store of a dataset; one per process and dataset."""
+    if not is_dataset(folder):
+        return folder
+    place = Path(tempfile.mkdtemp(prefix="gapfloor-dataset-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    shutil.copytree(folder, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns(EPISODE_FILE, CELL_FILE))
+    try:
+        cells, episodes = (
+            pq.read_table(folder / CELL_FILE),
+            pq.read_table(folder / EPISODE_FILE, schema=EPISODES),
+        )
+        _unpack(cells.to_pylist(), episodes, Store(place))
+    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
+        raise StoreError(
+            f"{folder} is not a dataset that can be read ({error}): download it again."
+        ) from None
+    return place
+
+
+def _unpack(cells: Sequence[dict[str, object]], episodes: pa.Table, store: Store) -> None:
+    store.cells_folder.mkdir(parents=True)
+    first = 0
+    for row in cells:
+        name, count = Path(str(row["cell"])).name, int(str(row["rows"]))
+        manifest = parse_manifest_bytes(str(row["manifest"]).encode())
+        part = episodes.slice(first, count).combine_chunks()
+        first += count
+        _refuse_other_labels(part, manifest.labels, name)
+        # Another version of the Parquet library writes the same rows as other bytes.
+        data = episode_bytes(part)
+        digest = hashlib.sha256(data).hexdigest()
+        (store.cells_folder / f"{name}.parquet").write_bytes(data)
+        (store.cells_folder / f"{name}.json").write_bytes(
+            replace(manifest, episodes_sha256=digest).to_bytes()
+        )
+        if row["written_at"]:
+            note_cell_time(store.root, name, now=datetime.fromisoformat(str(row["written_at"])))
+    if first != episodes.num_rows:
+        raise ValueError(f"{episodes.num_rows} episodes, where its cells have {first}")
+
+
+def _refuse_other_labels(part: pa.Table, labels: dict[str, object], name: str) -> None:
+    for label, value in labels.items():
+        if set(part[label].unique().to_pylist()) != {value}:
+            raise ValueError(f"the episodes of {name} do not belong to its manifest")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m gapfloor.records.dataset", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("store", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    given = parser.parse_args(arguments)
+    write_dataset(given.store, given.out)
+    size = sum(path.stat().st_size for path in given.out.rglob("*") if path.is_file())
+    sys.stdout.write(f"Wrote {given.out}: {size / 2**20:.1f} MB.\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""A published dataset gives the results of the store that it was made from."""
+
+import pyarrow.parquet as pq
+import pytest
+
+import small_stores
+from gapfloor.analysis import analyse
+from gapfloor.analysis.episodes import read_inputs
+from gapfloor.errors import StoreError
+from gapfloor.records.dataset import CELL_FILE, EPISODE_FILE, main, store_of, write_dataset
+from gapfloor.records.store import Store
+
+pytestmark = pytest.mark.fast
+
+
+@pytest.fixture
+def store(empty_store):
+    """Two runs and a floor on two draws."""
+    for draw in (0, 1):
+        for seed in (1, 2):
+            content = {"policy": f"run {seed}", "draw": draw}
+            small_stores.write_cell(empty_store, f"run{seed}-{draw}", content=content, seed=seed, draw=draw)
+        floor = {"agent": "", "budget": "", "seed": None, "reference": "uniform", "rule": "uniform"}
+        content = {"policy": "uniform", "draw": draw}
+        small_stores.write_cell(empty_store, f"floor-{draw}", content=content, draw=draw, **floor)
+    empty_store.write_order(games=["coinrun"], agents=["impala"])
+    return empty_store
+
+
+def test_a_dataset_holds_the_cells_of_its_store_byte_for_byte(store, tmp_path):
+    write_dataset(store.root, tmp_path / "data")
+    again = Store(store_of(tmp_path / "data"))
+    assert [cell.manifest for cell in again.cells()] == [cell.manifest for cell in store.cells()]
+    assert again.episodes().equals(store.episodes())
+
+
+def test_the_analysis_of_a_dataset_is_that_of_its_store_with_the_times_of_its_cells(store, tmp_path):
+    main([str(store.root), "--out", str(tmp_path / "data")])
+    assert analyse(tmp_path / "data").to_dict() == analyse(store.root).to_dict()
+    times = read_inputs(tmp_path / "data").stored_at
+    assert len(times) == 6
+    assert times == read_inputs(store.root).stored_at
+
+
+def test_anyone_can_read_its_episodes_without_gapfloor(store, tmp_path):
+    write_dataset(store.root, tmp_path / "data")
+    table = pq.read_table(tmp_path / "data" / EPISODE_FILE)
+    assert {"game", "rule", "level_set", "level_seed", "episode_return"} <= set(table.column_names)
+    assert table.num_rows == 12
+
+
+@pytest.mark.parametrize("change", ["label", "lost row", "manifest"])
+def test_an_altered_dataset_is_refused(store, tmp_path, change):
+    data = tmp_path / "data"
+    write_dataset(store.root, data)
+    episodes, cells = pq.read_table(data / EPISODE_FILE), pq.read_table(data / CELL_FILE)
+    if change == "label":
+        rules = ["greedy" if rule == "sampled" else rule for rule in episodes["rule"].to_pylist()]
+        episodes = episodes.set_column(episodes.column_names.index("rule"), "rule", [rules])
+    elif change == "lost row":
+        episodes = episodes.slice(0, episodes.num_rows - 1)
+    else:
+        texts = [text.replace('"n_steps": 15', '"n_steps": 16') for text in cells["manifest"].to_pylist()]
+        cells = cells.set_column(cells.column_names.index("manifest"), "manifest", [texts])
+    pq.write_table(episodes, data / EPISODE_FILE)
+    pq.write_table(cells, data / CELL_FILE)
+    with pytest.raises(StoreError, match="is not a dataset that can be read"):
+        store_of(data)
