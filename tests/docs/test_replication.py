@@ -1,0 +1,38 @@
+"""docs/replication.md says what its tool computes from the dataset, the paper's values and the study files."""
+
+from pathlib import Path
+
+import pytest
+
+import replication_findings as findings
+import replication_page as page
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_is_what_the_tool_makes_of_the_data():
+    text = (ROOT / "docs" / "replication.md").read_text()
+    assert page.fill_in(text, page.build_parts()) == text
+
+
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    ("paper", "ours", "verdict"),
+    [
+        ("above", "above", "shown"),
+        ("above", "not distinguishable", "not yet"),
+        ("above", "below", "contradicted"),
+        ("not distinguishable", "equivalent", "shown"),
+        ("not distinguishable", "above", "contradicted"),
+        ("below", "not tested", "not yet"),
+    ],
+)
+def test_a_finding_is_judged_by_both_calls(paper, ours, verdict):
+    assert findings._same_call(paper, ours) == verdict
+
+
+@pytest.mark.fast
+def test_a_difference_counts_only_where_its_test_does():
+    assert findings._signed(-2.0, 0.01, sign=-1) == "shown"
+    assert findings._signed(2.0, 0.01, sign=-1) == "contradicted"
+    assert findings._signed(2.0, 0.2, sign=-1) == "not yet"
