@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -77,8 +78,8 @@ class Study:
     Examples:
         >>> import gapfloor
         >>> study = gapfloor.Study.read("studies/demo.toml")
-        >>> study.games, study.agents
         (('starpilot',), ('impala', 'fpn'))
+        (('starpilot', 'fruitbot', 'miner'), ('impala', 'fpn'))
         >>> study.preview(workers=2).size.n_runs
         6
     """
@@ -194,7 +195,8 @@ class Study:
         return tuple(
             name
             for name in self.references
-            if "{game}" not in name or (self.home / name.replace("{game}", game).partition(":")[2]).exists()
+            if "{game}" not in name
+            or os.path.exists(self.home / name.replace("{game}", game).partition(":")[2])
         )
 
     @property
@@ -204,7 +206,8 @@ class Study:
             spec.run
             for group, spec in self.training_specs()
             if group.checkpoints
-            and not (self.home / group.checkpoints / spec.run / "checkpoint.safetensors").is_file()
+            # A name that no file can have is absent too; `Path.is_file` would raise.
+            and not os.path.isfile(self.home / group.checkpoints / spec.run / "checkpoint.safetensors")
         ]
 
     def protocol(self, game: str) -> Protocol:
@@ -308,7 +311,7 @@ def _check_files(study: Study, path: Path) -> None:
     for group in study.runs:
         runs = [spec.run for other, spec in study.training_specs() if other is group]
         # Some may come later; a folder without any is probably another one than was meant.
-        if group.checkpoints and absent.issuperset(runs):
+        if group.checkpoints and runs and absent.issuperset(runs):
             raise UsageError(
                 f"The checkpoint of {runs[0]} is missing from {Path(group.checkpoints)}, and so are all others: "
                 "restore them, or leave out `checkpoints` to train them."
