@@ -17,6 +17,10 @@ COMMANDS = {
     "load_policy": "", "measure_floor": "floor", "plan_next": "plan", "plot": "", "power": "power",
     "probe_rule": "", "replay": "replay", "sweep": "sweep", "train": "train", "training_curve": "training-curve",
     "verify_store": "verify", "write_report": "report",
+    "audit_ledger": "audit", "audit_registry": "audit", "audit_trace": "audit", "audit_verify": "audit",
+    "card_check": "card", "card_compare": "card", "card_export": "card", "cka": "cka", "doctor": "doctor",
+    "engines_check": "engines", "engines_list": "engines", "levels_gap": "levels", "plan_addendum": "plan",
+    "plan_check": "plan", "plan_init": "plan", "plan_lock": "plan",
 }  # fmt: skip
 _SECTIONS = ("Args", "Returns", "Raises", "Examples")
 _INTRODUCTION = """# Python

@@ -40,6 +40,13 @@ class ReadableResult(ResultData):
         return "".join([*(html_table(*table) for table in self.tables()), *lines])
 
 
+class ReportResult(ReadableResult):
+    """A result that prints itself as a report of its own, which notebooks show as it is."""
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>"
+
+
 def number(value: float) -> str:
     """Two decimals, or three where two would show nothing.
 

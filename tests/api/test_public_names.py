@@ -10,8 +10,25 @@ from pathlib import Path
 import pytest
 
 import gapfloor
-from gapfloor.api import analyse, audit_scan, load_policy, plot, report, train  # noqa: F401
-from gapfloor.result_data import ResultData
+from api_pages import COMMANDS
+from gapfloor.api import (  # noqa: F401
+    analyse,
+    audit_ledger,
+    audit_scan,
+    audit_trace,
+    card,
+    cka,
+    engines,
+    levels_gap,
+    load_policy,
+    plan_files,
+    plot,
+    report,
+    train,
+)
+from gapfloor.api.card import MarkdownText
+from gapfloor.study import runner  # noqa: F401
+from gapfloor.text_tables import ReadableResult
 from gapfloor.training import trainer  # noqa: F401
 
 PACKAGE = Path(inspect.getfile(gapfloor)).parent
@@ -44,17 +61,54 @@ def test_every_argument_is_documented(name: str) -> None:
         assert f"\n        {argument}: " in item.__doc__, f"{name} does not document {argument}"
 
 
-@pytest.mark.parametrize("name", sorted(NAMES - {"load_policy", "plot"}))
-def test_what_a_function_returns_becomes_a_table(name: str) -> None:
-    item = getattr(gapfloor, name)
-    if inspect.isclass(item):
-        return
-    hints = inspect.signature(item).return_annotation
+FUNCTIONS = sorted(name for name in NAMES if not inspect.isclass(getattr(gapfloor, name)))
+#: What these return is not a table of results: an object, a figure, the path of a file, a text.
+NO_TABLE = {"load_policy", "plot", "plan_init", "card_compare", "card_export"}
+
+
+@pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - NO_TABLE))
+def test_what_a_function_returns_prints_itself_and_becomes_a_table(name: str) -> None:
+    _check_result(inspect.signature(getattr(gapfloor, name)).return_annotation)
+
+
+@pytest.mark.parametrize("method", ["run", "status", "preview"])
+def test_what_a_study_returns_prints_itself_and_becomes_a_table(method: str) -> None:
+    _check_result(inspect.signature(getattr(gapfloor.Study, method)).return_annotation)
+
+
+def _check_result(annotation: str) -> None:
     (kind,) = [
-        each for each in _subclasses(ResultData) if each.__name__ == hints and dataclasses.is_dataclass(each)
+        each
+        for each in _subclasses(ReadableResult)
+        if each.__name__ == annotation and dataclasses.is_dataclass(each)
     ]
-    for method in ("to_dict", "to_arrow", "to_pandas", "plot"):
+    assert not kind.__dataclass_params__.repr, "the dataclass's own repr hides the readable one"  # type: ignore[attr-defined]
+    for method in ("to_dict", "to_arrow", "to_pandas", "plot", "_repr_html_"):
         assert callable(getattr(kind, method))
+
+
+def test_text_that_a_function_returns_is_shown_as_markdown() -> None:
+    assert MarkdownText("# A")._repr_markdown_() == "# A"
+
+
+def test_every_command_has_its_function_or_method() -> None:
+    """`gapfloor plan lock` is `plan_lock`, unless the table below says otherwise."""
+    from gapfloor.cli.main import cli
+
+    other = {
+        "floor": "measure_floor", "report": "write_report", "verify": "verify_store", "levels check": "check_levels",
+        "training-curve": "training_curve", "study run": "Study.run", "study status": "Study.status",
+        "study preview": "Study.preview", "study clean": "Study.clean",
+    }  # fmt: skip
+    context = cli.make_context("gapfloor", ["floor"], resilient_parsing=True)
+    for group in cli.list_commands(context):
+        command = cli.get_command(context, group)
+        subs = [f"{group} {sub}" for sub in getattr(command, "commands", {})] or [group]
+        for words in subs:
+            name, _, method = other.get(words, words.replace(" ", "_")).partition(".")
+            assert name in NAMES, words
+            assert not method or callable(getattr(getattr(gapfloor, name), method))
+            assert COMMANDS[name] == group
 
 
 def test_names_of_the_command_line_are_those_of_python() -> None:

@@ -31,7 +31,8 @@ ALLOWED: dict[str, set[str]] = {
     "audit": {"engines"},
     "report": {"levels", "actions", "engines", "records", "plan", "statistics", "analysis", "audit"},
     "api": _PLAYING
-    | {"play", "calibration", "training", "plan", "statistics", "analysis", "report", "audit"},
+    | {"play", "calibration", "training", "plan", "statistics", "analysis"}
+    | {"representation", "report", "audit"},
     "study": _PLAYING
     | {"play", "calibration", "training", "plan", "analysis", "report", "representation", "api"},
     "integrations": _PLAYING | {"play", "analysis", "study", "api"},

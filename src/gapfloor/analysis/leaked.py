@@ -10,7 +10,7 @@ either side (the twins left out of the training levels too). Means are over runs
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -205,8 +205,3 @@ def _mean(returns: Floats) -> float:
 
 def _sem(values: Floats) -> float:
     return sem(np.sort(values)) if values.size > 1 else NAN
-
-
-def leaks_to_dict(rows: Iterable[LeakedGap]) -> dict[str, Any]:
-    """The document of `gapfloor levels gap --json`."""
-    return {"gaps": [row.to_dict() for row in rows]}

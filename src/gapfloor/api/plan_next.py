@@ -14,9 +14,9 @@ from gapfloor.errors import UsageError
 from gapfloor.json_values import jsonable
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Plan
-from gapfloor.result_data import ResultData
 from gapfloor.statistics.conventions import NAN, NO_PAIR, Call, Pair
 from gapfloor.statistics.looks import LookAdvice
+from gapfloor.text_tables import ReadableResult, TextTable, counted, ends_text, p_text, signed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +47,8 @@ class GameLook:
     """Runs to add before the next look."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlanNext(ResultData):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PlanNext(ReadableResult):
     """Every game of a plan at its last look."""
 
     row_names = ("games",)
@@ -83,6 +83,27 @@ class PlanNext(ResultData):
         plain = jsonable(self)
         assert isinstance(plain, dict)
         return {**plain, "more_runs": self.more_runs, "is_finished": self.is_finished}
+
+    def table(self) -> TextTable:
+        """One line per game: its last look and what to do next."""
+        headings = ["game", "budget", "runs", "look at", "delta [interval]", "adjusted p", "call", "next"]
+        return headings, [_cells(game) for game in self.games]
+
+    def sentences(self) -> list[str]:
+        """What decides, and the runs to train."""
+        looks = ", ".join(map(str, self.looks))
+        what = (
+            f"Looks at {looks} runs, {self.rule} actions on the {self.level_set} levels, alpha {self.alpha:g} over all "
+            f"games and looks: {self.status}{f' ({self.reason})' if self.reason else ''}."
+        )
+        if self.is_finished:
+            return [what, "Every game is finished: no more runs."]
+        needed = [
+            f"{game.game}{f' at {game.budget}' if game.budget else ''} {game.more_runs}"
+            for game in self.games
+            if game.more_runs
+        ]
+        return [what, f"Train {counted(self.more_runs, 'more run')}: {', '.join(needed)}."]
 
 
 def plan_next(
@@ -198,3 +219,17 @@ def _not_begun(game: str, budget: str, first: int) -> GameLook:
         advice="continue",
         more_runs=first,
     )
+
+
+def _cells(game: GameLook) -> list[str]:
+    has_look = game.runs_used > 0
+    return [
+        game.game,
+        game.budget,
+        str(game.runs),
+        str(game.runs_used) if has_look else "-",
+        f"{signed(game.delta)} {ends_text(game.interval)}" if has_look else "-",
+        p_text(game.p),
+        f"{game.call} (unreliable: {game.doubt})" if game.doubt else game.call,
+        f"continue: {counted(game.more_runs, 'more run')}" if game.more_runs else game.advice,
+    ]

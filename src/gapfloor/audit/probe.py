@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from gapfloor.errors import UsageError
-from gapfloor.result_data import ResultData
+from gapfloor.text_tables import ReadableResult, TextTable, p_text
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -25,8 +25,8 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 N_NOISE = 16
 
 
-@dataclass(frozen=True)
-class ProbeResult(ResultData):
+@dataclass(frozen=True, repr=False)
+class ProbeResult(ReadableResult):
     """What repeated calls showed."""
 
     rule: str
@@ -50,6 +50,30 @@ class ProbeResult(ResultData):
     """Why the rule is undecided, and what would decide it."""
     contradicts: str | None
     """The claim that the calls refute, if the policy came with one."""
+
+    def table(self) -> TextTable:
+        """The rule and what was seen."""
+        greedy = "-" if self.n_greedy is None else f"{self.n_greedy} of {self.n_observations}"
+        fit = "-" if self.p_value is None else p_text(self.p_value)
+        changed = f"{self.n_changing} of {self.n_observations}"
+        headings = [
+            "rule",
+            "answer changed",
+            "always the maximum",
+            "fit to the distribution, p",
+            "calls each",
+        ]
+        return headings, [[self.rule, changed, greedy, fit, str(self.n_calls)]]
+
+    def sentences(self) -> list[str]:
+        """How sure the answer is, and what it contradicts."""
+        lines = [f"Undecided: {self.note}"] if self.note else []
+        if self.is_deterministic:
+            lines.append(
+                f"A policy that leaves its favourite action with a probability of {self.smallest_chance:g} or more "
+                f"would have been taken for deterministic with a probability of at most {self.error_rate:g}."
+            )
+        return [*lines, f"Contradiction: {self.contradicts}."] if self.contradicts else lines
 
 
 def calls_needed(*, error_rate: float, smallest_chance: float) -> int:

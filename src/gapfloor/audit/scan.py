@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from gapfloor.audit.judgement.verdict import AuditVerdict, decide_verdict
 from gapfloor.audit.reading.entry import Entry, find_script, parse_entry
 from gapfloor.audit.reading.index import Index, build_index
 from gapfloor.audit.reading.sources import SettingsFile, SourceFile, Sources, Unread, read_target
-from gapfloor.text_tables import ReadableResult
+from gapfloor.text_tables import ReportResult
 
 if TYPE_CHECKING:
     from gapfloor.audit.judgement.findings import Finding, PathChanges
@@ -36,7 +35,7 @@ PROVENANCES = (
 
 
 @dataclass(frozen=True, repr=False)
-class ScanResult(ReadableResult):
+class ScanResult(ReportResult):
     """Everything a scan found."""
 
     row_names = ("paths", "scripts", "training")
@@ -87,9 +86,6 @@ class ScanResult(ReadableResult):
         from gapfloor.audit.judgement.formats import as_markdown
 
         return as_markdown(self)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(repr(self))}</pre>"
 
 
 def scan(target: str, *, entry: str | None = None) -> ScanResult:

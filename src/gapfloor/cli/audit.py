@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from gapfloor import __version__
+from gapfloor.api.audit_ledger import DEFAULT_REPOS, audit_ledger, audit_registry, audit_verify
 from gapfloor.api.audit_scan import audit_scan
+from gapfloor.api.audit_trace import audit_trace
 from gapfloor.audit.judgement import findings, formats
-from gapfloor.audit.ledger import entries as ledgers
-from gapfloor.audit.ledger import registry as registries
-from gapfloor.audit.ledger import verify as verifying
 from gapfloor.audit.scan import ScanResult
-from gapfloor.audit.trace import comparison
-from gapfloor.audit.trace import observe as observing
 from gapfloor.cli.options import with_schema
+from gapfloor.cli.tables import print_result
 from gapfloor.errors import CheckFailedError, GapfloorError, UsageError
 from gapfloor.records.atomic import write_text_atomically
+from gapfloor.text_tables import ReadableResult
 
 
 @click.group("audit", context_settings={"help_option_names": ["-h", "--help"]})
@@ -33,27 +29,20 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def show_ledger(as_json: bool) -> None:
     """Print the paper's two audit tables, with counts computed from the ledger."""
-    if as_json:
-        document = {
-            "counts": asdict(ledgers.count_ledger()),
-            "entries": [asdict(entry) for entry in ledgers.load_ledger()],
-        }
-        click.echo(json.dumps(with_schema(document), indent=2, ensure_ascii=False))
-        return
-    _print_tables()
+    _print_result(audit_ledger(), as_json=as_json)
 
 
 @command.command("verify")
 @click.option(
     "--repos",
     type=click.Path(path_type=Path),
-    default=Path("gapfloor-audit-repos"),
+    default=Path(DEFAULT_REPOS),
     envvar="GAPFLOOR_AUDIT_REPOS",
     show_default=True,
     help="Folder of clones: owner+name/repo, owner/name or name.",
 )
 @click.option("--clone", is_flag=True, help="Fetch missing pinned commits from GitHub into --repos first.")
-@click.option("--registry", "with_registry", is_flag=True, help="Check the registry of further audits too.")
+@click.option("--registry", is_flag=True, help="Check the registry of further audits too.")
 @click.option(
     "--file",
     "files",
@@ -62,99 +51,24 @@ def show_ledger(as_json: bool) -> None:
     help="Check this registry file too (repeatable).",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
-def verify(repos: Path, clone: bool, with_registry: bool, files: tuple[Path, ...], as_json: bool) -> None:
+def verify(repos: Path, clone: bool, registry: bool, files: tuple[Path, ...], as_json: bool) -> None:
     """Check every evidence line of the ledger in local clones, at its pinned commit."""
-    entries = registries.load_registry(files) if with_registry or files else None
-    if clone:
-        repos.mkdir(parents=True, exist_ok=True)
-        for repo in verifying.clone_missing(repos, entries=entries):
-            click.echo(f"fetched {repo}", err=True)
-    if not repos.is_dir():
-        raise UsageError(
-            f"There is no folder '{repos}' with clones. Give --repos DIR, or add --clone to fetch them."
-        )
-    result = verifying.verify_ledger(repos, entries=entries)
-    if as_json:
-        click.echo(json.dumps(with_schema(_as_document(result)), indent=2, ensure_ascii=False))
-    else:
-        _print_tables()
-        _print_checks(result)
+    result = audit_verify(repos, clone=clone, registry=registry, files=files, progress=_tell)
+    _print_result(result, as_json=as_json)
     if not result.is_confirmed:
         wrong = len(result.checks) - result.count("ok")
         raise CheckFailedError(f"{wrong} of {len(result.checks)} evidence lines were not confirmed.")
 
 
-def _as_document(result: verifying.Verification) -> dict[str, object]:
-    states = ("ok", "moved", "changed", "no clone", "no commit")
-    return {
-        "counts": asdict(ledgers.count_ledger()),
-        "lines": {state: result.count(state) for state in states},
-        "checks": [
-            {
-                "entry": check.entry,
-                "repo": check.evidence.repo,
-                "commit": check.evidence.commit,
-                "file": check.evidence.file,
-                "line": check.evidence.line,
-                "what": check.evidence.what,
-                "state": check.state,
-                "found_at": list(check.found_at),
-            }
-            for check in result.checks
-        ],
-    }
+def _tell(words: str) -> None:
+    click.echo(words, err=True)
 
 
-def _console() -> Console:
-    # Without a terminal rich assumes 80 columns and folds hashes; let rows be as wide as they are.
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=200)
-
-
-def _print_tables() -> None:
-    console = _console()
-    counts = ledgers.count_ledger()
-    first = Table("Code base", "Venue", "Stoch.", "In-loop", title="Audit of twelve code bases")
-    for row in ledgers.audit_table():
-        first.add_row(*row)
-    console.print(first)
-    for entry in ledgers.load_ledger():
-        if entry.footnote:
-            mark = {"*": "*", "dagger": "†", "ddagger": "‡"}[entry.footnote_mark or "*"]
-            console.print(f"{mark} {entry.name}: {entry.footnote}")
-    second = Table(
-        "Code base", "Venue", "Commit", "S", "L", "Location (file:line)", title="Commits and evidence"
-    )
-    for line in ledgers.commit_table():
-        second.add_row(*(cell.replace("[", r"\[") for cell in line))
-    console.print(second)
-    console.print(
-        f"{counts.evaluate_heldout} of {counts.codebases} evaluate on held-out levels; "
-        f"{counts.sample} of them sample, {counts.in_loop} report in-loop returns.\n"
-        f"Rule set at the call site {counts.explicit_call_site}, "
-        f"by configuration {counts.config_option}, by a default argument {counts.default_argument}, "
-        f"by the training rollout {counts.training_rollout}: "
-        f"{counts.without_explicit_choice} without an explicit choice.\n"
-        f"{counts.different_procedures} take train and test numbers from different procedures; "
-        f"{counts.locations_corrected} locations of the paper are corrected."
-    )
-
-
-def _print_checks(result: verifying.Verification) -> None:
-    for check in result.checks:
-        if check.state == "ok":
-            continue
-        where = f" (now line {', '.join(map(str, check.found_at))})" if check.found_at else ""
-        line = check.evidence
-        click.echo(
-            f"{check.state}: {check.entry} {line.repo}@{line.commit[:12]} {line.file}:{line.line}{where}"
-        )
-    by_entry: dict[str, list[str]] = {}
-    for check in result.checks:
-        by_entry.setdefault(check.entry, []).append(check.state)
-    for name, states in by_entry.items():
-        click.echo(f"{name}: {states.count('ok')} of {len(states)} evidence lines ok")
-    click.echo(f"{result.count('ok')} of {len(result.checks)} evidence lines ok")
+def _print_result(result: ReadableResult, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(with_schema(result.to_dict()), indent=2, ensure_ascii=False))
+    else:
+        print_result(result, as_json=False)
 
 
 @command.command("registry")
@@ -165,11 +79,8 @@ def _print_checks(result: verifying.Verification) -> None:
 @click.option("--out", type=click.Path(path_type=Path), help="Write the page to this file instead.")
 def show_registry(files: tuple[Path, ...], as_json: bool, out: Path | None) -> None:
     """Compare every audited repository: rule, provenance, in-loop and held out."""
-    entries = registries.load_registry(files)
-    if as_json:
-        _deliver(_json_text({"entries": [asdict(entry) for entry in entries]}), out)
-    else:
-        _deliver(registries.compare_entries(entries), out)
+    result = audit_registry(files)
+    _deliver(_json_text(result.to_dict()) if as_json else repr(result), out)
 
 
 @command.command("scan")
@@ -300,15 +211,9 @@ def run_trace(
     Steps, draws, maxima, resets and optimiser steps are watched in the process of the command. This runs the command:
     use it only on code that you would run anyway. What the command prints goes to standard error.
     """
-    observed = observing.trace(list(arguments), most_steps=steps)
-    static = None if no_scan else comparison.scan_traced_command(observed)
-    text = (
-        _json_text(comparison.trace_document(observed, static))
-        if as_json
-        else comparison.trace_markdown(observed, static)
-    )
-    _deliver(text, out)
-    if observed.exit_code != 0:
+    result = audit_trace(arguments, steps=steps, scan=not no_scan)
+    _deliver(_json_text(result.to_dict()) if as_json else repr(result), out)
+    if result.observed.exit_code != 0:
         raise CheckFailedError(
-            f"The command ended with exit code {observed.exit_code}; the report may be incomplete."
+            f"The command ended with exit code {result.observed.exit_code}; the report may be incomplete."
         )

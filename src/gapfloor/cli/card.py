@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
+from typing import Literal
 
 import click
 
-from gapfloor.cli.options import print_json
-from gapfloor.errors import CheckFailedError, UsageError
+from gapfloor.cli.tables import print_result
+from gapfloor.errors import CheckFailedError
 from gapfloor.text_tables import counted
 
 
@@ -21,23 +19,17 @@ def command() -> None:
 
 @command.command("export")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--format", "form", type=click.Choice(["hf"]), required=True, help="hf: a Hugging Face model card."
-)
+@click.option("--format", type=click.Choice(["hf"]), required=True, help="hf: a Hugging Face model card.")
 @click.option("--name", required=True, help="Name of the model, e.g. owner/coinrun-impala.")
-def export(file: Path, form: str, name: str) -> None:
+def export(file: Path, format: Literal["hf"], name: str) -> None:
     """Print the gap card FILE (card.json) as part of another document.
 
     With --format hf: the README.md of a model repository, with the results as its model index. Example:
     gapfloor card export report/card.json --format hf --name me/coinrun > README.md
     """
-    from gapfloor.report.card_check import read_card
-    from gapfloor.report.model_card import model_card
+    from gapfloor.api.card import card_export
 
-    card = read_card(file)
-    with _whole(file):
-        text = model_card(card, name=name)
-    click.echo(text, nl=False)
+    click.echo(card_export(file, name=name, format=format), nl=False)
 
 
 @command.command("compare")
@@ -45,24 +37,9 @@ def export(file: Path, form: str, name: str) -> None:
 @click.argument("after", type=click.Path(path_type=Path))
 def compare(before: Path, after: Path) -> None:
     """Print the numbers of two gap cards (card.json) side by side, in Markdown."""
-    from gapfloor.report.card_check import read_card
-    from gapfloor.report.card_comparison import compare_cards
+    from gapfloor.api.card import card_compare
 
-    cards = [read_card(file) for file in (before, after)]
-    with _whole(f"{before} or {after}"):
-        text = compare_cards(*cards)
-    click.echo(text, nl=False)
-
-
-@contextmanager
-def _whole(file: Path | str) -> Iterator[None]:
-    """A card that lacks what `gapfloor report` always writes is the user's mistake."""
-    try:
-        yield
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise UsageError(
-            f"{file} is not a whole gap card ({type(error).__name__}: {error}): gapfloor report writes card.json."
-        ) from None
+    click.echo(card_compare(before, after), nl=False)
 
 
 @command.command("check")
@@ -70,21 +47,11 @@ def _whole(file: Path | str) -> Iterator[None]:
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def check(file: Path, as_json: bool) -> None:
     """Say what a reader of the card FILE (Markdown or JSON) would still be missing."""
-    from gapfloor.report.card_check import check_card
+    from gapfloor.api.card import card_check
 
-    missing = check_card(file)
-    if as_json:
-        print_json({"complete": not missing, "missing": [asdict(gap) for gap in missing]})
-    elif not missing:
-        click.echo(
-            f"{file}: complete. A reader can tell which policy was measured, where chance lies and what was tested."
-        )
-    else:
-        for gap in missing:
-            click.echo(
-                f"missing: {gap.field}\n  A reader cannot know {gap.why}.\n  Supplied by: {gap.remedy}."
-            )
-    if missing:
+    found = card_check(file)
+    print_result(found, as_json=as_json)
+    if found.missing:
         raise CheckFailedError(
-            f"{file} leaves out {counted(len(missing), 'entry', 'entries')} that a reader needs."
+            f"{file} leaves out {counted(len(found.missing), 'entry', 'entries')} that a reader needs."
         )

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from gapfloor.cli.options import json_option, print_json, store_option
-from gapfloor.cli.tables import print_table
-from gapfloor.records.run_identity import RunIdentity
-
-if TYPE_CHECKING:
-    from gapfloor.representation import CkaMeasurement
-
-_HEADINGS = ("run", "as computed", "shuffled", "exact", "z", "A", "C", "B", "D", "PR", "other")
+from gapfloor.cli.options import json_option, store_option
+from gapfloor.cli.tables import print_result
 
 
 @click.command()
@@ -43,8 +37,7 @@ _HEADINGS = ("run", "as computed", "shuffled", "exact", "z", "A", "C", "B", "D",
 @store_option
 @json_option
 def command(
-    checkpoints: tuple[str, ...], geometry: str, other_geometry: str, train: str | None, test: str, device: str,
-    store: str, as_json: bool, **settings: Any,
+    checkpoints: tuple[str, ...], as_json: bool, **settings: Any,
 ) -> None:  # fmt: skip
     r"""CKA of CHECKPOINTs (files or runs' folders) between training and held-out levels, with its controls.
 
@@ -56,76 +49,16 @@ def command(
       gapfloor cka gapfloor-store/runs/*-8M-s*
       gapfloor cka runs/heist-easy-impala-25M-s1 --json --out heist-store
     """
-    from gapfloor.levels import LevelSet
-    from gapfloor.representation import CkaSettings, Geometry, measure_cka
+    from gapfloor.api.cka import cka
 
-    chosen = CkaSettings(
-        geometry=Geometry.parse(geometry),
-        other_geometry=None if other_geometry == "none" else Geometry.parse(other_geometry),
-        train=LevelSet.parse(train) if train is not None else None,
-        test=LevelSet.parse(test),
+    measured = cka(
+        checkpoints,
+        progress=lambda what: None if as_json else click.echo(f"{what} ...", err=True),
         **settings,
     )
-    measured = measure_cka(
-        checkpoints, chosen, store=store, device=device,
-        tell=lambda what: None if as_json else click.echo(f"{what} ...", err=True),
-    )  # fmt: skip
+    print_result(measured, as_json=as_json)
     if as_json:
-        print_json(measured.to_dict())
         return
-    _show(measured, geometry, other_geometry)
-
-
-def _show(measured: CkaMeasurement, geometry: str, other_geometry: str) -> None:
-    first = measured.records[0]
-    click.echo(
-        f"Training against held-out levels, {geometry} = {first['n']} rows; rows are different inputs, so the value "
-        f"as computed\ndoes not measure generalization. A: train v. test, C: train v. train, both aligned by timestep; "
-        f"B, D: the\nsame shuffled (mean of {first['permutations']}). PR: participation ratio of the training rows. "
-        f"other: as computed with {other_geometry}."
-    )
-    print_table(_HEADINGS, [_row(record) for record in measured.records])
-    for record in measured.records:
-        click.echo(f"{_name(record)}: {_words(record)}")
-    for entry in measured.cross:
-        click.echo(
-            f"{_name(entry['x'])} v. {_name(entry['y'])} on identical observations ({entry['level_set']} levels, "
-            f"played by {entry['played_by']}): CKA {entry['value']:.3f}, {entry['in_null_units']:.1f} times its null."
-        )
     for path in measured.files:
         held = "already in" if path.stem in measured.reused else "written to"
         click.echo(f"{held} {path}")
-
-
-def _name(record: dict[str, Any]) -> str:
-    return RunIdentity.from_labels(record).name
-
-
-def _row(record: dict[str, Any]) -> list[str]:
-    other = record.get("other_geometry")
-    z = record["z"]
-    return [
-        _name(record), f"{record['as_computed']:.3f}", f"{record['perm_mean']:.3f}", f"{record['analytic']:.3f}",
-        "" if z is None else f"{z:.1f}", *(f"{record[part]:.3f}" for part in "ACBD"), f"{record['pr']:.1f}",
-        f"{other['as_computed']:.3f}" if other else "",
-    ]  # fmt: skip
-
-
-def _words(record: dict[str, Any]) -> str:
-    same = "no more" if record["exchange_p"] > 0.05 else "more"
-    words = (
-        f"C is {record['C'] / record['A']:.2f} x A, which is {same} than exchanging slots between the level sets does "
-        f"(p = {record['exchange_p']:.3f}); shuffling divides A by {record['A'] / record['B']:.1f} "
-        f"(p = {record['A_p']:.3f}) and C by {record['C'] / record['D']:.1f} (p = {record['C_p']:.3f}); "
-        f"{record['n_control']} rows."
-    )
-    if record["is_consistent_with_alignment"]:
-        words += " Consistent with timestep alignment alone."
-    elif record["exchange_p"] <= 0.05:
-        words += " The level set makes a difference."
-    else:
-        words += " A and C are not both above their shuffles."
-    planned = record.get("budget_steps")
-    if planned and record["steps"] < 0.9 * planned:
-        words += f" Trained for {record['steps']:,} of {planned:,} steps."
-    return words

@@ -6,6 +6,7 @@ import click
 
 from gapfloor.cli.options import json_option, print_json
 from gapfloor.errors import CheckFailedError
+from gapfloor.text_tables import counted
 
 
 @click.command()
@@ -18,14 +19,12 @@ from gapfloor.errors import CheckFailedError
 @json_option
 def command(games: str, as_json: bool) -> None:
     """Check this machine: what is installed, and whether the engine keeps its promises here."""
-    from gapfloor.engines.doctor import examine
+    from gapfloor.api.engines import doctor
 
-    findings = examine(games.split(","))
+    found = doctor(games)
     if as_json:
-        print_json({"findings": [finding.to_dict() for finding in findings]})
+        print_json(found.to_dict())
     else:
-        for finding in findings:
-            click.echo(f"{finding.mark:8} {finding.subject}: {finding.words}")
-    failed = [finding for finding in findings if finding.mark == "FAILED"]
-    if failed:
-        raise CheckFailedError(f"{len(failed)} check{'s' if len(failed) > 1 else ''} failed: see above.")
+        click.echo(repr(found))
+    if found.failed:
+        raise CheckFailedError(f"{counted(len(found.failed), 'check')} failed: see above.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from gapfloor.cli.options import json_option, parse_engine_options, print_json
+from gapfloor.cli.tables import print_result
 from gapfloor.errors import CheckFailedError
 
 
@@ -31,33 +32,24 @@ def check(game: str, options: tuple[str, ...], as_json: bool) -> None:
       gapfloor engines check gym:FrozenLake-v1 --option is_slippery=false
       gapfloor engines check mypackage.envs:make
     """
-    from gapfloor.engines.contract import check_contract
+    from gapfloor.api.engines import engines_check
 
-    contract = check_contract(game, options=parse_engine_options(options))
+    contract = engines_check(game, options=parse_engine_options(options))
     if as_json:
         print_json(contract.to_dict())
     else:
-        click.echo(f"{contract.game}" + (f" ({contract.version})" if contract.version else ""))
-        for clause in contract.clauses:
-            click.echo(f"{clause.mark:7} {clause.name}: {clause.words}")
+        click.echo(repr(contract))
     if contract.failures:
         names = "; ".join(clause.name for clause in contract.failures)
         raise CheckFailedError(
             f"{game} does not keep the engine contract ({names}), so its gaps would not be measurements."
         )
-    if not as_json:
-        click.echo(f"The contract holds: gapfloor floor {game}")
 
 
 @command.command(name="list")
 @json_option
 def list_engines(as_json: bool) -> None:
     """List the engines, how their games are named, and whether they are installed here."""
-    from gapfloor.engines.catalogue import installed_engines
+    from gapfloor.api.engines import engines_list
 
-    engines = installed_engines()
-    if as_json:
-        print_json({"engines": [engine.to_dict() for engine in engines]})
-        return
-    for engine in engines:
-        click.echo(f"{engine.name:10} {engine.games:34} {engine.words}")
+    print_result(engines_list(), as_json=as_json)

@@ -18,7 +18,7 @@ from gapfloor.cli.options import (
     store_option,
     workers_option,
 )
-from gapfloor.cli.tables import leak_table, print_table
+from gapfloor.cli.tables import print_table
 
 if TYPE_CHECKING:
     from gapfloor.analysis.leaked import LeakedGap
@@ -90,6 +90,8 @@ def command(
         document = result.to_dict()
         print_json({**document, "leaks": [row.to_dict() for row in leaked]} if leakage else document)
         return
+    from gapfloor.api.levels_gap import leak_table
+
     for table in (*result.tables(), *([leak_table(leaked)] if leaked else [])):
         print_table(*table)
     for note in result.notes:

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from gapfloor.cli.options import json_option, print_json
-from gapfloor.cli.tables import leak_table, print_result, print_table
+from gapfloor.cli.options import json_option
+from gapfloor.cli.tables import print_result
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -60,23 +60,6 @@ def check(games: tuple[str, ...], as_json: bool, **settings: Any) -> None:
 @json_option
 def gap(source: str, leaks: Path | None, as_json: bool) -> None:
     """Compute the gap with and without leaked levels, for runs and for the floor on the same levels."""
-    from gapfloor.analysis.leaked import gap_without, leaks_to_dict
-    from gapfloor.errors import UsageError
-    from gapfloor.levels.overlap import read_leakage
+    from gapfloor.api.levels_gap import levels_gap
 
-    if leaks is None and not Path(source).is_dir():
-        raise UsageError(f"{source} is not a gapfloor store: give its leakage.json with --leaks.")
-    leakage = read_leakage(leaks if leaks is not None else source)
-    rows = gap_without(source, leakage)
-    if not rows:
-        known = ", ".join(sorted({f"{one.game} {one.mode}" for one in leakage.games}))
-        raise UsageError(f"No run of {source} is on both level sets of a checked game: checked are {known}.")
-    if as_json:
-        print_json(leaks_to_dict(rows))
-        return
-    print_table(*leak_table(rows))
-    if any(row.leaked_levels for row in rows):
-        click.echo(
-            "Layouts repeat most among short, easy levels: read each gap against the floor's gap on the same levels. "
-            "'Shared' also leaves out the training levels that have a held-out twin."
-        )
+    print_result(levels_gap(source, leaks=leaks), as_json=as_json)

@@ -12,7 +12,6 @@ import click
 from gapfloor.cli.options import print_json
 
 if TYPE_CHECKING:
-    from gapfloor.analysis.leaked import LeakedGap
     from gapfloor.text_tables import ReadableResult
 
 
@@ -49,25 +48,6 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for row in rows:
         table.add_row(*row)
     Console().print(table)
-
-
-def leak_table(rows: Sequence[LeakedGap]) -> tuple[list[str], list[list[str]]]:
-    """Gaps with and without leaked levels, each with the floor's on the same levels."""
-    from gapfloor.text_tables import number, signed, with_error
-
-    headings = [
-        "game", "mode", "budget", "agent", "rule", "runs", "leaked", "episodes left", "gap", "without leaked",
-        "without shared", "floor gap", "without leaked ", "without shared ", "return on leaked",
-    ]  # fmt: skip
-    lines = [
-        [row.game, row.mode, row.budget, row.agent or ("(all)" if row.n_runs else "floor"), row.rule,
-         str(row.n_runs), f"{row.leaked_levels}/{row.levels}", f"{row.episodes_left}/{row.episodes}",
-         with_error(row.gap, row.sem), with_error(row.gap_without, row.sem_without),
-         with_error(row.gap_unshared, row.sem_unshared), signed(row.floor_gap), signed(row.floor_gap_without),
-         signed(row.floor_gap_unshared), number(row.test_leaked)]
-        for row in rows
-    ]  # fmt: skip
-    return headings, lines
 
 
 def _is_number(text: str) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from typing import Any
 
 import click
 
-from gapfloor.cli.options import allow_option, json_option, print_json
+from gapfloor.cli.options import allow_option, json_option
+from gapfloor.cli.tables import print_result
 from gapfloor.errors import CheckFailedError
 from gapfloor.records.verification import DEFAULT_EPISODES
 from gapfloor.text_tables import counted
@@ -47,32 +47,9 @@ def command(store: str, as_json: bool, **settings: Any) -> None:
             click.echo(f"\r{played:,} of {total:,} episodes played again", err=True, nl=played == total)
 
     found = verify_store(store, progress=show, **settings)
-    if as_json:
-        print_json({"is_sound": found.is_sound, **dataclasses.asdict(found)})
-    else:
-        click.echo(f"cells      {found.cells:,}: keys, hashes, labels and schedules checked")
-        click.echo(
-            f"episodes   {found.replayed:,} of {found.episodes:,} played again (sample seed {found.seed})"
-        )
-        for reason in found.not_replayed:
-            click.echo(f"not played again, {reason}")
-        for problem in found.problems:
-            click.echo(f"problem    {problem}")
+    print_result(found, as_json=as_json)
     if not found.is_sound:
         raise CheckFailedError(
             f"{store} is not what was recorded: {counted(len(found.problems), 'problem')}. The results of these cells "
             "cannot be trusted."
         )
-    if not as_json:
-        click.echo(_conclusion(found.replayed, found.replayable, found.noticed_share))
-
-
-def _conclusion(replayed: int, replayable: int, noticed_share: float) -> str:
-    if not replayed:
-        return "No problem was found, but nothing was played again: returns that were edited and hashed again pass."
-    if replayed == replayable:
-        return "No problem was found."
-    return (
-        f"No problem was found. If {noticed_share:.1%} of the {replayable:,} episodes that can be played here had been "
-        "altered, this sample would have shown it with a probability of 0.95."
-    )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from gapfloor.text_tables import ReportResult
+
 
 @dataclass(frozen=True)
 class Clause:
@@ -29,9 +31,11 @@ class Clause:
         return {**asdict(self), "is_failure": self.is_failure}
 
 
-@dataclass(frozen=True)
-class Contract:
+@dataclass(frozen=True, repr=False)
+class Contract(ReportResult):
     """What was found about one environment."""
+
+    row_names = ("clauses",)
 
     game: str
     """The game, or the environment's name."""
@@ -49,3 +53,8 @@ class Contract:
         """The findings as JSON values."""
         clauses = [clause.to_dict() for clause in self.clauses]
         return {"game": self.game, "version": self.version, "holds": not self.failures, "clauses": clauses}
+
+    def __repr__(self) -> str:
+        lines = [f"{self.game}" + (f" ({self.version})" if self.version else "")]
+        lines += [f"{clause.mark:7} {clause.name}: {clause.words}" for clause in self.clauses]
+        return "\n".join(lines if self.failures else [*lines, f"The contract holds: gapfloor floor {self.game}"])

@@ -12,13 +12,13 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gapfloor.exact_json import from_exact, to_exact
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.records.manifest import canonical_json
 from gapfloor.records.store import StoredCell
-from gapfloor.result_data import ResultData
-from gapfloor.text_tables import counted
+from gapfloor.text_tables import ReadableResult, TextTable, counted
 
 SCHEMA = "gapfloor-verification/1"
 #: Enough to notice, with a probability of 0.95, that one episode in twenty was altered.
@@ -26,8 +26,8 @@ DEFAULT_EPISODES = 60
 _PATH = Path("results") / "verification.json"
 
 
-@dataclass(frozen=True, kw_only=True)
-class StoreVerification(ResultData):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class StoreVerification(ReadableResult):
     """The result of a verification."""
 
     cells: int
@@ -73,6 +73,37 @@ class StoreVerification(ResultData):
             else "no episode was played again"
         )
         return f"keys and hashes of {counted(self.cells, 'cell')}; {replays}; gapfloor {self.version}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `gapfloor verify --json`."""
+        return {"is_sound": self.is_sound, **super().to_dict()}
+
+    def table(self) -> TextTable:
+        """What was checked."""
+        return ["checked", "in the store", "what"], [
+            [f"{self.cells:,}", f"{self.cells:,} cells", "keys, hashes, labels and schedules"],
+            [
+                f"{self.replayed:,}",
+                f"{self.episodes:,} episodes",
+                f"played again (sample seed {self.seed}): returns and lengths",
+            ],
+        ]
+
+    def sentences(self) -> list[str]:
+        """What could not be played again, every problem, and what follows."""
+        lines = [f"not played again, {reason}" for reason in self.not_replayed]
+        lines += [f"problem: {problem}" for problem in self.problems]
+        return lines if self.problems else [*lines, self._conclusion()]
+
+    def _conclusion(self) -> str:
+        if not self.replayed:
+            return "No problem was found, but nothing was played again: returns that were edited and hashed again pass."
+        if self.replayed == self.replayable:
+            return "No problem was found."
+        return (
+            f"No problem was found. If {self.noticed_share:.1%} of the {self.replayable:,} episodes that can be played "
+            "here had been altered, this sample would have shown it with a probability of 0.95."
+        )
 
 
 def write_verification(root: Path, verification: StoreVerification, cells: Iterable[StoredCell]) -> None:

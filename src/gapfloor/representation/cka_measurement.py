@@ -30,6 +30,7 @@ from gapfloor.representation.recording import Geometry
 from gapfloor.representation.shuffled_null import permutation_null
 from gapfloor.representation.streams import stream
 from gapfloor.rules.rule import parse_rule
+from gapfloor.text_tables import ReadableResult, TextTable
 
 FORMAT = "gapfloor-cka/1"
 
@@ -42,6 +43,8 @@ OTHER_GEOMETRY = Geometry(16, 64)
 TEST_LEVELS = LevelSet(1000, 1100)
 
 Pairs = Literal["encoders", "all", "none"]
+
+_HEADINGS = ("run", "as computed", "shuffled", "exact", "z", "A", "C", "B", "D", "PR", "other")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,9 +94,11 @@ class CkaSettings:
         }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class CkaMeasurement:
+@dataclass(frozen=True, repr=False)
+class CkaMeasurement(ReadableResult):
     """What was measured, and what the store already held."""
+
+    row_names = ("records", "cross")
 
     records: tuple[dict[str, Any], ...]
     """One per checkpoint, with the fields of `gapfloor.report.cka_input`."""
@@ -105,6 +110,28 @@ class CkaMeasurement:
     def to_dict(self) -> dict[str, Any]:
         """One JSON document."""
         return {"format": FORMAT, "records": list(self.records), "cross": list(self.cross)}
+
+    def table(self) -> TextTable:
+        """One line per checkpoint."""
+        return list(_HEADINGS), [_cells(record) for record in self.records]
+
+    def sentences(self) -> list[str]:
+        """What the columns are, what each row says, and the pairs of encoders."""
+        first = self.records[0]
+        other = first.get("other_geometry")
+        geometry = f"; other: as computed with {other['geometry']}" if other else ""
+        return [
+            f"Training against held-out levels, {first['n']} rows; rows are different inputs, so the value as computed "
+            "does not measure generalization. A: train v. test, C: train v. train, both aligned by timestep; B, D: the "
+            f"same shuffled (mean of {first['permutations']}). PR: participation ratio of the training rows{geometry}.",
+            *(f"{_name(record)}: {_words(record)}" for record in self.records),
+            *(
+                f"{_name(entry['x'])} v. {_name(entry['y'])} on identical observations ({entry['level_set']} levels, "
+                f"played by {entry['played_by']}): CKA {entry['value']:.3f}, {entry['in_null_units']:.1f} times its "
+                "null."
+                for entry in self.cross
+            ),
+        ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,3 +324,37 @@ def _cross(session: _Session, one: _Candidate, other: _Candidate) -> list[dict[s
         document = {**_document(session.settings, key, one), "records": [], "cross": entries}
         session.keep(name, document)
     return list(document["cross"])
+
+
+def _name(record: dict[str, Any]) -> str:
+    return RunIdentity.from_labels(record).name
+
+
+def _cells(record: dict[str, Any]) -> list[str]:
+    other = record.get("other_geometry")
+    z = record["z"]
+    return [
+        _name(record), f"{record['as_computed']:.3f}", f"{record['perm_mean']:.3f}", f"{record['analytic']:.3f}",
+        "" if z is None else f"{z:.1f}", *(f"{record[part]:.3f}" for part in "ACBD"), f"{record['pr']:.1f}",
+        f"{other['as_computed']:.3f}" if other else "",
+    ]  # fmt: skip
+
+
+def _words(record: dict[str, Any]) -> str:
+    same = "no more" if record["exchange_p"] > 0.05 else "more"
+    words = (
+        f"C is {record['C'] / record['A']:.2f} x A, which is {same} than exchanging slots between the level sets does "
+        f"(p = {record['exchange_p']:.3f}); shuffling divides A by {record['A'] / record['B']:.1f} "
+        f"(p = {record['A_p']:.3f}) and C by {record['C'] / record['D']:.1f} (p = {record['C_p']:.3f}); "
+        f"{record['n_control']} rows."
+    )
+    if record["is_consistent_with_alignment"]:
+        words += " Consistent with timestep alignment alone."
+    elif record["exchange_p"] <= 0.05:
+        words += " The level set makes a difference."
+    else:
+        words += " A and C are not both above their shuffles."
+    planned = record.get("budget_steps")
+    if planned and record["steps"] < 0.9 * planned:
+        words += f" Trained for {record['steps']:,} of {planned:,} steps."
+    return words

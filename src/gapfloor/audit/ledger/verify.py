@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from gapfloor.audit.ledger.entries import EvidenceLine, LedgerEntry, load_ledger
+from gapfloor.audit.ledger.entries import EvidenceLine, LedgerEntry, count_ledger, load_ledger
 from gapfloor.audit.ledger.registry import RegistryEntry
 from gapfloor.audit.reading.git import find_git_dir, read_file, resolve_commit
 from gapfloor.errors import UsageError
+from gapfloor.text_tables import ReadableResult, TextTable
+
+STATES = ("ok", "moved", "changed", "no clone", "no commit")
 
 
 @dataclass(frozen=True)
@@ -29,9 +33,11 @@ class LineCheck:
     """Where the text stands now, when it moved."""
 
 
-@dataclass(frozen=True)
-class Verification:
+@dataclass(frozen=True, repr=False)
+class LedgerVerification(ReadableResult):
     """All evidence lines of some ledger entries, checked."""
+
+    row_names = ("checks",)
 
     checks: tuple[LineCheck, ...]
 
@@ -43,6 +49,45 @@ class Verification:
     def is_confirmed(self) -> bool:
         """Whether every line was found in its place."""
         return all(check.state == "ok" for check in self.checks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `gapfloor audit verify --json`."""
+        return {
+            "counts": asdict(count_ledger()),
+            "lines": {state: self.count(state) for state in STATES},
+            "checks": [
+                {
+                    "entry": check.entry,
+                    "repo": check.evidence.repo,
+                    "commit": check.evidence.commit,
+                    "file": check.evidence.file,
+                    "line": check.evidence.line,
+                    "what": check.evidence.what,
+                    "state": check.state,
+                    "found_at": list(check.found_at),
+                }
+                for check in self.checks
+            ],
+        }
+
+    def table(self) -> TextTable:
+        """How many lines of each entry are in place."""
+        by_entry: dict[str, list[str]] = {}
+        for check in self.checks:
+            by_entry.setdefault(check.entry, []).append(check.state)
+        rows = [[name, str(len(states)), str(states.count("ok"))] for name, states in by_entry.items()]
+        return ["entry", "evidence lines", "ok"], rows
+
+    def sentences(self) -> list[str]:
+        """Every line that is not in place, and the total."""
+        lines = []
+        for check in self.checks:
+            if check.state != "ok":
+                line = check.evidence
+                where = f" (now line {', '.join(map(str, check.found_at))})" if check.found_at else ""
+                place = f"{line.repo}@{line.commit[:12]} {line.file}:{line.line}"
+                lines.append(f"{check.state}: {check.entry} {place}{where}")
+        return [*lines, f"{self.count('ok')} of {len(self.checks)} evidence lines ok"]
 
 
 def find_clone(repos: Path, repo: str) -> Path | None:
@@ -67,7 +112,7 @@ def hash_line(text: str) -> str:
 
 def verify_ledger(
     repos: Path, *, entries: tuple[LedgerEntry, ...] | tuple[RegistryEntry, ...] | None = None
-) -> Verification:
+) -> LedgerVerification:
     """Check every evidence line of `entries` (default: the whole ledger) in the clones below `repos`."""
     entries = load_ledger() if entries is None else entries
     hashes: dict[tuple[str, str, str], list[str] | str] = {}
@@ -78,7 +123,7 @@ def verify_ledger(
             if key not in hashes:
                 hashes[key] = _hash_file(Path(repos), line)
             checks.append(_check(entry.name, line, hashes[key]))
-    return Verification(checks=tuple(checks))
+    return LedgerVerification(checks=tuple(checks))
 
 
 def _hash_file(repos: Path, line: EvidenceLine) -> list[str] | str:

@@ -1,0 +1,75 @@
+"""CKA of checkpoints' features between training and held-out levels, never without its controls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from gapfloor.api.progress import step_teller
+from gapfloor.levels import LevelSet
+from gapfloor.representation.cka_measurement import CkaMeasurement, CkaSettings, Pairs, measure_cka
+from gapfloor.representation.recording import Geometry
+
+
+def cka(
+    checkpoints: str | Path | Sequence[str | Path],
+    *,
+    geometry: str = "64x16",
+    other_geometry: str | None = "16x64",
+    train: str | range | None = None,
+    test: str | range = "1000:1100",
+    rule: str = "sampled",
+    draw: int = 0,
+    permutations: int = 200,
+    seed: int = 0,
+    pairs: Pairs = "encoders",
+    device: str = "cpu",
+    store: str | Path | None = None,
+    progress: Callable[[str], None] | bool | None = None,
+) -> CkaMeasurement:
+    """CKA of checkpoints between training and held-out levels, with its controls.
+
+    Rows of the two sides are different inputs, so the value as computed measures nothing by itself; the 2x2 control
+    shows what it consists of.
+
+    Args:
+        checkpoints: Checkpoints that `train` wrote (files or runs' folders).
+        geometry: How observations are collected: SLOTSxSTEPS.
+        other_geometry: A second collection, to show the effect of the geometry alone; None or `none` to leave it out.
+        train: Training levels: START:STOP or a `range`; None: the checkpoint's own.
+        test: Held-out levels, in the same form.
+        rule: How the checkpoint plays.
+        draw: Seed of the level draw.
+        permutations: Shuffles behind each null.
+        seed: Seed of the shuffles.
+        pairs: What is compared on identical observations: `encoders` (different encoders of one seed), `all` of a game
+            and budget, or `none`.
+        device: Where the networks run: cpu or cuda.
+        store: The folder below which records go to results/cka, where `write_report` finds them; None writes no files.
+        progress: Called with words about each step. None: a line per step on a terminal or in a notebook; False:
+            nothing.
+
+    Returns:
+        One record per checkpoint, and one per pair of encoders.
+
+    Examples:
+        >>> import gapfloor, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> run = gapfloor.train("maze", steps=512, envs=2, store=folder, tensorboard=False, progress=False)
+        >>> found = gapfloor.cka(run.checkpoint, geometry="8x8", other_geometry=None, permutations=9, progress=False)
+        >>> found.records[0]["game"], found.records[0]["n"]
+        ('maze', 64)
+    """
+    settings = CkaSettings(
+        geometry=Geometry.parse(geometry),
+        other_geometry=None if other_geometry in (None, "none") else Geometry.parse(str(other_geometry)),
+        train=LevelSet.parse(train) if train is not None else None,
+        test=LevelSet.parse(test),
+        rule=rule,
+        draw=draw,
+        permutations=permutations,
+        seed=seed,
+        pairs=pairs,
+    )
+    named = [checkpoints] if isinstance(checkpoints, str | Path) else list(checkpoints)
+    return measure_cka(named, settings, store=store, device=device, tell=step_teller(progress))

@@ -1,0 +1,215 @@
+"""Writing, locking, checking and extending the file of an analysis plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gapfloor.analysis.seen_data import count_cells, data_next_to
+from gapfloor.errors import CheckFailedError, UsageError
+from gapfloor.plan.lock import Lock, LockedText, add_addendum, load_plan, lock_plan
+from gapfloor.plan.model import builtin_text, parse_addendum
+from gapfloor.records.atomic import write_text_atomically
+from gapfloor.records.store import DEFAULT_STORE
+from gapfloor.settings import read_text
+from gapfloor.text_tables import ReadableResult, TextTable, counted
+
+_KEYS = ("name", "hash", "locked_at", "cells_seen", "seen_in", "status")
+
+
+@dataclass(frozen=True, repr=False)
+class PlanCheck(ReadableResult):
+    """A locked plan that was not changed since, with its addenda."""
+
+    row_names = ("locked",)
+
+    path: Path
+    """The plan's file."""
+    plan: LockedText
+    """The plan as it was locked."""
+    addenda: tuple[LockedText, ...]
+    """Its addenda, in the order in which they were locked."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `gapfloor plan check --json`."""
+        plan, *addenda = self.json_rows("locked")
+        return {"plan": plan, "addenda": addenda}
+
+    def json_rows(self, name: str) -> list[dict[str, Any]]:
+        """The plan and its addenda as JSON objects."""
+        return [{key: getattr(text, key) for key in _KEYS} for text in (self.plan, *self.addenda)]
+
+    def table(self) -> TextTable:
+        """One line for the plan and each addendum."""
+        kinds = ["plan", *["addendum"] * len(self.addenda)]
+        rows = [
+            [kind, text.name, text.locked_at, text.hash[:12], str(text.cells_seen), text.seen_in, text.status]
+            for kind, text in zip(kinds, (self.plan, *self.addenda), strict=True)
+        ]
+        return ["", "name", "unchanged since", "hash", "cells seen", "counted", "results are"], rows
+
+    def sentences(self) -> list[str]:
+        """Earlier locks of a plan in this place."""
+        return [f"Locked before: {earlier}." for earlier in self.plan.earlier]
+
+
+def plan_init(path: str | Path = "plan.toml", *, addendum: bool = False) -> Path:
+    """Write the paper's plan to a file that you can then change and lock.
+
+    Args:
+        path: The file to write; it must not exist.
+        addendum: Write the start of an addendum (merged argmax) instead.
+
+    Returns:
+        The path of the file.
+
+    Examples:
+        >>> import gapfloor, tempfile
+        >>> path = gapfloor.plan_init(f"{tempfile.mkdtemp()}/plan.toml")
+        >>> gapfloor.Plan.read(path).floor.alpha
+        0.05
+    """
+    path = Path(path)
+    if path.exists():
+        raise UsageError(f"{path} exists already. Choose another name, or change that file.")
+    write_text_atomically(path, builtin_text("merged" if addendum else "paper"))
+    return path
+
+
+def plan_lock(
+    path: str | Path,
+    *,
+    store: str | Path | None = None,
+    episodes: str | Path | None = None,
+    cells_seen: int | None = None,
+) -> PlanCheck:
+    """Fix a plan: its hash, the time, and how many cells have been seen by now.
+
+    Results are pre-registered if no cell had been seen, and a pre-specified re-analysis otherwise.
+
+    Args:
+        path: The plan's file; the lock is written next to it.
+        store: Count the cells of this store. None: gapfloor-store, and what lies next to the plan.
+        episodes: Count the cells of this episode file instead.
+        cells_seen: State the number of cells seen, for data that lie elsewhere.
+
+    Returns:
+        What was locked, and what its results may be called.
+
+    Raises:
+        UsageError: The plan is locked already.
+
+    Examples:
+        >>> import gapfloor, tempfile
+        >>> path = gapfloor.plan_init(f"{tempfile.mkdtemp()}/plan.toml")
+        >>> gapfloor.plan_lock(path, cells_seen=0).plan.status
+        'pre-registered'
+    """
+    path = Path(path)
+    count, where = _count_seen(path, store=store, episodes=episodes, cells_seen=cells_seen)
+    return _check_of(path, lock_plan(path, cells_seen=count, seen_in=where))
+
+
+def plan_check(path: str | Path) -> PlanCheck:
+    """Whether a plan is locked and unchanged since.
+
+    Args:
+        path: The plan's file.
+
+    Returns:
+        The plan and its addenda as they were locked.
+
+    Raises:
+        CheckFailedError: The plan is not locked, or was changed after locking.
+
+    Examples:
+        >>> import gapfloor, tempfile
+        >>> path = gapfloor.plan_init(f"{tempfile.mkdtemp()}/plan.toml")
+        >>> locked = gapfloor.plan_lock(path, cells_seen=12)
+        >>> gapfloor.plan_check(path).plan.status
+        'pre-specified'
+    """
+    path = Path(path)
+    lock = load_plan(path).lock
+    if lock is None:
+        raise CheckFailedError(f"{path} is not locked. Lock it: gapfloor plan lock {path}")
+    return _check_of(path, lock)
+
+
+def plan_addendum(
+    path: str | Path,
+    addendum: str | Path,
+    *,
+    store: str | Path | None = None,
+    episodes: str | Path | None = None,
+    cells_seen: int | None = None,
+) -> PlanCheck:
+    """Lock an addendum, a new rule with its own family, to a locked plan.
+
+    Args:
+        path: The plan's file.
+        addendum: The addendum's file.
+        store: Count the cells of the addendum's rules in this store. None: gapfloor-store, and what lies next to the
+            plan.
+        episodes: Count these cells in an episode file instead.
+        cells_seen: State the number of these cells, for data that lie elsewhere.
+
+    Returns:
+        The plan and all its addenda; the last one is new.
+
+    Raises:
+        UsageError: The plan is not locked, or the addendum tests a rule that is fixed already.
+
+    Examples:
+        >>> import gapfloor, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> plan = gapfloor.plan_init(f"{folder}/plan.toml")
+        >>> locked = gapfloor.plan_lock(plan, cells_seen=12)
+        >>> merged = gapfloor.plan_init(f"{folder}/merged.toml", addendum=True)
+        >>> [text.status for text in gapfloor.plan_addendum(plan, merged, cells_seen=0).addenda]
+        ['pre-registered']
+    """
+    path, addendum = Path(path), Path(addendum)
+    rules = parse_addendum(read_text(addendum), source=str(addendum)).rules
+    count, where = _count_seen(path, store=store, episodes=episodes, cells_seen=cells_seen, rules=rules)
+    return _check_of(path, add_addendum(path, addendum, cells_seen=count, seen_in=where))
+
+
+def _check_of(path: Path, lock: Lock) -> PlanCheck:
+    return PlanCheck(path, lock.plan, lock.addenda)
+
+
+def _count_seen(
+    plan: Path,
+    *,
+    store: str | Path | None,
+    episodes: str | Path | None,
+    cells_seen: int | None,
+    rules: tuple[str, ...] | None = None,
+) -> tuple[int, str]:
+    """How many cells have been seen, and where they were counted."""
+    if sum(value is not None for value in (store, episodes, cells_seen)) > 1:
+        raise UsageError("Give one of --store, --episodes and --cells-seen, not several.")
+    if episodes is not None:
+        return count_cells(Path(episodes), rules=rules), f"counted in {Path(episodes).name}"
+    if store is not None:
+        return _count_in_store(Path(store), rules)
+    folder = Path(DEFAULT_STORE)
+    found = data_next_to(plan, folder, rules=rules)
+    listed = ", ".join(f"{name} ({counted(n, 'cell')})" for name, n in found.items())
+    if cells_seen is not None:
+        return cells_seen, "declared" + (f"; next to the plan: {listed}" if listed else "")
+    if not found:
+        return 0, f"no cells in {folder.name} and no episode file next to the plan"
+    # A store and a file may hold the same cells, so they are not added up.
+    where = listed if len(found) > 1 else next(iter(found))
+    return max(found.values()), f"counted in {where}"
+
+
+def _count_in_store(folder: Path, rules: tuple[str, ...] | None) -> tuple[int, str]:
+    if not folder.is_dir():
+        raise UsageError(f"There is no store at {folder}. Check the path, or give --cells-seen 0.")
+    if not any((folder / "cells").glob("*.json")):
+        return 0, f"no cells in {folder.name}"
+    return count_cells(folder, rules=rules), f"counted in {folder.name}"
