@@ -43,4 +43,4 @@ def test_locking_again_after_the_lock_was_removed_is_told(capsys, plan_file):
     run(capsys, "plan", "lock", plan_file)
     lock_path(plan_file).unlink()
     assert "Locked before: " in run(capsys, "plan", "lock", plan_file).out
-    assert "locked before: " in run(capsys, "plan", "check", plan_file).out
+    assert "Locked before: " in run(capsys, "plan", "check", plan_file).out

@@ -83,7 +83,7 @@ def audit_ledger() -> AuditLedger:
         >>> import gapfloor
         >>> ledger = gapfloor.audit_ledger()
         >>> len(ledger.entries), ledger.counts.evaluate_heldout
-        (12, 10)
+        (12, 11)
     """
     return AuditLedger(ledgers.count_ledger(), ledgers.load_ledger())
 

@@ -44,7 +44,7 @@ def audit_trace(command: str | Sequence[str], *, steps: int | None = None, scan:
         scan: Scan the current folder too, for comparison.
 
     Returns:
-        One row per line that steps an environment; `observed.exit_code` is that of the command.
+        One row per place in the code where an environment is stepped; `observed.exit_code` is that of the command.
 
     Examples:
         >>> import gapfloor, pathlib, sys, tempfile

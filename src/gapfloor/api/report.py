@@ -7,18 +7,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gapfloor.analysis.table_options import parse_table_options
+from gapfloor.analysis import apply
+from gapfloor.analysis.episodes import read_inputs
+from gapfloor.analysis.results import AnalysisResults
+from gapfloor.analysis.table_options import TableOptions, parse_table_options
+from gapfloor.analysis.table_pieces import ReadingProgress
+from gapfloor.api.analyse import arrow_table
 from gapfloor.api.progress import step_teller
+from gapfloor.api.reading_progress import reading_progress
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Plan
+from gapfloor.records.store import Store
 from gapfloor.report import write
 from gapfloor.report.learning_curves import read_learning_curves
-from gapfloor.report.source import ReportSource, load_report_source
+from gapfloor.report.source import ReportSource, load_report_source, source_of_results
 from gapfloor.report.write import FORMATS, WrittenReport
 
 
 def write_report(
-    source: str | Path | ReportSource,
+    source: Any,
     out: str | Path = "gapfloor-report",
     *,
     formats: str | Sequence[str] = FORMATS,
@@ -39,7 +46,8 @@ def write_report(
     plan.
 
     Args:
-        source: A store's folder, or a file of episodes as `analyse` takes it.
+        source: What `analyse` takes (a store or its folder, a file of episodes, or a table in memory), or what it
+            returned.
         out: The folder to write to.
         formats: What to write: tex, md, csv, html, card, methods, figures.
         plan: The analysis plan; None: the paper's, by which every result is exploratory.
@@ -80,10 +88,27 @@ def write_report(
     if not isinstance(source, ReportSource):
         tell("analysing")
         options = parse_table_options(columns=columns, labels=labels, rule=rule, floor=floor, decimal=decimal)
-        source = load_report_source(source, plan=plan, options=options)
+        with reading_progress(quiet=progress is False) as told:
+            source = _report_source(source, plan, options, told)
     if learning:
         source = replace(source, learning=learning)
     return write.write_report(source, out, formats=chosen, tables=further, progress=tell)
+
+
+def _report_source(
+    source: Any,
+    plan: str | Path | Plan | LockedPlan | None,
+    options: TableOptions,
+    progress: ReadingProgress | None,
+) -> ReportSource:
+    if isinstance(source, AnalysisResults):
+        return source_of_results(source)
+    if isinstance(source, Store):
+        source = source.root
+    if isinstance(source, str | Path):
+        return load_report_source(source, plan=plan, options=options, progress=progress)
+    inputs = read_inputs(arrow_table(source), options=options)
+    return source_of_results(apply.analyse(inputs, plan), inputs=inputs)
 
 
 def _names(names: str | Sequence[str]) -> list[str]:

@@ -57,4 +57,6 @@ class Contract(ReportResult):
     def __repr__(self) -> str:
         lines = [f"{self.game}" + (f" ({self.version})" if self.version else "")]
         lines += [f"{clause.mark:7} {clause.name}: {clause.words}" for clause in self.clauses]
-        return "\n".join(lines if self.failures else [*lines, f"The contract holds: gapfloor floor {self.game}"])
+        return "\n".join(
+            lines if self.failures else [*lines, f"The contract holds: gapfloor floor {self.game}"]
+        )

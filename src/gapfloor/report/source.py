@@ -19,6 +19,7 @@ from gapfloor.analysis.leaked import LeakedGap, gap_without
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.stored_results import read_stored_results, results_digest
 from gapfloor.analysis.table_options import TableOptions
+from gapfloor.analysis.table_pieces import ReadingProgress
 from gapfloor.errors import GapfloorError
 from gapfloor.levels.overlap import read_leakage
 from gapfloor.records.dataset import store_of
@@ -67,17 +68,22 @@ class ReportSource:
 
 
 def load_report_source(
-    source: str | Path, *, plan: Any = None, options: TableOptions | None = None
+    source: str | Path,
+    *,
+    plan: Any = None,
+    options: TableOptions | None = None,
+    progress: ReadingProgress | None = None,
 ) -> ReportSource:
     """Read a store's folder or an episode file with its results under `plan` (default: the paper's).
 
     The results that `analyse` left in a store are used if they belong to these data and this plan; otherwise, and for
-    an episode file, the analysis is made here. `options` says about a file what it does not say itself.
+    an episode file, the analysis is made here. `options` says about a file what it does not say itself, and `progress`
+    is told how much of it was read.
     """
     from gapfloor.analysis import analyse
 
     path = store_of(Path(source))
-    inputs = read_inputs(path, options=options)
+    inputs = read_inputs(path, options=options, progress=progress)
     results = read_stored_results(path, digest=results_digest(inputs, plan)) if path.is_dir() else None
     loaded = source_of_results(results or analyse(inputs, plan=plan), inputs=inputs, path=path)
     return replace(loaded, name=Path(source).name)

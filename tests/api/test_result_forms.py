@@ -1,0 +1,96 @@
+"""Results of public functions print themselves, show themselves in a notebook and become tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import gapfloor
+from command_line import run
+from gapfloor.errors import CheckFailedError, UsageError
+from gapfloor.records.verification import StoreVerification
+
+pytestmark = pytest.mark.fast
+
+VERIFIED = StoreVerification(
+    cells=2, problems=(), episodes=32, replayable=32, replayed=4, replayed_cells=2, not_replayed=(), seed=1, version="1"
+)  # fmt: skip
+
+
+def locked(folder: Path) -> Path:
+    path = gapfloor.plan_init(folder / "plan.toml")
+    gapfloor.plan_lock(path, cells_seen=0)
+    return path
+
+
+def leaking_gap() -> Any:
+    leaks = gapfloor.check_levels("maze", train=range(2), test=range(1000, 1002), progress=False)
+    rows = [
+        {"game": "maze", "agent": "a", "seed": 1, "rule": "sampled", "level_set": name, "level_seed": level,
+         "episode_return": 1.0}
+        for name, start in (("train", 0), ("test", 1000))
+        for level in range(start, start + 2)
+    ]  # fmt: skip
+    return gapfloor.levels_gap(pa.Table.from_pylist(rows), leaks=leaks)
+
+
+RESULTS: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "audit_ledger": (lambda folder: gapfloor.audit_ledger(), "evaluate on held-out levels"),
+    "audit_registry": (lambda folder: gapfloor.audit_registry(), "| repository |"),
+    "audit_verify": (lambda folder: gapfloor.audit_verify(folder), "no clone: "),
+    "card_check": (lambda folder: gapfloor.card_check(_card(folder)), "missing: level sets"),
+    "engines_list": (lambda folder: gapfloor.engines_list(), "gym:ID"),
+    "levels_gap": (lambda folder: leaking_gap(), "without shared"),
+    "plan_check": (lambda folder: gapfloor.plan_check(locked(folder)), "pre-registered"),
+    "probe_rule": (lambda folder: gapfloor.probe_rule(lambda seen: 1, [0, 1]), "at most 0.001"),
+    "verify_store": (lambda folder: VERIFIED, "No problem was found"),
+}
+
+
+def _card(folder: Path) -> Path:
+    path = folder / "card.md"
+    path.write_text("- **Action rule:** sampled\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_reads_as_text_html_json_and_a_table(name: str, tmp_path: Path) -> None:
+    make, words = RESULTS[name]
+    result = make(tmp_path)
+    assert words in repr(result)
+    assert words.replace("'", "&#x27;") in result._repr_html_()
+    assert json.loads(json.dumps(result.to_dict()))
+    assert len(result.to_pandas()) == result.to_arrow().num_rows > 0
+
+
+def test_a_plan_is_written_locked_and_extended_as_by_the_commands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = locked(tmp_path)
+    addendum = gapfloor.plan_init(tmp_path / "merged.toml", addendum=True)
+    found = gapfloor.plan_addendum(path, addendum, cells_seen=3)
+    assert [text.status for text in (found.plan, *found.addenda)] == ["pre-registered", "pre-specified"]
+    status, out, _ = run(capsys, "plan", "check", str(path), "--json")
+    assert status == 0
+    document = json.loads(out)
+    assert {name: document[name] for name in ("plan", "addenda")} == found.to_dict()
+
+
+def test_a_plan_that_is_not_locked_or_exists_already_is_refused(tmp_path: Path) -> None:
+    path = gapfloor.plan_init(tmp_path / "plan.toml")
+    with pytest.raises(CheckFailedError, match="is not locked"):
+        gapfloor.plan_check(path)
+    with pytest.raises(UsageError, match="exists already"):
+        gapfloor.plan_init(path)
+    with pytest.raises(UsageError, match="Give one of"):
+        gapfloor.plan_lock(path, cells_seen=0, store=tmp_path)
+
+
+def test_a_model_card_of_an_unknown_kind_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="use hf"):
+        gapfloor.card_export(tmp_path / "card.json", name="me/model", format="pdf")  # type: ignore[arg-type]
