@@ -93,7 +93,7 @@ def test_plan_lock_without_any_cells_is_pre_registered(capsys, tmp_path, monkeyp
     assert code == 0
     assert "pre-specified" in out
     code, out, _ = run(capsys, "plan", "check", "plan.toml")
-    assert "addendum 'merged argmax'" in out
+    assert "merged argmax" in out
     assert run(capsys, "plan", "lock", "plan.toml", "--store", "nowhere")[0] == 2
 
 
