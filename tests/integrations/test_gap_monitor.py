@@ -90,6 +90,24 @@ def test_weights_and_biases_receives_the_same_names_offline(tmp_path, monkeypatc
         run.finish()
 
 
+@pytest.mark.filterwarnings("ignore::gapfloor.integrations.gap_monitor.GapWarning")
+def test_trackio_stores_the_same_names_and_steps_on_this_machine(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path))  # read when the library is imported
+    trackio = pytest.importorskip("trackio")
+    run = trackio.init(project="gapfloor", name="run", auto_log_cpu=False, auto_log_gpu=False)
+    monitor = GapMonitor("gymnasium_envs:Bandit", every=1, log_to=[run], **SMALL)
+    for step in (5, 6):
+        monitor.measure(step, mostly_bad)
+    trackio.finish()
+
+    from trackio.sqlite_storage import SQLiteStorage
+
+    logged = SQLiteStorage.get_logs("gapfloor", "run")
+    assert [entry["step"] for entry in logged] == [5, 6]
+    assert all(set(entry) >= NAMES for entry in logged)
+    assert logged[0]["gapfloor/greedy/test"] == -200.0
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [

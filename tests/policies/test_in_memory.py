@@ -41,7 +41,7 @@ class ActorCritic(nn.Module):
         return self.form(self.actor(x), self.critic(x))
 
 
-def expected(module: ActorCritic) -> np.ndarray:
+def expected(module: Any) -> np.ndarray:
     with torch.no_grad():
         return module.actor(torch.from_numpy(VECTORS.astype(np.float32))).numpy()
 
@@ -52,6 +52,28 @@ def test_a_module_that_returns_logits_is_a_policy() -> None:
     assert isinstance(policy, Policy)
     assert not isinstance(policy, StatefulPolicy)
     assert np.array_equal(policy.logits(VECTORS), expected(module))
+
+
+class AgentWithoutForward(nn.Module):
+    """The interface of CleanRL's agents."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.actor, self.critic = nn.Linear(4, 3), nn.Linear(4, 1)
+
+    def get_action_and_value(self, x: torch.Tensor, action: torch.Tensor | None = None) -> Any:
+        distribution = Categorical(logits=self.actor(x))
+        action = distribution.sample() if action is None else action
+        return action, distribution.log_prob(action), distribution.entropy(), self.critic(x)
+
+
+def test_an_agent_that_acts_without_forward_is_a_policy_that_draws_nothing() -> None:
+    agent = AgentWithoutForward()
+    random_state = torch.get_rng_state()
+    policy = wrap(agent)
+    assert isinstance(policy, Policy)
+    assert np.array_equal(policy.logits(VECTORS), expected(agent))
+    assert torch.equal(torch.get_rng_state(), random_state)
 
 
 @pytest.mark.parametrize(

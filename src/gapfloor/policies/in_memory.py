@@ -1,4 +1,4 @@
-"""Policies that the user already has in memory: torch modules, Stable-Baselines3 models, and classifiers.
+"""Policies that the user has in memory: torch modules, CleanRL agents, Stable-Baselines3 models, and classifiers.
 
 Each is recognised by what it is, without importing a library that the user has not imported.
 """
@@ -24,9 +24,14 @@ def policy_in_memory(given: Any, *, device: str = "cpu") -> Policy | StatefulPol
         return _of_sb3_network(given, device=device)
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(given, torch.nn.Module):
+        name = type(given).__name__
+        if _acts_without_forward(given, torch):
+            from gapfloor.policies.formats.cleanrl import policy_of_agent
+
+            return policy_of_agent(_copied(given), where=f"The {name} in memory", name=name, device=device)
         from gapfloor.policies.formats.module import ModulePolicy
 
-        return ModulePolicy(_copied(given), name=type(given).__name__, device=device)
+        return ModulePolicy(_copied(given), name=name, device=device)
     if callable(getattr(given, "predict_proba", None)):
         return ClassifierPolicy(given)
     return None
@@ -63,6 +68,12 @@ class ClassifierPolicy:
 
 def _is_of(given: Any, module: str, name: str) -> bool:
     return any(cls.__module__ == module and cls.__name__ == name for cls in type(given).__mro__)
+
+
+def _acts_without_forward(module: Any, torch: Any) -> bool:
+    """Whether a module is an agent as in CleanRL, which has `get_action_and_value` and no `forward`."""
+    has_forward = type(module).forward is not torch.nn.Module.forward
+    return not has_forward and callable(getattr(module, "get_action_and_value", None))
 
 
 def _of_sb3_model(model: Any, *, device: str) -> Policy | StatefulPolicy:

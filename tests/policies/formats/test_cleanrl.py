@@ -6,11 +6,12 @@ import itertools
 from pathlib import Path
 from typing import Any
 
+import msgpack
 import numpy as np
 import pytest
 import torch
 
-from gapfloor.errors import PolicyError, UsageError
+from gapfloor.errors import GapfloorError, PolicyError, UsageError
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.protocol import Policy, StatefulPolicy
 
@@ -192,3 +193,12 @@ def test_what_cannot_be_read_is_refused_in_words(script: Any) -> None:
     Path("text.pt").write_text("no torch file")
     with pytest.raises(PolicyError, match=r"text\.pt"):
         load("cleanrl:text.pt,agent=my_ppo:Agent")
+
+
+@pytest.mark.parametrize("prefix", ["", "cleanrl:", "statedict:"])
+def test_a_file_of_flax_is_named_as_such_whatever_its_ending_says(prefix: str, tmp_path: Path) -> None:
+    # What flax.serialization.to_bytes([settings, [parameters]]) writes: lists become maps with the keys "0", "1".
+    path = tmp_path / "cleanba.cleanrl_model"
+    path.write_bytes(msgpack.packb({"0": {"seed": 1}, "1": {"0": {"params": {"kernel": b"\0" * 16}}}}))
+    with pytest.raises(GapfloorError, match=r"arrays of a Flax network .*package\.module:function"):
+        load(f"{prefix}{path}")

@@ -1,4 +1,4 @@
-"""CleanRL's agents as policies: `cleanrl:agent.pt,agent=ppo:Agent`.
+"""CleanRL's agents as policies: `cleanrl:agent.pt,agent=ppo:Agent`, or an agent in memory.
 
 CleanRL's scripts save a state_dict. Its class is in the script that trained it, which the user names; that is the
 user's own code. Logits are what the agent's `actor` returns during `get_action_and_value`, so that whatever the
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -123,8 +122,17 @@ def load_cleanrl(spec: PolicySpec, *, device: str) -> tuple[Policy | StatefulPol
         )
     else:
         agent = build_agent(named_class(name, option="agent", error=PolicyError), saved, spec)
-    head = spec.text("head") or "actor"
-    takes = _parameters(agent, path)
+    policy = policy_of_agent(
+        agent, where=str(path), name=path.stem, head=spec.text("head") or "actor", device=device
+    )
+    return policy, spec
+
+
+def policy_of_agent(
+    agent: Any, *, where: str, name: str, head: str = "actor", device: str = "cpu"
+) -> Policy | StatefulPolicy:
+    """The policy of an agent with `get_action_and_value`; `where` says in an error what holds the agent."""
+    takes = _parameters(agent, where)
     try:
         agent.get_submodule(head)
     except AttributeError:
@@ -135,21 +143,21 @@ def load_cleanrl(spec: PolicySpec, *, device: str) -> tuple[Policy | StatefulPol
         ) from None
     described = {
         "head": head,
-        "name": path.stem,
+        "name": name,
         "fingerprint": hash_arrays(agent.state_dict(), {"head": head, **describe_module(agent)}),
         "device": device,
     }
     if "lstm_state" in takes:
-        return CleanRLRecurrentPolicy(agent, **described), spec
-    return CleanRLPolicy(agent, **described), spec
+        return CleanRLRecurrentPolicy(agent, **described)
+    return CleanRLPolicy(agent, **described)
 
 
-def _parameters(agent: Any, path: Path) -> Mapping[str, Any]:
+def _parameters(agent: Any, where: str) -> Mapping[str, Any]:
     method = getattr(agent, "get_action_and_value", None)
     if method is None:
         raise PolicyError(
-            f"{path} is an agent of the class {type(agent).__name__}, which has no get_action_and_value: values of a "
+            f"{where} is an agent of the class {type(agent).__name__}, which has no get_action_and_value: values of a "
             "Q-network are not logits, so only CleanRL's PPO agents can be read. For a network that returns logits use "
-            f"statedict:{path},net=package.module:{type(agent).__name__}."
+            f"statedict:{where},net=package.module:{type(agent).__name__}."
         )
     return inspect.signature(method).parameters

@@ -13,6 +13,7 @@ from pathlib import Path
 from gapfloor.errors import GapfloorError
 from gapfloor.policies.formats.archive import DAMAGED_ZIP, looks_like_zip
 from gapfloor.policies.formats.file_bytes import read_policy_file
+from gapfloor.policies.formats.flax_file import refuse_flax
 from gapfloor.policies.formats.spec import LOADERS
 
 #: What a file's ending suggests if its content cannot be looked at.
@@ -38,6 +39,7 @@ def suggest_line(name: str) -> str:
         )
     try:
         content = read_policy_file(Path(path))
+        refuse_flax(content, name=path)
     except GapfloorError as error:
         return str(error)
     kind = kind_of_content(content) or _ENDINGS.get(Path(path).suffix)

@@ -8,6 +8,7 @@ from typing import Any
 
 from gapfloor.errors import PolicyError
 from gapfloor.policies.formats.file_bytes import read_policy_file
+from gapfloor.policies.formats.flax_file import refuse_flax
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.torch_file import check_tensors, load_torch_file
 from gapfloor.policies.notes import note_once
@@ -28,6 +29,7 @@ def read_saved(spec: PolicySpec) -> tuple[Any, PolicySpec]:
     import torch
 
     content = read_policy_file(spec.path)
+    refuse_flax(content, name=str(spec.path))
     if _is_safetensors(content):
         saved = _read_safetensors(content, path=spec.path)
     else:
