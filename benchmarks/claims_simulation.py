@@ -47,7 +47,13 @@ from gapfloor.statistics.designs import Costs, PilotEstimate, assured_runs, chea
 from gapfloor.statistics.level_crossing import CrossedParts, crossed_parts, reference_slope
 from gapfloor.statistics.power import Effect
 from gapfloor.statistics.sequential import nominal_levels
-from gapfloor.statistics.skewness import exponential_skewness, null_variance, sample_skewness
+from gapfloor.statistics.skewed_limits import skewed_reach
+from gapfloor.statistics.skewness import (
+    adjusted_skewness,
+    exponential_skewness,
+    null_variance,
+    sample_skewness,
+)
 from gapfloor.statistics.welch import two_sided_p, welch
 
 ALPHA = 0.05
@@ -116,16 +122,61 @@ def paper_p(data: Calls) -> Array:
 
 def recommended_rejects(data: Calls) -> Array:
     """The recommended calls, above or below."""
-    delta, variances, dfs = call_parts(data)
-    return step_down(lambda level: delta**2 > squared_reach(variances, dfs, level), delta.shape)
+    return step_down(rejects_at(data), data.floor.shape)
 
 
-def doubted_below(data: Calls) -> Array:
+def rejects_at(data: Calls, *, alone: bool = False) -> Callable[[Array], Array]:
+    """Whether each game's interval excludes zero, given a level per family."""
+    delta, _, _ = call_parts(data)
+    reach_at = limits_at(data, alone=alone)
+
+    def rejects(level: Array) -> Array:
+        lower, upper = reach_at(level)
+        return (delta > lower) | (delta < -upper)
+
+    return rejects
+
+
+def limits_at(data: Calls, *, alone: bool = False) -> Callable[[Array], tuple[Array, Array]]:
+    """Distances of the lower and the upper limit, given a level per family; `alone`: each game is its own family."""
+    _, variances, dfs = call_parts(data)
+    n = data.runs.shape[-1]
+    skewness = adjusted_skewness(data.runs)
+    if not alone:
+        skewness = np.broadcast_to(skewness.mean(axis=-1, keepdims=True), skewness.shape)
+    right, left = doubted_below(data, alone=alone), doubted_above(data, alone=alone)
+
+    def reach_at(level: Array) -> tuple[Array, Array]:
+        plain = np.sqrt(squared_reach(variances, dfs, level))
+        lower, upper = (
+            skewed_reach(variances, df=n - 1, n=n, skewness=np.maximum(sign * skewness, 0), alpha=level)
+            for sign in (-1, 1)
+        )
+        return np.where(left, lower, plain), np.where(right, upper, plain)
+
+    return reach_at
+
+
+def doubted_below(data: Calls, *, alone: bool = False) -> Array:
     """Games whose "below" would be marked: the family's average skewness or the game's own is too large."""
-    n, games = data.runs.shape[-1], data.runs.shape[-2]
+    n = data.runs.shape[-1]
     own = sample_skewness(data.runs)
-    bound = exponential_skewness(n) + special.ndtri(0.05) * math.sqrt(null_variance(n) / games)
-    return (own.mean(axis=-1, keepdims=True) > bound) | (own > math.sqrt(null_variance(n)))
+    average, error = _average_skewness(data, alone=alone)
+    bound = exponential_skewness(n) + special.ndtri(0.05) * error
+    return (average > bound) | (own > math.sqrt(null_variance(n)))
+
+
+def doubted_above(data: Calls, *, alone: bool = False) -> Array:
+    """Games whose "above" would be marked: left skew is established."""
+    average, error = _average_skewness(data, alone=alone)
+    return np.broadcast_to(average < special.ndtri(0.05) * error, data.floor.shape)
+
+
+def _average_skewness(data: Calls, *, alone: bool) -> tuple[Array, float]:
+    own, null = sample_skewness(data.runs), null_variance(data.runs.shape[-1])
+    if alone:
+        return own, math.sqrt(null)
+    return own.mean(axis=-1, keepdims=True), math.sqrt(null / own.shape[-1])
 
 
 def percentile_covers(
@@ -159,6 +210,7 @@ def calls(replicates: int, rng: np.random.Generator) -> Iterator[Measured]:
     yield from _strata(CHEAP * replicates, rng)
     yield from _call_power(replicates, rng)
     yield from _one_skewed_game(replicates, rng)
+    yield from _left_skewed_games(replicates, rng)
 
 
 def _call_rows(world: World, n: int, data: Calls, rng: np.random.Generator) -> Iterator[Measured]:
@@ -174,11 +226,13 @@ def _call_rows(world: World, n: int, data: Calls, rng: np.random.Generator) -> I
     skewed = world.shape == "log-normal"
     yield row("any false call: paper (Welch, Holm)", paper.any(axis=1))
     yield row("any false call: df = n - 1, Holm", smallest.any(axis=1))
+    plain = step_down(lambda level: delta**2 > squared_reach(variances, dfs, level), delta.shape)
+    yield row("any false call: Banerjee, Holm", plain.any(axis=1))
     yield row("any false call: recommended", found.any(axis=1), "" if skewed else "<= .05")
     yield row(
         'any false "above": recommended', (found & (delta > 0)).any(axis=1), "<= .08" if skewed else "<= .05"
     )
-    unmarked = found & ~((delta < 0) & doubted_below(data))
+    unmarked = found & ~((delta < 0) & doubted_below(data)) & ~((delta > 0) & doubted_above(data))
     yield row("any false call without a mark: recommended", unmarked.any(axis=1), "<= .05")
     few = slice(0, data.runs.shape[0] // CHEAP // 4 + 1)
     bootstrapped = data.runs[few] - data.floor[few, :, None]
@@ -186,9 +240,12 @@ def _call_rows(world: World, n: int, data: Calls, rng: np.random.Generator) -> I
         "95% interval of one game covers: paper",
         percentile_covers(bootstrapped, 0.0, rng, data.floor_variance[few]),
     )
-    covers = delta**2 <= squared_reach(variances, dfs, ALPHA)
+    yield row("95% interval of one game covers: Banerjee", delta**2 <= squared_reach(variances, dfs, ALPHA))
+    covers = ~rejects_at(data)(np.full((1, 1), ALPHA))
     target = (">= .92" if skewed else ">= .94") if n == 6 else ""
     yield row("95% interval of one game covers: recommended", covers, target)
+    alone = ~rejects_at(data, alone=True)(np.full((1, 1), ALPHA))
+    yield row("95% interval of a game without a family covers: recommended", alone, target)
 
 
 def _strata(families: int, rng: np.random.Generator) -> Iterator[Measured]:
@@ -239,37 +296,61 @@ def _call_power(replicates: int, rng: np.random.Generator) -> Iterator[Measured]
     world = World("normal", 1.0, 0.3)
     for n in RUNS:
         data = null_families(world, n, replicates, rng)
-        moved = Calls(data.runs + 2 * data.run_sd[:, None], data.floor, data.floor_variance, data.run_sd)
-        delta, variances, _ = call_parts(moved)
-        total = variances.sum(axis=-1)
-        smallest = step_down(
-            lambda level, d=delta, t=total, n=n: d**2 > t * special.stdtrit(n - 1, level / 2) ** 2,
-            delta.shape,
-        )
-        methods = {
-            "paper (Welch, Holm)": holm_rejects(paper_p(moved)),
-            "df = n - 1, Holm": smallest,
-            "recommended": recommended_rejects(moved),
-        }
-        for name, rejected in methods.items():
-            yield Measured("calls", f"power at 2 SD: {name}", "normal", "", n, float(rejected.mean()), "")
-        low = Calls(data.runs - 2 * data.run_sd[:, None], data.floor, data.floor_variance, data.run_sd)
-        marked = (recommended_rejects(low) & doubted_below(low)).sum() / max(
-            recommended_rejects(low).sum(), 1
-        )
+        for sign, where in ((1, "2 SD"), (-1, "-2 SD")):
+            moved = replace(data, runs=data.runs + sign * 2 * data.run_sd[:, None])
+            delta, variances, dfs = call_parts(moved)
+            total = variances.sum(axis=-1)
+            methods = {
+                "paper (Welch, Holm)": holm_rejects(paper_p(moved)),
+                "df = n - 1, Holm": step_down(
+                    lambda level, d=delta, t=total, n=n: d**2 > t * special.stdtrit(n - 1, level / 2) ** 2,
+                    delta.shape,
+                ),
+                "Banerjee, Holm": step_down(
+                    lambda level, d=delta, v=variances, f=dfs: d**2 > squared_reach(v, f, level), delta.shape
+                ),
+                "recommended": recommended_rejects(moved),
+            }
+            for name, rejected in methods.items():
+                value = float(rejected.mean())
+                yield Measured("calls", f"power at {where}: {name}", "normal", "", n, value, "")
+        # Of the last one, below the floor.
+        marked = (rejected & doubted_below(moved)).sum() / max(rejected.sum(), 1)
         yield Measured("calls", 'true "below" calls that are marked', "normal", "", n, float(marked), "")
+        for alone, of in ((False, "a family of 8"), (True, "a game without a family")):
+            width = sum(limits_at(data, alone=alone)(np.full((1, 1), ALPHA)))
+            plain = 2 * np.sqrt(squared_reach(variances, dfs, ALPHA))
+            name = f"mean length of a 95% interval / Banerjee's: {of}"
+            yield Measured("calls", name, "normal", "", n, float(np.mean(width) / np.mean(plain)), "")
 
 
 def _one_skewed_game(replicates: int, rng: np.random.Generator) -> Iterator[Measured]:
     """One log-normal game among seven normal ones: the family's skewness hides it."""
     for n in RUNS:
-        data = null_families(World("normal", 1.0, 0.3), n, replicates, rng)
+        data = null_families(World("normal", 1.0, 0.3), n, CHEAP * replicates, rng)
         data.runs[:, 0] = unit_draws("log-normal", data.runs[:, 0].shape, rng) * data.run_sd[0]
-        delta, _, _ = call_parts(data)
-        unmarked = recommended_rejects(data) & ~((delta < 0) & doubted_below(data))
-        value = float(unmarked.any(axis=1).mean())
-        name, world = "any false call without a mark: recommended", "1 of 8 log-normal"
-        yield Measured("calls", name, world, "", n, value, "", replicates)
+        yield from _false_calls(data, n, "1 of 8 log-normal")
+
+
+def _left_skewed_games(replicates: int, rng: np.random.Generator) -> Iterator[Measured]:
+    """The mirror image of log-normal run values: most runs are equally good, and a few fail."""
+    for n in RUNS:
+        data = null_families(World("log-normal", 1.0, 0.3), n, CHEAP * replicates, rng)
+        yield from _false_calls(replace(data, runs=-data.runs), n, "mirrored log-normal")
+
+
+def _false_calls(data: Calls, n: int, world: str) -> Iterator[Measured]:
+    delta, variances, dfs = call_parts(data)
+    plain = step_down(lambda level: delta**2 > squared_reach(variances, dfs, level), delta.shape)
+    found = recommended_rejects(data)
+    unmarked = found & ~np.where(delta < 0, doubted_below(data), doubted_above(data))
+    for name, rejected in (
+        ("any false call: Banerjee, Holm", plain),
+        ("any false call: recommended", found),
+        ("any false call without a mark: recommended", unmarked),
+    ):
+        value = float(rejected.any(axis=1).mean())
+        yield Measured("calls", name, world, "", n, value, "", rejected.shape[0])
 
 
 def equivalence(replicates: int, rng: np.random.Generator) -> Iterator[Measured]:
@@ -282,13 +363,18 @@ def equivalence(replicates: int, rng: np.random.Generator) -> Iterator[Measured]
             floor = 0.05 * rng.standard_normal((replicates, N_GAMES))
             variance = np.full(floor.shape, 0.05**2)
             data = Calls(runs, floor, variance, np.full(N_GAMES, 0.5))
-            delta, parts, dfs = call_parts(data)
+            delta, _, _ = call_parts(data)
+            reach_at = limits_at(data)
 
             def passes(
-                level: Array, d: Array = delta, v: Array = parts, df: Array = dfs, m: float = margin
+                level: Array,
+                d: Array = delta,
+                at: Callable[[Array], tuple[Array, Array]] = reach_at,
+                m: float = margin,
             ) -> Array:
-                # The room that is left to the margin; the two-sided level of a one-sided test is twice as large.
-                return np.abs(d) + np.sqrt(squared_reach(v, df, 2 * level)) < m
+                # The two-sided level of a one-sided test is twice as large.
+                lower, upper = at(2 * level)
+                return (d - lower > -m) & (d + upper < m)
 
             test = welch(runs.mean(-1), runs.var(-1, ddof=1), n, floor, variance * N_EPISODES, N_EPISODES)
             inside = special.stdtr(test.df, (np.abs(test.difference) - margin) / test.se) < ALPHA
@@ -571,7 +657,7 @@ def _agents(replicates: int, rng: np.random.Generator) -> Iterator[Measured]:
 def looks(replicates: int, rng: np.random.Generator) -> Iterator[Measured]:
     """Looking at 3, 6, 9, 12 and 15 runs: Holm each time, O'Brien-Fleming spending with Holm, and 15 runs at once."""
     for shape, ratio in (("normal", 1.0), ("normal", 3.0), ("0-or-10", 1.0), ("log-normal", 1.0)):
-        for effect in (0.0, 1.0, 2.0):
+        for effect in (0.0, 1.0, 2.0, -1.0, -2.0):
             count = replicates if effect else CHEAP * replicates
             data = null_families(World(shape, ratio, 0.0), LOOKS[-1], count, rng)
             moved = Calls(
@@ -614,9 +700,9 @@ def sequential_calls(data: Calls) -> tuple[Array, Array]:
     for divisor in range(1, games + 1):
         levels = nominal_levels(LOOKS, alpha=ALPHA / divisor)
         for k, n in enumerate(LOOKS):
-            delta, variances, dfs = call_parts(_first(data, n))
-            crossed[divisor, :, :, k] = delta**2 > squared_reach(variances, dfs, levels[k])
-            signs[..., k] = np.sign(delta)
+            found = _first(data, n)
+            crossed[divisor, :, :, k] = rejects_at(found, alone=True)(np.full((1, 1), levels[k]))
+            signs[..., k] = np.sign(call_parts(found)[0])
     called = np.full((families, games), -1)
     while True:
         left = np.maximum(games - (called >= 0).sum(axis=1), 1)

@@ -138,3 +138,16 @@ def test_equivalence_of_one_game_says_what_correction_over_games_leaves():
     _, several = said(game_rows(**alone), *(game_rows(game=f"g{i}", seed=i) for i in range(1, 4)))
     (sure,) = [v for v in several if v.name == "coinrun"]
     assert any("correction over the 4 games" in remark for remark in sure.remarks)
+
+
+def test_the_gap_is_told_with_the_interval_of_the_excess_that_was_tested():
+    rows = game_rows(train=8.0)
+    (gap,) = analyse(table(rows)).gaps
+    low, high = gap.recommended.interval
+    said = verdict(rows)
+    excess = f"excess over the floor +{gap.recommended.test.excess:.2f} [{low:.2f}, {high:.2f}]"
+    text = f"the gap of +{gap.gap.mean:.2f} ({excess})"
+    assert text in said.supports
+    untested = verdict(game_rows(train=8.0, has_levels=False))
+    assert "excess" not in untested.supports
+    assert "[" not in untested.supports

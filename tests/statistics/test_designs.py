@@ -17,6 +17,7 @@ from gapfloor.statistics.component_power import (
     floor_episodes_for_equivalence,
     power_of_parts,
     recommended_power,
+    simulate_recommended_family,
 )
 from gapfloor.statistics.components import squared_reach
 from gapfloor.statistics.conventions import GENERATOR
@@ -195,3 +196,19 @@ def test_designs_that_cannot_be_tested_are_refused():
         assured_power(PilotEstimate(1.0, 1.0, 1, 1.0, 384), n_runs=6, n_floor=384)
     with pytest.raises(UsageError, match="cost something"):
         best_design(BIGFISH, costs=Costs(0.0, 0.0), budget=10)
+
+
+def test_a_call_below_the_floor_is_planned_with_the_runs_degrees_of_freedom():
+    above = Effect(delta=2.0, run_sd=1.0, floor_sd=0.3 * 384**0.5)
+    below = Effect(delta=-2.0, run_sd=1.0, floor_sd=0.3 * 384**0.5)
+    design = {"n_runs": 6, "n_floor": 384, "family_size": 8}
+    se = math.sqrt(1 / 6 + 0.3**2)
+    found = recommended_power(below, **design)
+    assert found < recommended_power(above, **design)
+    rng = np.random.default_rng(0)
+    simulated = simulate_recommended_family([below] * 8, n_runs=[6] * 8, n_floor=384, rng=rng)
+    assert min(simulated.rejected) >= found - 0.05
+    t = stats.t.isf(0.05 / 16, 5)
+    runs = rng.chisquare(5, 100_000) / 5 / 6
+    played = stats.norm.cdf((2 - t * np.sqrt(runs + 0.3**2)) / se).mean()
+    assert found == pytest.approx(played, abs=0.01)

@@ -89,6 +89,15 @@ WORKS: Mapping[str, BibEntry] = MappingProxyType(
             "357--358",
             1960,
         ),
+        "johnson1978": _article(
+            "Johnson, 1978",
+            "Johnson, Norman J.",
+            "Modified t tests and confidence intervals for asymmetrical populations",
+            "Journal of the American Statistical Association",
+            73,
+            "536--544",
+            1978,
+        ),
         "cornfield1956": _article(
             "Cornfield and Tukey, 1956",
             "Cornfield, Jerome and Tukey, John W.",

@@ -75,7 +75,7 @@ def describe_floor_test(method: str) -> str:
     if method == "recommended":
         return (
             "the mean over runs minus the floor, with separate degrees of freedom for runs and floor episodes "
-            "(Banerjee's interval), Holm over games; TOST for equivalence"
+            "(Banerjee's interval), wider where run values may be skewed, Holm over games; TOST for equivalence"
         )
     return "Welch t of run values against floor episodes, Holm over games; TOST for equivalence"
 
@@ -192,6 +192,7 @@ def _calls(source: ReportSource) -> Iterator[MethodsClause]:
             "the variance of the floor keep their own degrees of freedom",
             ("banerjee1960",),
         )
+        yield from _widened(rows)
         yield MethodsClause(
             "calls",
             f"Comparisons were corrected over the games of a family by Holm's procedure {level}; each interval is at "
@@ -216,6 +217,26 @@ def _calls(source: ReportSource) -> Iterator[MethodsClause]:
         ("schuirmann1987",),
     )
     yield from _exceptions(rows, plan.looks[0] if plan.looks else plan.least_runs, plan.floor_method)
+
+
+def _widened(rows: Sequence[FloorComparisonResult]) -> Iterator[MethodsClause]:
+    """How many intervals were widened because the shape of the run values asked for it."""
+    tested = [
+        row.recommended.test for row in rows if row.recommended and row.recommended.call != "not tested"
+    ]
+    right = sum(test.widened.upper is not None for test in tested)
+    left = sum(test.widened.lower is not None for test in tested)
+    for count, end, reason in (
+        (right, "upper", "right-skewed run values could not be ruled out"),
+        (left, "lower", "run values were left-skewed"),
+    ):
+        if count:
+            yield MethodsClause(
+                "calls",
+                f"The {end} limit of {count} of {counted(len(tested), 'interval')} was moved outwards because {reason} "
+                "(the runs' degrees of freedom for the whole error, and a correction for skewness)",
+                ("johnson1978",),
+            )
 
 
 def _exceptions(rows: Sequence[FloorComparisonResult], least: int, method: str) -> Iterator[MethodsClause]:

@@ -224,7 +224,7 @@ def _reading(
             f"that the held-out return is {_AGAINST_CHANCE[test.call]}.",
             "any statement about a gap: training levels were not played under this rule.",
         )
-    size = _plain(estimate(gap.gap.mean, gap.gap.ci))
+    size = _gap_size(gap, method=findings.plan.gap_method)
     is_open = gap.recommended is None or not may_say_played_levels_differ(gap.recommended)
     if test.call == "not tested":
         return (
@@ -264,6 +264,16 @@ def _reading(
         else f"nothing yet: the gap of {size} is not established.",
         f"any statement about generalization: {both}.",
     )
+
+
+def _gap_size(gap: GapResult, *, method: str) -> str:
+    """The raw gap and, by the recommended method, the excess over the floor's gap with the interval of its test."""
+    if method != "recommended" or gap.recommended is None:
+        return _plain(estimate(gap.gap.mean, gap.gap.ci))
+    raw, found = _plain(fixed(gap.gap.mean, sign=True)), gap.recommended
+    if found.call == "not tested":
+        return raw
+    return f"{raw} (excess over the floor {_plain(estimate(found.test.excess, found.interval))})"
 
 
 def _is_learnt(test: FloorComparisonResult, train: FloorComparisonResult, gap: GapResult) -> bool:
@@ -331,9 +341,10 @@ def _remarks(
         if test.robust.equivalence_unreachable:
             remarks.append(_unreachable(test, alpha=findings.plan.alpha))
         if is_number(test.robust.minimum_detectable):
+            step = " and at Holm's first step" if test.decision.family_size > 1 else ""
             remarks.append(
                 f"Differences from the floor smaller than {_plain(fixed(test.robust.minimum_detectable))} are "
-                "missed more than one time in five at this number of runs."
+                f"missed more than one time in five at this number of runs{step}."
             )
         if not test.is_census and test.robust.level_variance_share > _LEVELS_MATTER:
             remarks.append(

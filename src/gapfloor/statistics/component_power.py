@@ -1,10 +1,11 @@
 """Power of the recommended tests, whose error is a sum of parts with their own degrees of freedom.
 
 Given the estimated parts, the estimate is normal; the probability of a call is averaged over quantiles of the parts'
-chi-square distributions, so nothing is drawn.
+chi-square distributions, so nothing is drawn. A call below a reference is planned with the runs' degrees of freedom for
+the whole error, because its limit is that far out unless skewed run values can be ruled out (`skewed_limits`).
 
 References:
-    Banerjee, S. K. (1960) and Schuirmann, D. J. (1987); see `components`.
+    Banerjee, S. K. (1960); see `components`. Schuirmann, D. J. (1987); see `skewed_limits`.
     Phillips, K. F. (1990). Power of the two one-sided tests procedure in bioequivalence. Journal of Pharmacokinetics
         and Biopharmaceutics 18, 137-144.
 """
@@ -67,15 +68,24 @@ def recommended_power(
     0.8
     """
     variances, dfs = design_parts(effect, n_runs=n_runs, n_floor=n_floor, n_levels=n_levels)
-    return float(power_of_parts(effect.delta, variances, dfs, alpha=alpha / family_size))
+    is_below = effect.delta < 0 and n_levels is None
+    return float(power_of_parts(effect.delta, variances, dfs, alpha=alpha / family_size, is_below=is_below))
 
 
 def power_of_parts(
-    delta: npt.ArrayLike, variances: npt.ArrayLike, dfs: npt.ArrayLike, *, alpha: float
+    delta: npt.ArrayLike,
+    variances: npt.ArrayLike,
+    dfs: npt.ArrayLike,
+    *,
+    alpha: float,
+    is_below: bool = False,
 ) -> Floats:
-    """Probability that Banerjee's two-sided test rejects zero, for true deltas and variance parts (last axis)."""
+    """Probability that Banerjee's two-sided test rejects zero, for true deltas and variance parts (last axis).
+
+    `is_below` takes the quantile at the smallest degrees of freedom for all parts.
+    """
     shift = np.asarray(delta, dtype=np.float64)[..., None]
-    sd, half = _reach_quantiles(variances, dfs, alpha)
+    sd, half = _reach_quantiles(variances, dfs, alpha, one_quantile=is_below)
     with np.errstate(divide="ignore", invalid="ignore"):
         found = special.ndtr((shift - half) / sd) + special.ndtr((-shift - half) / sd)
     return np.asarray(np.where(sd[..., 0] > 0, found.mean(axis=-1), (shift[..., 0] != 0) * 1.0))
@@ -103,7 +113,13 @@ def simulate_recommended_family(
     while True:
         # Holm: with k games rejected the others are tested at alpha / (m - k).
         left = np.maximum(len(effects) - rejected.sum(axis=-1), 1)
-        new = ~rejected & (estimate**2 > squared_reach(parts, dfs, alpha / left[:, None]))
+        level = alpha / left[:, None]
+        reached = np.where(
+            estimate < 0,
+            squared_reach(parts, dfs.min(axis=-1, keepdims=True), level),
+            squared_reach(parts, dfs, level),
+        )
+        new = ~rejected & (estimate**2 > reached)
         if not new.any():
             return family_power(rejected)
         rejected |= new
@@ -173,10 +189,14 @@ def estimand_of(n_levels: int | None) -> str:
     return THESE_LEVELS if n_levels is None else GENERATOR
 
 
-def _reach_quantiles(variances: npt.ArrayLike, dfs: npt.ArrayLike, alpha: float) -> tuple[Floats, Floats]:
+def _reach_quantiles(
+    variances: npt.ArrayLike, dfs: npt.ArrayLike, alpha: float, *, one_quantile: bool = False
+) -> tuple[Floats, Floats]:
     """True standard deviation (..., 1) and half-widths (..., quantiles) of Banerjee's interval."""
     v, df = np.asarray(variances, dtype=np.float64), np.asarray(dfs, dtype=np.float64)
-    t_square = np.asarray(special.stdtrit(df, alpha / 2)) ** 2
+    t_square = (
+        np.asarray(special.stdtrit(np.full(df.shape, df.min()) if one_quantile else df, alpha / 2)) ** 2
+    )
     squares = np.zeros((*np.broadcast_shapes(v.shape[:-1]), 1))
     for i in range(v.shape[-1]):
         part = v[..., i, None] * t_square[..., i]

@@ -11,8 +11,6 @@ References:
         the population variances are not equal. Sankhya 22, 357-358.
     Welch, B. L. (1947). The generalization of "Student's" problem when several different population variances are
         involved. Biometrika 34, 28-35.
-    Schuirmann, D. J. (1987). A comparison of the two one-sided tests procedure and the power approach. Journal of
-        Pharmacokinetics and Biopharmaceutics 15, 657-680.
 """
 
 from __future__ import annotations
@@ -64,8 +62,8 @@ def reach(parts: Sequence[VariancePart], *, alpha: float) -> float:
     known = [part for part in parts if part.variance > 0]
     if not known:
         return 0.0
-    # The lower tail keeps its digits where 1 - alpha / 2 rounds to one.
-    return math.sqrt(sum(part.variance * _quantile(part.df, alpha) ** 2 for part in known))
+    # The lower tail keeps its digits where 1 - alpha / 2 rounds to one. With one degree of freedom a square overflows.
+    return math.hypot(*(math.sqrt(part.variance) * _quantile(part.df, alpha) for part in known))
 
 
 def components_interval(estimate: float, parts: Sequence[VariancePart], *, alpha: float) -> Pair:
@@ -104,21 +102,6 @@ def components_p(estimate: float, parts: Sequence[VariancePart]) -> float:
     if lacking(b) >= 0:
         return high
     return math.exp(float(optimize.brentq(lacking, a, b, xtol=1e-13, rtol=1e-14)))
-
-
-def one_sided_p(estimate: float, parts: Sequence[VariancePart]) -> float:
-    """The p of "the true value is at most zero": half the two-sided p above zero, its complement below."""
-    p = components_p(estimate, parts)
-    return p / 2 if estimate > 0 else 1 - p / 2
-
-
-def components_tost(estimate: float, parts: Sequence[VariancePart], *, margin: float) -> float:
-    """The p of two one-sided tests (Schuirmann) against -margin and +margin: the larger of the two."""
-    if math.isnan(estimate) or any(math.isnan(part.variance) for part in parts):
-        return NAN
-    if not any(part.variance > 0 for part in parts):
-        return float(abs(estimate) >= margin)
-    return one_sided_p(margin - abs(estimate), parts)
 
 
 def _quantile(df: float, alpha: float) -> float:

@@ -223,7 +223,11 @@ def assured_power(
         np.broadcast_arrays(run_variance / n_runs, np.full(delta.shape, floor_variance / n_floor)), axis=-1
     )
     found = power_of_parts(
-        delta, variances, np.array([n_runs - 1.0, n_floor - 1.0]), alpha=alpha / family_size
+        delta,
+        variances,
+        np.array([n_runs - 1.0, n_floor - 1.0]),
+        alpha=alpha / family_size,
+        is_below=pilot.delta < 0,
     )
     # A call in the other direction than the pilot's is not what was planned for.
     found = np.where(delta > 0, found, 0.0)

@@ -2,7 +2,8 @@
 
 Only the planned looks count. Runs that come between two looks wait for the next one, and runs beyond the last
 planned look are not used, because looking at another number of runs would spend alpha that the plan has not set
-aside.
+aside. The limits of an interval follow the shape of the game's own runs, not of the family's: what a look found must
+not change when other games get more runs.
 
 References:
     Jennison, C. and Turnbull, B. W. (1989). Interim analyses: the repeated confidence interval approach. Journal of
@@ -20,7 +21,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.errors import UsageError
-from gapfloor.statistics.components import components_interval
 from gapfloor.statistics.conventions import ALPHA, NAN, NO_PAIR, PAPER_MARGIN, MarginRule, Pair
 from gapfloor.statistics.families import holm
 from gapfloor.statistics.reference_calls import (
@@ -179,7 +179,7 @@ def _decide(
     look = called if called >= 0 else len(tests) - 1
     test = tests[look]
     level = nominal_levels(looks, alpha=alpha / divisor)[look]
-    interval = components_interval(test.delta, test.parts, alpha=level)
+    interval = test.interval(alpha=level)
     if called >= 0:
         call: Literal["above", "below"] = "above" if test.delta > 0 else "below"
         return LookDecision(n, looks[look], call, "stop: called", 0, p, divisor, interval, test)

@@ -1,13 +1,14 @@
 """The recommended calls of runs against a reference (usually the random floor).
 
 The run values and the reference's episodes are two independent parts of the error, each with its own degrees of
-freedom (`components`). Holm's procedure runs over the games of a family, and each row has the interval at the level
-at which Holm tested it, so that the interval excludes zero exactly when a call is made.
+freedom (`components`). Where the run values may be skewed, the limit on the side of the long tail is moved outwards
+(`skewed_limits`). Holm's procedure runs over the games of a family, and each row has the interval at the level at which
+Holm tested it, so that the interval excludes zero exactly when a call is made.
 
 References:
     Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6,
         65-70.
-    Schuirmann, D. J. (1987), for the two one-sided tests; see `components`.
+    Schuirmann, D. J. (1987), for the two one-sided tests; see `skewed_limits`.
 """
 
 from __future__ import annotations
@@ -20,12 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.errors import UsageError
-from gapfloor.statistics.components import (
-    VariancePart,
-    components_interval,
-    components_p,
-    components_tost,
-)
+from gapfloor.statistics.components import VariancePart
 from gapfloor.statistics.conventions import (
     ALPHA,
     NAN,
@@ -40,6 +36,14 @@ from gapfloor.statistics.conventions import (
     finite_sample,
 )
 from gapfloor.statistics.families import holm
+from gapfloor.statistics.skewed_limits import (
+    NOT_WIDENED,
+    WidenedLimits,
+    limits,
+    limits_p,
+    limits_tost,
+    widened_limits,
+)
 from gapfloor.statistics.skewness import Skewness, family_skewness
 
 RecommendedCall = Call
@@ -52,7 +56,7 @@ LEAST_RUNS = 3
 
 @dataclass(frozen=True)
 class ReferenceTest:
-    """The mean over runs minus the mean of a reference, tested without regard to other games."""
+    """The mean over runs minus the mean of a reference, tested without regard to Holm's correction."""
 
     n: int
     mean: float
@@ -68,6 +72,12 @@ class ReferenceTest:
     run_values: tuple[float, ...]
     """In ascending order (with strata: around their agent's mean); the family's skewness is taken from them."""
     estimand: str = THESE_LEVELS
+    widened: WidenedLimits = NOT_WIDENED
+    """Limits that are moved outwards: by the shape of these runs, or by that of the family once it is called."""
+
+    def interval(self, *, alpha: float) -> Pair:
+        """The interval at 1 - alpha; it excludes zero exactly where p < alpha."""
+        return limits(self.delta, self.parts, self.widened, n=self.n, alpha=alpha)
 
 
 @dataclass(frozen=True)
@@ -110,7 +120,7 @@ def compare_to_reference(
     margin: MarginRule = PAPER_MARGIN,
     least_runs: int = LEAST_RUNS,
 ) -> ReferenceTest:
-    """The mean over runs minus the mean over the reference's episodes, with Banerjee's p and TOST.
+    """The mean over runs minus the mean over the reference's episodes, with p and TOST.
 
     Args:
         run_values: one value per run, its mean over all of its episodes.
@@ -131,8 +141,7 @@ def compare_to_reference(
     own = VariancePart(_variance_of_mean(runs), runs.size - 1)
     other = VariancePart(_variance_of_mean(reference), reference.size - 1)
     parts = (own, other)
-    tested = runs.size >= least_runs
-    return ReferenceTest(
+    found = ReferenceTest(
         n=runs.size,
         mean=float(runs.mean()),
         reference=float(reference.mean()),
@@ -140,11 +149,12 @@ def compare_to_reference(
         delta=delta,
         se=float(np.sqrt(own.variance + other.variance)),
         parts=parts,
-        p=components_p(delta, parts) if tested else NAN,
-        p_tost=components_tost(delta, parts, margin=width) if tested else NAN,
+        p=NAN,
+        p_tost=NAN,
         margin=width,
         run_values=tuple(float(value) for value in runs),
     )
+    return _shaped(found, family_skewness([runs])) if runs.size >= least_runs else found
 
 
 def compare_strata_to_reference(
@@ -172,14 +182,15 @@ def compare_strata_to_reference(
     tested = min(agent.size for agent in agents) >= least_runs
     # The shape is that of the runs around their agents' means.
     centred = np.sort(np.concatenate([agent - agent.mean() for agent in agents])) + pooled.mean()
-    return replace(
+    found = replace(
         found,
         se=float(np.sqrt(sum(part.variance for part in parts))),
         parts=parts,
-        p=components_p(found.delta, parts) if tested else NAN,
-        p_tost=components_tost(found.delta, parts, margin=found.margin) if tested else NAN,
+        p=NAN,
+        p_tost=NAN,
         run_values=tuple(float(value) for value in centred),
     )
+    return _shaped(found, family_skewness([centred])) if tested else found
 
 
 def call_reference_family(
@@ -190,11 +201,12 @@ def call_reference_family(
     Holm p < alpha: above or below; else TOST p < alpha (not adjusted): equivalent; else not distinguishable. Rows
     that were not tested do not count in the family.
     """
+    skewness = family_skewness([test.run_values for test in tests if not np.isnan(test.p)])
+    tests = [test if np.isnan(test.p) else _shaped(test, skewness) for test in tests]
     p_values = np.array([test.p for test in tests])
     adjusted, divisors = holm(p_values), holm_divisors(p_values, alpha=alpha)
     equivalent = holm([test.p_tost for test in tests])
     size = int(np.count_nonzero(~np.isnan(p_values)))
-    skewness = family_skewness([test.run_values for test in tests if not np.isnan(test.p)])
     return tuple(
         _call(test, float(p), float(q), int(divisor), skewness, size=size, alpha=alpha)
         for test, p, q, divisor in zip(tests, adjusted, equivalent, divisors, strict=True)
@@ -255,7 +267,7 @@ def _call(
     if divisor == 0:
         call = "not tested"
     else:
-        interval = components_interval(test.delta, test.parts, alpha=alpha / divisor)
+        interval = test.interval(alpha=alpha / divisor)
         # Holm's adjusted p and the divisor say the same; the unadjusted p is compared so that rounding cannot part
         # them.
         if test.p < alpha / divisor:
@@ -274,6 +286,17 @@ def _call(
         doubt=doubt,
         family_size=size,
         alpha=alpha,
+    )
+
+
+def _shaped(test: ReferenceTest, skewness: Skewness) -> ReferenceTest:
+    """The comparison with the limits and p that this skewness asks for."""
+    widened = widened_limits(skewness, test.run_values)
+    return replace(
+        test,
+        widened=widened,
+        p=limits_p(test.delta, test.parts, widened, n=test.n),
+        p_tost=limits_tost(test.delta, test.parts, widened, n=test.n, margin=test.margin),
     )
 
 

@@ -4,7 +4,8 @@ With right-skewed run values a sample that misses the long tail has a small mean
 once, so the t-test calls it "below" too often. This is the usual shape: returns have a lower bound, and a few runs
 learn. A sample of six runs says little about its own shape, so the skewness is averaged over the games of a family.
 A "below" call is reliable only where this average is clearly smaller than that of exponential run values and the
-game's own runs are not skewed either. An "above" call is unreliable only where left skew is established.
+game's own runs are not skewed either. An "above" call is unreliable only where left skew is established. In both cases
+the limit of the interval on this side is moved outwards (`skewed_limits`).
 
 References:
     Joanes, D. N. and Gill, C. A. (1998). Comparing measures of sample skewness and kurtosis. The Statistician 47,
@@ -45,6 +46,8 @@ class Skewness:
     """What exponential run values would give on average."""
     n_games: int
     alpha: float
+    adjusted: float = NAN
+    """Mean over the games of the skewness with its usual correction for few values."""
 
     @property
     def rules_out_right_skew(self) -> bool:
@@ -79,9 +82,17 @@ def family_skewness(values_by_game: Sequence[npt.ArrayLike], *, alpha: float = A
     if not games:
         return Skewness(NAN, NAN, NAN, 0, alpha)
     found = np.sort([float(sample_skewness(values)) for values in games])
+    adjusted = np.sort([float(adjusted_skewness(values)) for values in games])
     variances = [null_variance(values.size) for values in games]
     harmful = float(np.mean([exponential_skewness(values.size) for values in games]))
-    return Skewness(float(found.mean()), math.sqrt(sum(variances)) / len(games), harmful, len(games), alpha)
+    return Skewness(
+        float(found.mean()),
+        math.sqrt(sum(variances)) / len(games),
+        harmful,
+        len(games),
+        alpha,
+        float(adjusted.mean()),
+    )
 
 
 def sample_skewness(values: Floats) -> Floats:
@@ -89,6 +100,12 @@ def sample_skewness(values: Floats) -> Floats:
     centred = values - values.mean(axis=-1, keepdims=True)
     second, third = (centred**2).mean(axis=-1), (centred**3).mean(axis=-1)
     return np.asarray(third / np.where(second > 0, second, 1.0) ** 1.5)
+
+
+def adjusted_skewness(values: Floats) -> Floats:
+    """G_1 of Joanes and Gill over the last axis; equals `scipy.stats.skew(bias=False)`."""
+    n = values.shape[-1]
+    return np.asarray(sample_skewness(values) * math.sqrt(n * (n - 1)) / (n - 2))
 
 
 def null_variance(n: int) -> float:
