@@ -48,6 +48,9 @@ from gapfloor.api.plan_files import (
 from gapfloor.api.plan_files import (
     plan_lock as plan_lock,
 )
+from gapfloor.api.known_floor import known_floor as known_floor
+from gapfloor.api.known_floor import known_floors as known_floors
+from gapfloor.api.measure_registry import measure_registry as measure_registry
 from gapfloor.api.plan_next import plan_next as plan_next
 from gapfloor.api.plot import plot as plot
 from gapfloor.api.power import power as power

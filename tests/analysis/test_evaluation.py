@@ -10,7 +10,7 @@ import pytest
 
 from gapfloor.analysis import analyse
 from gapfloor.analysis.evaluation import reference_rows, summarise_evaluation
-from gapfloor.analysis.known_floors import known_floor
+from gapfloor.analysis.known_floors import shipped_procgen_floor
 from small_stores import write_cell
 
 pytestmark = pytest.mark.fast
@@ -114,7 +114,7 @@ def test_the_json_rows_keep_the_names_of_their_tests(empty_store):
 
 def test_only_the_uniform_floor_of_procgen_is_known(empty_store):
     (row, _) = reference_rows(cells=parts(fill(empty_store))["floors"], deterministic_rules=())
-    assert known_floor(row) is None  # levels 0:5 were never published
+    assert shipped_procgen_floor(row) is None  # levels 0:5 were never published
     paper = dataclasses.replace(row, levels="1000:1100", level_set="test")
-    assert known_floor(paper).paper is not None
-    assert known_floor(dataclasses.replace(paper, reference="constant:4")) is None
+    assert shipped_procgen_floor(paper).paper is not None
+    assert shipped_procgen_floor(dataclasses.replace(paper, reference="constant:4")) is None

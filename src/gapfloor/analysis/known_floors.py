@@ -24,7 +24,7 @@ class KnownFloor:
         return [with_error(*pair) if pair else "" for pair in (self.shipped, self.paper)]
 
 
-def known_floor(row: FloorRow) -> KnownFloor | None:
+def shipped_procgen_floor(row: FloorRow) -> KnownFloor | None:
     """The known floor of the same game, mode and levels under the uniform policy in ProcGen, if there is one."""
     if row.reference != "uniform" or row.engine != "procgen":
         return None

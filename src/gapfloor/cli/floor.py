@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,18 +16,33 @@ from gapfloor.cli.options import (
     store_option,
     workers_option,
 )
-from gapfloor.cli.tables import print_table
+from gapfloor.cli.tables import print_result, print_table
+from gapfloor.errors import UsageError
 
 
 @click.command()
-@click.argument("games", nargs=-1, required=True, metavar="GAME...")
+@click.argument("games", nargs=-1, metavar="GAME...")
+@click.option(
+    "--known", is_flag=True,
+    help="List floors that come with gapfloor, without playing: all, or those of the named environments or families.",
+)  # fmt: skip
+@click.option(
+    "--registry", type=click.Path(path_type=Path), default=None, metavar="FILE",
+    help="Measure every environment of a registry file, e.g. studies/registry.toml.",
+)  # fmt: skip
 @protocol_options
 @reference_option(default=("uniform",))
 @workers_option
 @store_option
 @json_option
 def command(
-    games: tuple[str, ...], references: tuple[str, ...], store: str, as_json: bool, **settings: Any
+    games: tuple[str, ...],
+    known: bool,
+    registry: Path | None,
+    references: tuple[str, ...],
+    store: str,
+    as_json: bool,
+    **settings: Any,
 ) -> None:
     r"""Measure the random floor of GAMEs (`paper`: the paper's eight, `all`: all sixteen) on both level sets.
 
@@ -37,8 +53,57 @@ def command(
       gapfloor floor coinrun --mode hard --option use_backgrounds=false
       gapfloor floor heist --design census --repeats 4
       gapfloor floor starpilot --reference uniform --reference best-constant --reference sticky:0.9
+      gapfloor floor envpool:Pong-v5 --design census --train none --test 1000:1020
+      gapfloor floor --known mujoco
+      gapfloor floor --registry studies/registry.toml --store registry
     """
-    from gapfloor.analysis.known_floors import known_floor
+    if known and registry is not None:
+        raise UsageError("--known lists floors and --registry measures them: give one of the two.")
+    if known:
+        _list_known(games, as_json=as_json)
+    elif registry is not None:
+        _measure_registry(registry, games, store=store, workers=settings["workers"], as_json=as_json)
+    else:
+        if not games:
+            raise UsageError(
+                "No game is named: give one or more, e.g. starpilot, or --known to list known floors."
+            )
+        _measure(games, references, store=store, as_json=as_json, **settings)
+
+
+def _list_known(names: tuple[str, ...], *, as_json: bool) -> None:
+    """Entries of the shipped registry by environment or family; all of them where none is named."""
+    from gapfloor.analysis.registry_entries import FloorRegistry
+    from gapfloor.api.known_floor import known_floor, known_floors
+
+    found = list(known_floors().entries) if not names else []
+    for name in names:
+        is_game = any(entry.game == name for entry in known_floors().entries) or ":" in name
+        found += [known_floor(name)] if is_game else known_floors(name).entries
+    print_result(found[0] if len(found) == 1 and names else FloorRegistry(tuple(found)), as_json=as_json)
+
+
+def _measure_registry(
+    path: Path, games: tuple[str, ...], *, store: str, workers: int | None, as_json: bool
+) -> None:
+    from gapfloor.api.measure_registry import measure_registry
+
+    if games:
+        raise UsageError(f"The registry file names its environments: leave out {games[0]}.")
+
+    def tell(words: str) -> None:
+        if not as_json:
+            click.echo(f"{words} ...", err=True)
+
+    print_result(measure_registry(path, store=store, workers=workers, progress=tell), as_json=as_json)
+    if not as_json:
+        click.echo(f"Written: {Path(store) / 'results' / 'registry.json'} and registry.csv.")
+
+
+def _measure(
+    games: tuple[str, ...], references: tuple[str, ...], *, store: str, as_json: bool, **settings: Any
+) -> None:
+    from gapfloor.analysis.known_floors import shipped_procgen_floor
     from gapfloor.api.floor import measure_floor
 
     with LiveProgress(quiet=as_json) as progress:
@@ -47,7 +112,7 @@ def command(
         print_json(measured.to_dict())
         return
     headings, rows = measured.table()
-    known = [None if settings["options"] else known_floor(row) for row in measured.floors]
+    known = [None if settings["options"] else shipped_procgen_floor(row) for row in measured.floors]
     if any(known):
         headings = [*headings, "shipped", "paper"]
         rows = [[*row, *(it.columns() if it else ["", ""])] for row, it in zip(rows, known, strict=True)]

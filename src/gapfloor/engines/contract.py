@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from typing import Literal
 
 from gapfloor.engines import contract_promises as promises
 from gapfloor.engines.contract_results import Clause, Contract
+from gapfloor.engines.families import family_of
 from gapfloor.engines.protocol import Engine, EngineSpec, Option
 from gapfloor.engines.registry import engine_from_spec, make_spec
 from gapfloor.errors import GapfloorError, MissingExtraError, UnknownEnvironmentError
@@ -34,7 +36,14 @@ def check_contract(game: str, *, options: Mapping[str, Option] | None = None) ->
         raise
     except GapfloorError as error:
         return Contract(game, "", (Clause(SPACES, "BROKEN", str(error)),))
-    clauses = [_spaces(engine), *_masks(engine), _noop(engine), *_autoreset(engine), _frames(engine)]
+    clauses = [
+        _spaces(engine),
+        *_seed(spec),
+        *_masks(engine),
+        _noop(engine),
+        *_autoreset(engine),
+        _frames(engine),
+    ]
     if engine.can_begin:
         try:
             clauses += _try_promises(spec, engine)
@@ -77,6 +86,16 @@ def _spaces(engine: Engine) -> Clause:
         actions = str(engine.action_space)
     words = f"{actions}; observation {seen}"
     return Clause(SPACES, "holds", words)
+
+
+def _seed(spec: EngineSpec) -> list[Clause]:
+    family = family_of(spec)
+    if family is None:
+        return []
+    mark: Literal["holds", "note"] = "holds" if "level" in family.seed else "note"
+    return [
+        Clause("what a seed decides", mark, f"{family.seed} ({family.name}: {family.words})", is_needed=False)
+    ]
 
 
 def _noop(engine: Engine) -> Clause:

@@ -1,5 +1,7 @@
 """ProcGen as EnvPool compiles it: the same games, for machines where ProcGen's own wheel does not install.
 
+EnvPool's other environments are in `gapfloor.engines.pool_engine`; a name tells which of the two is meant.
+
 Every slot is a pool of its own with one environment and one level: EnvPool cannot be told which level to play next,
 but a pool of one level plays no other, and making one takes a millisecond. So every episode starts in a fresh game,
 levels are chosen as in the other engines, and a slot that waits costs nothing. States cannot be saved: there is no
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -19,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.actions.spaces import Discrete
-from gapfloor.engines import procgen
+from gapfloor.engines import pool_engine, procgen
 from gapfloor.engines.catalogue import ENVPOOL
-from gapfloor.engines.protocol import EngineSpec, Option, Step
+from gapfloor.engines.protocol import Engine, EngineSpec, Option, Step
 from gapfloor.errors import MissingExtraError, UsageError
 from gapfloor.levels import LevelSet, draw_levels
 from gapfloor.levels.draws import check_draw
@@ -31,8 +34,6 @@ __all__ = ["EnvpoolEngine", "check_levels", "draw_levels", "engine_from_spec", "
 #: What to say where a state would have to be saved.
 NO_CLONING = "EnvPool cannot save and load states, so there is no calibration with it"
 
-check_levels = procgen.check_levels
-
 _ONLY = np.zeros(1, dtype=np.int32)
 """The number of the only environment of a pool."""
 
@@ -40,14 +41,41 @@ _ONLY = np.zeros(1, dtype=np.int32)
 def make_spec(
     game: str, *, mode: str | None = None, options: Mapping[str, Option] | None = None
 ) -> EngineSpec:
-    """The checked recipe of a game: games, modes and options are ProcGen's."""
+    """The checked recipe of a game of ProcGen, with its modes and options, or of another environment of EnvPool."""
+    if is_environment(game):
+        return pool_engine.make_spec(game, mode=mode, options=options)
     mode = mode or "easy"
     changed = procgen.checked_options(game, mode=mode, options=options)
     return EngineSpec(ENVPOOL.name, engine_version(), game, mode, changed)
 
 
-def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> EnvpoolEngine:
+def is_environment(game: str) -> bool:
+    """Whether a name is an ID of EnvPool (`Pong-v5`), not a game of ProcGen.
+
+    >>> is_environment("Pong-v5"), is_environment("MetaWorld/Reach-v3"), is_environment("starpilot")
+    (True, True, False)
+    """
+    found = _ID.fullmatch(game)
+    if found and found.group(1).lower() in procgen.GAMES:
+        raise UsageError(
+            f"The seed of {game} is not its level: write envpool:{found.group(1).lower()} with --mode easy, hard, ..."
+        )
+    return "/" in game or game.rpartition("-v")[2].isdecimal()
+
+
+_ID = re.compile(f"([A-Z][a-z]+)({'|'.join(mode.capitalize() for mode in procgen.MODE_GAMES)})-v0")
+
+
+def check_levels(spec: EngineSpec, levels: LevelSet) -> None:
+    """Refuse level sets that a game of ProcGen does not have; elsewhere every seed is a level."""
+    if not is_environment(spec.game):
+        procgen.check_levels(spec, levels)
+
+
+def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> Engine:
     """A running engine of `spec`; refuses a specification made with another version of EnvPool or of Qt."""
+    if is_environment(spec.game):
+        return pool_engine.engine_from_spec(spec, slots=slots, levels=levels, draw=draw)
     if spec.version != engine_version():
         raise UsageError(
             f"This was made with EnvPool {spec.version} and {engine_version()} is installed: install that version, or "

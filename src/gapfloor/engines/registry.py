@@ -1,8 +1,9 @@
 """Which engine plays a game: ProcGen by the game's plain name, other engines by a prefix.
 
 `starpilot` is a game of ProcGen; `gym:MiniGrid-FourRooms-v0` is a Gymnasium environment whose seed is a level, and so
-is what the user's own `package.module:make` returns; `envpool:starpilot` is ProcGen as EnvPool compiles it. A cell
-records the engine, so episodes of two engines are never mixed.
+is what the user's own `package.module:make` returns; `envpool:starpilot` is ProcGen as EnvPool compiles it, and
+`envpool:Pong-v5` is another environment of EnvPool. A cell records the engine, so episodes of two engines are never
+mixed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Mapping
 from typing import Protocol, cast
 
 from gapfloor.engines.catalogue import ENGINES, GYMNASIUM, PROCGEN
+from gapfloor.engines.procgen import GAMES as PROCGEN_GAMES
 from gapfloor.engines.protocol import Engine, EngineSpec, Option
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
@@ -85,9 +87,10 @@ def check_cloning(spec: EngineSpec, *, what: str) -> None:
     """Refuse, before any work, something that clones states where the engine can save none."""
     facts = ENGINES.get(spec.engine)
     if facts is not None and facts.never_clones:
-        raise UsageError(
-            f"{what} clones states, which {facts.title} cannot do: use ProcGen's own engine, named {spec.game}."
+        instead = (
+            f"use ProcGen's own engine, named {spec.game}" if spec.game in PROCGEN_GAMES else "leave it out"
         )
+        raise UsageError(f"{what} clones states, which {facts.title} cannot do: {instead}.")
     if spec.engine != GYMNASIUM.name:
         return
     engine = engine_from_spec(spec, slots=1, levels=LevelSet(0, 1))

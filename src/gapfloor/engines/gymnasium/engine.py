@@ -22,6 +22,7 @@ from gapfloor.engines.catalogue import GYMNASIUM
 from gapfloor.engines.gymnasium.actions import LegalChoice, read_mask
 from gapfloor.engines.gymnasium.cloning import CloningMethod, find_cloning_method
 from gapfloor.engines.gymnasium.factory import Description, Recipe, describe, make_env, without_chatter
+from gapfloor.engines.gymnasium.score import score_of, wants_success
 from gapfloor.engines.gymnasium.spaces import copy_row, put_row
 from gapfloor.engines.protocol import Engine, EngineSpec, Observations, Option, Step
 from gapfloor.errors import GapfloorError, UsageError
@@ -81,12 +82,20 @@ class Batch:
 
     can_begin = True
 
-    def __init__(self, recipe: Recipe, *, slots: int, levels: LevelSet, draw: int) -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        *,
+        slots: int,
+        levels: LevelSet,
+        draw: int,
+        description: Description | None = None,
+    ) -> None:
         check_draw(draw)
         if slots < 1:
             raise UsageError(f"An engine needs at least 1 slot, not {slots}.")
         self.recipe, self.n_slots = recipe, slots
-        self.description: Description = describe(recipe)
+        self.description = description or describe(recipe)
         self.action_space, self.noop = self.description.form.space, self.description.noop
         self.n_actions = self.action_space.n if isinstance(self.action_space, Discrete) else 0
         self.action_names = self.description.action_names
@@ -96,6 +105,7 @@ class Batch:
         self._firsts = np.ones(slots, dtype=bool)
         self._plays = np.zeros(slots, dtype=bool)
         self._lengths = np.zeros(slots, dtype=np.int64)
+        self._succeeded = np.zeros(slots, dtype=bool)
         self._draw = functools.partial(draw_levels, levels, draw=draw, slots=slots)
         self._drawn = self._draw(episodes=16)
         self._level = self._drawn[:, 0].copy()
@@ -134,6 +144,12 @@ class Batch:
                 "steps: end it with --option max_episode_steps=N."
             )
 
+    def _first_success(self, slot: int, success: Any) -> float:
+        """The score of a step where success is asked for: 1 when it is reported for the first time."""
+        is_first = bool(success) and not self._succeeded[slot]
+        self._succeeded[slot] |= bool(success)
+        return float(is_first)
+
     def _fail(self, what: str, error: Exception) -> GapfloorError:
         return UsageError(f"{self.recipe.game} failed in {what}: {type(error).__name__}: {error}")
 
@@ -150,6 +166,8 @@ class State:
     plays: bool
     legal: Any = None
     """The slot's mask, if there are masks."""
+    succeeded: bool = False
+    """Whether success was reported before, where it is the score."""
 
 
 class GymnasiumEngine(Batch):
@@ -161,6 +179,7 @@ class GymnasiumEngine(Batch):
         super().__init__(recipe, slots=slots, levels=levels, draw=draw)
         self._envs: list[Any] = [None] * slots
         self._actions: list[list[Any]] = [[] for _ in range(slots)]
+        self._scores_success = wants_success(recipe)
 
     @property
     def can_clone(self) -> bool:
@@ -197,7 +216,10 @@ class GymnasiumEngine(Batch):
         content = self._known_cloning_method().keep(self._envs[slot], level, actions) if plays else None
         observation = copy_row(self._rows, slot)
         legal = None if self._masks is None else self._masks[slot].copy()
-        return State(level, content, observation, tuple(actions), bool(self._firsts[slot]), plays, legal)
+        succeeded = bool(self._succeeded[slot])
+        return State(
+            level, content, observation, tuple(actions), bool(self._firsts[slot]), plays, legal, succeeded
+        )
 
     def load(self, slot: int, state: State) -> None:
         self._follows_draw = False
@@ -211,6 +233,7 @@ class GymnasiumEngine(Batch):
             self._masks[slot] = state.legal
         self._plays[slot], self._firsts[slot] = state.plays, state.is_first
         self._level[slot], self._rewards[slot] = state.level_seed, 0
+        self._succeeded[slot] = state.succeeded
         self._actions[slot] = list(state.actions)
         self._lengths[slot] = len(state.actions)
 
@@ -262,6 +285,7 @@ class GymnasiumEngine(Batch):
         self.description.layout.write(self._rows, slot, observation)
         self._level[slot], self._lengths[slot] = level_seed, 0
         self._firsts[slot] = self._plays[slot] = True
+        self._succeeded[slot] = False
         self._actions[slot] = []
         self._read_mask(slot, info)
 
@@ -271,6 +295,9 @@ class GymnasiumEngine(Batch):
         except Exception as error:
             raise self._fail(f"step({action}) on level {self._level[slot]}", error) from error
         self._rewards[slot] = reward
+        if self._scores_success:
+            score = score_of(self.recipe, list(info))
+            self._rewards[slot] = self._first_success(slot, info[score.place] if score else False)
         self._actions[slot].append(action)
         self._count_step(slot)
         self._firsts[slot] = False

@@ -26,6 +26,7 @@ from typing import Any
 from gapfloor.actions.spaces import Discrete
 from gapfloor.engines.catalogue import GYMNASIUM
 from gapfloor.engines.gymnasium.actions import ActionForm, action_form, mask_source
+from gapfloor.engines.gymnasium.score import wants_success
 from gapfloor.engines.gymnasium.spaces import Layout, layout_of
 from gapfloor.engines.protocol import Option
 from gapfloor.errors import (
@@ -38,7 +39,7 @@ from gapfloor.errors import (
 from gapfloor.users_code import named_callable
 
 #: Options that gapfloor reads itself; every other one goes to `gymnasium.make` or to the factory.
-OWN_OPTIONS = ("noop", "wrapper", "text", "max_episode_steps", "masks", "action_low", "action_high")
+OWN_OPTIONS = ("noop", "wrapper", "text", "max_episode_steps", "masks", "action_low", "action_high", "score")
 
 #: Start of an environment's name -> the package whose import registers it.
 REGISTERED_BY: Mapping[str, str] = {
@@ -233,6 +234,10 @@ def describe(recipe: Recipe) -> Description:
     ):
         raise UsageError(
             f"{recipe.game} returned a {type(env).__name__}, which is not a Gymnasium environment: return one."
+        )
+    if wants_success(recipe) and is_vector:
+        raise UsageError(
+            f"{recipe.game} is a vector environment: score=success needs a factory of single environments."
         )
     actions = env.single_action_space if is_vector else env.action_space
     form = action_form(actions, game=recipe.game, options=dict(recipe.options))

@@ -1,0 +1,286 @@
+"""The registry of floors: what policies that know nothing earn in public environments, and what was published.
+
+The entries ship with the package (`data/registry.json`, `data/registry.csv`) and are measured by
+`gapfloor floor --registry studies/registry.toml`. Published scores are facts with their source; they stand next to ours
+with the difference, because conditions (starts, versions, numbers of episodes) are seldom the same.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import importlib.resources
+import io
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gapfloor.errors import UsageError, nearest_names
+from gapfloor.settings import from_table, to_table
+from gapfloor.text_tables import ReadableResult, TextTable, number, signed
+
+#: Shares of episodes whose returns are listed as quantiles.
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegisteredFloor:
+    """What one reference earned."""
+
+    reference: str
+    """uniform (the floor), zero (the action of zeros) or best-constant."""
+    action: str = ""
+    """The action that best-constant chose; empty for the others."""
+    mean: float
+    """Mean return."""
+    sem: float
+    """Standard error over seeds: sd(ddof=1)/sqrt(n)."""
+    n_episodes: int
+    """Episodes, one per seed."""
+    length: float
+    """Mean number of steps."""
+    quantiles: tuple[float, ...]
+    """Returns at 5, 25, 50, 75 and 95% of the episodes."""
+    success: float | None = None
+    """Share of successful episodes, where the task defines success."""
+    provenance: str
+    """SHA-256 over the keys and contents of the cells; it holds no time and no place."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedScore:
+    """A random score that somebody published."""
+
+    game: str
+    """The environment, as gapfloor names it."""
+    mode: str = ""
+    """ProcGen's mode; empty elsewhere."""
+    score: float
+    """The published score of a policy that knows nothing."""
+    upper: float | None = None
+    """The upper reference that the same source publishes."""
+    upper_name: str = ""
+    """What the upper reference is, e.g. human."""
+    source: str
+    """Where it is published."""
+    conditions: str = ""
+    """How it was measured, as far as the source says."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegisteredEnvironment(ReadableResult):
+    """The floors of one environment."""
+
+    game: str
+    """The environment, as gapfloor names it."""
+    mode: str = ""
+    """ProcGen's mode; empty elsewhere."""
+    family: str
+    """The family, e.g. MuJoCo."""
+    engine: str
+    """The engine that played."""
+    version: str
+    """The versions of the engine and of the packages in the environment."""
+    actions: str
+    """The action space."""
+    seed: str
+    """What a seed decides: level, start state, chance, or a combination."""
+    seeds_seen: str
+    """What four seeds showed: different first observations and different episodes under the same actions."""
+    seeds: str
+    """The seeds that were played, each once."""
+    chosen_on: str = ""
+    """The seeds on which the best constant action was chosen; empty: there is none."""
+    command: str
+    """The command that measures it."""
+    floors: tuple[RegisteredFloor, ...]
+    """One entry per reference; the first is the uniform floor."""
+    published: tuple[PublishedScore, ...] = ()
+    """Published random scores."""
+
+    @property
+    def floor(self) -> RegisteredFloor:
+        """The uniform floor."""
+        return self.floors[0]
+
+    def reference(self, name: str) -> RegisteredFloor | None:
+        """The floor of another reference, if it was measured."""
+        return next((floor for floor in self.floors if floor.reference == name), None)
+
+    def difference(self, score: PublishedScore) -> tuple[float, float]:
+        """Our floor minus a published score, and that difference over our standard error (nan where that is 0)."""
+        delta = self.floor.mean - score.score
+        return delta, delta / self.floor.sem if self.floor.sem else math.nan
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry as JSON values, without those that are absent."""
+        document: dict[str, Any] = to_table(self)
+        return document
+
+    def table(self) -> TextTable:
+        """One row per reference."""
+        return floor_table([self])
+
+    def sentences(self) -> list[str]:
+        """What a seed is, published scores, and how to measure it again."""
+        lines = [f"A seed decides: {self.seed} ({self.seeds_seen})."]
+        for score in self.published:
+            delta, z = self.difference(score)
+            against = f"z = {z:.1f}" if math.isfinite(z) else "our floor has no spread"
+            lines.append(
+                f"Published random score: {number(score.score)} ({score.source}); ours minus that: {signed(delta)}, "
+                f"{against}."
+            )
+        return [*lines, f"Measured with {self.engine} {self.version}: {self.command}"]
+
+
+@dataclass(frozen=True, repr=False)
+class FloorRegistry(ReadableResult):
+    """Many environments with their floors."""
+
+    entries: tuple[RegisteredEnvironment, ...]
+    """The environments, in the order in which they were measured."""
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The families, in the order of the entries."""
+        return tuple(dict.fromkeys(entry.family for entry in self.entries))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `registry.json`."""
+        return {"version": 1, "environments": [entry.to_dict() for entry in self.entries]}
+
+    def to_json(self) -> str:
+        """The text of `registry.json`."""
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
+
+    def to_csv(self) -> str:
+        """The text of `registry.csv`: one row per environment and reference."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(CSV_COLUMNS)
+        for entry in self.entries:
+            for floor in entry.floors:
+                writer.writerow(_csv_row(entry, floor))
+        return text.getvalue()
+
+    def table(self) -> TextTable:
+        """One row per environment and reference."""
+        return floor_table(self.entries)
+
+    def sentences(self) -> list[str]:
+        """How much there is."""
+        if not self.entries:
+            return []
+        return [
+            f"{len(self.entries)} environments of {len(self.families)} families: {', '.join(self.families)}."
+        ]
+
+    def of_family(self, name: str) -> FloorRegistry:
+        """The environments of one family; a family that is not there is refused with those that are."""
+        found = tuple(entry for entry in self.entries if _folded(entry.family) == _folded(name))
+        if not found:
+            raise UsageError(f"The registry has no family '{name}': {nearest_names(name, self.families)}")
+        return FloorRegistry(found)
+
+
+CSV_COLUMNS = (
+    "game", "mode", "family", "reference", "action", "mean", "sem", "n_episodes", "length", "q05", "q25", "q50", "q75",
+    "q95", "success", "engine", "version", "actions", "seed", "seeds", "published", "published_source", "provenance",
+    "command",
+)  # fmt: skip
+
+
+def floor_table(entries: Iterable[RegisteredEnvironment]) -> TextTable:
+    """The table that people read: one row per environment and reference."""
+    headings = [
+        "environment",
+        "family",
+        "seed",
+        "reference",
+        "mean",
+        "SEM",
+        "episodes",
+        "length",
+        "success",
+        "published",
+    ]
+    rows = []
+    for entry in entries:
+        name = f"{entry.game} ({entry.mode})" if entry.mode else entry.game
+        for floor in entry.floors:
+            published = (
+                ", ".join(number(each.score) for each in entry.published) if floor is entry.floor else ""
+            )
+            reference = f"{floor.reference} ({floor.action})" if floor.action else floor.reference
+            success = "" if floor.success is None else f"{100 * floor.success:.1f}%"
+            rows.append([name, entry.family, entry.seed, reference, number(floor.mean), number(floor.sem),
+                         str(floor.n_episodes), f"{floor.length:.0f}", success, published])  # fmt: skip
+    return headings, rows
+
+
+def _csv_row(entry: RegisteredEnvironment, floor: RegisteredFloor) -> list[Any]:
+    shown = entry.published if floor is entry.floor else ()
+    return [
+        entry.game, entry.mode, entry.family, floor.reference, floor.action, floor.mean, floor.sem, floor.n_episodes,
+        floor.length, *floor.quantiles, "" if floor.success is None else floor.success, entry.engine, entry.version,
+        entry.actions, entry.seed, entry.seeds, "; ".join(str(each.score) for each in shown),
+        "; ".join(each.source for each in shown), floor.provenance, entry.command,
+    ]  # fmt: skip
+
+
+@functools.cache
+def shipped_registry() -> FloorRegistry:
+    """The registry that comes with the package."""
+    document = _data("registry.json")
+    return FloorRegistry(
+        tuple(
+            from_table(RegisteredEnvironment, each, source="registry.json")
+            for each in document["environments"]
+        )
+    )
+
+
+@functools.cache
+def published_scores() -> tuple[PublishedScore, ...]:
+    """Published random scores, each with its source."""
+    scores: list[PublishedScore] = []
+    for source in _data("published_scores.json")["sources"]:
+        shared = {name: source[name] for name in ("source", "conditions", "upper_name")}
+        scores += [PublishedScore(**shared, **each) for each in source["scores"]]
+    return tuple(scores)
+
+
+def scores_of(game: str, mode: str) -> tuple[PublishedScore, ...]:
+    """The published random scores of one environment."""
+    return tuple(score for score in published_scores() if (score.game, score.mode) == (game, mode))
+
+
+def find_entry(
+    entries: Sequence[RegisteredEnvironment], game: str, mode: str | None
+) -> RegisteredEnvironment:
+    """The entry of one environment; one that is not there is refused with the nearest names."""
+    found = [entry for entry in entries if entry.game == game and mode in (None, entry.mode)]
+    if not found:
+        names: Mapping[str, None] = dict.fromkeys(
+            f"{entry.game} ({entry.mode})" if entry.mode and mode else entry.game for entry in entries
+        )
+        asked = f"{game} ({mode})" if mode else game
+        raise UsageError(
+            f"The registry has no floor of '{asked}': {nearest_names(asked, names)} Any environment can be measured "
+            f"with gapfloor floor {game}."
+        )
+    return found[0]
+
+
+def _folded(name: str) -> str:
+    return "".join(sign for sign in name.lower() if sign.isalnum())
+
+
+def _data(name: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(
+        importlib.resources.files("gapfloor").joinpath(f"data/{name}").read_text(encoding="utf-8")
+    )
+    return document

@@ -1,0 +1,304 @@
+"""EnvPool's environments other than ProcGen as an engine: `envpool:Pong-v5`, `envpool:WalkerWalk-v1` and so on.
+
+EnvPool reads a seed only when a pool is made, so every episode gets a pool of its own with one environment: its first
+episode is a function of the seed and the actions, which later ones are not. Making a pool takes between 0.3 ms (classic
+control) and 0.3 s (Atari); docs/engines.md has the times. ProcGen's games are in `gapfloor.engines.envpool`.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.actions.spaces import Actions, Discrete
+from gapfloor.engines.catalogue import ENVPOOL
+from gapfloor.engines.gymnasium.actions import ActionForm, action_form
+from gapfloor.engines.gymnasium.engine import MODE, Batch, as_frame
+from gapfloor.engines.gymnasium.factory import Description, Recipe
+from gapfloor.engines.gymnasium.score import Score, score_of
+from gapfloor.engines.gymnasium.spaces import Layout, Part, copy_row
+from gapfloor.engines.protocol import EngineSpec, Option, State, Step
+from gapfloor.errors import UnknownEnvironmentError, UsageError, unknown_name
+from gapfloor.levels import LevelSet
+
+#: Settings of a pool that decide how it runs, not what is played: gapfloor sets them itself.
+RESERVED = (
+    "num_envs", "batch_size", "num_threads", "max_num_players", "thread_affinity_offset", "base_path", "seed",
+    "env_seed", "gym_reset_return_info",
+)  # fmt: skip
+
+#: Options that gapfloor reads itself.
+OWN_OPTIONS = ("masks", "noop", "score", "action_low", "action_high")
+
+#: EnvPool writes the largest and smallest floating-point numbers where an action has no bounds.
+NO_BOUND = 1e30
+
+_ONLY = np.zeros(1, dtype=np.int32)
+"""The number of the only environment of a pool."""
+
+
+@dataclass(frozen=True)
+class PoolDescription(Description):
+    """What was learnt about an environment of EnvPool; `masks` is the name of the array with the legal actions."""
+
+    score: Score | None = None
+
+
+def make_spec(game: str, *, mode: str | None, options: Mapping[str, Option] | None) -> EngineSpec:
+    """The checked recipe of an environment of EnvPool."""
+    if mode not in (None, MODE):
+        raise UsageError(
+            f"{game} has no modes: --mode {mode} is for ProcGen. Give settings of EnvPool as options, e.g. "
+            "--option frame_skip=1."
+        )
+    recipe = Recipe(game, tuple(sorted((options or {}).items())))
+    return EngineSpec(ENVPOOL.name, describe_pool(recipe).version, game, MODE, recipe.options)
+
+
+def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> PoolEngine:
+    """A running engine of `spec`; refuses a specification made with another version of EnvPool."""
+    installed = ENVPOOL.installed_version()
+    if spec.version != installed:
+        raise UsageError(
+            f"{spec.game} was measured with EnvPool {spec.version} and {installed} is installed: install that version, "
+            "or measure again in another --store."
+        )
+    return PoolEngine(Recipe(spec.game, tuple(sorted(spec.options))), slots=slots, levels=levels, draw=draw)
+
+
+class PoolEngine(Batch):
+    """A batch of pools with one environment each; see `gapfloor.engines.protocol.Engine`."""
+
+    idle_slots_cost = False
+    can_clone = False
+    description: PoolDescription
+
+    def __init__(self, recipe: Recipe, *, slots: int, levels: LevelSet, draw: int = 0) -> None:
+        super().__init__(recipe, slots=slots, levels=levels, draw=draw, description=describe_pool(recipe))
+        self._pools: list[Any] = [None] * slots
+
+    def observe(self) -> Step:
+        self._start()
+        return self._rows, self._rewards, self._firsts
+
+    def step(self, actions: Actions) -> Step:
+        self._start()
+        form = self.description.form
+        playing = np.flatnonzero(self._plays)
+        # All are sent before the first is received: the pools' threads then work while this one does.
+        for slot in playing:
+            action = form.to_environment(actions[slot])
+            row = np.ascontiguousarray(np.asarray(action, dtype=form.dtype).reshape(1, *form.shape))
+            self._pools[slot]._send([_ONLY, _ONLY, row])
+        self._rewards[:] = 0
+        for slot in playing:
+            self._receive(int(slot))
+        return self._rows, self._rewards, self._firsts
+
+    def begin(self, slot: int, level_seed: int) -> None:
+        self._follows_draw = False
+        self._play(slot, level_seed)
+        self._rewards[slot] = 0
+
+    def save(self, slot: int) -> State:
+        raise UsageError(
+            f"EnvPool cannot save states of {self.recipe.game}, so there is no calibration of it."
+        )
+
+    def load(self, slot: int, state: State) -> None:
+        self.save(slot)
+
+    def frame(self, slot: int) -> npt.NDArray[np.uint8] | None:
+        self._start()
+        shown = copy_row(self._rows, slot)
+        return None if isinstance(shown, Mapping) else as_frame(last_picture(shown))
+
+    def close(self) -> None:
+        self._pools = [None] * self.n_slots
+
+    def _start(self) -> None:
+        """The first levels of the draw, unless somebody has begun others."""
+        if self._follows_draw and not self._has_started:
+            for slot in range(self.n_slots):
+                self._play(slot, int(self._level[slot]))
+        self._has_started = True
+
+    def _play(self, slot: int, level_seed: int) -> None:
+        pool = _make_pool(self.recipe, seed=level_seed)
+        self._pools[slot] = pool
+        pool._reset(_ONLY)
+        self._show(slot, _received(pool))
+        self._level[slot], self._lengths[slot] = level_seed, 0
+        self._firsts[slot] = self._plays[slot] = True
+        self._succeeded[slot] = False
+
+    def _receive(self, slot: int) -> None:
+        state = _received(self._pools[slot])
+        self._rewards[slot] = state["reward"][0]
+        if self.description.score is not None:
+            self._rewards[slot] = self._first_success(slot, state[self.description.score.place][0])
+        self._count_step(slot)
+        self._firsts[slot] = bool(state["done"][0])
+        if not self._firsts[slot]:
+            self._show(slot, state)
+        elif self._follows_draw:
+            self._play(slot, self._next_level(slot))
+        else:
+            self._pools[slot] = None
+            self._wait(slot)
+
+    def _show(self, slot: int, state: Mapping[str, Any]) -> None:
+        found = self.description
+        if found.layout.is_plain:
+            self._rows[slot] = state["obs"][0]
+        else:
+            for part in found.layout.parts:
+                self._rows[part.key][slot] = state[f"obs:{part.key}"][0]
+        if self._masks is not None:
+            where = f"{self.recipe.game} (level {self._level[slot]})"
+            self._masks[slot] = found.form.legal_row(state[found.masks][0], where=where)
+
+
+@functools.lru_cache(maxsize=64)
+def describe_pool(recipe: Recipe) -> PoolDescription:
+    """What an environment of EnvPool is, by its own specification; refuses wrong names and settings."""
+    version = ENVPOOL.installed_version()
+    spec = _pool_spec(recipe)
+    states: Mapping[str, Any] = spec.state_array_spec
+    form = _action_form(spec.action_array_spec, recipe)
+    parts = [_part(name, array) for name, array in states.items() if name.partition(":")[0] == "obs"]
+    masks = [name for name in states if name.endswith("action_mask")]
+    wanted = recipe.own("masks")
+    if wanted and not masks:
+        raise UsageError(
+            f"{recipe.game} does not say which actions are legal: leave out --option masks=true."
+        )
+    names: tuple[str, ...] = ()
+    noop, words = form.space.zero(), "the action of zeros (or the nearest one) is used"
+    if isinstance(form.space, Discrete):
+        names = tuple(map(str, range(form.space.n)))
+        noop, words = _noop(recipe, form.space)
+    score = score_of(recipe, [name for name in states if name.startswith("info:")])
+    return PoolDescription(
+        version, form, noop, words, names, Layout(tuple(parts)), masks=masks[0] if wanted else "",
+        offers_masks=bool(masks), score=score,
+    )  # fmt: skip
+
+
+def _noop(recipe: Recipe, space: Discrete) -> tuple[int, str]:
+    chosen = recipe.own("noop")
+    if chosen is None:
+        return 0, "not named by the environment: action 0 is used; choose another with --option noop=K"
+    if isinstance(chosen, bool) or not isinstance(chosen, int) or not 0 <= chosen < space.n:
+        raise UsageError(f"The option noop is {chosen!r}: name an action from 0 to {space.n - 1}.")
+    return chosen, f"action {chosen} (--option noop={chosen})"
+
+
+def _pool_spec(recipe: Recipe) -> Any:
+    """EnvPool's own specification; EnvPool ends the process on some wrong settings, so they are checked first."""
+    import envpool
+
+    known = envpool.list_all_envs()
+    if recipe.game not in known:
+        error = unknown_name("environment of EnvPool", recipe.game, known)
+        raise UnknownEnvironmentError(str(error))
+    usual = envpool.make_spec(recipe.game)
+    settings = dict(zip(usual._config_keys, usual._config_values, strict=True))
+    for name, value in pool_settings(recipe).items():
+        if name in RESERVED or name not in settings:
+            offered = sorted(set(settings) - set(RESERVED)) + list(OWN_OPTIONS)
+            raise unknown_name(f"option of {recipe.game}", name, offered)
+        if not _fits(value, settings[name]):
+            raise UsageError(
+                f"The option {name} of {recipe.game} is {value!r}: EnvPool's own value is {settings[name]!r}, give one "
+                "of that type."
+            )
+    if settings["max_num_players"] > 1:
+        raise UsageError(f"{recipe.game} has several players: gapfloor measures environments with one.")
+    return envpool.make_spec(recipe.game, **pool_settings(recipe))
+
+
+def pool_settings(recipe: Recipe) -> dict[str, Option]:
+    """The options that EnvPool reads."""
+    return {name: value for name, value in recipe.options if name not in OWN_OPTIONS}
+
+
+def _fits(value: Option, usual: Any) -> bool:
+    if isinstance(usual, float):
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return type(value) is type(usual)
+
+
+def _action_form(arrays: Mapping[str, Any], recipe: Recipe) -> ActionForm:
+    from gymnasium import spaces
+
+    names = [name for name in arrays if name not in ("env_id", "players.env_id")]
+    if len(names) != 1:
+        raise UsageError(
+            f"An action of {recipe.game} has {len(names)} parts ({', '.join(names)}): gapfloor measures those of one."
+        )
+    array = arrays[names[0]]
+    shape, dtype = _shape(array), np.dtype(array.dtype)
+    low, high = (np.broadcast_to(np.asarray(bound), shape) for bound in (array.minimum, array.maximum))
+    if array.is_discrete or dtype.kind in "iu":
+        low, high = low.astype(np.int64), high.astype(np.int64)
+        if not shape:
+            form = action_form(
+                spaces.Discrete(int(high - low) + 1, start=int(low)), game=recipe.game, options={}
+            )
+            return ActionForm(form.space, form.start, (), dtype.str)
+        sizes = high - low + 1
+        space: Any = spaces.MultiDiscrete(sizes.astype(np.int64), start=low.astype(np.int64))
+        form = action_form(space, game=recipe.game, options={})
+        return ActionForm(form.space, form.start, shape, dtype.str)
+    low, high = (np.where(np.abs(b) < NO_BOUND, b, np.sign(b) * np.inf) for b in (low, high))
+    low = np.where(
+        (low > 0) & (low < 1 / NO_BOUND), -np.inf, low
+    )  # the smallest positive number stands for no bound
+    if not shape:
+        shape = (1,)
+        low, high = low.reshape(1), high.reshape(1)
+    box = spaces.Box(low.astype(dtype), high.astype(dtype), dtype=dtype.type)
+    return action_form(box, game=recipe.game, options=dict(recipe.options))
+
+
+def _shape(array: Any) -> tuple[int, ...]:
+    """The shape of one environment's array: -1 stands for its only player."""
+    return tuple(size for size in array.shape if size != -1)
+
+
+def _part(name: str, array: Any) -> Part:
+    _, _, key = name.partition(":")
+    return Part((key,) if key else (), _shape(array), np.dtype(array.dtype).str)
+
+
+def _make_pool(recipe: Recipe, *, seed: int) -> Any:
+    import envpool
+
+    return envpool.make(
+        recipe.game, env_type="gymnasium", num_envs=1, num_threads=1, seed=seed, **pool_settings(recipe)
+    )
+
+
+def _received(pool: Any) -> dict[str, Any]:
+    # The pool's own `recv` takes twice as long: it makes a tree of the same arrays.
+    return dict(zip(pool._state_keys, pool._recv(), strict=True))
+
+
+def last_picture(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The newest picture of a stack with channels first, in three colours; other arrays as they are.
+
+    >>> last_picture(np.zeros((4, 84, 84), dtype=np.uint8)).shape, last_picture(np.zeros(5)).shape
+    ((84, 84, 3), (5,))
+    """
+    if rows.dtype != np.uint8 or rows.ndim != 3 or rows.shape[0] >= min(rows.shape[1:]):
+        return rows
+    colours = 3 if rows.shape[0] % 3 == 0 else 1
+    newest = np.moveaxis(rows[-colours:], 0, -1)
+    return np.repeat(newest, 3 // colours, axis=-1)
