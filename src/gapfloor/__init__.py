@@ -22,6 +22,7 @@ _HOMES = {
     "audit_trace": "api.audit_trace",
     "audit_verify": "api.audit_ledger",
     "calibrate": "api.calibrate",
+    "calibrate_box": "api.calibrate",
     "card_check": "api.card",
     "card_compare": "api.card",
     "card_export": "api.card",

@@ -11,6 +11,7 @@ from gapfloor.api.audit_ledger import (
 from gapfloor.api.audit_scan import audit_scan as audit_scan
 from gapfloor.api.audit_trace import audit_trace as audit_trace
 from gapfloor.api.calibrate import calibrate as calibrate
+from gapfloor.api.calibrate import calibrate_box as calibrate_box
 from gapfloor.api.card import (
     card_check as card_check,
 )
@@ -34,8 +35,11 @@ from gapfloor.api.engines import (
 )
 from gapfloor.api.evaluate import evaluate as evaluate
 from gapfloor.api.floor import measure_floor as measure_floor
+from gapfloor.api.known_floor import known_floor as known_floor
+from gapfloor.api.known_floor import known_floors as known_floors
 from gapfloor.api.levels_gap import levels_gap as levels_gap
 from gapfloor.api.load_policy import load_policy as load_policy
+from gapfloor.api.measure_registry import measure_registry as measure_registry
 from gapfloor.api.plan_files import (
     plan_addendum as plan_addendum,
 )
@@ -48,9 +52,6 @@ from gapfloor.api.plan_files import (
 from gapfloor.api.plan_files import (
     plan_lock as plan_lock,
 )
-from gapfloor.api.known_floor import known_floor as known_floor
-from gapfloor.api.known_floor import known_floors as known_floors
-from gapfloor.api.measure_registry import measure_registry as measure_registry
 from gapfloor.api.plan_next import plan_next as plan_next
 from gapfloor.api.plot import plot as plot
 from gapfloor.api.power import power as power

@@ -23,7 +23,9 @@ def engine(game: str, *, slots: int = 1, **options: object) -> PoolEngine:
     return found
 
 
-@pytest.mark.parametrize("game", ["envpool:CartPole-v1", "envpool:MiniGrid-FourRooms-v0", "envpool:Pendulum-v1"])
+@pytest.mark.parametrize(
+    "game", ["envpool:CartPole-v1", "envpool:MiniGrid-FourRooms-v0", "envpool:Pendulum-v1"]
+)
 def test_environments_of_several_families_keep_the_contract(game: str) -> None:
     contract = check_contract(game)
     assert not contract.failures, [clause.words for clause in contract.failures]

@@ -9,11 +9,12 @@ the row says so; copies of a checkpoint count once.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.copies import copied_runs
 from gapfloor.analysis.episodes import inputs_of_cells
 from gapfloor.analysis.evaluation_results import (
@@ -21,6 +22,7 @@ from gapfloor.analysis.evaluation_results import (
     Evaluation,
     EvaluationComparison,
     EvaluationGap,
+    FloorNormalisedScore,
     FloorRow,
     ReturnRow,
     StricterReference,
@@ -32,6 +34,7 @@ from gapfloor.records.store import StoredCell
 from gapfloor.statistics.conventions import NAN, sem
 from gapfloor.statistics.families import call_family
 from gapfloor.statistics.floor import compare_to_floor
+from gapfloor.statistics.normalised import between
 from gapfloor.statistics.reference_calls import call_reference_family, compare_to_reference
 from gapfloor.text_tables import counted
 
@@ -46,6 +49,7 @@ def summarise_evaluation(
     references: Sequence[StoredCell] = (),
     notes: Sequence[str] = (),
     deterministic_rules: Collection[str],
+    upper: tuple[float, str] | None = None,
 ) -> Evaluation:
     """Everything that `evaluate` prints.
 
@@ -56,6 +60,7 @@ def summarise_evaluation(
         notes: sentences that come before the notes made here.
         deterministic_rules: names of the rules under which an episode is a function of its level. In a census such
             a rule leaves no error of a mean over these levels.
+        upper: an upper reference and its name, for normalised scores.
     """
     study = _study([*floors, *cells, *references])
     summary = [_returns(study, same, deterministic_rules) for same in _grouped([*floors, *cells], _label)]
@@ -78,7 +83,20 @@ def summarise_evaluation(
         comparisons=tuple(row for row in comparisons if row is not None),
         notes=tuple(remarks),
         references=tuple(stricter),
+        normalised=tuple(_normalised(summary, *upper)) if upper else (),
     )
+
+
+def _normalised(summary: Sequence[ReturnRow], upper: float, name: str) -> Iterator[FloorNormalisedScore]:
+    floors = {(row.game, row.level_set): row for row in summary if row.rule == FLOOR_RULE}
+    for row in summary:
+        floor = floors.get((row.game, row.level_set))
+        if row.rule == FLOOR_RULE or floor is None:
+            continue
+        yield FloorNormalisedScore(
+            row.game, row.agent, row.rule, row.level_set, between(row.mean, floor.mean, upper),
+            row.sem / abs(upper - floor.mean) if upper != floor.mean else NAN, floor.mean, upper, name,
+        )  # fmt: skip
 
 
 def reference_rows(*, cells: Sequence[StoredCell], deterministic_rules: Collection[str]) -> list[FloorRow]:

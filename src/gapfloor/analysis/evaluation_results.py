@@ -198,6 +198,30 @@ class EvaluationComparison:
 
 
 @dataclass(frozen=True)
+class FloorNormalisedScore:
+    """(mean - floor)/(upper - floor): 0 at the floor of the same levels, 1 at the upper reference."""
+
+    game: str
+    """The game, or the environment's name."""
+    agent: str
+    """The agent (encoder or algorithm) by name."""
+    rule: str
+    """How actions were chosen: sampled, greedy, merged, epsilon:E, temperature:T."""
+    level_set: str
+    """`train` or `test` (held-out)."""
+    score: float
+    """The normalised score."""
+    sem: float
+    """Standard error of the mean return on the same scale; that of the floor is not in it."""
+    floor: float
+    """The uniform floor on the same levels."""
+    upper: float
+    """The stated upper reference."""
+    upper_name: str
+    """Where the upper reference comes from."""
+
+
+@dataclass(frozen=True)
 class StricterReference:
     """A stricter reference than the floor on one level set, and how far the agent is above it under each rule."""
 
@@ -211,7 +235,7 @@ class StricterReference:
 class Evaluation(ReadableResult):
     """Policies under stated rules, and the floor on the same level draws."""
 
-    row_names = ("summary", "gap", "comparisons", "cells", "references")
+    row_names = ("summary", "gap", "comparisons", "cells", "references", "normalised")
 
     cells: tuple[CellRow, ...]
     """One row per cell: run or reference, rule, level set, draw."""
@@ -225,6 +249,8 @@ class Evaluation(ReadableResult):
     """Sentences that a reader must know."""
     references: tuple[StricterReference, ...] = ()
     """One row per stricter reference and level set."""
+    normalised: tuple[FloorNormalisedScore, ...] = ()
+    """One row per agent, rule and level set, where an upper reference is stated."""
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `gapfloor evaluate --json` prints."""
@@ -234,12 +260,24 @@ class Evaluation(ReadableResult):
             "gap": [jsonable(row) for row in self.gap],
             "comparisons": [jsonable(row) for row in self.comparisons],
             "references": [jsonable(row) for row in self.references],
+            **({"normalised": [jsonable(row) for row in self.normalised]} if self.normalised else {}),
             "notes": list(self.notes),
         }
 
     def tables(self) -> list[TextTable]:
-        """Agents and rules, and the stricter references if there are any."""
-        return [self.table(), *([self.reference_table()] if self.references else [])]
+        """Agents and rules, then the stricter references and normalised scores if there are any."""
+        references = [self.reference_table()] if self.references else []
+        return [self.table(), *references, *([self.score_table()] if self.normalised else [])]
+
+    def score_table(self) -> TextTable:
+        """Normalised scores with the two returns that count as 0 and 1."""
+        rows = [
+            [row.game, row.agent, row.rule, row.level_set, with_error(row.score, row.sem), number(row.floor),
+             f"{number(row.upper)} ({row.upper_name})"]
+            for row in self.normalised
+        ]  # fmt: skip
+        names = ["game", "agent", "rule", "level set", "normalised score", "0 = floor", "1 = upper reference"]
+        return names, rows
 
     def reference_table(self) -> TextTable:
         """Every stricter reference, and the agent's return minus the reference's."""

@@ -258,6 +258,28 @@ def scores_of(game: str, mode: str) -> tuple[PublishedScore, ...]:
     return tuple(score for score in published_scores() if (score.game, score.mode) == (game, mode))
 
 
+def upper_reference(upper: float | str | None, *, game: str, mode: str | None) -> tuple[float, str] | None:
+    """A stated upper reference with its name: a number, or `published` for the one of this game.
+
+    >>> upper_reference("published", game="envpool:Pong-v5", mode=None)
+    (14.6, 'human, dqn_zoo, atari_data.py')
+    """
+    if upper is None:
+        return None
+    if upper == "published":
+        for score in published_scores():
+            if score.game == game and score.mode in ("", mode or "easy") and score.upper is not None:
+                return score.upper, f"{score.upper_name}, {score.source}"
+        raise UsageError(f"No upper reference is published for {game}: state a number, e.g. --upper 100.")
+    try:
+        value = float(upper)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not math.isfinite(value):
+        raise UsageError(f"The upper reference is {upper!r}: give a number, or published.")
+    return value, "stated"
+
+
 def find_entry(
     entries: Sequence[RegisteredEnvironment], game: str, mode: str | None
 ) -> RegisteredEnvironment:

@@ -20,9 +20,9 @@ class NormalisedResult(Row):
     score: float
     """(mean - r_min) / (r_max - r_min)."""
     r_min: float
-    """NaN for the suite mean."""
+    """The return that counts as 0: the published constant, or the floor; NaN for the suite mean."""
     r_max: float
-    """The best return possible by the published constants; NaN for the suite mean."""
+    """The return that counts as 1: the published constant, or the plan's upper reference; NaN for the suite mean."""
 
 
 @dataclass(frozen=True, kw_only=True)

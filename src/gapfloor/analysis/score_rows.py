@@ -9,7 +9,7 @@ from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.score_results import NormalisedResult, ProfileResult
 from gapfloor.statistics.aggregate import improvement_over, performance_profile
 from gapfloor.statistics.conventions import NAN
-from gapfloor.statistics.normalised import has_scale, normalised_score, score_range
+from gapfloor.statistics.normalised import between, has_scale, score_range
 
 #: The name of the unweighted mean over games.
 SUITE = "mean"
@@ -18,21 +18,20 @@ TAUS = tuple(round(-0.5 + 0.05 * i, 2) for i in range(31))
 
 
 def normalised_rows(context: PlannedStudy) -> tuple[NormalisedResult, ...]:
-    """Scores of every game on the published scale, then the unweighted means over the games of a budget."""
+    """Scores of every game that has a scale, then the unweighted means over the games of a budget."""
     rows: list[NormalisedResult] = []
     for game, mode, budget in context.study.places():
-        if not has_scale(game, mode=mode):
-            continue
-        low, high = score_range(game, mode=mode)
         for rule in (*context.study.rules, FLOOR_RULE):
             for level_set in context.study.level_sets:
+                scale = score_scale(context, (game, mode, budget), level_set)
                 mean, n = _mean_return(context, (game, mode, budget), rule, level_set)
-                if not n:
+                if scale is None or not n:
                     continue
+                low, high = scale
                 row = context.row(
                     "score", game=game, mode=mode, budget=budget, n=n, rules=(rule,), level_sets=(level_set,)
                 )
-                score = normalised_score(mean, game, mode=mode)
+                score = between(mean, low, high)
                 rows.append(
                     NormalisedResult(
                         **row,
@@ -44,6 +43,18 @@ def normalised_rows(context: PlannedStudy) -> tuple[NormalisedResult, ...]:
                     )
                 )
     return (*rows, *_suite_means(context, rows))
+
+
+def score_scale(
+    context: PlannedStudy, place: tuple[str, str, str], level_set: str
+) -> tuple[float, float] | None:
+    """The returns that count as 0 and 1: the floor and the plan's upper reference, or the published constants."""
+    game, mode, _ = place
+    upper = (context.plan.normalised.upper or {}).get(game)
+    if upper is None:
+        return score_range(game, mode=mode) if has_scale(game, mode=mode) else None
+    floor = context.study.floor(*place, level_set)
+    return (floor.mean, upper) if floor is not None else None
 
 
 def _mean_return(
@@ -87,7 +98,7 @@ def _suite_means(context: PlannedStudy, rows: list[NormalisedResult]) -> list[No
 def profile_rows(context: PlannedStudy) -> tuple[ProfileResult, ...]:
     """IQM, performance profile and mean probability of improvement of every budget, rule and level set."""
     rows = []
-    places = [place for place in context.study.places() if has_scale(place[0], mode=place[1])]
+    places = context.study.places()
     for mode, budget in dict.fromkeys((mode, budget) for _, mode, budget in places):
         games = [game for game, m, b in places if (m, b) == (mode, budget)]
         for rule in context.study.rules:
@@ -104,9 +115,10 @@ def _profile(
     scores, better = [], []
     for game in sorted(games):
         samples = list(context.study.runs(game, mode, budget, rule, level_set).values())
-        if not samples:
+        scale = score_scale(context, (game, mode, budget), level_set)
+        if not samples or scale is None:
             continue
-        scores.append([normalised_score(sample.mean, game, mode=mode) for sample in samples])
+        scores.append([between(sample.mean, *scale) for sample in samples])
         floor = context.study.floor(game, mode, budget, level_set)
         if floor is not None:
             improved = sorted(improvement_over(sample.returns, floor.returns) for sample in samples)

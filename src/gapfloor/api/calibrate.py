@@ -12,6 +12,7 @@ from gapfloor.calibration.agreement import PlayComparison, compare_play
 from gapfloor.calibration.class_files import classes_path, read_classes, shipped_classes, write_classes
 from gapfloor.calibration.class_measurement import measure_classes
 from gapfloor.calibration.classes import ActionClasses, CalibrationSettings
+from gapfloor.calibration.dimensions import DimensionEffects, measure_dimensions
 from gapfloor.calibration.matrix import draw_matrices
 from gapfloor.engines.protocol import Option
 from gapfloor.engines.registry import check_cloning, check_levels, make_spec
@@ -178,6 +179,62 @@ def calibrate(
     if picture is not None:
         draw_matrices([game.random for game in measured], Path(picture))
     return Calibrations(tuple(measured))
+
+
+@dataclass(frozen=True, repr=False)
+class BoxCalibrations(ReadableResult):
+    """The effects of the dimensions of real-valued actions, in the order named."""
+
+    games: tuple[DimensionEffects, ...]
+    """One entry per environment."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that `gapfloor calibrate --json` prints."""
+        return {"games": [game.to_dict() for game in self.games]}
+
+    def table(self) -> TextTable:
+        """One row per dimension."""
+        rows = [
+            [game.engine.game, str(at), f"{count} of {game.settings.states}", "" if count else "no effect"]
+            for game in self.games
+            for at, count in enumerate(game.states_with_effect)
+        ]
+        return ["game", "dimension", "states with an effect", ""], rows
+
+
+def calibrate_box(
+    games: str | Sequence[str],
+    *,
+    options: Mapping[str, Option] | None = None,
+    states: int = 100,
+    horizon: int = CalibrationSettings.horizon,
+    seed: int = CalibrationSettings.seed,
+    levels: str | range = "0:200",
+    spacing: int = CalibrationSettings.spacing,
+) -> BoxCalibrations:
+    """In how many visited states each dimension of a real-valued action changes what follows.
+
+    Args:
+        games: One or more environments whose actions are a Box.
+        options: The environment's options.
+        states: Number of states per environment.
+        horizon: Steps compared: the changed action, then the action of zeros.
+        seed: Seed of the levels, the play and the sample of states.
+        levels: Levels that are played: START:STOP, a `range`, or all.
+        spacing: Number of visited states for each one taken.
+
+    Returns:
+        One entry per environment; `.without_effect` lists the dimensions that never mattered.
+    """
+    chosen = CalibrationSettings(
+        levels=LevelSet.parse(levels), states=states, horizon=horizon, seed=seed, spacing=spacing
+    )
+    check_draw(chosen.seed)
+    named = [games] if isinstance(games, str) else games
+    specs = [make_spec(game, options=options) for game in named]
+    for spec in specs:
+        check_levels(spec, chosen.levels)
+    return BoxCalibrations(tuple(measure_dimensions(spec, chosen) for spec in specs))
 
 
 def _say_done(progress: bool | None) -> Callable[[GameCalibration], None]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from gapfloor.analysis.evaluation import summarise_evaluation
 from gapfloor.analysis.evaluation_results import Evaluation
+from gapfloor.analysis.registry_entries import upper_reference
 from gapfloor.api.policy_campaign import play_policies
 from gapfloor.engines.protocol import Option
 from gapfloor.errors import UsageError
@@ -41,6 +42,7 @@ def evaluate(
     batch: int = INFERENCE_BATCH,
     probe: int = 0,
     references: Sequence[str] = (),
+    upper: float | str | None = None,
     device: str = "cpu",
     backend: str | None = None,
     workers: int | None = None,
@@ -75,6 +77,8 @@ def evaluate(
         batch: Inference batch size. Changing it changes the cell key.
         probe: Number of visited states per sampled cell to clone for merged entropy; 0: none.
         references: Stricter references than the floor; see `measure_floor`.
+        upper: The return that counts as 1 in normalised scores, (R - floor)/(upper - floor): a number, or `published`
+            for the upper reference that is published for this game. None: no normalised scores.
         device: Where networks run: cpu or cuda.
         backend: The library that computes the logits of gapfloor checkpoints: onnxruntime or torch; None: the one that
             filled the store, or the faster one.
@@ -107,6 +111,7 @@ def evaluate(
     )  # fmt: skip
     chosen = parse_rules(rules)
     check_references(references)
+    stated = upper_reference(upper, game=game, mode=mode)
     entrants = _entrants(policies, agent=agent, budget=budget, seeds=seeds)
     with open_store(store) as opened:
         campaign = play_policies(
@@ -130,6 +135,7 @@ def evaluate(
             references=campaign.stored_cells(stricter),
             notes=[*campaign.notes, *census_notes(protocol, chosen)],
             deterministic_rules=campaign.deterministic_rules,
+            upper=stated,
         )
 
 

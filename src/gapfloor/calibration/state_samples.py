@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from gapfloor.actions.spaces import ActionSpace
 from gapfloor.engines.protocol import EngineSpec, Observations, State
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import UsageError
@@ -57,7 +58,7 @@ def visited_states(
     picking, acting = (np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2))
     picked = np.sort(picking.choice(n_states * spacing, n_states, replace=False))
     engine = engine_from_spec(spec, slots=SLOTS, levels=levels, draw=seed)
-    choose = _random_play(acting, engine.n_actions)
+    choose = _random_play(acting, engine.action_space)
     if policy is not None:
         reader = LogitsReader(policy, name=policy_name, n_slots=SLOTS, space=engine.action_space)
         choose = _policy_play(acting, reader)
@@ -72,8 +73,8 @@ def visited_states(
         engine.close()
 
 
-def _random_play(rng: np.random.Generator, n_actions: int) -> _Choose:
-    return lambda observations, first: rng.integers(0, n_actions, len(first))
+def _random_play(rng: np.random.Generator, space: ActionSpace) -> _Choose:
+    return lambda observations, first: space.random(rng, len(first))
 
 
 def _policy_play(rng: np.random.Generator, reader: LogitsReader) -> _Choose:

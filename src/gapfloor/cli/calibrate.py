@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from gapfloor.cli.options import json_option, parse_engine_options, print_json, 
 if TYPE_CHECKING:
     from gapfloor.api.calibrate import GameCalibration
     from gapfloor.calibration import ActionClasses
+    from gapfloor.engines.protocol import Option
 
 
 @click.command()
@@ -51,25 +53,63 @@ def command(games: tuple[str, ...], options: tuple[str, ...], as_json: bool, **s
     r"""Measure which actions of GAMEs (`paper`: the paper's eight, `all`: all sixteen) are the same.
 
     Each visited state is cloned into one slot per action; two actions are the same when observation, reward and episode
-    boundary agree at every step. The classes are always measured; the shipped ones are shown for comparison.
+    boundary agree at every step. The classes are always measured; the shipped ones are shown for comparison. Where
+    actions are a Box, the dimensions that have no effect are found in the same way.
 
     \b
     Examples:
       gapfloor calibrate starpilot fruitbot
       gapfloor calibrate paper --json
       gapfloor calibrate gym:MiniGrid-FourRooms-v0 --states 100
+      gapfloor calibrate gym:Hopper-v5 --states 50
       gapfloor calibrate starpilot --policy gapfloor-store/runs/starpilot-easy-impala-8M-s1
     """
     from gapfloor.api.calibrate import calibrate
+
+    chosen = parse_engine_options(options)
+    if _are_boxes(games, settings["mode"], chosen):
+        _calibrate_boxes(games, chosen, settings, as_json=as_json)
+        return
 
     def show(game: GameCalibration) -> None:
         if not as_json:
             _show(game)
             click.echo(f"{game.note}\n")
 
-    measured = calibrate(games, options=parse_engine_options(options), progress=show, **settings)
+    measured = calibrate(games, options=chosen, progress=show, **settings)
     if as_json:
         print_json(measured.to_dict())
+
+
+def _are_boxes(games: tuple[str, ...], mode: str | None, options: Mapping[str, Option] | None) -> bool:
+    from gapfloor.actions.spaces import Box
+    from gapfloor.engines.catalogue import GYMNASIUM
+    from gapfloor.engines.registry import make_spec, split_game
+    from gapfloor.play.candidate import action_space_of
+
+    return all(
+        split_game(game)[0] == GYMNASIUM.name
+        and isinstance(action_space_of(make_spec(game, mode=mode, options=options)), Box)
+        for game in games
+    )
+
+
+def _calibrate_boxes(
+    games: tuple[str, ...],
+    options: Mapping[str, Option] | None,
+    settings: Mapping[str, Any],
+    *,
+    as_json: bool,
+) -> None:
+    from gapfloor.api.calibrate import calibrate_box
+    from gapfloor.cli.tables import print_result
+    from gapfloor.errors import UsageError
+
+    for name in ("policy", "picture", "replace"):
+        if settings[name]:
+            raise UsageError(f"Real-valued actions have dimensions, not classes: leave out --{name}.")
+    kept = {name: settings[name] for name in ("states", "horizon", "seed", "levels", "spacing")}
+    print_result(calibrate_box(games, options=options, **kept), as_json=as_json)
 
 
 def _show(game: GameCalibration) -> None:

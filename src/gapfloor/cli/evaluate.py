@@ -48,6 +48,10 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @reference_option()
 @click.option(
+    "--upper", default=None, metavar="RETURN",
+    help="Also print normalised scores, (R - floor)/(upper - floor): a return that counts as 1, or `published`.",
+)  # fmt: skip
+@click.option(
     "--without-leaks", "leaks", type=click.Path(path_type=Path), default=None, metavar="FILE",
     help="Also print the gap without leaked levels; FILE is what gapfloor levels check wrote.",
 )  # fmt: skip

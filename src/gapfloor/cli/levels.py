@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gapfloor.cli.options import json_option
+from gapfloor.cli.options import json_option, parse_engine_options
 from gapfloor.cli.tables import print_result
 
 
@@ -20,7 +20,11 @@ def command() -> None:
 @click.argument("games", nargs=-1, required=True, metavar="GAME...")
 @click.option("--train", default="0:200", show_default=True, help="Training levels: START:STOP.")
 @click.option("--test", default="1000:1100", show_default=True, help="Held-out levels, in the same form.")
-@click.option("--mode", default="easy", show_default=True, help="easy, hard, extreme or memory.")
+@click.option("--mode", default=None, help="ProcGen's easy (default), hard, extreme or memory.")
+@click.option(
+    "--option", "options", multiple=True, metavar="NAME=VALUE",
+    help="An option of an engine other than ProcGen, e.g. size=8; may be repeated.",
+)  # fmt: skip
 @click.option(
     "--out", type=click.Path(path_type=Path), default=None,
     help="Write leakage.json and a sheet of pictures per game into this folder.",
@@ -30,16 +34,18 @@ def command() -> None:
     help="File the result in this store (leakage/), where `levels gap` and `report` find it.",
 )  # fmt: skip
 @json_option
-def check(games: tuple[str, ...], as_json: bool, **settings: Any) -> None:
-    r"""Find held-out levels of GAMEs (`paper`, `all`) whose layout equals a training level's.
+def check(games: tuple[str, ...], options: tuple[str, ...], as_json: bool, **settings: Any) -> None:
+    r"""Find held-out levels of GAMEs (`paper`, `all`, gym:ID, envpool:ID) that equal a training level.
 
-    Levels are compared without backgrounds and themes: the first screen, the whole level, and where those agree,
-    fixed action sequences. Pairs are then confirmed or refuted by longer random play.
+    ProcGen's levels are compared without backgrounds and themes: the first screen, the whole level, and where those
+    agree, fixed action sequences. In other engines everything that is seen counts. Pairs are then confirmed or
+    refuted by longer random play.
 
     \b
     Examples:
       gapfloor levels check coinrun --out coinrun-leaks
       gapfloor levels check all --mode hard --json
+      gapfloor levels check gym:MiniGrid-FourRooms-v0
     """
     from gapfloor.api.check_levels import check_levels
 
@@ -47,7 +53,7 @@ def check(games: tuple[str, ...], as_json: bool, **settings: Any) -> None:
         if not as_json:
             click.echo(f"{words} ...", err=True)
 
-    found = check_levels(games, progress=tell, **settings)
+    found = check_levels(games, progress=tell, options=parse_engine_options(options), **settings)
     print_result(found, as_json=as_json)
 
 

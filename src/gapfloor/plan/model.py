@@ -125,9 +125,11 @@ class Screen:
 
 @dataclass(frozen=True)
 class Normalisation:
-    """The published scale of normalised scores."""
+    """The scale of normalised scores: published constants for ProcGen, and stated upper references for any game."""
 
     scale: Literal["cobbe2020"] = "cobbe2020"
+    upper: dict[str, float] | None = None
+    """Game -> its upper reference; its scores are (R - floor)/(upper - floor), with the floor of the same level set."""
 
 
 @dataclass(frozen=True)

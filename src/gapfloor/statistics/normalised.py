@@ -1,4 +1,4 @@
-"""Normalised scores on the scale of Cobbe et al. (2020, Appendix C), easy and hard mode, all 16 games.
+"""Normalised scores: between any two references, and on the scale of Cobbe et al. (2020, Appendix C) for ProcGen.
 
 References:
     Cobbe, K., Hesse, C., Hilton, J. & Schulman, J. (2020). Leveraging procedural generation to benchmark
@@ -51,11 +51,19 @@ def score_range(game: str, *, mode: str) -> tuple[float, float]:
     return values[:2] if mode == "easy" else values[2:]
 
 
+def between(value: float, low: float, high: float) -> float:
+    """(R - low)/(high - low): 0 at `low`, 1 at `high`; NaN where the two are equal.
+
+    >>> between(3.0, 1.0, 5.0)
+    0.5
+    """
+    return (value - low) / (high - low) if high != low else float("nan")
+
+
 def normalised_score(mean_return: float, game: str, *, mode: str) -> float:
     """(R - R_min)/(R_max - R_min).
 
     >>> round(normalised_score(22.89, "fruitbot", mode="easy"), 2)
     0.72
     """
-    low, high = score_range(game, mode=mode)
-    return (mean_return - low) / (high - low)
+    return between(mean_return, *score_range(game, mode=mode))

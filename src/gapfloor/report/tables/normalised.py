@@ -7,6 +7,7 @@ from gapfloor.report.findings import FLOOR, SUITE, TEST, TRAIN, Findings, rule_t
 from gapfloor.report.formats import Cell, bare, empty_cell, missing_cell, text_cell
 from gapfloor.report.table import Column, ColumnGroup, Missing, RuleLine, Table, Text
 from gapfloor.report.tables.wording import on_same_draws, sentence, status_of
+from gapfloor.statistics.normalised import has_scale, score_range
 
 
 def cobbe(findings: Findings) -> Table | Missing:
@@ -71,9 +72,9 @@ def cobbe(findings: Findings) -> Table | Missing:
         name="cobbe",
         title=title,
         caption=sentence(
-            "Normalised scores, (R − R_min)/(R_max − R_min) of the pooled mean with the published "
-            "constants of each game and mode; the mean is unweighted over games. Floor: uniform-random "
-            "policy{draws_of_floor}.",
+            "Normalised scores, (R − R_min)/(R_max − R_min) of the pooled mean with {constants}; "
+            "the mean is unweighted over games. Floor: uniform-random policy{draws_of_floor}.",
+            constants=_origin(every),
             draws_of_floor=on_same_draws(findings),
         ),
         columns=(
@@ -97,6 +98,22 @@ def _score_columns(findings: Findings) -> list[tuple[str, str]]:
     if findings.secondary:
         columns.append((findings.secondary, TEST))
     return [*columns, (FLOOR, TRAIN), (FLOOR, TEST)]
+
+
+def _origin(rows: list[NormalisedResult]) -> str:
+    """Where the constants come from: published ones, or the floor and an upper reference that the plan states."""
+    published = [
+        has_scale(row.game, mode=row.mode) and (row.r_min, row.r_max) == score_range(row.game, mode=row.mode)
+        for row in rows
+    ]
+    stated = "the uniform floor of the level set as R_min and the plan's upper reference as R_max"
+    if all(published):
+        return "the published constants of each game and mode"
+    if not any(published):
+        return (
+            f"{stated} (printed for the training levels)" if TRAIN in {r.level_set for r in rows} else stated
+        )
+    return f"the published constants of ProcGen's games and modes, elsewhere {stated}"
 
 
 def _constants(row: NormalisedResult) -> Cell:
