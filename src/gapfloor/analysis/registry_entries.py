@@ -69,9 +69,11 @@ class PublishedScore:
     """How it was measured, as far as the source says."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class RegisteredEnvironment(ReadableResult):
     """The floors of one environment."""
+
+    row_names = ("floors", "published")
 
     game: str
     """The environment, as gapfloor names it."""
@@ -139,6 +141,8 @@ class RegisteredEnvironment(ReadableResult):
 @dataclass(frozen=True, repr=False)
 class FloorRegistry(ReadableResult):
     """Many environments with their floors."""
+
+    row_names = ("entries",)
 
     entries: tuple[RegisteredEnvironment, ...]
     """The environments, in the order in which they were measured."""

@@ -185,6 +185,8 @@ def calibrate(
 class BoxCalibrations(ReadableResult):
     """The effects of the dimensions of real-valued actions, in the order named."""
 
+    row_names = ("games",)
+
     games: tuple[DimensionEffects, ...]
     """One entry per environment."""
 
