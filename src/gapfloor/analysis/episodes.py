@@ -50,6 +50,8 @@ _REQUIRED = ("game", "budget", "agent", "seed", "rule", "level_set", "draw", "ep
 _OPTIONAL = ("mode", "reference", "slot", "index", "level_seed", "length")
 #: Rows named one by one in an error before the rest is counted.
 _SHOWN = 20
+#: Rows that are looked at together where that saves memory.
+_PIECE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -177,12 +179,15 @@ def tidy(
     if "mode" not in table.column_names:
         assumed.append("no column 'mode': easy mode is assumed (it matters for normalised scores only)")
     defaults = {"mode": "easy", "reference": ""}
-    labels = {
-        name: label_codes(table[name])
-        if name in table.column_names
-        else constant_label(defaults[name], table.num_rows)
-        for name in LABELS
-    }
+    known = set(LABELS) | set(_REQUIRED) | set(_OPTIONAL)
+    extra = tuple(name for name in table.column_names if name not in known)
+    labels = {}
+    for name in LABELS:
+        if name in table.column_names:
+            labels[name] = label_codes(table[name])
+            table = table.drop_columns([name])
+        else:
+            labels[name] = constant_label(defaults[name], table.num_rows)
     place = _Places(first, unit)
     for name in ("game", "rule", "level_set", "draw"):
         _refuse_empty(labels[name], name, place, source=source)
@@ -193,7 +198,6 @@ def tidy(
     returns = _numbers(table["episode_return"], "episode_return", place, source=source)
     whole = {name: _whole(table, name, source=source) for name in ("level_seed", "slot", "index")}
     assumed += _unnamed_runs(labels, place)
-    known = set(LABELS) | set(_REQUIRED) | set(_OPTIONAL)
     inputs = Inputs(
         labels=labels,
         returns=returns,
@@ -203,12 +207,13 @@ def tidy(
         first=first,
         unit=unit,
         cells=cells if cells is not None and cells.num_rows else None,
-        extra_columns=tuple(name for name in table.column_names if name not in known),
+        extra_columns=extra,
         assumed=tuple(assumed),
         damaged=damaged,
         agent_order=_order_of_appearance(labels),
     )
     del table
+    pa.default_memory_pool().release_unused()
     _refuse_duplicates(inputs, source)
     return inputs
 
@@ -264,13 +269,21 @@ def _is_number(text: str) -> bool:
 
 def _whole(table: pa.Table, name: str, *, source: str) -> Ints:
     if name not in table.column_names or table[name].null_count == table.num_rows:
-        return np.full(table.num_rows, -1, dtype=np.int32)
+        # One number that looks like a column: a large table has no room for what it does not have.
+        return np.broadcast_to(np.int32(-1), (table.num_rows,))
     column = table[name]
     try:
-        kept = column if column.type == pa.int32() else column.cast(pa.int64())
+        kept = column if column.type == pa.int32() else _narrowest(column.cast(pa.int64()))
         return np.asarray(pc.fill_null(kept, -1).to_numpy())
     except pa.ArrowException:
         raise UsageError(f"{source}: {name} must hold whole numbers, but is {column.type}.") from None
+
+
+def _narrowest(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Whole numbers in four bytes where they fit."""
+    ends = pc.min_max(column).as_py()
+    fits = all(abs(end) < 1 << 31 for end in ends.values() if end is not None)
+    return column.cast(pa.int32()) if fits else column
 
 
 def _refuse_empty(label: Label, name: str, place: _Places, *, source: str) -> None:
@@ -299,10 +312,13 @@ def _unnamed_runs(labels: dict[str, Label], place: _Places) -> list[str]:
 def _order_of_appearance(labels: dict[str, Label]) -> tuple[str, ...]:
     codes, names = labels["agent"]
     codes = codes[is_named(labels["reference"], "")]
-    # Reversed, so that the first row of each agent is the one that stays.
-    first = np.full(len(names), -1, dtype=np.int64)
-    first[codes[::-1]] = np.arange(codes.size)[::-1]
-    return tuple(names[code] for code in np.argsort(first, kind="stable") if first[code] >= 0)
+    first: dict[int, int] = {}
+    # In pieces: an index of all rows would take eight bytes each.
+    for start in range(0, codes.size, _PIECE):
+        present, at = np.unique(codes[start : start + _PIECE], return_index=True)
+        for code, place in zip(present.tolist(), at.tolist(), strict=True):
+            first.setdefault(code, start + place)
+    return tuple(names[code] for code in sorted(first, key=first.__getitem__))
 
 
 def _refuse_duplicates(inputs: Inputs, source: str) -> None:
@@ -330,7 +346,7 @@ def _refuse_duplicates(inputs: Inputs, source: str) -> None:
 
 def _has_copies(inputs: Inputs, placed: npt.NDArray[np.bool_]) -> bool:
     """Whether an episode occurs twice: cell, slot and index in one number each, sorted in one go where they fit."""
-    key = combined_codes([inputs.labels[name] for name in LABELS])
+    key = combined_codes([inputs.labels[name] for name in LABELS]).astype(np.int64)
     slots, indices = int(inputs.slot.max()) + 1, int(inputs.index.max()) + 1
     if (int(key.max()) + 1) * slots * indices >= 1 << 62:
         rows = np.flatnonzero(placed)

@@ -94,7 +94,7 @@ def combined_codes(labels: Sequence[Label]) -> Ints:
         key += codes
         bound *= max(1, len(names))
         if bound > 1 << 40:
-            key = numbered(key, bound)
+            key = numbered(key, bound).astype(np.int64)
             bound = int(key.max(initial=0)) + 1
     return numbered(key, bound)
 
@@ -106,6 +106,8 @@ def numbered(key: Ints, bound: int) -> Ints:
     present = np.zeros(bound, dtype=bool)
     present[key] = True
     ranks = np.cumsum(present, dtype=np.int64) - 1
+    if bound < 1 << 31:
+        ranks = ranks.astype(np.int32)
     return np.asarray(ranks[key])
 
 

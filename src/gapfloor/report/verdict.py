@@ -98,12 +98,37 @@ def headline(findings: Findings) -> str:
     return " ".join(_counts_sentence(findings, budget, counts) for budget, counts in counted_budgets)
 
 
-def _counts_sentence(findings: Findings, budget: str, counts: CallCount) -> str:
-    at = f" at {budget}" if budget else ""
-    games = f"{count_word(counts.games).plain} game{'' if counts.games == 1 else 's'}"
+def _one_game_sentence(findings: Findings, budget: str, counts: CallCount) -> str:
+    """The calls of a budget's only game, which need no counting."""
+    env = next(env for env in findings.all_envs if findings.comparison(env, budget, findings.primary, TEST))
+    at = f"At {budget}, the" if budget else "The"
     text = (
-        f"Of {games}{at}, {_how_many(counts.above)} {'scores' if counts.above == 1 else 'score'} above the random "
-        f"floor on held-out levels under "
+        f"{at} {findings.name(env)} runs are {_only_call(counts)} the random floor on held-out levels under "
+        f"{findings.primary} actions"
+    )
+    second = findings.plan_call_count(budget, findings.secondary, TEST) if findings.secondary else None
+    if second and second.games:
+        text += f"; under {findings.secondary} actions the same checkpoints are {_only_call(second)} it"
+    return f"{text}."
+
+
+def _only_call(counts: CallCount) -> str:
+    words = (
+        (counts.above, "above"),
+        (counts.below, "below"),
+        (counts.equivalent, "equivalent to"),
+        (counts.not_tested, "not tested against"),
+    )
+    return next((call for n, call in words if n), "not distinguishable from")
+
+
+def _counts_sentence(findings: Findings, budget: str, counts: CallCount) -> str:
+    if counts.games == 1:
+        return _one_game_sentence(findings, budget, counts)
+    at = f" at {budget}" if budget else ""
+    text = (
+        f"Of {count_word(counts.games).plain} games{at}, {_how_many(counts.above)} "
+        f"{'scores' if counts.above == 1 else 'score'} above the random floor on held-out levels under "
         f"{findings.primary} actions"
     )
     rest = _other_calls(counts)
