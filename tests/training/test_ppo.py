@@ -196,7 +196,7 @@ def test_inference_does_not_depend_on_threads() -> None:
     results = []
     for threads in (1, 2):
         with start_workers(threads) as workers:
-            results.append(infer(agent, observations, 8, workers))
+            results.append(infer(agent, observations, Hyperparameters(), workers))
     assert np.array_equal(results[0][0], results[1][0])
     assert np.array_equal(results[0][1], results[1][1])
 
@@ -234,7 +234,7 @@ def test_a_rollout_counts_the_engines_episodes_and_rewards() -> None:
     assert rollout.entropy_nats == pytest.approx(np.log(15), abs=0.01)
 
     # Recorded log-probabilities are those of the recorded actions under the (unchanged) agent.
-    logits, values = infer(agent, rollout.observations[7], 4, Workers(1))
+    logits, values = infer(agent, rollout.observations[7], hyper, Workers(1))
     expected = log_softmax(logits)[np.arange(4), rollout.actions[7]]
     np.testing.assert_array_equal(rollout.log_probabilities[7], expected)
     np.testing.assert_array_equal(rollout.values[7], values)

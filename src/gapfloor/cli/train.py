@@ -9,7 +9,7 @@ import click
 from gapfloor.cli.options import expand_store, print_json
 from gapfloor.records.store import DEFAULT_STORE
 from gapfloor.training.encoders import encoder_names
-from gapfloor.training.hyperparameters import REWARD_MODES, Hyperparameters
+from gapfloor.training.hyperparameters import PRECISIONS, REWARD_MODES, Hyperparameters
 
 _DEFAULTS = Hyperparameters()
 
@@ -32,6 +32,10 @@ _DEFAULTS = Hyperparameters()
 @click.option(
     "--rewards", type=click.Choice(REWARD_MODES), default="raw", show_default=True,
     help="Rewards as the game gives them, or normalised and clipped as in CleanRL.",
+)  # fmt: skip
+@click.option(
+    "--precision", type=click.Choice(PRECISIONS), default="float32", show_default=True,
+    help="Arithmetic of the network. bf16 is faster where the processor has it and gives other weights.",
 )  # fmt: skip
 @click.option("--blind", is_flag=True, help="Train on black images: a reference for gapfloor evaluate.")
 @click.option(

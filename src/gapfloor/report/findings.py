@@ -7,7 +7,7 @@ which rule is printed second, how a game or an agent is written.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TypeVar
 
@@ -60,6 +60,19 @@ class Findings:
         self.source = results.source
 
     @cached_property
+    def _places(self) -> dict[tuple[Env, str], _PlaceRows]:
+        """The rows by place: a large study asks for them a hundred thousand times."""
+        places: dict[tuple[Env, str], _PlaceRows] = {}
+        for name in (each.name for each in fields(_PlaceRows)):
+            for row in getattr(self.results, name):
+                rows = places.setdefault((Env(row.game, row.mode), row.budget), _PlaceRows())
+                getattr(rows, name).append(row)
+        return places
+
+    def _at(self, env: Env, budget: str) -> _PlaceRows:
+        return self._places.get((env, budget)) or _PlaceRows()
+
+    @cached_property
     def budgets(self) -> tuple[str, ...]:
         """Budget labels, ascending; those that are not numbers keep their order."""
         present = {row.budget for row in self.results.floor_comparisons}
@@ -106,9 +119,9 @@ class Findings:
     def envs(self, budget: str) -> tuple[Env, ...]:
         """The games that have runs at that budget."""
         found = {
-            Env(row.game, row.mode)
-            for row in (*self.results.floor_comparisons, *self.results.gaps)
-            if row.budget == budget
+            env
+            for (env, at), rows in self._places.items()
+            if at == budget and (rows.floor_comparisons or rows.gaps)
         }
         return tuple(env for env in self.all_envs if env in found)
 
@@ -154,7 +167,7 @@ class Findings:
 
     def agents(self, env: Env, budget: str) -> tuple[str, ...]:
         """The agents with runs of that game and budget, in the order differences are taken."""
-        found = {row.agent for row in self.results.agents if _at(row, env, budget)}
+        found = {row.agent for row in self._at(env, budget).agents}
         ordered = [agent for agent in self.source.agents if agent in found]
         return (*ordered, *sorted(found - set(ordered)))
 
@@ -177,8 +190,8 @@ class Findings:
     ) -> FloorComparisonResult | None:
         """Pooled runs against a reference (the plan's)."""
         reference = reference or self.plan.reference
-        for row in self.results.floor_comparisons:
-            if _at(row, env, budget) and (row.rule, row.level_set, row.reference, row.agent) == (
+        for row in self._at(env, budget).floor_comparisons:
+            if (row.rule, row.level_set, row.reference, row.agent) == (
                 rule,
                 level_set,
                 reference,
@@ -191,8 +204,8 @@ class Findings:
         self, env: Env, budget: str, rule: str, level_set: str, agent: str
     ) -> FloorComparisonResult | None:
         """One agent's runs against the floor."""
-        for row in self.results.agent_floor_comparisons:
-            if _at(row, env, budget) and (row.rule, row.level_set, row.reference, row.agent) == (
+        for row in self._at(env, budget).agent_floor_comparisons:
+            if (row.rule, row.level_set, row.reference, row.agent) == (
                 rule,
                 level_set,
                 self.plan.reference,
@@ -203,15 +216,15 @@ class Findings:
 
     def gap(self, env: Env, budget: str, rule: str, *, agent: str | None = None) -> GapResult | None:
         """The gap under a rule."""
-        for row in self.results.gaps:
-            if _at(row, env, budget) and row.rule == rule and row.agent == agent:
+        for row in self._at(env, budget).gaps:
+            if row.rule == rule and row.agent == agent:
                 return row
         return None
 
     def pair(self, env: Env, budget: str, rule_a: str, rule_b: str, quantity: Quantity) -> PairResult | None:
         """A paired difference of two rules."""
-        for row in self.results.pairs:
-            if _at(row, env, budget) and (row.rule_a, row.rule_b, row.quantity) == (rule_a, rule_b, quantity):
+        for row in self._at(env, budget).pairs:
+            if (row.rule_a, row.rule_b, row.quantity) == (rule_a, rule_b, quantity):
                 return row
         return None
 
@@ -220,29 +233,27 @@ class Findings:
     ) -> tuple[AgentDifferenceResult, ...]:
         """Differences between agents; the first pair is the one the plain keys name."""
         return tuple(
-            row
-            for row in self.results.encoders
-            if _at(row, env, budget) and (row.rule, row.quantity) == (rule, quantity)
+            row for row in self._at(env, budget).encoders if (row.rule, row.quantity) == (rule, quantity)
         )
 
     def agent(self, env: Env, budget: str, rule: str, agent: str) -> AgentResult | None:
         """One agent's returns."""
-        for row in self.results.agents:
-            if _at(row, env, budget) and (row.rule, row.agent) == (rule, agent):
+        for row in self._at(env, budget).agents:
+            if (row.rule, row.agent) == (rule, agent):
                 return row
         return None
 
     def screen(self, env: Env, budget: str, *, agent: str | None = None) -> ScreenResult | None:
         """The entropy screen."""
-        for row in self.results.screen:
-            if _at(row, env, budget) and row.agent == agent:
+        for row in self._at(env, budget).screen:
+            if row.agent == agent:
                 return row
         return None
 
     def disagreement(self, env: Env, budget: str, rule: str, level_set: str) -> DisagreementResult | None:
         """How often a rule leaves plain argmax's class."""
-        for row in self.results.disagreements:
-            if _at(row, env, budget) and (row.rule, row.level_set) == (rule, level_set):
+        for row in self._at(env, budget).disagreements:
+            if (row.rule, row.level_set) == (rule, level_set):
                 return row
         return None
 
@@ -345,5 +356,15 @@ def slug(text: str) -> str:
     return "-".join(words)
 
 
-def _at(row: Row, env: Env, budget: str) -> bool:
-    return (row.game, row.mode, row.budget) == (env.game, env.mode, budget)
+@dataclass(frozen=True)
+class _PlaceRows:
+    """The rows of one game at one budget; the names are those of `AnalysisResults`."""
+
+    floor_comparisons: list[FloorComparisonResult] = field(default_factory=list)
+    agent_floor_comparisons: list[FloorComparisonResult] = field(default_factory=list)
+    gaps: list[GapResult] = field(default_factory=list)
+    pairs: list[PairResult] = field(default_factory=list)
+    encoders: list[AgentDifferenceResult] = field(default_factory=list)
+    agents: list[AgentResult] = field(default_factory=list)
+    screen: list[ScreenResult] = field(default_factory=list)
+    disagreements: list[DisagreementResult] = field(default_factory=list)

@@ -25,6 +25,7 @@ from gapfloor.report.figures.verdict_strip import verdict_strip
 from gapfloor.report.findings import MERGED, Findings
 from gapfloor.report.formats import Cell, count_word
 from gapfloor.report.level_tables import level_tables
+from gapfloor.report.packed_parts import MOST_INLINE, PACKED_NOTE_PLACE, PageParts
 from gapfloor.report.replays import Scene
 from gapfloor.report.source import ReportSource
 from gapfloor.report.table import Table
@@ -40,6 +41,12 @@ TONES = {
 }
 #: Tables that are open when the page loads.
 _OPEN = ("unmask",)
+#: Above everything on a page whose parts are packed.
+_PACKED_NOTE = Markup(
+    '<p class="note" id="packed">This report is large: a figure or table is unpacked when you open it. To search or '
+    'print the whole page, <button type="button" id="open-all">open everything</button> first.</p>'
+    "<noscript><p>Unpacking needs JavaScript. The report's folder has every table and figure as a file.</p></noscript>"
+)
 _NOT_VERIFIED = "no: gapfloor verify has not seen these cells"
 
 
@@ -50,19 +57,27 @@ def render_page(
     *,
     scenes: tuple[Scene, ...] = (),
     formats: Sequence[str] = (),
+    most_inline: int = MOST_INLINE,
 ) -> str:
-    """The whole page; `formats` are those that lie next to it, to which tables link."""
+    """The whole page.
+
+    `formats` are those that lie next to it, to which tables link. A page with more characters than `most_inline` is
+    packed.
+    """
     findings = source.findings
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, finalize=_finalize
     )
+    parts = PageParts(most_inline=most_inline)
+    environment.filters["part"] = parts.hold
     template = environment.from_string(_read("page.html.j2"))
     figures = _figures(source)
     sections = [("verdicts", "Verdicts")]
     sections += [("replays", "Replays")] if scenes else []
     sections += [("figures", "Figures")] if figures else []
     sections += [("tables", "Tables"), ("provenance", "Plan and provenance"), ("card", "Gap card")]
-    return template.render(
+    page = template.render(
+        packed_note_place=PACKED_NOTE_PLACE,
         title=f"gapfloor: {source.name}",
         heading=_heading(findings),
         headline=headline(findings),
@@ -92,6 +107,7 @@ def render_page(
         css=Markup(_read("page.css")),
         js=Markup(_read("page.js")),
     )
+    return parts.put_in(page, packed_note=_PACKED_NOTE)
 
 
 def _finalize(value: Any) -> Any:

@@ -7,6 +7,7 @@ Every sentence follows from calls and intervals of the analysis by the rules bel
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,6 +19,7 @@ from gapfloor.statistics.components import VariancePart, components_p
 from gapfloor.statistics.reference_calls import ReferenceCall
 from gapfloor.statistics.sentences import (
     FLOOR_SHARE,
+    AgentContrast,
     agents_that_differ,
     equivalence_reach,
     may_say_new_levels_cost,
@@ -75,6 +77,7 @@ class Verdict:
     status: str
 
 
+@functools.lru_cache(maxsize=1)  # page, card and summary ask for the same ones
 def build_verdicts(findings: Findings) -> tuple[Verdict, ...]:
     """One verdict per game and budget, the main budget first."""
     budgets = sorted(findings.budgets, key=lambda budget: budget != findings.main_budget)
@@ -394,7 +397,7 @@ def _remarks(
             remarks.append(f"The call {test.recommended.call} is unreliable: {test.doubt}.")
     if test.n_copies:
         remarks.append(f"{test.call_label.capitalize()}: runs that repeat another run do not count.")
-    remarks += _agents_that_differ(findings, env, budget, test)
+    remarks += _agents_that_differ(findings, env, budget)
     if gap is not None:
         floor_gap = gap.floor_gap
         if (
@@ -450,11 +453,22 @@ def _unreachable(test: FloorComparisonResult, *, alpha: float) -> str:
     return f"Equivalence could not have been shown: {why}. Measure more floor episodes."
 
 
-def _agents_that_differ(findings: Findings, env: Env, budget: str, test: FloorComparisonResult) -> list[str]:
+def _agents_that_differ(findings: Findings, env: Env, budget: str) -> list[str]:
     """Pairs of agents whose held-out returns differ by a test of the difference, Holm over pairs and games."""
-    envs = findings.envs(budget)
+    contrasts = _agent_contrasts(findings, budget)[findings.envs(budget).index(env)]
+    return [
+        f"Agents differ: {agent_name(pair.first)} scores {_plain(fixed(abs(pair.difference)))} "
+        f"{'more' if pair.difference > 0 else 'less'} than {agent_name(pair.second)} on held-out levels."
+        for pair in contrasts
+        if pair.differ
+    ]
+
+
+@functools.lru_cache(maxsize=8)
+def _agent_contrasts(findings: Findings, budget: str) -> tuple[tuple[AgentContrast, ...], ...]:
+    """All pairs of agents of every game at one budget."""
     games = []
-    for one in envs:
+    for one in findings.envs(budget):
         rows = {
             agent: findings.agent_comparison(one, budget, findings.primary, TEST, agent)
             for agent in findings.agents(one, budget)
@@ -463,13 +477,7 @@ def _agents_that_differ(findings: Findings, env: Env, budget: str, test: FloorCo
             {agent: row.recommended.test.run_values for agent, row in rows.items() if row and row.recommended}
         )
     plan = findings.plan
-    contrasts = agents_that_differ(games, alpha=plan.alpha, least_runs=plan.least_runs)[envs.index(env)]
-    return [
-        f"Agents differ: {agent_name(pair.first)} scores {_plain(fixed(abs(pair.difference)))} "
-        f"{'more' if pair.difference > 0 else 'less'} than {agent_name(pair.second)} on held-out levels."
-        for pair in contrasts
-        if pair.differ
-    ]
+    return agents_that_differ(games, alpha=plan.alpha, least_runs=plan.least_runs)
 
 
 def _how_many(count: int) -> str:

@@ -16,6 +16,9 @@ from gapfloor.errors import UsageError, unknown_name
 #: How rewards reach the learner: as they are, or normalised by the discounted return's deviation and clipped.
 REWARD_MODES = ("raw", "cleanrl")
 
+#: Numbers of the network's arithmetic. Weights, losses and the optimiser are float32 under both.
+PRECISIONS = ("float32", "bf16")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Hyperparameters:
@@ -55,6 +58,8 @@ class Hyperparameters:
     """Samples whose gradient is computed at once; a minibatch's are summed in order."""
     inference_batch: int = 0
     """Observations inferred at once in a rollout; 0 chooses from the number of environments."""
+    precision: str = "float32"
+    """`float32`, or `bf16`: convolutions and products in bfloat16, which gives other weights."""
 
     def __post_init__(self) -> None:
         for name in ("environments", "rollout_length", "minibatches", "epochs", "micro_batch"):
@@ -71,6 +76,8 @@ class Hyperparameters:
             _check(0 <= getattr(self, name) <= 1, name, self, "between 0 and 1")
         if self.rewards not in REWARD_MODES:
             raise unknown_name("reward mode", self.rewards, REWARD_MODES)
+        if self.precision not in PRECISIONS:
+            raise unknown_name("precision", self.precision, PRECISIONS)
         if self.batch % self.minibatches:
             raise UsageError(
                 f"{self.environments} environments x {self.rollout_length} steps make {self.batch} samples, "
@@ -94,7 +101,10 @@ class Hyperparameters:
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain values, for a header."""
-        return asdict(self)
+        values = asdict(self)
+        if self.precision == "float32":
+            del values["precision"]  # headers from before there was a choice say nothing
+        return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Hyperparameters:

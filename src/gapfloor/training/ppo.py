@@ -100,7 +100,7 @@ def collect_rollout(
     for step in range(hyper.rollout_length):
         rollout.observations[step] = position.observations
         rollout.firsts[step] = position.firsts
-        logits, rollout.values[step] = infer(agent, position.observations, hyper.inference_batch, workers)
+        logits, rollout.values[step] = infer(agent, position.observations, hyper, workers)
         log_probabilities = log_softmax(logits)
         chosen = sample_actions(log_probabilities, actions)
         rollout.actions[step] = chosen
@@ -118,23 +118,37 @@ def collect_rollout(
         if position.reward_scale is not None:
             rewards = position.reward_scale.scale(rewards, position.firsts, discount=hyper.discount)
         rollout.rewards[step] = rewards
-    _, rollout.last_values = infer(agent, position.observations, hyper.inference_batch, workers)
+    _, rollout.last_values = infer(agent, position.observations, hyper, workers)
     rollout.entropy_nats = float(np.mean(entropies))
 
 
 def infer(
-    agent: Agent, observations: npt.NDArray[np.uint8], piece: int, workers: Workers
+    agent: Agent, observations: npt.NDArray[np.uint8], hyper: Hyperparameters, workers: Workers
 ) -> tuple[Floats, Floats]:
-    """Logits and values of a batch, computed in pieces of `piece` observations."""
-    device = next(agent.parameters()).device
+    """Logits and values of a batch, computed in pieces of `inference_batch` observations."""
+    device, piece = next(agent.parameters()).device, hyper.inference_batch
 
     def run(start: int) -> tuple[torch.Tensor, torch.Tensor]:
         with torch.inference_mode():
-            logits, values = agent(torch.from_numpy(observations[start : start + piece]).to(device))
+            logits, values = _forward(
+                agent, torch.from_numpy(observations[start : start + piece]).to(device), hyper
+            )
             return logits.cpu(), values.cpu()
 
     pieces = workers.map(run, range(0, len(observations), piece))
     return np.concatenate([p[0].numpy() for p in pieces]), np.concatenate([p[1].numpy() for p in pieces])
+
+
+def _forward(
+    agent: Agent, observations: torch.Tensor, hyper: Hyperparameters
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Logits and values as float32, computed in the run's precision."""
+    if hyper.precision == "float32":
+        return agent(observations)  # type: ignore[no-any-return]
+    # The rollout uses it too: the ratio of new to old probabilities must begin at one.
+    with torch.autocast(observations.device.type, dtype=torch.bfloat16):
+        logits, values = agent(observations)
+    return logits.float(), values.float()
 
 
 def log_softmax(logits: Floats) -> Floats:
@@ -311,7 +325,7 @@ def accumulate_gradient(
 
     def differentiate(start: int) -> tuple[tuple[torch.Tensor, ...], torch.Tensor]:
         part = slice(start, start + size)
-        logits, values = agent(observations[indices[part]].to(device))
+        logits, values = _forward(agent, observations[indices[part]].to(device), hyper)
         piece = Samples(*(getattr(minibatch, name)[part] for name in minibatch.__dataclass_fields__))
         loss, terms = ppo_loss(logits, values, piece, n=len(indices), hyper=hyper)
         return torch.autograd.grad(loss, parameters), terms

@@ -29,6 +29,7 @@ from gapfloor.training.agent import make_agent
 from gapfloor.training.checkpoint import read_header, write_checkpoint
 from gapfloor.training.log import LogRow, TrainingMonitor, write_log
 from gapfloor.training.ppo import Position, Rollout, collect_rollout, update
+from gapfloor.training.precision import check_bf16
 from gapfloor.training.resume_state import (
     RECENT_EPISODES,
     RunProgress,
@@ -108,6 +109,8 @@ def train(
     done = _find_finished(spec, paths)
     if done is not None:
         return done
+    if spec.hyperparameters.precision == "bf16" and device == "cpu":
+        check_bf16(spec.encoder)
     with explain_disk_errors(folder):
         paths.state.parent.mkdir(parents=True, exist_ok=True)
     with _only_process(folder), start_workers(threads) as workers:

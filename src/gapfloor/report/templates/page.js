@@ -31,7 +31,7 @@
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") { focused = null; hide(); } });
 
   // A figure is one stop of the Tab key; the arrow keys lead from mark to mark.
-  all(".chart, .strip").forEach((figure) => {
+  const prepareFigure = (figure) => {
     const marks = all("[data-tip]", figure);
     marks.forEach((mark, at) => {
       mark.setAttribute("tabindex", at === 0 ? "0" : "-1");
@@ -50,7 +50,7 @@
       event.preventDefault();
       if (marks[to]) move(marks[at], marks[to]);
     });
-  });
+  };
 
   // A table or figure that fits needs no scrolling and is not a stop of the Tab key.
   const scrollable = () => all(".scroll, .single").forEach((box) => {
@@ -68,7 +68,7 @@
     const x = Number(a), y = Number(b);
     return Number.isNaN(x) || Number.isNaN(y) ? a.localeCompare(b) : x - y;
   };
-  all("details.table table").forEach((table) => {
+  const prepareTable = (table) => {
     const body = table.tBodies[0];
     const original = Array.from(body.rows);
     const heads = all("thead tr:last-child th", table);
@@ -88,7 +88,30 @@
         rows.forEach((row) => body.appendChild(row));
       });
     });
+  };
+
+  // A large page holds its parts compressed; one becomes markup when it is opened.
+  const unpack = async (details) => {
+    const packed = details.querySelector(":scope > template.packed");
+    if (packed) {
+      const bytes = Uint8Array.from(atob(packed.content.textContent), (letter) => letter.charCodeAt(0));
+      packed.remove();
+      const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+      details.insertAdjacentHTML("beforeend", await new Response(stream).text());
+      if (details.matches(".chart")) prepareFigure(details);
+      all("table", details).filter((table) => details.matches(".table")).forEach(prepareTable);
+      scrollable();
+    }
+  };
+  document.addEventListener("toggle", (event) => { if (event.target.open) unpack(event.target); }, true);
+  const openAll = document.getElementById("open-all");
+  if (openAll) openAll.addEventListener("click", () => all("details").forEach((details) => { details.open = true; }));
+  all("details").filter((details) => details.querySelector(":scope > template.packed") === null).forEach((details) => {
+    if (details.matches(".chart")) prepareFigure(details);
+    if (details.matches(".table")) all("table", details).forEach(prepareTable);
   });
+  all(".strip").forEach(prepareFigure);
+  all("details[open]").forEach(unpack);
 
   // Replays: one sprite sheet per clip, one clock per level.
   all(".scene").forEach((scene) => {
@@ -127,9 +150,12 @@
   });
 
   // A link into a closed table opens it.
-  const open = () => {
+  const open = async () => {
     const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    if (target && target.tagName === "DETAILS") target.open = true;
+    if (!target || target.tagName !== "DETAILS") return;
+    target.open = true;
+    await unpack(target);
+    target.scrollIntoView();
   };
   addEventListener("hashchange", open);
   open();
