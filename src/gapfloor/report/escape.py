@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 _TEX = {
     "\\": r"\textbackslash{}",
@@ -71,6 +72,7 @@ def clean_text(text: str) -> str:
     return text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
 
 
+@lru_cache(maxsize=1 << 14)  # the tables of a large study repeat a few labels a hundred thousand times
 def escape_tex(text: str) -> str:
     r"""`text` so that pdflatex prints it as it is; characters that it has no glyph for become a question mark.
 
@@ -105,6 +107,7 @@ def guard_row(tex: str) -> str:
     return "{}" + tex if tex.lstrip().startswith(_STARTS_ARGUMENT) else tex
 
 
+@lru_cache(maxsize=1 << 14)
 def escape_markdown(text: str) -> str:
     r"""`text` so that Markdown, HTML inside Markdown, links, mentions and formulas see nothing of theirs.
 

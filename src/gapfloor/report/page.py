@@ -6,12 +6,13 @@ labels itself. A content policy in the file forbids every outside request, whate
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 import gapfloor
 from gapfloor.analysis.row import Row
@@ -69,7 +70,7 @@ def render_page(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, finalize=_finalize
     )
     parts = PageParts(most_inline=most_inline)
-    environment.filters["part"] = parts.hold
+    environment.filters |= {"part": parts.hold, "table_rows": _table_rows}
     template = environment.from_string(_read("page.html.j2"))
     figures = _figures(source)
     sections = [("verdicts", "Verdicts")]
@@ -267,6 +268,26 @@ def _table(table: Table, *, all_exploratory: bool, formats: Sequence[str]) -> di
         "rows": rows,
         "notes": table.notes,
     }
+
+
+def _table_rows(rows: Sequence[Sequence[Mapping[str, str]]]) -> Markup:
+    """The rows as markup; a template would take most of the time of a large page for them."""
+    lines = []
+    for row in rows:
+        cells = []
+        for cell in row:
+            css = f"{cell['align']} {cell['tone']}" if cell["tone"] else cell["align"]
+            text = _escaped(cell["text"])
+            if cell["href"]:
+                text = f'<a href="{_escaped(cell["href"])}">{text}</a>'
+            cells.append(f'<td class="{css}" data-sort="{_escaped(cell["sort"])}">{text}</td>')
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    return Markup("".join(lines))
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _escaped(text: str) -> str:
+    return str(escape(clean_text(text)))
 
 
 def _sort(cell: Cell) -> str:
