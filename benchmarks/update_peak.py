@@ -1,6 +1,6 @@
 """Which fraction of the machine's measured matrix-multiply peak the PPO update reaches.
 
-    python benchmarks/update_peak.py [--encoder impala] [--threads 2] [--seconds 10]
+    python benchmarks/update_peak.py [--encoder impala] [--threads 2] [--seconds 10] [--precision bf16]
 
 The peak is torch's own float32 product of 1024 x 1024 matrices, one on every thread at once. The update's
 operations are counted by torch's flop counter over one micro-batch, forward and backward; its samples per second
@@ -21,7 +21,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from gapfloor.engines.procgen import N_ACTIONS, OBSERVATION_SHAPE
 from gapfloor.training.agent import make_agent
-from gapfloor.training.hyperparameters import Hyperparameters
+from gapfloor.training.hyperparameters import PRECISIONS, Hyperparameters
 from gapfloor.training.ppo import Samples, accumulate_gradient, ppo_loss
 from gapfloor.training.workers import Workers, start_workers
 
@@ -65,8 +65,9 @@ def main() -> None:
     parser.add_argument("--micro-batch", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--precision", choices=PRECISIONS, default="float32")
     arguments = parser.parse_args()
-    hyper = Hyperparameters(micro_batch=arguments.micro_batch)
+    hyper = Hyperparameters(micro_batch=arguments.micro_batch, precision=arguments.precision)
     n = hyper.batch // hyper.minibatches
     agent = make_agent(arguments.encoder, observation_shape=OBSERVATION_SHAPE, n_actions=N_ACTIONS, seed=1)
     observations = torch.randint(0, 256, (n, *OBSERVATION_SHAPE), dtype=torch.uint8)
