@@ -6,13 +6,16 @@ from dataclasses import astuple
 from pathlib import Path
 
 import pytest
-from difficulties import DIFFICULTIES, Difficulty
+from chosen_levels import CHOSEN, RECORDED, SERVED
+from difficulties import DIFFICULTIES as FIRST
+from difficulties import Difficulty
 from gitrepos import write_files
 
 from gapfloor.audit.scan import scan
 
 pytestmark = pytest.mark.fast
 
+DIFFICULTIES = [*FIRST, *CHOSEN, *SERVED, *RECORDED]
 FIELDS = ("evaluates_heldout", "rule", "provenance", "in_loop")
 
 

@@ -104,7 +104,7 @@ def scan(target: str, *, entry: str | None = None) -> ScanResult:
         evaluator = Evaluator(index, options=_options(index, command))
         exploration = Explorer(evaluator, only=only).explore()
         finder = PathFinder(evaluator, LearningModel(evaluator))
-        paths, training = finder.paths(exploration.events)
+        paths, training = finder.paths(exploration.events, exploration.served)
         paths += rllib_paths(_experiment_files(index, command))
     is_complete = exploration.is_complete and finder.is_complete and not evaluator.is_exhausted
     unread = [item for item in index.unread if item.may_play and not is_test_file(item.file)]

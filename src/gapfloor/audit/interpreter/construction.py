@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gapfloor.audit.interpreter import calls
 from gapfloor.audit.interpreter.binding import argument, bind
 from gapfloor.audit.interpreter.facts import EnvironmentFact
+from gapfloor.audit.interpreter.options import is_settings_class
 from gapfloor.audit.interpreter.values import (
     Alternative,
     Callable,
@@ -34,6 +35,8 @@ def construct(evaluator: Evaluator, value: Class, call: ast.Call, frame: Frame) 
     info = value.info
     made = Instance(info, call, frame, None)
     init = evaluator.objects.method(info, "__init__")
+    if value.preset and (evaluator.objects.is_environment(info) or is_settings_class(info.node)):
+        return (Alternative(Unknown(f"{info.name} with arguments that were fixed before")),)
     if evaluator.objects.is_environment(info):
         inner = environments_among(evaluator, call, frame)
         if inner:
@@ -43,7 +46,7 @@ def construct(evaluator: Evaluator, value: Class, call: ast.Call, frame: Frame) 
         return (Alternative(Environment(info.name, call, frame, info)),)
     if init is not None and calls.may_enter(init, frame):
         alternative = Alternative(made)
-        inner_frame = bind(evaluator, init, call, frame, alternative, value.parent)
+        inner_frame = bind(evaluator, init, call, frame, alternative, value.parent, value.preset)
         made = replace(made, init=inner_frame)
         inner_frame.receiver = Alternative(made)
     return (Alternative(made),)

@@ -28,6 +28,7 @@ from gapfloor.audit.interpreter.values import (
     Value,
     describe,
     element,
+    recorded,
 )
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ def subscript(evaluator: Evaluator, node: ast.Subscript, frame: Frame) -> tuple[
             found.extend(one.under(*item.guards) for one in evaluator.names.elements((item,)))
         elif isinstance(item.value, ExternalObject) and is_deterministic_function(item.value.name):
             found.append(Alternative(Computed(node, frame), item.guards, item.marks))
+        elif isinstance(index, str) and (part := recorded(item.value)) is not None:
+            found.append(Alternative(part, item.guards, item.marks))
         elif isinstance(index, str) and isinstance(item.value, Unknown | Namespace):
             found.extend(evaluator.objects.attribute(item, index, node, frame))
         else:
@@ -149,6 +152,8 @@ def project(
                 found.extend(one.under(*item.guards) for one in evaluator.evaluate_binding(binding, name))
             if not value.is_read:
                 found.append(Alternative(Unknown("an item of a mapping"), item.guards))
+        elif (part := recorded(value)) is not None:
+            found.append(Alternative(part, item.guards, item.marks))
         else:
             text = value.text if isinstance(value, Unknown) else "an element of something unknown"
             found.append(Alternative(Unknown(text), item.guards))

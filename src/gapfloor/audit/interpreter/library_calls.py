@@ -196,11 +196,12 @@ def passes_through(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[
 
 
 def _partial(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
-    """A function with keywords fixed beforehand; fixed positional arguments are not followed."""
+    """A function or class with keywords fixed beforehand; fixed positional arguments are not followed."""
     preset = tuple(keyword_bindings(evaluator, call, frame))
     found = []
     for item in evaluator.evaluate(call.args[0], frame):
-        if isinstance(item.value, Callable) and len(call.args) == 1 and all(name for name, _ in preset):
+        is_readable = len(call.args) == 1 and all(name for name, _ in preset)
+        if isinstance(item.value, Callable | Class) and is_readable:
             found.append(replace(item, value=replace(item.value, preset=(*item.value.preset, *preset))))
         else:
             found.append(Alternative(Unknown(describe(call)), item.guards))

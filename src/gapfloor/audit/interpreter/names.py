@@ -35,8 +35,9 @@ from gapfloor.audit.interpreter.values import (
     Noise,
     Sequence,
     Unknown,
+    recorded,
 )
-from gapfloor.audit.reading.index import ClassInfo, ModuleInfo
+from gapfloor.audit.reading.index import ClassInfo, ModuleInfo, last_name
 
 if TYPE_CHECKING:
     from gapfloor.audit.interpreter.evaluator import Evaluator
@@ -228,13 +229,31 @@ class NameModel:
         if definition.kind == "import":
             return tuple(item.under(*guards) for item in self.imported(frame.module, definition.name))
         if definition.kind == "augmented":
-            return (Alternative(Unknown(definition.name), tuple(guards)),)
+            return tuple(item.under(*guards) for item in self._augmented(definition, frame))
+        node, path = _looped_over(definition)
         found = self.evaluator.evaluate(node, frame)
         if definition.kind == "element":
             found = self.elements(found)
-        for index in definition.path:
+        for index in path:
             found = self.evaluator.project(self._first_only(found, index), index)
         return tuple(item.under(*guards) for item in found)
+
+    def _augmented(self, definition: Assignment, frame: Frame) -> tuple[Alternative, ...]:
+        """`action += noise` is arithmetic; a number that grows from turn to turn of a loop is not known."""
+        statement = definition.statement
+        assert isinstance(statement, ast.AugAssign)
+        if not self.evaluator.evaluate(statement.target, frame):
+            return (Alternative(Unknown(definition.name)),)
+        kept: ast.BinOp | None = getattr(statement, "_operation", None)
+        if kept is None:
+            kept = ast.copy_location(ast.BinOp(statement.target, statement.op, statement.value), statement)
+            statement._operation = kept  # type: ignore[attr-defined]
+        return tuple(
+            item
+            if isinstance(item.value, Action | Computed | Noise)
+            else replace(item, value=Unknown(definition.name))
+            for item in self.evaluator.evaluate(kept, frame)
+        ) or (Alternative(Unknown(definition.name)),)
 
     def _first_only(self, found: tuple[Alternative, ...], index: int) -> tuple[Alternative, ...]:
         """Of several results of an external acting call the action is the first; the others may be anything."""
@@ -258,6 +277,8 @@ class NameModel:
                     found.append(Alternative(Unknown("an element of a list")))
             elif isinstance(item.value, Environment | Action | Callable | Instance | Computed | Noise):
                 found.append(item)
+            elif (part := recorded(item.value)) is not None:
+                found.append(replace(item, value=part))
             else:
                 found.append(Alternative(Unknown("an element of something unknown")))
         return tuple(found)
@@ -312,6 +333,22 @@ _BUILTINS = frozenset(
         "divmod",
     ]
 )
+
+
+def _looped_over(definition: Assignment) -> tuple[ast.AST | None, tuple[int, ...]]:
+    """What a loop takes its elements from, through `enumerate`, `zip` and the like, and the rest of the path."""
+    node, path = definition.expression, definition.path
+    while definition.kind == "element" and isinstance(node, ast.Call) and not node.keywords and node.args:
+        name = last_name(node.func)
+        if name in ("reversed", "tqdm", "trange", "list", "tuple", "sorted") and len(node.args) == 1:
+            node = node.args[0]
+        elif name == "enumerate" and path[:1] == (1,):
+            node, path = node.args[0], path[1:]
+        elif name == "zip" and path and 0 <= path[0] < len(node.args):
+            node, path = node.args[path[0]], path[1:]
+        else:
+            break
+    return node, path
 
 
 def _parameters(node: ast.AST) -> list[ast.arg]:

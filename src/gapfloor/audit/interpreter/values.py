@@ -153,6 +153,8 @@ class Class:
 
     info: ClassInfo
     parent: Frame | None = None
+    preset: tuple[tuple[str, Binding], ...] = ()
+    """Keywords fixed beforehand by `functools.partial`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +188,24 @@ class ExternalObject:
     name: str
     call: ast.Call
     frame: Frame
+
+
+#: Readers of files of data; what is taken out of them by a name, a number or a loop is a recording.
+_DATA_READERS = frozenset(
+    {"pickle.load", "pickle.loads", "joblib.load", "torch.load", "h5py.File", "dill.load", "cloudpickle.load"}
+)
+_RECORDING = Unknown("something that was read from a file")
+
+
+def recorded(value: Value) -> Unknown | None:
+    """Part of what a file of data holds: not known, but no policy computes it while an environment is played."""
+    is_read = isinstance(value, ExternalObject) and value.name in _DATA_READERS
+    return _RECORDING if is_read or is_recorded(value) else None
+
+
+def is_recorded(value: Value) -> bool:
+    """Whether a value is part of a file of data, such as the settings that are stored with the weights."""
+    return isinstance(value, Unknown) and value.text.startswith(_RECORDING.text)
 
 
 @dataclass(frozen=True, eq=False)

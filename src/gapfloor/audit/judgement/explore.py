@@ -52,7 +52,8 @@ class Exploration:
     """What was found, and whether the walk was complete."""
 
     events: list[StepEvent] = field(default_factory=list)
-    environments_made: list[tuple[Environment, str]] = field(default_factory=list)
+    served: list[tuple[Environment, Frame]] = field(default_factory=list)
+    """Environments that a worker process steps as it is told, with the frame of the worker."""
     is_complete: bool = True
 
 
@@ -156,7 +157,7 @@ class Explorer:
             return
         is_step = (
             isinstance(call.func, ast.Attribute)
-            and name in ("step", "act")
+            and name in ("step", "act", "step_async")
             and bool(call.args or call.keywords)
         )
         if (is_step or is_mapped) and self._note_step(call, frame, script):
@@ -254,6 +255,10 @@ class Explorer:
                 return False
         argument = _action_argument(call)
         is_message = self._is_handed_in(argument, frame) and not self._is_parameter(argument, frame)
+        if is_message:
+            self.result.served += [
+                (item.value, frame) for item in environments if isinstance(item.value, Environment)
+            ]
         if is_message or (not environments and self._is_handed_in(argument, frame)):
             return True  # a worker or a wrapper passes on what somebody else has chosen
         actions = self.evaluator.evaluate(argument, frame)
@@ -425,7 +430,7 @@ def is_unit_test(module: ModuleInfo) -> bool:
 
 def _interesting_names(evaluator: Evaluator) -> set[str]:
     """Names through which a call can reach a step: those of functions that step, of their callers, and so on."""
-    names = {"step", "act", "rollout"} | {fact.name.rsplit(".", 1)[-1] for fact in loop_facts()}
+    names = {"step", "step_async", "act", "rollout"} | {fact.name.rsplit(".", 1)[-1] for fact in loop_facts()}
     functions = [item for module in evaluator.index.modules.values() for item in module.functions.values()]
     called = {id(item): _called_names(item) for item in functions}
     replaced = {dotted.rsplit(".", 1)[-1] for dotted in evaluator.index.replaced}
@@ -449,6 +454,7 @@ def _called_names(function: FunctionInfo) -> set[str]:
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         names |= {last_name(item) for item in given if isinstance(item, ast.Name | ast.Attribute)} - {
             "step",
+            "step_async",
             "act",
         }
     if "remote" in names:

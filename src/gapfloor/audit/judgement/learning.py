@@ -153,6 +153,15 @@ class LearningModel:
                 return home, home.scope
         return None
 
+    def serves_learning(self, frame: Frame) -> bool:
+        """Whether a worker process was started, directly or not, by code that goes on to update weights."""
+        return any(
+            here.function in self._updating
+            if here.function is not None
+            else self.updates_in(here.scope, here)
+            for here in frame.chain()[:-1]
+        )
+
     def is_fresh(
         self, frame: Frame, node: ast.Call, environment: Environment | None, home: Frame, loop: ast.AST
     ) -> bool:

@@ -16,7 +16,6 @@ from gapfloor.audit.interpreter.options import literal
 from gapfloor.audit.interpreter.values import (
     Alternative,
     Binding,
-    Callable,
     Environment,
     Frame,
     Guard,
@@ -28,8 +27,10 @@ from gapfloor.audit.interpreter.values import (
     Option,
     Unknown,
     describe,
+    is_recorded,
 )
-from gapfloor.audit.reading.index import names_in, own_nodes
+from gapfloor.audit.judgement.ranks import depends_on_rank
+from gapfloor.audit.reading.index import own_nodes
 
 _LEVEL_COUNT = re.compile(r"^(num|n|nr|number_of)?_?(train_)?levels?$|^num_levels$|^nlev$", re.IGNORECASE)
 _ID_KEYWORDS = ("id", "env_id", "task_id")
@@ -44,9 +45,7 @@ _SPLIT = re.compile(
     r"split|^mode$|train|test|eval|valid|held|phase|dataset|partition|tasks?$|levels?$|level_set|fold|distribution",
     re.IGNORECASE,
 )
-_RANK = frozenset(
-    {"Get_rank", "get_rank", "rank", "local_rank", "world_rank", "process_index", "worker_index"}
-)
+_SAVED = ("saved",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +74,7 @@ def level_sets(evaluator: Evaluator, environment: Environment) -> list[Environme
     start, start_mark = _start(evaluator, environment)
     found = []
     for item in alternatives:
-        by_rank = any(_depends_on_rank(evaluator, guard.test, guard.frame, 4) for guard in item.guards)
+        by_rank = any(depends_on_rank(evaluator, guard.test, guard.frame, 4) for guard in item.guards)
         if not by_rank and any(_is_false(evaluator, guard) for guard in item.guards):
             continue
         found.append(_level_set(item, start, (made, *start_mark), is_worker_choice=by_rank))
@@ -242,6 +241,9 @@ def _symbol(evaluator: Evaluator, binding: Binding, name: str) -> tuple[object, 
             symbols.add(("setting", value.name, default))
         elif isinstance(value, Namespace | Instance | Mapping):
             symbols.add(("object", type(value).__name__))
+        elif is_recorded(value) and binding.expression is not None:
+            is_other = _SPLIT.search(describe(binding.expression)) is not None
+            symbols.add(("unknown",) if is_other else _SAVED)
         elif isinstance(value, Unknown) and re.search(r"[.\[(]", value.text):
             symbols.add(("text", value.text))
         else:
@@ -344,11 +346,7 @@ def _compare_arguments(test: tuple[object, ...], train: tuple[object, ...]) -> b
         return None
     ours: dict[str, tuple[object, ...]] = dict(test[1:])  # type: ignore[arg-type]
     theirs: dict[str, tuple[object, ...]] = dict(train[1:])  # type: ignore[arg-type]
-    different = [
-        name
-        for name in {*ours, *theirs}
-        if ours.get(name, ("absent",)) != theirs.get(name, ("absent",)) or ours.get(name) == ("unknown",)
-    ]
+    different = _different(ours, theirs)
     if not different:
         return False
     if all(ours.get(name, ("absent",))[0] in ("value", "setting", "absent") for name in different):
@@ -357,6 +355,37 @@ def _compare_arguments(test: tuple[object, ...], train: tuple[object, ...]) -> b
         if splits and len(splits) == len(different) and all(pair == ("value", "value") for pair in values):
             return True
     return None
+
+
+def _different(ours: dict[str, tuple[object, ...]], theirs: dict[str, tuple[object, ...]]) -> list[str]:
+    """The parameters that are not surely given the same; what is stored with the weights is what training was given."""
+    found = []
+    for name in {*ours, *theirs}:
+        one, other = ours.get(name, ("absent",)), theirs.get(name, ("absent",))
+        is_restored = one == _SAVED and other[0] in ("setting", "text", "object", "saved")
+        if not is_restored and (one != other or one == ("unknown",)):
+            found.append(name)
+    return found
+
+
+def comes_from_one_factory(evaluator: Evaluator, test: Environment, train: Environment) -> bool:
+    """Whether one function of the repository makes both environments and is given the same for both."""
+    theirs = {frame.function: frame for frame in train.frame.chain() if frame.function is not None}
+    for frame in test.frame.chain():
+        function = frame.function
+        if function is None or function.owner is not None or function.outer is not None:
+            continue
+        if function in theirs and function.name != "main":
+            return not _different(_symbols(evaluator, frame), _symbols(evaluator, theirs[function]))
+    return False
+
+
+def _symbols(evaluator: Evaluator, frame: Frame) -> dict[str, tuple[object, ...]]:
+    return {
+        name: _symbol(evaluator, binding, name)
+        for name, binding in frame.bindings.items()
+        if not _INCIDENTAL.search(name)
+    }
 
 
 def is_made_alike(one: Environment, other: Environment) -> bool:
@@ -413,75 +442,3 @@ def is_seeded(evaluator: Evaluator, environment: Environment) -> bool | None:
 def _is_false(evaluator: Evaluator, guard: Guard) -> bool:
     known, _ = evaluator.truth(guard.test, guard.frame)
     return known is not None and known != guard.holds
-
-
-def _depends_on_rank(evaluator: Evaluator, test: ast.AST, frame: Frame, depth: int) -> bool:
-    """Whether a condition comes from the rank of the process, through names, arguments and functions."""
-    if names_in(test) & _RANK:
-        return True
-    if depth == 0:
-        return False
-    for node in ast.walk(test):
-        if isinstance(node, ast.Name):
-            binding = frame.bindings.get(node.id)
-            sources: list[tuple[ast.AST | None, Frame | None]] = []
-            if binding is not None:
-                sources.append((binding.expression, binding.frame))
-            sources += [
-                (definition.expression, frame)
-                for definition in evaluator.definitions(frame.module, frame.scope).get(node.id, [])
-                if definition.kind == "assign"
-            ]
-            for expression, home in sources:
-                if (
-                    expression is not None
-                    and home is not None
-                    and _depends_on_rank(evaluator, expression, home, depth - 1)
-                ):
-                    return True
-        elif isinstance(node, ast.Call):
-            for target in evaluator.evaluate(node.func, frame):
-                if isinstance(target.value, Callable) and names_in(target.value.function.node) & _RANK:
-                    return True
-    return False
-
-
-def rank_marks(evaluator: Evaluator, guards: tuple[Guard, ...]) -> list[Mark]:
-    """The lines where a rank becomes a condition."""
-    marks = []
-    for guard in guards:
-        if not _depends_on_rank(evaluator, guard.test, guard.frame, 4):
-            continue
-        marks.append(
-            Mark(guard.frame.module.path, guard.test.lineno, f"worker chosen by: {describe(guard.test)}")
-        )
-        marks.extend(_rank_lines(evaluator, guard.test, guard.frame, 4))
-    return marks
-
-
-def _rank_lines(evaluator: Evaluator, test: ast.AST, frame: Frame, depth: int) -> list[Mark]:
-    found: list[Mark] = []
-    if depth == 0:
-        return found
-    for node in ast.walk(test):
-        if isinstance(node, ast.Name):
-            for definition in evaluator.definitions(frame.module, frame.scope).get(node.id, []):
-                expression = definition.expression
-                if definition.kind == "assign" and expression is not None and names_in(expression) & _RANK:
-                    line = getattr(definition.statement, "lineno", 0)
-                    found.append(Mark(frame.module.path, line, "the rank decides"))
-            binding = frame.bindings.get(node.id)
-            if binding is not None and binding.expression is not None and binding.frame is not None:
-                found.extend(_rank_lines(evaluator, binding.expression, binding.frame, depth - 1))
-        elif isinstance(node, ast.Call):
-            for target in evaluator.evaluate(node.func, frame):
-                if isinstance(target.value, Callable):
-                    function = target.value.function
-                    for inner in ast.walk(function.node):
-                        if (
-                            isinstance(inner, ast.Return)
-                            and inner.value is not None
-                            and names_in(inner.value) & _RANK
-                        ):
-                            found.append(Mark(function.module.path, inner.lineno, "the rank decides"))
-    return found

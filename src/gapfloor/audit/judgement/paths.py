@@ -7,19 +7,21 @@ import re
 from dataclasses import dataclass, field
 
 from gapfloor.audit.interpreter.evaluator import Evaluator
-from gapfloor.audit.interpreter.values import Environment, Mark, describe
+from gapfloor.audit.interpreter.values import Environment, Frame, Mark, describe
 from gapfloor.audit.judgement.explore import StepEvent
 from gapfloor.audit.judgement.learning import LearningModel
 from gapfloor.audit.judgement.levels import (
     EnvironmentLevels,
+    comes_from_one_factory,
     differ,
     is_made_alike,
     is_seeded,
     level_sets,
-    rank_marks,
 )
+from gapfloor.audit.judgement.ranks import rank_marks
 from gapfloor.audit.judgement.reporting import averages_over_updates, report_marks
 from gapfloor.audit.judgement.rules import RuleFinding, decide_rule
+from gapfloor.audit.judgement.selections import LevelChoice, compare_choices, level_choice
 from gapfloor.audit.reading.index import FunctionInfo, names_in
 
 _FLAG = re.compile(r"determin|greedy|stochastic|argmax|explor|(^|_)eps(ilon)?$|sample_action", re.IGNORECASE)
@@ -80,6 +82,8 @@ class Played:
     """Whether fresh evaluations are averaged over several updates, so that in-loop is not decided."""
     is_ambiguous: bool = False
     """Whether a rollout might as well be an evaluation, so that no absence follows from it."""
+    choice: LevelChoice | None = None
+    """The level that is chosen when an episode begins."""
 
 
 class PathFinder:
@@ -90,6 +94,8 @@ class PathFinder:
         self.learning = learning
         self._kinds: dict[str, str | None] = {}
         self._rollouts: list[Played] = []
+        self._served: list[Environment] = []
+        """Environments that worker processes step for training."""
         self.is_complete = True
         """Whether every event could be judged."""
 
@@ -113,7 +119,8 @@ class PathFinder:
         is_pooled = (
             role == "fresh" and around is not None and averages_over_updates(*around, event.frame, event.node)
         )
-        return Played(event, finding, found, role, agent, mark, environments, is_pooled, is_ambiguous)
+        choice = level_choice(self.evaluator, event)
+        return Played(event, finding, found, role, agent, mark, environments, is_pooled, is_ambiguous, choice)
 
     def _role(self, event: StepEvent, environments: list[Environment]) -> tuple[str, Mark | None, str | None]:
         mark = Mark(event.frame.module.path, event.node.lineno, "the dependency's own loop")
@@ -141,19 +148,23 @@ class PathFinder:
             self._kinds[path] = "policy-gradient" if has_gradient else "value-based" if has_value else None
         return self._kinds[path]
 
-    def paths(self, events: list[StepEvent]) -> tuple[list[EvaluationPath], list[Played]]:
+    def paths(
+        self, events: list[StepEvent], served: list[tuple[Environment, Frame]]
+    ) -> tuple[list[EvaluationPath], list[Played]]:
         """The evaluation paths of a repository, and its training rollouts."""
+        self._served = [item for item, frame in served if self.learning.serves_learning(frame)]
         played = []
         for event in events:
             try:
                 played.append(self.play(event))
             except RecursionError:
                 self.is_complete = False
-        # A random or a fixed policy is not an evaluation; a training rollout that begins with one stays a rollout.
+        # A random or a fixed policy and a recording are not an evaluation; a training rollout that begins with one
+        # stays a rollout.
         played = [
             item
             for item in played
-            if item.finding.rule not in ("random", "constant") or item.role == "rollout"
+            if item.finding.rule not in ("random", "constant", "recorded") or item.role == "rollout"
         ]
         self._rollouts = [item for item in played if item.role == "rollout"]
         found: list[EvaluationPath] = []
@@ -206,6 +217,10 @@ class PathFinder:
             heldout = answers.pop() if len(answers) == 1 else None
         if heldout is None and any(_plays_the_same(item, other) for other in rollouts):
             heldout = False
+        if heldout is None and not self._rollouts and self._is_served_alike(item):
+            heldout = False
+        if heldout is not True:
+            heldout = _by_choice(item, rollouts or self._rollouts, heldout)
         seeded = {is_seeded(self.evaluator, environment) for environment in item.environments}
         if len(seeded) > 1:
             seeded.discard(None)  # another kind of environment than the one that has levels
@@ -228,6 +243,11 @@ class PathFinder:
             ),
             is_reached=_is_reached(item.event),
         )
+
+    def _is_served_alike(self, item: Played) -> bool:
+        """Whether the environments that workers step for training come from the same factory as these."""
+        pairs = [(one, two) for one in item.environments for two in self._served]
+        return bool(pairs) and all(comes_from_one_factory(self.evaluator, one, two) for one, two in pairs)
 
     def _unflagged(self, item: Played, rollouts: list[Played], *, in_loop: bool) -> str:
         if in_loop:
@@ -260,6 +280,8 @@ class PathFinder:
         if level is not None:
             marks.extend(level.marks)
             marks.extend(rank_marks(self.evaluator, level.guards))
+        if item.choice is not None and item.choice.mark is not None:
+            marks.append(item.choice.mark)
         step = "environment stepped" if event.fact is None else "environment handed over"
         marks.append(Mark(event.frame.module.path, event.node.lineno, f"{step}: {describe(event.node.func)}"))
         marks.extend(item.finding.marks)
@@ -272,6 +294,19 @@ class PathFinder:
             if frame.function is not None:
                 found.extend(inert_parameters(frame.function))
         return tuple(dict.fromkeys(found))
+
+
+def _by_choice(item: Played, rollouts: list[Played], otherwise: bool | None) -> bool | None:
+    """Held out or not where levels are chosen episode by episode; the constructor's answer where they are not."""
+    trained = [other.choice for other in rollouts if other.choice is not None]
+    levels = [choice for choice in trained if not choice.is_seed or choice.is_several]
+    is_chosen = item.choice is not None and (not item.choice.is_seed or bool(levels))
+    if not is_chosen and not levels:
+        return otherwise
+    if item.choice is None or not levels or len(levels) < len(rollouts):
+        return None
+    answers = {compare_choices(item.choice, choice) for choice in levels}
+    return answers.pop() if len(answers) == 1 else None
 
 
 def _plays_the_same(item: Played, other: Played) -> bool:

@@ -19,6 +19,7 @@ from gapfloor.audit.interpreter.values import (
     Sequence,
     Unknown,
     describe,
+    recorded,
 )
 
 _PROVENANCE = {
@@ -55,6 +56,8 @@ class _Judged:
 def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> RuleFinding:
     """The rule by which an action was chosen, from what the action can be."""
     actions = tuple(_as_action(item) for item in _flat(evaluator, alternatives, 3))
+    if actions and all(recorded(item.value) is not None for item in actions):
+        return RuleFinding("recorded", "n/a", (), ())
     judged = [_judge(evaluator, item) for item in actions if _is_possible(evaluator, item)]
     if not judged and any(_is_fixed(item) for item in alternatives):
         return RuleFinding("constant", "n/a", (), ())
