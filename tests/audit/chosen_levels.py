@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from difficulties import Difficulty
+from difficulties import Difficulty, acting
 from smallrepos import MODEL
 
 _WORLD = """
@@ -289,5 +289,84 @@ RECORDED = [
         "actions looked up in a stored table",
         _RECORDING | {"replay.py": _REPLAY.format(action="episode['table'][env.index]")},
         (False, None, None, False),
+    ),
+]
+
+_SPREAD = """
+    def spread(self, obs, temperature=1.0):
+        return torch.distributions.Normal(self.body(obs), 0.5 * temperature)
+
+    def warm(self, obs, temperature=1.0):
+        return self.spread(obs, temperature).sample()
+
+    def deaf(self, obs, temperature=1.0):
+        return torch.distributions.Normal(self.body(obs), 0.5).sample()
+
+    def told(self, obs, deterministic):
+        pi = self.dist(obs)
+        if deterministic:
+            return pi.probs.argmax(-1), None
+        else:
+            return pi.sample(), pi.log_prob(1)
+
+    def unrolled(self, obs, steps=1, sample=False):
+        chosen = obs
+        for _ in range(steps):
+            chosen = self.dist(obs).sample() if sample else self.body(obs).argmax(-1)
+        return chosen
+
+    def chosen(self, obs, other):
+        if isinstance(other, str):
+            return self.body(obs).argmax(-1)
+        return self.dist(obs).sample()
+"""
+
+
+def spread(name: str, action: str, rule: str | None, provenance: str | None) -> Difficulty:
+    """A frozen evaluation that acts by one of the methods above."""
+    imports = "import torch\n" if "torch." in action else ""
+    return acting(name, action, rule, provenance, model=_SPREAD, imports=imports)
+
+
+ACTING = [
+    spread(
+        "temperature zero takes the spread away",
+        "action = net.warm(obs, temperature=0.0)",
+        "argmax",
+        "explicit-call-site",
+    ),
+    spread(
+        "a temperature that cannot be read",
+        "action = net.warm(obs, temperature=float(open('t').read()))",
+        None,
+        None,
+    ),
+    spread(
+        "a temperature above zero", "action = net.warm(obs, temperature=0.5)", "sampled", "explicit-call-site"
+    ),
+    spread(
+        "a temperature that nobody reads",
+        "action = net.deaf(obs, temperature=0.0)",
+        "sampled",
+        "explicit-call-site",
+    ),
+    spread(
+        "a loop that surely runs",
+        "action = net.unrolled(obs, steps=1, sample=True)",
+        "sampled",
+        "explicit-call-site",
+    ),
+    spread(
+        "a loop that may not run",
+        "action = net.unrolled(obs, steps=int(open('n').read()), sample=True)",
+        None,
+        None,
+    ),
+    spread("a condition on a class that is not known", "action = net.chosen(obs, args.eps)", None, None),
+    spread(
+        "noise that is added in place",
+        "action = net.body(obs)\naction += 0.1 * torch.randn(15)",
+        None,
+        None,
     ),
 ]

@@ -6,16 +6,17 @@ from dataclasses import astuple
 from pathlib import Path
 
 import pytest
-from chosen_levels import CHOSEN, RECORDED, SERVED
+from chosen_levels import ACTING, CHOSEN, RECORDED, SERVED
 from difficulties import DIFFICULTIES as FIRST
 from difficulties import Difficulty
 from gitrepos import write_files
+from training_forms import FORMS
 
 from gapfloor.audit.scan import scan
 
 pytestmark = pytest.mark.fast
 
-DIFFICULTIES = [*FIRST, *CHOSEN, *SERVED, *RECORDED]
+DIFFICULTIES = [*FIRST, *CHOSEN, *SERVED, *RECORDED, *ACTING, *FORMS]
 FIELDS = ("evaluates_heldout", "rule", "provenance", "in_loop")
 
 

@@ -37,11 +37,30 @@ def decide(evaluator: Evaluator, test: ast.AST, frame: Frame) -> tuple[bool | No
         return _of_comparison(evaluator, test, frame)
     if isinstance(test, ast.Compare | ast.BinOp):
         return None, []
+    if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance":
+        return _of_class(evaluator, test, frame), []
     alternatives = evaluator.evaluate(test, frame)
     truths = {_truthiness(item.value) for item in alternatives}
     if len(truths) == 1:
         return truths.pop(), list(alternatives)
     return None, list(alternatives)
+
+
+def _of_class(evaluator: Evaluator, test: ast.Call, frame: Frame) -> bool | None:
+    """Whether `isinstance(object, class)` holds, where every possible class of the object is known."""
+    if len(test.args) != 2:
+        return None
+    wanted = [item.value for item in evaluator.evaluate(test.args[1], frame)]
+    found = [item.value for item in evaluator.evaluate(test.args[0], frame)]
+    if not found or len(wanted) != 1 or not isinstance(wanted[0], Class):
+        return None
+    answers = {
+        wanted[0].info in evaluator.objects.mro(one.info)
+        if isinstance(one, Instance) and one.made_at is not None
+        else None
+        for one in found
+    }
+    return answers.pop() if len(answers) == 1 else None
 
 
 def _of_parts(evaluator: Evaluator, test: ast.BoolOp, frame: Frame) -> tuple[bool | None, list[Alternative]]:
@@ -71,8 +90,10 @@ def _truthiness(value: Value) -> bool | None:
         return _plain_truth(value.value)
     if isinstance(value, Option) and value.has_default:
         return _plain_truth(value.default)
-    if isinstance(value, Environment | Instance | Callable | Class | Module | ExternalObject):
+    if isinstance(value, Environment | Instance | Callable | Class | Module):
         return True
+    if isinstance(value, ExternalObject) and value.name.rsplit(".", 1)[-1][:1].isupper():
+        return True  # an object of a library's class; what a function gives back may be anything
     if isinstance(value, Sequence):
         return bool(value.elements)
     return None

@@ -82,7 +82,7 @@ def subscript(evaluator: Evaluator, node: ast.Subscript, frame: Frame) -> tuple[
         elif isinstance(index, str) and isinstance(item.value, Unknown | Namespace):
             found.extend(evaluator.objects.attribute(item, index, node, frame))
         else:
-            found.append(Alternative(Unknown(describe(node))))
+            found.append(Alternative(Unknown(describe(node)), item.guards))
     return tuple(found)
 
 

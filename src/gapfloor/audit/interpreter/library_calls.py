@@ -58,6 +58,24 @@ _SHAPING = re.compile(
     r"tree_map|map_structure|^map$|device_get|device_put|^to_|^from_|flatten|convert|cast|detach|act|round|where|rescale|^view$|^to$|^repeat$|^tile$|^item$|^cpu$|permute|transpose|^split$|^chunk$|^unbind$|^narrow$|softmax$",
     re.IGNORECASE,
 )
+#: Methods that move or reshape the values of a tensor, whatever they are given.
+_MOVING = frozenset(
+    {
+        "to",
+        "cuda",
+        "cpu",
+        "view",
+        "reshape",
+        "expand",
+        "expand_as",
+        "type",
+        "type_as",
+        "astype",
+        "unsqueeze",
+        "squeeze",
+    }
+    | {"repeat", "tile", "permute", "transpose", "flatten"}
+)
 _FIRST_ARGUMENT = frozenset(
     {
         "deepcopy",
@@ -161,7 +179,8 @@ def external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame)
         return drawn_numbers(evaluator, kind, call, frame)
     if last in RANKINGS and is_deterministic_function(name):
         return (Alternative(ExternalObject(f"{name}", call, frame)),)
-    if is_deterministic_function(name) and not last[:1].isupper() and last not in OBJECT_MAKERS:
+    is_function = not last[:1].isupper() or last.endswith("Tensor")
+    if is_deterministic_function(name) and is_function and last not in OBJECT_MAKERS:
         return computed(evaluator, call, frame)
     return (Alternative(ExternalObject(name, call, frame)),)
 
@@ -172,7 +191,10 @@ def computed(
     """What a function that only computes gives back: whatever its arguments carry."""
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     operands = [*receivers, *(evaluator.evaluate(item, frame) for item in given)]
-    if _SHAPING.search(last_name(call.func)) and operands and is_settled(operands[0]):
+    name = last_name(call.func)
+    if name in _MOVING and operands and all(isinstance(item.value, Computed) for item in operands[0]):
+        operands = operands[:1]  # a device, a type or a shape that cannot be read does not change the values
+    elif _SHAPING.search(name) and operands and is_settled(operands[0]):
         # Bounds, shapes and devices do not change how the first argument was chosen, unless they are random.
         rest = [one for one in operands[1:] if any(isinstance(item.value, Action | Noise) for item in one)]
         operands = [operands[0], *rest]

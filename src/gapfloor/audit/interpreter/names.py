@@ -13,7 +13,7 @@ from gapfloor.audit.interpreter.binding import (
     values_of_unknown_keys,
 )
 from gapfloor.audit.interpreter.options import is_settings_class
-from gapfloor.audit.interpreter.reaching_definitions import Assignment, conditions, reaching
+from gapfloor.audit.interpreter.reaching_definitions import Assignment, branch_path, conditions, reaching
 from gapfloor.audit.interpreter.values import (
     Action,
     Alternative,
@@ -37,7 +37,7 @@ from gapfloor.audit.interpreter.values import (
     Unknown,
     recorded,
 )
-from gapfloor.audit.reading.index import ClassInfo, ModuleInfo, last_name
+from gapfloor.audit.reading.index import ClassInfo, ModuleInfo, last_name, own_nodes
 
 if TYPE_CHECKING:
     from gapfloor.audit.interpreter.evaluator import Evaluator
@@ -59,6 +59,7 @@ class NameModel:
         definitions = self.evaluator.definitions(frame.module, scope).get(name, [])
         if definitions:
             alive, older = reaching(frame.module, scope, definitions, use)
+            alive, older = self._after_loops(alive, older, frame, use)
             for definition in alive:
                 found = [item.under(*self._spared_by(definition, frame, use)) for item in found]
                 found.extend(self.definition(definition, frame, use))
@@ -97,6 +98,35 @@ class NameModel:
             )
             others = tuple(Binding(value, frame) for value in values) if values else None
         return replace(item, value=Mapping(kept, item.value.is_open or is_open or unread, others))
+
+    def _after_loops(
+        self, alive: list[Assignment], older: bool, frame: Frame, use: ast.AST
+    ) -> tuple[list[Assignment], bool]:
+        """Without what a loop replaces that runs at least once: `for _ in range(1): action = ...`."""
+        around = {id(node) for node, _ in branch_path(frame.module, use, frame.scope)}
+        for position, definition in enumerate(alive):
+            path = branch_path(frame.module, definition.statement, frame.scope)
+            inside = [(node, branch) for node, branch in path if id(node) not in around]
+            if definition.kind != "assign" or len(inside) != 1 or inside[0][1] != "body":
+                continue
+            loop = inside[0][0]
+            if (older or position) and isinstance(loop, ast.For) and self._runs(loop, frame):
+                alive, older = alive[position:], False
+                break
+        return alive, older
+
+    def _runs(self, loop: ast.For, frame: Frame) -> bool:
+        """Whether a loop over `range(number)` surely runs: the number is written at the call or in place."""
+        call = loop.iter
+        is_range = isinstance(call, ast.Call) and last_name(call.func) == "range" and len(call.args) == 1
+        if not is_range or any(isinstance(node, ast.Break | ast.Continue) for node in own_nodes(loop)):
+            return False
+        assert isinstance(call, ast.Call)
+        found = self.evaluator.evaluate(call.args[0], frame)
+        return bool(found) and all(
+            isinstance(item.value, KnownValue) and isinstance(item.value.value, int) and item.value.value > 0
+            for item in found
+        )
 
     def _spared_by(self, definition: Assignment, frame: Frame, use: ast.AST) -> list[Guard]:
         """The condition under which an older value survives a definition that is made under one condition."""

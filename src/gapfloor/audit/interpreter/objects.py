@@ -181,6 +181,8 @@ class ObjectModel:
         return (Alternative(Namespace()),)
 
     def _of_external(self, value: External, name: str, frame: Frame) -> tuple[Alternative, ...]:
+        if value.name in ("absl.flags", "tensorflow.app.flags", "tensorflow.flags") and name == "FLAGS":
+            return (Alternative(Namespace(module=frame.module)),)
         return self.evaluator.names.dotted(f"{value.name}.{name}", frame.module)
 
     def option(self, name: str, space: Namespace, node: ast.AST, frame: Frame) -> tuple[Alternative, ...]:

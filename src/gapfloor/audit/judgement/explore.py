@@ -11,6 +11,7 @@ from gapfloor.audit.interpreter.binding import fits
 from gapfloor.audit.interpreter.dependencies import actions_of_loop, exploration_around
 from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.facts import LoopFact, find_loops, loop_facts
+from gapfloor.audit.interpreter.methods import PLAIN_CASTS
 from gapfloor.audit.interpreter.objects import guards_of
 from gapfloor.audit.interpreter.values import (
     Action,
@@ -195,7 +196,7 @@ class Explorer:
                 if owner is not None and self.evaluator.objects.is_environment(owner):
                     continue
                 if calls.may_enter(value.function, frame):
-                    handed = _call_with(call, given)
+                    handed = call_with(call, given)
                     inner = self.evaluator.bound_frame(
                         value.function, handed, frame, value.receiver, value.parent, value.preset
                     )
@@ -293,6 +294,8 @@ class Explorer:
         while isinstance(argument, ast.Subscript | ast.Attribute | ast.Starred):
             argument = argument.value
         if isinstance(argument, ast.Call):
+            if isinstance(argument.func, ast.Attribute) and argument.func.attr in PLAIN_CASTS:
+                return self._is_handed_in(argument.func.value, frame, depth)
             return last_name(argument.func) in ("recv", "get", "get_nowait")
         if not isinstance(argument, ast.Name) or depth == 0:
             return False
@@ -385,7 +388,7 @@ def _action_argument(call: ast.Call) -> ast.expr:
     return call.args[0] if call.args else call.keywords[0].value
 
 
-def _call_with(call: ast.Call, callback: ast.expr) -> ast.Call:
+def call_with(call: ast.Call, callback: ast.expr) -> ast.Call:
     """The call that another process or a scan makes: `args=(...)` are its arguments, otherwise they are not known."""
     kept: ast.Call | None = getattr(call, "_handed_over", None)
     if kept is None:

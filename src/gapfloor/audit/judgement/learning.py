@@ -47,6 +47,8 @@ _STORES = frozenset(
 _MEMORY = re.compile(
     r"buffer|memory|replay|storage|rollout|trajector|transitions|batch|^episode$|^data$", re.IGNORECASE
 )
+_SEEN = re.compile(r"(^|_)(obs|obss|observations?|states?|s_lst|s_list)(_|$)", re.IGNORECASE)
+_DONE = re.compile(r"(^|_)(acts?|actions?|a_lst|a_list|log_?probs?|logps?)(_|$)", re.IGNORECASE)
 _TRAIN_OPERATION = re.compile(r"train|optim|update", re.IGNORECASE)
 
 
@@ -188,7 +190,12 @@ class LearningModel:
         if any(_TRAINING.search(name) for name in names):
             return True
         regions = [item for here in inside if here is not frame for item in own_nodes(here.scope)]
-        return any(_stores(item) for item in [*regions, *self._around_step(frame, node)])
+        around = self._around_step(frame, node)
+        return any(_stores(item) for item in [*regions, *around]) or (frame is home and _collects(around))
+
+    def collects_for_learning(self, frame: Frame, node: ast.Call) -> bool:
+        """Whether a step outside the learning loop collects observations and actions, and its function learns."""
+        return self.updates_in(frame.scope, frame) and _collects(self._around_step(frame, node))
 
     def _around_step(self, frame: Frame, node: ast.Call) -> list[ast.AST]:
         """What belongs to a step in its frame: the largest statement with no other step, and what follows up to one."""
@@ -329,6 +336,18 @@ def _stores(node: ast.AST) -> bool:
         return True
     is_addition = node.func.attr in ("add", "append", "insert", "push")
     return is_addition and bool(_MEMORY.search(last_name(node.func.value)))
+
+
+def _collects(nodes: list[ast.AST]) -> bool:
+    """Whether both what is seen and what is done are appended to lists: an evaluation keeps rewards alone."""
+    kept = {
+        last_name(node.func.value)
+        for node in nodes
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("append", "extend", "add")
+    }
+    return any(_SEEN.search(name) for name in kept) and any(_DONE.search(name) for name in kept)
 
 
 def _receiver(call: ast.Call) -> ast.expr:

@@ -16,6 +16,7 @@ from gapfloor.audit.interpreter.options import literal
 from gapfloor.audit.interpreter.values import (
     Alternative,
     Binding,
+    Callable,
     Environment,
     Frame,
     Guard,
@@ -29,8 +30,9 @@ from gapfloor.audit.interpreter.values import (
     describe,
     is_recorded,
 )
+from gapfloor.audit.judgement.explore import call_with
 from gapfloor.audit.judgement.ranks import depends_on_rank
-from gapfloor.audit.reading.index import own_nodes
+from gapfloor.audit.reading.index import last_name, own_nodes
 
 _LEVEL_COUNT = re.compile(r"^(num|n|nr|number_of)?_?(train_)?levels?$|^num_levels$|^nlev$", re.IGNORECASE)
 _ID_KEYWORDS = ("id", "env_id", "task_id")
@@ -96,7 +98,28 @@ def _inner_environments(evaluator: Evaluator, environment: Environment) -> list[
             for item in evaluator.evaluate(node.value, frame):
                 if isinstance(item.value, Environment) and item.value.info is not environment.info:
                     found[id(item.value.call)] = item.value
+        elif isinstance(node, ast.Call) and last_name(node.func) in ("Process", "Thread"):
+            for made in _made_by_worker(evaluator, node, frame):
+                found[id(made.call)] = made
     return list(found.values())
+
+
+def _made_by_worker(evaluator: Evaluator, start: ast.Call, frame: Frame) -> list[Environment]:
+    """The environments that a worker process makes for the vector environment that starts it."""
+    target = next((item.value for item in start.keywords if item.arg == "target"), None)
+    found: list[Environment] = []
+    for item in evaluator.evaluate(target, frame) if target is not None else ():
+        if not isinstance(item.value, Callable):
+            continue
+        worker = item.value.function
+        inner = evaluator.bound_frame(
+            worker, call_with(start, target), frame, item.value.receiver, item.value.parent
+        )
+        for node in own_nodes(worker.node):
+            if isinstance(node, ast.Assign):
+                made = evaluator.evaluate(node.value, inner)
+                found.extend(one.value for one in made if isinstance(one.value, Environment))
+    return found
 
 
 def _count_alternatives(evaluator: Evaluator, environment: Environment) -> tuple[Alternative, ...] | None:

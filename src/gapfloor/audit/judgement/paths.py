@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 
 from gapfloor.audit.interpreter.evaluator import Evaluator
-from gapfloor.audit.interpreter.values import Environment, Frame, Mark, describe
+from gapfloor.audit.interpreter.values import Environment, Frame, Mark, describe, identity
 from gapfloor.audit.judgement.explore import StepEvent
 from gapfloor.audit.judgement.learning import LearningModel
 from gapfloor.audit.judgement.levels import (
@@ -22,7 +22,7 @@ from gapfloor.audit.judgement.ranks import rank_marks
 from gapfloor.audit.judgement.reporting import averages_over_updates, report_marks
 from gapfloor.audit.judgement.rules import RuleFinding, decide_rule
 from gapfloor.audit.judgement.selections import LevelChoice, compare_choices, level_choice
-from gapfloor.audit.reading.index import FunctionInfo, names_in
+from gapfloor.audit.reading.index import FunctionInfo, last_name, names_in, own_nodes
 
 _FLAG = re.compile(r"determin|greedy|stochastic|argmax|explor|(^|_)eps(ilon)?$|sample_action", re.IGNORECASE)
 _GRADIENT = re.compile(
@@ -129,7 +129,8 @@ class PathFinder:
             return role, mark, None
         around = self.learning.learning_loop(event.frame, event.node)
         if around is None:
-            return "standalone", None, None
+            is_collected = self.learning.collects_for_learning(event.frame, event.node)
+            return ("rollout" if is_collected else "standalone"), None, None
         home, loop = around
         mark = Mark(
             home.module.path, getattr(loop, "lineno", 0), "learning loop: weights are updated in here"
@@ -219,6 +220,8 @@ class PathFinder:
             heldout = False
         if heldout is None and not self._rollouts and self._is_served_alike(item):
             heldout = False
+        if heldout is None and not rollouts and item.role == "fresh" and self._is_source_of_data(item, level):
+            heldout = False
         if heldout is not True:
             heldout = _by_choice(item, rollouts or self._rollouts, heldout)
         seeded = {is_seeded(self.evaluator, environment) for environment in item.environments}
@@ -249,6 +252,26 @@ class PathFinder:
         pairs = [(one, two) for one in item.environments for two in self._served]
         return bool(pairs) and all(comes_from_one_factory(self.evaluator, one, two) for one, two in pairs)
 
+    def _is_source_of_data(self, item: Played, level: EnvironmentLevels | None) -> bool:
+        """Whether training learns from a dataset that the played environment itself gave (offline learning)."""
+        if level is not None and level.kind not in ("none", "unknown"):
+            return False
+        known = {identity(one) for one in item.environments}
+        frames = {id(one): one for made in item.environments for one in made.frame.chain()}
+        frames |= {id(one): one for one in item.event.frame.chain()}
+        for frame in frames.values():
+            for node in own_nodes(frame.scope):
+                if not isinstance(node, ast.Call) or "dataset" not in last_name(node.func).lower():
+                    continue
+                given = [*node.args, *(keyword.value for keyword in node.keywords)]
+                given += [node.func.value] if isinstance(node.func, ast.Attribute) else []
+                found = {
+                    identity(one.value) for each in given for one in self.evaluator.evaluate(each, frame)
+                }
+                if known & found:
+                    return True
+        return False
+
     def _unflagged(self, item: Played, rollouts: list[Played], *, in_loop: bool) -> str:
         if in_loop:
             return "training-rollout"
@@ -259,7 +282,34 @@ class PathFinder:
             return "explicit-call-site"
         if rollouts and all(_acts_otherwise(item, other) for other in rollouts):
             return "explicit-call-site"  # the evaluation calls another method than training does
+        if rollouts and all(self._is_told_otherwise(item, other) for other in rollouts):
+            return (
+                "explicit-call-site"  # the evaluation gives another literal to the method that training calls
+            )
         return "unresolved"
+
+    def _is_told_otherwise(self, item: Played, other: Played) -> bool:
+        """Whether two steps act through one function, whose calls state different literals that its conditions read."""
+        if item.finding.rule == other.finding.rule:
+            return False
+        ours = {one.frame.function: one.frame for one in item.finding.primitives}
+        theirs = {one.frame.function: one.frame for one in other.finding.primitives}
+        if len(ours) != 1 or ours.keys() != theirs.keys() or None in ours:
+            return False
+        function, frame = next(iter(ours.items()))
+        assert function is not None
+        read = {
+            name
+            for node in own_nodes(function.node)
+            if isinstance(node, ast.If | ast.IfExp)
+            for name in names_in(node.test)
+        }
+        other_frame = theirs[function]
+        for name in read & frame.bindings.keys() & other_frame.bindings.keys():
+            stated = [one.bindings[name].expression for one in (frame, other_frame)]
+            if not frame.bindings[name].is_default and all(isinstance(one, ast.Constant) for one in stated):
+                return ast.dump(stated[0]) != ast.dump(stated[1])  # type: ignore[arg-type]
+        return False
 
     def _evidence(self, item: Played, level: EnvironmentLevels | None) -> tuple[Mark, ...]:
         event = item.event

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass, replace
 
 from gapfloor.audit.interpreter.evaluator import Evaluator
@@ -16,11 +17,13 @@ from gapfloor.audit.interpreter.values import (
     KnownValue,
     Mapping,
     Mark,
+    Option,
     Sequence,
     Unknown,
     describe,
     recorded,
 )
+from gapfloor.audit.reading.index import names_in
 
 _PROVENANCE = {
     "argument": "explicit-call-site",
@@ -28,6 +31,9 @@ _PROVENANCE = {
     "default": "default-argument",
     "option": "config-option",
 }
+
+
+_TEMPERATURE = re.compile(r"temperature|temp|temper|noise_scale|std_scale|stddev_scale", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +61,12 @@ class _Judged:
 
 def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> RuleFinding:
     """The rule by which an action was chosen, from what the action can be."""
-    actions = tuple(_as_action(item) for item in _flat(evaluator, alternatives, 3))
+    flat = _flat(evaluator, alternatives, 3)
+    likely = [item for item in flat if not evaluator.is_unlikely(item)]
+    frozen = [item for item in (_frozen_by(evaluator, one) for one in likely) if item is not None]
+    if frozen:
+        return _without_spread(likely, frozen)
+    actions = tuple(_as_action(item) for item in flat)
     if actions and all(recorded(item.value) is not None for item in actions):
         return RuleFinding("recorded", "n/a", (), ())
     judged = [_judge(evaluator, item) for item in actions if _is_possible(evaluator, item)]
@@ -92,6 +103,43 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
         if kept_out in ("explicit-call-site", "default-argument"):
             provenance, lines = kept_out, marks
     return RuleFinding(rule, provenance, (*_marks(live), *lines), (), primitives, is_value_based)
+
+
+def _frozen_by(evaluator: Evaluator, item: Alternative) -> Alternative | None:
+    """The temperature of zero, or one that cannot be read, that a call on the way to the draw is given."""
+    value = item.value
+    if not isinstance(value, Action) or value.rule != "sampled":
+        return None
+    for frame in reversed(value.frame.chain()):
+        for name, binding in frame.bindings.items():
+            if not _TEMPERATURE.fullmatch(name) or frame.function is None:
+                continue
+            if name not in names_in(ast.Module(frame.function.node.body, [])):  # type: ignore[arg-type]
+                continue  # accepted and never read
+            for one in evaluator.evaluate_binding(binding, name):
+                number = one.value.default if isinstance(one.value, Option) else None
+                number = one.value.value if isinstance(one.value, KnownValue) else number
+                is_open = isinstance(one.value, Unknown) and not binding.is_default
+                if is_open or (isinstance(number, int | float) and number == 0):
+                    return one
+    return None
+
+
+def _without_spread(actions: list[Alternative], deciders: list[Alternative]) -> RuleFinding:
+    """A draw at temperature zero is the maximum; it is that only where every alternative says so."""
+    names = tuple(
+        f"{item.value.rule} at temperature zero"
+        for item in actions
+        if isinstance(item.value, Action) and item.value.rule == "sampled"
+    )
+    primitives = tuple(item.value for item in actions if isinstance(item.value, Action))
+    origins = {item.origin for item in deciders}
+    is_known = all(not isinstance(item.value, Unknown) for item in deciders)
+    if len(names) < len(actions) or len(deciders) < len(actions) or not is_known:
+        return RuleFinding("unresolved", "unresolved", (), tuple(dict.fromkeys(names)), primitives)
+    provenance = _PROVENANCE.get(origins.pop(), "unresolved") if len(origins) == 1 else "unresolved"
+    marks = dict.fromkeys(mark for item in (*actions, *deciders) for mark in item.marks)
+    return RuleFinding("argmax", provenance, tuple(marks), (), primitives)
 
 
 def _flat(evaluator: Evaluator, alternatives: tuple[Alternative, ...], depth: int) -> list[Alternative]:

@@ -1,0 +1,205 @@
+"""Small repositories in which training takes another form: a dataset, a vector of workers, lists of transitions."""
+
+from __future__ import annotations
+
+from difficulties import Difficulty
+from smallrepos import MODEL
+
+_EVALUATE = """
+import torch
+from net import Net
+
+
+def evaluate(env, net):
+    obs = env.reset()
+    total = 0.0
+    for _ in range(100):
+        action, _ = net.act(obs, deterministic={flag})
+        obs, reward, done, info = env.step(action)
+        total += reward
+    return total
+"""
+_OFFLINE = """
+import d4rl
+import gym
+import torch
+from evaluation import evaluate
+from net import Net
+
+
+def main():
+    env = gym.make('hopper-medium-v2')
+    played = gym.make({played})
+    data = d4rl.qlearning_dataset(env)
+    net = Net(64)
+    optimizer = torch.optim.Adam(net.parameters())
+    for update in range(1000):
+        loss = (net.dist(data['observations']).log_prob(data['actions'])).mean()
+        loss.backward()
+        optimizer.step()
+        print(evaluate({given}, net))
+
+
+if __name__ == '__main__':
+    main()
+"""
+_VECTOR = """
+import multiprocessing
+import gym
+import torch
+from evaluation import evaluate
+from net import Net
+
+
+def work(remote, name):
+    env = gym.make(name)
+    while True:
+        command, data = remote.recv()
+        remote.send(env.step(data) if command == 'step' else env.reset())
+
+
+class Workers:
+    def __init__(self, name):
+        self.near, far = multiprocessing.Pipe()
+        process = multiprocessing.Process(target=work, args=(far, name))
+        process.start()
+
+    def reset(self):
+        self.near.send(('reset', None))
+        return self.near.recv()
+
+    def step(self, action):
+        self.near.send(('step', action))
+        return self.near.recv()
+
+
+def main():
+    envs = Workers('CartPole-v1')
+    net = Net(64)
+    optimizer = torch.optim.Adam(net.parameters())
+    obs = envs.reset()
+    for update in range(1000):
+        for step in range(256):
+            action, logprob, entropy = net.draw(obs)
+            obs, reward, done, info = envs.step(action)
+        loss = (logprob * reward - entropy).mean()
+        loss.backward()
+        optimizer.step()
+        print(evaluate(gym.make({played}), net))
+
+
+if __name__ == '__main__':
+    main()
+"""
+_LISTS = """
+import gym
+import torch
+from net import Net
+
+
+def main():
+    env = gym.make('CartPole-v1')
+    net = Net(64)
+    optimizer = torch.optim.Adam(net.parameters())
+    for update in range(1000):
+        states, actions, rewards = [], [], []
+        steps = 0
+        while steps < 256:
+            obs = env.reset()
+            done = False
+            while not done:
+                action = net.dist(obs).sample()
+                states.append(obs)
+                actions.append(action)
+                obs, reward, done, info = env.step(action)
+                rewards.append(reward)
+                steps += 1
+        loss = net.dist(torch.tensor(states)).log_prob(torch.tensor(0)).mean()
+        loss.backward()
+        optimizer.step()
+        print(sum(rewards))
+
+
+if __name__ == '__main__':
+    main()
+"""
+_TOLD = """
+import gym
+import torch
+from evaluation import evaluate
+from net import Net
+
+
+def main():
+    env = gym.make('CartPole-v1')
+    net = Net(64)
+    optimizer = torch.optim.Adam(net.parameters())
+    obs = env.reset()
+    for update in range(1000):
+        for step in range(256):
+            action, logprob = net.told(obs, deterministic={flag})
+            obs, reward, done, info = env.step(action)
+        loss = (logprob * reward).mean()
+        loss.backward()
+        optimizer.step()
+        print(evaluate(gym.make('CartPole-v1'), net))
+
+
+if __name__ == '__main__':
+    main()
+"""
+_TOLD_METHOD = """
+    def told(self, obs, deterministic):
+        pi = self.dist(obs)
+        if deterministic:
+            chosen = pi.probs.argmax(-1)
+            return chosen, None
+        else:
+            chosen = pi.sample()
+            return chosen, pi.log_prob(chosen)
+"""
+_PLAYED = (False, "argmax", "explicit-call-site", False)
+
+
+def form(
+    name: str, script: str, truth: tuple[bool | None, str | None, str | None, bool | None]
+) -> Difficulty:
+    """A repository of a network, an evaluation and a training script."""
+    files = {"net.py": MODEL, "evaluation.py": _EVALUATE.format(flag="True"), "train.py": script}
+    return Difficulty(name, files, truth)
+
+
+def told(name: str, flag: str, rule: str | None, provenance: str | None) -> Difficulty:
+    """Both calls of one method state a literal, or one does not."""
+    files = {
+        "net.py": MODEL + _TOLD_METHOD,
+        "evaluation.py": _EVALUATE.format(flag="True").replace("net.act", "net.told"),
+        "train.py": _TOLD.format(flag=flag),
+    }
+    return Difficulty(name, files, (False, rule, provenance, False))
+
+
+FORMS = [
+    form(
+        "a dataset of the environment that is played",
+        _OFFLINE.format(played="'hopper-medium-v2'", given="env"),
+        _PLAYED,
+    ),
+    form(
+        "a dataset of another environment than the one that is played",
+        _OFFLINE.format(played="'walker2d-medium-v2'", given="played"),
+        (None, *_PLAYED[1:]),
+    ),
+    form("workers that play the environment of the test", _VECTOR.format(played="'CartPole-v1'"), _PLAYED),
+    form(
+        "workers that play another environment than the test",
+        _VECTOR.format(played="'Acrobot-v1'"),
+        (None, *_PLAYED[1:]),
+    ),
+    Difficulty(
+        "whole episodes that are kept in lists",
+        {"net.py": MODEL, "train.py": _LISTS},
+        (False, "sampled", "n/a", None),
+    ),
+    told("one method, told the opposite in training", "False", "argmax", "explicit-call-site"),
+]
