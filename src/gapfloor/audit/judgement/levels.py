@@ -108,7 +108,9 @@ def _made_by_worker(evaluator: Evaluator, start: ast.Call, frame: Frame) -> list
     """The environments that a worker process makes for the vector environment that starts it."""
     target = next((item.value for item in start.keywords if item.arg == "target"), None)
     found: list[Environment] = []
-    for item in evaluator.evaluate(target, frame) if target is not None else ():
+    if target is None:
+        return found
+    for item in evaluator.evaluate(target, frame):
         if not isinstance(item.value, Callable):
             continue
         worker = item.value.function
