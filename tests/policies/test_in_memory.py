@@ -15,6 +15,7 @@ from torch.distributions import Categorical, Normal
 from gapfloor.actions.spaces import Discrete
 from gapfloor.errors import PolicyError
 from gapfloor.policies import notes
+from gapfloor.policies.fingerprint import own_fingerprint
 from gapfloor.policies.notes import PolicyWarning
 from gapfloor.policies.protocol import LogitsReader, Policy, StatefulPolicy, wrap
 
@@ -74,6 +75,8 @@ def test_an_agent_that_acts_without_forward_is_a_policy_that_draws_nothing() -> 
     assert isinstance(policy, Policy)
     assert np.array_equal(policy.logits(VECTORS), expected(agent))
     assert torch.equal(torch.get_rng_state(), random_state)
+    # A hash of the source would differ in a worker, which does not have the user's script.
+    assert own_fingerprint(policy) == ""
 
 
 @pytest.mark.parametrize(

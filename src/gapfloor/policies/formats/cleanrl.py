@@ -41,8 +41,9 @@ class CleanRLPolicy:
 
     backend = "torch"
 
-    def __init__(self, agent: Any, *, head: str, name: str, fingerprint: str, device: str) -> None:
-        self.name, self.fingerprint, self.device = name, fingerprint, device
+    def __init__(self, agent: Any, *, head: str, name: str, device: str) -> None:
+        self.name, self.device = name, device
+        self.fingerprint = ""
         self.header: Mapping[str, Any] = {"encoder": "cleanrl"}
         self._agent = agent.to(device).eval()
         self._head = _HeadOutput(self._agent, head)
@@ -122,16 +123,16 @@ def load_cleanrl(spec: PolicySpec, *, device: str) -> tuple[Policy | StatefulPol
         )
     else:
         agent = build_agent(named_class(name, option="agent", error=PolicyError), saved, spec)
-    policy = policy_of_agent(
-        agent, where=str(path), name=path.stem, head=spec.text("head") or "actor", device=device
-    )
+    head = spec.text("head") or "actor"
+    policy = policy_of_agent(agent, where=str(path), name=path.stem, head=head, device=device)
+    policy.fingerprint = hash_arrays(agent.state_dict(), {"head": head, **describe_module(agent)})
     return policy, spec
 
 
 def policy_of_agent(
     agent: Any, *, where: str, name: str, head: str = "actor", device: str = "cpu"
-) -> Policy | StatefulPolicy:
-    """The policy of an agent with `get_action_and_value`; `where` says in an error what holds the agent."""
+) -> CleanRLPolicy | CleanRLRecurrentPolicy:
+    """The policy of an agent with `get_action_and_value`, without a hash; `where` says in an error what holds it."""
     takes = _parameters(agent, where)
     try:
         agent.get_submodule(head)
@@ -141,15 +142,8 @@ def policy_of_agent(
             f"{type(agent).__name__} has no part '{head}' for logits of discrete actions: it has {parts}; name one "
             "with ,head=NAME."
         ) from None
-    described = {
-        "head": head,
-        "name": name,
-        "fingerprint": hash_arrays(agent.state_dict(), {"head": head, **describe_module(agent)}),
-        "device": device,
-    }
-    if "lstm_state" in takes:
-        return CleanRLRecurrentPolicy(agent, **described)
-    return CleanRLPolicy(agent, **described)
+    kind = CleanRLRecurrentPolicy if "lstm_state" in takes else CleanRLPolicy
+    return kind(agent, head=head, name=name, device=device)
 
 
 def _parameters(agent: Any, where: str) -> Mapping[str, Any]:
