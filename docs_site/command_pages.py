@@ -13,7 +13,7 @@ from gapfloor.cli.main import COMMANDS, cli
 
 #: Command -> pages that explain it at length.
 MORE = {
-    "floor": ("harness.md", "numbers-printed.md"),
+    "floor": ("harness.md", "registry.md", "numbers-printed.md"),
     "evaluate": ("tutorial-researcher.md", "policies.md", "harness.md"),
     "sweep": ("contrasts.md",),
     "training-curve": ("contrasts.md",),

@@ -13,6 +13,7 @@ from api_pages import api_pages
 from command_pages import command_pages
 from notebook_page import notebook_page
 from number_pages import number_pages
+from registry_page import registry_page
 
 ROOT = Path(__file__).parents[1]
 
@@ -38,7 +39,7 @@ def on_files(files: Any, config: Any) -> Any:
     """Add the generated pages."""
     from mkdocs.structure.files import File
 
-    pages = command_pages(Path(config.docs_dir)) | number_pages() | api_pages()
+    pages = command_pages(Path(config.docs_dir)) | number_pages() | api_pages() | registry_page()
     pages["changelog.md"] = _from_root("CHANGELOG.md")
     pages["tutorial-notebook.md"] = notebook_page(Path(config.docs_dir) / "tutorial-notebook.ipynb")
     for path, text in pages.items():

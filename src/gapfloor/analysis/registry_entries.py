@@ -19,7 +19,7 @@ from typing import Any
 
 from gapfloor.errors import UsageError, nearest_names
 from gapfloor.settings import from_table, to_table
-from gapfloor.text_tables import ReadableResult, TextTable, number, signed
+from gapfloor.text_tables import ReadableResult, TextTable, number, signed, with_error
 
 #: Shares of episodes whose returns are listed as quantiles.
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -223,6 +223,19 @@ def floor_table(entries: Iterable[RegisteredEnvironment]) -> TextTable:
             rows.append([name, entry.family, entry.seed, reference, number(floor.mean), number(floor.sem),
                          str(floor.n_episodes), f"{floor.length:.0f}", success, published])  # fmt: skip
     return headings, rows
+
+
+def published_table(entries: Iterable[RegisteredEnvironment]) -> TextTable:
+    """Our uniform floors next to published random scores: difference, and that over our standard error."""
+    rows = []
+    for entry in entries:
+        name = f"{entry.game} ({entry.mode})" if entry.mode else entry.game
+        for score in entry.published:
+            delta, z = entry.difference(score)
+            against = f"{z:+.1f}" if math.isfinite(z) else ""
+            rows.append([name, with_error(entry.floor.mean, entry.floor.sem), str(entry.floor.n_episodes),
+                         number(score.score), signed(delta), against, score.source])  # fmt: skip
+    return ["environment", "our floor", "episodes", "published", "difference", "z", "source"], rows
 
 
 def _csv_row(entry: RegisteredEnvironment, floor: RegisteredFloor) -> list[Any]:

@@ -227,6 +227,12 @@ def calibrate_box(
 
     Returns:
         One entry per environment; `.without_effect` lists the dimensions that never mattered.
+
+    Examples:
+        >>> import gapfloor
+        >>> found = gapfloor.calibrate_box("gym:Pendulum-v1", states=4)
+        >>> found.games[0].states_with_effect, found.games[0].without_effect
+        ((4,), ())
     """
     chosen = CalibrationSettings(
         levels=LevelSet.parse(levels), states=states, horizon=horizon, seed=seed, spacing=spacing

@@ -85,7 +85,7 @@ def measure_registry(
     workers: int | None = None,
     progress: Callable[[str], None] | bool | None = None,
 ) -> FloorRegistry:
-    """The floors of every environment that a registry file lists; run it again to do only what is missing.
+    r"""The floors of every environment that a registry file lists; run it again to do only what is missing.
 
     Args:
         path: A TOML file, e.g. `studies/registry.toml`.
@@ -95,6 +95,17 @@ def measure_registry(
 
     Returns:
         The registry.
+
+    Examples:
+        >>> import gapfloor
+        >>> import pathlib
+        >>> import tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> text = '[[floors]]\nfamily = "toy text"\ngames = ["gym:Blackjack-v1"]\ntest = "1000:1050"'
+        >>> _ = (folder / "mine.toml").write_text(text)
+        >>> registry = gapfloor.measure_registry(folder / "mine.toml", store=folder / "store", progress=False)
+        >>> registry.entries[0].floor.n_episodes, registry.entries[0].seed
+        (50, 'start and chance')
     """
     tell = step_teller(progress)
     groups = read_registry_file(Path(path)).floors
