@@ -93,6 +93,8 @@ class Store:
         self.cells_folder = self.root / "cells"
         self.damaged: list[Path] = []
         """Cells found cut or altered by the last `cells()`; they count as missing."""
+        self.found: list[StoredCell] = []
+        """The whole cells of the last `cells()`."""
         self._order: dict[str, Any] | None = None
 
     def __repr__(self) -> str:
@@ -150,6 +152,7 @@ class Store:
             found.append(StoredCell(episodes, manifest))
             if index is not None and known is None:
                 index.add(path.stem, stamps, manifest)
+        self.found = list(found)
         return found
 
     def cell(self, file_name: str) -> StoredCell:

@@ -83,19 +83,29 @@ def load_report_source(
     from gapfloor.analysis import analyse
 
     path = store_of(Path(source))
-    inputs = read_inputs(path, options=options, progress=progress)
+    store = Store(path) if path.is_dir() else None
+    inputs = read_inputs(path if store is None else store, options=options, progress=progress)
     results = read_stored_results(path, digest=results_digest(inputs, plan)) if path.is_dir() else None
-    loaded = source_of_results(results or analyse(inputs, plan=plan), inputs=inputs, path=path)
+    loaded = source_of_results(results or analyse(inputs, plan=plan), inputs=inputs, path=path, store=store)
     return replace(loaded, name=Path(source).name)
 
 
 def source_of_results(
-    results: AnalysisResults, *, inputs: Inputs | None = None, path: Path | None = None
+    results: AnalysisResults,
+    *,
+    inputs: Inputs | None = None,
+    path: Path | None = None,
+    store: Store | None = None,
 ) -> ReportSource:
-    """A report's source from results that exist, with what lies around them where that is known."""
+    """A report's source from results that exist, with what lies around them where that is known.
+
+    `store` is the one that `inputs` were read from: its cells are not read again.
+    """
     findings = Findings(results, same_draws=floor_on_same_draws(inputs) if inputs is not None else None)
     is_store = path is not None and path.is_dir()
-    cells: list[StoredCell] = Store(path).cells() if path is not None and is_store else []
+    cells: list[StoredCell] = store.found if store is not None else []
+    if path is not None and is_store and store is None:
+        cells = Store(path).cells()
     if cells and path is not None:
         provenance = provenance_of_cells(cells, root=path)
     elif inputs is not None:
