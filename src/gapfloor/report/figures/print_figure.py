@@ -110,7 +110,7 @@ def save_figure(figure: Any, folder: Path, name: str) -> list[Path]:
     """Write one matplotlib figure as PDF, SVG and PNG."""
     written = []
     # Laid out once, not once per format.
-    figure.draw_without_rendering()
+    figure.get_layout_engine().execute(figure)
     figure.set_layout_engine("none")
     # Without these the files would differ from run to run by their date.
     dateless: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
