@@ -1,12 +1,13 @@
 """Engine steps per second: the floor harness against the bare engine loop and against EnvPool's ProcGen.
 
-    .venv/bin/python benchmarks/floor_speed.py [--games paper] [--envpool-python PATH]
+    .venv/bin/python benchmarks/floor_speed.py [--games paper] [--envpool-python PATH] [--costs]
 
 All sides run in turn, several rounds, one process each, and the ratio of each round is printed: on a shared machine
 only ratios within a round mean something, and CPU time (the default clock) more than wall time. "Steps" of the
 harness are the counted ones; its initial states, its tails and its bookkeeping are all inside its time. EnvPool wants
 packages that the engine's wheel excludes, so it runs in an environment of its own
-(python -m venv E && E/bin/pip install "numpy<2" envpool; on Debian also apt install libqt5gui5).
+(python -m venv E && E/bin/pip install "numpy<2" envpool; on Debian also apt install libqt5gui5). `--costs` measures
+only what the engine's own calls cost: the first engine of a process, loading a state, and a step.
 """
 
 from __future__ import annotations
@@ -90,6 +91,23 @@ def envpool(
     return float(json.loads(done.stdout.splitlines()[-1]))
 
 
+def print_costs(game: str) -> None:
+    """CPU time of the engine's calls in a new process."""
+    start = time.process_time()
+    engine = ProcgenEngine(game, slots=16, levels=LEVELS)
+    first = time.process_time() - start
+    state = engine.initial_state(0)
+    start = time.process_time()
+    for number in range(2000):
+        engine.load(number % 16, state)
+    load = (time.process_time() - start) / 2000
+    step = 1 / bare(game, 16_000)
+    print(
+        f"{game}: first engine of a process {first:.2f} s, loading a state {load * 1e3:.3f} ms, a step "
+        f"{step * 1e3:.3f} ms"
+    )
+
+
 def compare(game: str, draws: range, python: str | None) -> dict[str, float]:
     """Seconds that each side needs for the steps that the harness counts in one round."""
     ours, counted = harness(game, draws)
@@ -111,7 +129,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--envpool-python", default=None)
     parser.add_argument("--wall", action="store_true", help="wall time instead of CPU time")
+    parser.add_argument(
+        "--costs", action="store_true", help="only the cost of the engine's calls, first game"
+    )
     arguments = parser.parse_args()
+    if arguments.costs:
+        print_costs(expand_games(arguments.games.split(","))[0])
+        return
     if arguments.wall:
         global CLOCK
         CLOCK = time.perf_counter
