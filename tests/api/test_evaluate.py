@@ -33,3 +33,13 @@ def test_a_policy_is_tried_in_one_small_engine_where_it_is_planned_and_one_where
     evaluate(small_policies.linear(), game="bigfish", rules="greedy", **SMALL)
     # Whoever plays a policy makes sure that its content and arithmetic are those of the plan.
     assert opened == [16, 16]
+
+
+def test_an_evaluation_on_one_level_set_prints_its_returns_without_a_gap() -> None:
+    settings = {**SMALL, "train": "none"}
+    result = evaluate(small_policies.linear(), game="maze", rules="greedy", progress=False, **settings)
+    headings, (row,) = result.table()
+    shown = dict(zip(headings, row, strict=True))
+    assert (shown["train"], shown["gap"], shown["runs"]) == ("", "-", "1")
+    assert shown["test"]
+    assert shown["floor test"]

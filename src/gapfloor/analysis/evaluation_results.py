@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -293,7 +294,7 @@ class Evaluation(ReadableResult):
     def table(self) -> TextTable:
         """Train, test, gap and floor, one row per agent and rule."""
         rows = []
-        for gap in self.gap:
+        for gap in self.gap or self._without_gaps():
             halves = {row.level_set: row for row in self.summary if _same(row, gap)}
             floors = {
                 row.level_set: row for row in self.summary if row.game == gap.game and row.rule == "uniform"
@@ -322,6 +323,15 @@ class Evaluation(ReadableResult):
             "held-out call",
         ]  # fmt: skip
         return headings, rows
+
+    def _without_gaps(self) -> list[EvaluationGap]:
+        """Agents and rules of an evaluation on one level set, which has no gap."""
+        names = dict.fromkeys((row.game, row.agent, row.rule) for row in self.comparisons)
+        runs = {(row.game, row.agent, row.rule): row.n_runs for row in self.summary}
+        return [
+            EvaluationGap(*name, gap=math.nan, sem=math.nan, floor_gap=math.nan, n_runs=runs[name])
+            for name in names
+        ]
 
     def _call(self, gap: EvaluationGap, level_set: str) -> str:
         found = [row for row in self.comparisons if _same(row, gap) and row.level_set == level_set]

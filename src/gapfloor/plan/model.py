@@ -145,7 +145,7 @@ class Stop:
 class Plan:
     """An analysis plan: tests, families, margins, scope and stop conditions, fixed before the data are seen.
 
-    A plan in memory was never locked: what is analysed by it is exploratory. `gapfloor plan lock` locks a file.
+    A plan in memory was never locked: what is analysed by it is exploratory. `gapfloor.plan_lock` locks a file.
 
     Examples:
         >>> import gapfloor

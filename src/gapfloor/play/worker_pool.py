@@ -13,6 +13,7 @@ import pickle
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -28,6 +29,8 @@ ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_
 
 def shared_pool(workers: int) -> Any:
     """The pool of this process with `workers` workers, started or resized if need be."""
+    # Loading torch looks like a memory leak to loky, which then replaces the worker. Nothing is lost by it.
+    warnings.filterwarnings("ignore", message="A worker (stopped|was restarted) while", module="loky")
     return loky.get_reusable_executor(
         max_workers=workers,
         timeout=IDLE_SECONDS,

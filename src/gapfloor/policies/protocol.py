@@ -68,8 +68,8 @@ def wrap(policy: Any, *, device: str = "cpu") -> Policy | StatefulPolicy:
     if callable(policy):
         return CallablePolicy(policy)
     raise PolicyError(
-        f"A {type(policy).__name__} is not a policy: give an object with logits(observations), a torch module, a "
-        "Stable-Baselines3 model, an object with predict_proba, or a callable."
+        f"An object of type {type(policy).__name__} is not a policy: give one with logits(observations), a torch "
+        "module, a Stable-Baselines3 model, an object with predict_proba, or a callable."
     )
 
 
