@@ -2,7 +2,7 @@
 
     python tests/fuzz/damaged_files.py --folder FILES --kinds sb3,onnx --first 0 --cases 1000
 
-`FILES` holds one sound file of each kind (`write_sound_files` and `write_sound_inputs` make them). Every damaged file
+`FILES` holds one sound file of each kind (`write_every_kind` makes them). Every damaged file
 has to be read or to be refused with a GapfloorError; nothing may be run, and nothing written outside the folder. A
 crash of the process is seen by whoever started it: `current.json` says which case it was.
 """
@@ -27,6 +27,8 @@ from typing import Any
 import numpy as np
 
 from fuzz.input_files import INPUT_KINDS, InputKind
+from fuzz.mutations import mutant
+from fuzz.side_files import SIDE_KINDS, seal_checkpoint
 from gapfloor.errors import CheckFailedError, GapfloorError
 
 #: The file of each kind, the line that loads it, the shape of what it is asked about, and its number of actions.
@@ -41,11 +43,15 @@ POLICY_KINDS: dict[str, tuple[str, str, tuple[int, ...], int]] = {
     "npz": ("stats.npz", "sb3:{folder}/ppo.zip,vecnormalize={path}", (2, 4), 2),
     "json": ("stats.json", "sb3:{folder}/ppo.zip,vecnormalize={path}", (2, 4), 2),
     "checkpoint": ("checkpoint.safetensors", "{path}", (2, 16, 16, 3), 15),
+    "sealed-checkpoint": ("checkpoint.safetensors", "{path}", (2, 16, 16, 3), 15),
     "bare": ("ppo.zip", "{path}", (2, 4), 2),
 }
 
-#: Seconds after which a case counts as a hang.
-MOST_SECONDS = 10
+#: Everything that is not a policy.
+FILE_KINDS = INPUT_KINDS | SIDE_KINDS
+
+#: Seconds of computing after which a case counts as a hang, and of waiting: a shared machine may be busy meanwhile.
+MOST_SECONDS, MOST_SECONDS_OF_WAITING = 10, 60
 
 #: Memory that the whole process may use.
 MOST_MEMORY = 8 << 30
@@ -99,11 +105,13 @@ def load_policy(line: str, shape: tuple[int, ...], n_actions: int) -> None:
 
 def kind_of_file(kind: str, folder: Path) -> InputKind:
     """The kind by its name: a policy is loaded by its line."""
-    if kind in INPUT_KINDS:
-        return INPUT_KINDS[kind]
+    if kind in FILE_KINDS:
+        return FILE_KINDS[kind]
     name, template, shape, n_actions = POLICY_KINDS[kind]
     return InputKind(
-        name, lambda path: load_policy(template.format(path=path, folder=folder), shape, n_actions)
+        name,
+        lambda path: load_policy(template.format(path=path, folder=folder), shape, n_actions),
+        seal_checkpoint if kind == "sealed-checkpoint" else mutant,
     )
 
 
@@ -140,7 +148,8 @@ def main() -> int:
     def stop(*_: object) -> None:
         raise Hang
 
-    signal.signal(signal.SIGALRM, stop)
+    for each in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(each, stop)
     watch = Watch(options.folder)
     found = Findings(watched=watch.seen)
     for kind in options.kinds:
@@ -153,7 +162,7 @@ def read_damaged(name: str, folder: Path, numbers: range, watch: Watch, found: F
     """Read the damaged files of one kind with these numbers."""
     kind = kind_of_file(name, folder)
     scratch = folder / f"{name}-{numbers.start}"
-    if name in INPUT_KINDS:
+    if name in FILE_KINDS:
         shutil.copytree(folder / "inputs", scratch)
     else:
         scratch.mkdir()
@@ -167,7 +176,8 @@ def read_damaged(name: str, folder: Path, numbers: range, watch: Watch, found: F
     for number in numbers:
         (folder / f"current-{numbers.start}.json").write_text(json.dumps({"kind": name, "number": number}))
         path.write_bytes(kind.damage(sound, number))
-        signal.alarm(MOST_SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
+        signal.alarm(MOST_SECONDS_OF_WAITING)
         try:
             with watch.watching():
                 found.counts[run_case(kind.read, path)] += 1
@@ -177,6 +187,7 @@ def read_damaged(name: str, folder: Path, numbers: range, watch: Watch, found: F
                 {"kind": name, "number": number, "error": f"{type(error).__name__}: {error}", "text": text}
             )
         finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
             signal.alarm(0)
     found.written += sorted(str(each.relative_to(scratch)) for each in set(scratch.rglob("*")) - before)
     shutil.rmtree(scratch)

@@ -143,7 +143,7 @@ def _finite(value: Any) -> Any:
     return [_finite(item) for item in value] if isinstance(value, list) else value
 
 
-def _forge_table(content: bytes, number: int) -> bytes:
+def forge_table(content: bytes, number: int) -> bytes:
     """Episodes with a column of another type, with odd values, or missing."""
     rng = random.Random(number)
     if rng.random() < 0.3:
@@ -236,13 +236,13 @@ def _read_replays(path: Path) -> None:
 
 INPUT_KINDS: dict[str, InputKind] = {
     "csv": InputKind("episodes.csv", read_inputs),
-    "parquet": InputKind("episodes.parquet", read_inputs, _forge_table),
+    "parquet": InputKind("episodes.parquet", read_inputs, forge_table),
     "plan": InputKind("alone.toml", load_plan),
     "lock": InputKind("plan.lock", lambda path: load_plan(path.with_suffix(".toml"))),
     "study": InputKind("study.toml", _read_study),
     "manifest": InputKind("small/cells/cell.json", _read_store),
     "forged": InputKind("small/cells/cell.json", _read_store, _forge),
-    "cell": InputKind("small/cells/cell.parquet", _read_sealed_cell, _forge_table),
+    "cell": InputKind("small/cells/cell.parquet", _read_sealed_cell, forge_table),
     "order": InputKind("small/order.json", lambda path: _refusing(Store(path.parent).episodes)),
     "verification": InputKind(
         "small/results/verification.json",

@@ -6,6 +6,7 @@ gets values of other types.
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import random
@@ -16,8 +17,9 @@ from typing import Any
 
 #: Values that programs forget about.
 ODD_VALUES: tuple[Any, ...] = (
-    None, True, False, 0, -1, 1, 2**31, 2**63, 10**30, 1e308, float("inf"), float("nan"), "", "\0", "x" * 3000, "../..",
-    [], {}, [[]], [None], [-1], [0], [2**40], {"": 0}, {":type:": "<class 'int'>"}, "<class 'os.system'>",
+    None, True, False, 0, -1, 1, 2**31, 2**63, 10**30, 10**400, 1e308, float("inf"), float("nan"), "", "\0",
+    "x" * 3000, "../..", [], {}, [[]], [None], [-1], [0], [2**40], {"": 0}, {":type:": "<class 'int'>"},
+    "<class 'os.system'>", "\ud800", "\x1b[2J", "=1+1", "{{7*7}}", "<b>", 0.1, -0.0,
 )  # fmt: skip
 
 
@@ -75,7 +77,8 @@ def _change_value(document: Any, rng: random.Random) -> None:
         if rng.random() < 0.15:
             del document[key]
         else:
-            document[key] = rng.choice(ODD_VALUES)
+            # A copy: the next change may be inside it, and the odd values must stay as they are.
+            document[key] = copy.deepcopy(rng.choice(ODD_VALUES))
         return
 
 

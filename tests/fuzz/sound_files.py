@@ -15,6 +15,8 @@ from onnx import TensorProto, helper, numpy_helper
 from sb3_contrib import RecurrentPPO
 from stable_baselines3 import DQN, PPO
 
+from fuzz.input_files import write_sound_inputs
+from fuzz.side_files import write_side_files
 from gapfloor.training.agent import make_agent
 from gapfloor.training.checkpoint import write_checkpoint
 
@@ -36,8 +38,15 @@ class Spaces:
         n = 3
 
 
+def write_every_kind(folder: Path) -> None:
+    """Write a sound file of every kind: the policies, and below `inputs` everything else."""
+    write_sound_files(folder)
+    write_sound_inputs(folder / "inputs")
+    write_side_files(folder / "inputs", folder / "checkpoint.safetensors")
+
+
 def write_sound_files(folder: Path) -> None:
-    """Write the file of every kind."""
+    """Write the policy file of every kind."""
     torch.manual_seed(0)
     small = {"net_arch": [4]}
     with warnings.catch_warnings():

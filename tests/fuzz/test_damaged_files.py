@@ -16,9 +16,8 @@ from typing import Any
 
 import pytest
 
-from fuzz.damaged_files import MOST_SECONDS, POLICY_KINDS
-from fuzz.input_files import INPUT_KINDS, write_sound_inputs
-from fuzz.sound_files import write_sound_files
+from fuzz.damaged_files import FILE_KINDS, MOST_SECONDS, POLICY_KINDS
+from fuzz.sound_files import write_every_kind
 
 #: Cases of each kind in an ordinary test run.
 FEW = 25
@@ -30,8 +29,7 @@ PER_PROCESS = 2000
 @pytest.fixture(scope="module")
 def sound_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("fuzz")
-    write_sound_files(folder)
-    write_sound_inputs(folder / "inputs")
+    write_every_kind(folder)
     return folder
 
 
@@ -64,7 +62,7 @@ def assert_nothing_went_wrong(found: dict[str, Any]) -> None:
     assert found["written"] == []
 
 
-@pytest.mark.parametrize("kinds", [[*POLICY_KINDS], [*INPUT_KINDS]], ids=["policies", "inputs"])
+@pytest.mark.parametrize("kinds", [[*POLICY_KINDS], [*FILE_KINDS]], ids=["policies", "inputs"])
 def test_a_damaged_file_is_read_or_is_refused(kinds: list[str], sound_files: Path) -> None:
     found = read_damaged_files(sound_files, kinds, 10**9, FEW)
     assert_nothing_went_wrong(found)
@@ -72,7 +70,7 @@ def test_a_damaged_file_is_read_or_is_refused(kinds: list[str], sound_files: Pat
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize("kind", [*POLICY_KINDS, *INPUT_KINDS])
+@pytest.mark.parametrize("kind", [*POLICY_KINDS, *FILE_KINDS])
 def test_many_damaged_files_are_read_or_are_refused(kind: str, sound_files: Path) -> None:
     cases = int(os.environ.get("GAPFLOOR_FUZZ_CASES", "1000"))
     start = int(os.environ.get("GAPFLOOR_FUZZ_FIRST", "0"))

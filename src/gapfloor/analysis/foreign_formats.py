@@ -12,7 +12,10 @@ import pyarrow as pa
 
 from gapfloor.analysis.episodes import Inputs, read_inputs, tidy
 from gapfloor.analysis.results import AnalysisResults
+from gapfloor.analysis.table_files import MOST_NPZ_BYTES
 from gapfloor.errors import UsageError, unknown_name
+from gapfloor.input_files import check_input_file, read_input_text
+from gapfloor.npy_bytes import read_npz
 from gapfloor.records.atomic import write_bytes_atomically
 from gapfloor.statistics.conventions import Floats
 from gapfloor.statistics.normalised import has_scale, normalised_score
@@ -24,9 +27,9 @@ _NEEDED = ("game", "rule", "level_set")
 def read_sb3_evaluations(path: Path, labels: Mapping[str, str]) -> pa.Table:
     """The last evaluation in an `evaluations.npz` of Stable-Baselines3's EvalCallback, as episodes."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            results = np.asarray(archive["results"], dtype=np.float64)
-    except (OSError, ValueError, KeyError) as error:
+        arrays = read_npz(check_input_file(path), most_bytes=MOST_NPZ_BYTES)
+        results = np.asarray(arrays["results"], dtype=np.float64)
+    except (ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{path} is not an evaluations.npz of Stable-Baselines3 ({error}).") from None
     if results.ndim != 2 or not results.size:
         raise UsageError(
@@ -37,15 +40,14 @@ def read_sb3_evaluations(path: Path, labels: Mapping[str, str]) -> pa.Table:
 
 def read_monitor(path: Path, labels: Mapping[str, str]) -> pa.Table:
     """The episodes of a Stable-Baselines3 `monitor.csv` (columns r, l, t after a comment line)."""
+    lines = [line for line in read_input_text(path).splitlines() if not line.startswith("#")]
     try:
-        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read ({error}).") from None
-    reader = csv.DictReader(lines)
-    if "r" not in (reader.fieldnames or ()):
-        raise UsageError(f"{path} has no column 'r': it is not a monitor file of Stable-Baselines3.")
-    try:
+        reader = csv.DictReader(lines)
+        if "r" not in (reader.fieldnames or ()):
+            raise UsageError(f"{path} has no column 'r': it is not a monitor file of Stable-Baselines3.")
         returns = np.array([float(row["r"]) for row in reader])
+    except csv.Error as error:
+        raise UsageError(f"{path} cannot be read as a CSV file ({error}).") from None
     except (TypeError, ValueError):
         raise UsageError(f"{path}: the column 'r' holds something that is not a number.") from None
     return _episodes(returns, labels, str(path))

@@ -5,6 +5,7 @@ A table of millions of episodes has a few dozen different labels, so text is loo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from gapfloor.statistics.conventions import Ints
 Label = tuple[Ints, tuple[str, ...]]
 #: A table that numbers combinations of labels may have this many places, or two per row, instead of a sort.
 _SMALL_TABLE = 1 << 16
+_LEADING_DIGITS = re.compile(r"[0-9]+")
 
 
 def label_codes(column: pa.ChunkedArray) -> Label:
@@ -125,12 +127,12 @@ def natural_key(text: str) -> tuple[Any, ...]:
     >>> sorted(["25M", "8M", "10", "2"], key=natural_key)
     ['2', '8M', '10', '25M']
     """
-    digits = ""
-    for character in text:
-        if not character.isdigit():
-            break
-        digits += character
-    return (0, int(digits), text) if digits else (1, 0, text)
+    found = _LEADING_DIGITS.match(text)
+    if found is None:
+        return (1, 0, "", text)
+    # Compared by length, then digit by digit, as numbers are: Python converts no more than 4,300 digits.
+    digits = found.group().lstrip("0")
+    return (0, len(digits), digits, text)
 
 
 def _hashable(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -6,7 +6,6 @@ Nothing is guessed that could change a number: a decimal comma is read only wher
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,11 +17,14 @@ import pyarrow.json as pa_json
 from gapfloor.analysis.table_options import ALIASES, LABEL_NAMES, TableOptions
 from gapfloor.analysis.table_pieces import ReadingProgress, read_csv_pieces, read_parquet_pieces
 from gapfloor.errors import UsageError
+from gapfloor.npy_bytes import read_npz
 
 _DELIMITERS = (",", "\t", ";", "|")
 _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 #: Bytes that are looked at to find a text file's encoding and delimiter.
 _HEAD = 1 << 16
+#: More than the arrays of a table of results can take.
+MOST_NPZ_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -151,24 +153,12 @@ def _complete_lines(text: str) -> list[str]:
 
 def _read_npz(path: Path) -> RawTable:
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = dict(_small_arrays(archive))
-    except (OSError, ValueError, KeyError, EOFError) as error:
+        arrays = read_npz(path, most_bytes=MOST_NPZ_BYTES)
+    except ValueError as error:
         raise UsageError(f"{path} cannot be read as a numpy archive ({_first_line(error)}).") from None
     if "results" in arrays and "timesteps" in arrays:
         return _sb3_evaluations(path, arrays["results"])
     return _score_matrices(path, arrays)
-
-
-def _small_arrays(archive: np.lib.npyio.NpzFile) -> Iterator[tuple[str, np.ndarray]]:  # type: ignore[type-arg]
-    """The arrays one by one, refusing an archive that unpacks to more than a table of results can be."""
-    total = 0
-    for info in archive.zip.infolist():
-        total += info.file_size
-        if total > 1 << 30:
-            raise ValueError("it unpacks to more than 1 GB")
-    for name in archive.files:
-        yield name, archive[name]
 
 
 def _sb3_evaluations(path: Path, results: np.ndarray) -> RawTable:  # type: ignore[type-arg]

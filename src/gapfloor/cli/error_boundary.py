@@ -34,6 +34,8 @@ WRONG_USE, OUR_FAULT, INTERRUPTED, TERMINATED = 2, 3, 130, 143
 #: Words of Python's own errors about input that no reader of ours should have to expect.
 _NOTHING_READABLE = {
     "embedded null": "A path contains a NUL character, which no file name can have: check the paths that you gave.",
+    "surrogates not allowed": "A name or text that was given contains half of a character (a surrogate), which cannot "
+    "be written as UTF-8: correct it.",
     "integer string conversion": "A file contains a number of more than 4,300 digits: correct or shorten it.",
 }
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gapfloor.errors import CheckFailedError, UsageError
+from gapfloor.exact_json import from_exact
 from gapfloor.plan.model import Addendum, Plan, content_hash, parse_addendum, parse_plan
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.settings import read_text
@@ -154,7 +155,7 @@ def read_lock(plan_path: Path) -> Lock:
         if document["format"] != FORMAT:
             raise UsageError(f"{path} has format {document['format']}; this version reads {FORMAT}.")
         lock = Lock(_text(document["plan"]), tuple(_text(item) for item in document["addenda"]))
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise CheckFailedError(
             f"{path} is not a lock file, or is damaged. Restore it from your history."
         ) from None
@@ -187,7 +188,7 @@ def _earlier_locks(plan_path: Path) -> tuple[str, ...]:
 
 
 def _text(item: dict[str, Any]) -> LockedText:
-    return LockedText(**{**item, "earlier": tuple(item.get("earlier", ()))})
+    return from_exact(LockedText, {"earlier": [], **item})
 
 
 def _refuse_changes(lock: Lock, plan: Plan, text: str, plan_path: Path) -> None:

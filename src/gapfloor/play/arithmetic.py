@@ -42,7 +42,7 @@ def hosts_of(root: Path, arithmetic: str) -> str:
     """The hosts that are known to compute in this way."""
     hosts = []
     for path in sorted(_notes(root).glob(f"{arithmetic}-*.json")):
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
             hosts.append(str(json.loads(path.read_text())["host"]))
     return ", ".join(hosts) or "an unknown host"
 

@@ -40,7 +40,7 @@ def times_of_cells(root: Path) -> dict[str, str]:
         with contextlib.suppress(OSError, UnicodeDecodeError):
             for line in path.read_text(encoding="utf-8").splitlines():
                 # A process that was killed may have left half a line.
-                with contextlib.suppress(ValueError, KeyError, TypeError):
+                with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):
                     note = json.loads(line)
                     cell, at = str(note["cell"]), str(note["at"])
                     known[cell] = min(known.get(cell, at), at)

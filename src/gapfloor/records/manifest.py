@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from gapfloor.records.schema import LABELS
 
 FORMAT = 1
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def parse_manifest_bytes(data: bytes) -> Manifest:
         manifest = Manifest(
             signed["key"], signed["content"], signed["labels"], signed["record"], signed["episodes_sha256"]
         )
-        if not _is_well_formed(manifest):
+        if not is_well_formed(manifest):
             raise ManifestError("the manifest holds values that gapfloor does not write")
         return manifest
     except ManifestError:
@@ -81,20 +83,27 @@ def parse_manifest_bytes(data: bytes) -> Manifest:
         raise ManifestError("the manifest cannot be read") from None
 
 
-def _is_well_formed(manifest: Manifest) -> bool:
+def is_well_formed(manifest: Manifest) -> bool:
     """Whether labels, specification and record have the form in which they are written: readers rely on it."""
     content, labels, record = manifest.content, manifest.labels, manifest.record
     if set(labels) != set(LABELS) or not isinstance(content.get("policy"), str):
         return False
     for name, value in labels.items():
-        is_right = _is_whole(value) if name in ("seed", "draw") else isinstance(value, str)
+        is_right = _is_whole(value) if name in ("seed", "draw") else _is_text(value)
         if not (is_right or (name == "seed" and value is None)):
             return False
     plain = {name: value for name, value in content.items() if name not in ("options", "classes")}
     values = [*plain.values(), *content.get("options", {}).values(), *content.get("classes", ())]
     for value in record.values():
         values += value if isinstance(value, list) else [value]
-    return all(value is None or isinstance(value, (str, float)) or _is_whole(value) for value in values)
+    return all(
+        value is None or isinstance(value, float) or _is_whole(value) or _is_text(value) for value in values
+    )
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a value is text that can be written: JSON can hold halves of characters (surrogates)."""
+    return isinstance(value, str) and (value.isascii() or _SURROGATE.search(value) is None)
 
 
 def _is_whole(value: Any) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 
 from gapfloor.errors import GapfloorError
 from gapfloor.records.atomic import write_bytes_atomically
-from gapfloor.records.manifest import Manifest
+from gapfloor.records.manifest import Manifest, is_well_formed
 
 #: Fewer new cells than this, or than a twentieth of the index, are checked again rather than written down.
 _WORTH_WRITING = 64
@@ -42,10 +42,14 @@ class VerifiedCells:
 
     def manifest(self, name: str, stamps: list[list[int]] | None) -> Manifest | None:
         """The manifest of a cell whose files have not changed since it was checked."""
-        entry = self._entries.get(name)
-        if entry is None or stamps is None or entry["files"] != stamps:
+        try:
+            entry = self._entries[name]
+            if stamps is None or entry["files"] != stamps:
+                return None
+            manifest = Manifest(**entry["manifest"])
+            return manifest if is_well_formed(manifest) else None
+        except (KeyError, TypeError, AttributeError):
             return None
-        return Manifest(**entry["manifest"])
 
     def add(self, name: str, stamps: list[list[int]] | None, manifest: Manifest) -> None:
         """Note a cell that was checked; its stamps were taken before."""
@@ -68,6 +72,6 @@ def _read(path: Path) -> dict[str, Any]:
         if hashlib.sha256(body).hexdigest().encode() != digest:
             return {}
         entries = json.loads(body)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return entries if isinstance(entries, dict) else {}

@@ -20,14 +20,16 @@ Only the run and `as_computed` are needed; what is absent leaves its table entry
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gapfloor.disk_errors import shortened
 from gapfloor.errors import UsageError
+from gapfloor.input_files import read_input_text
+from gapfloor.settings import parse_json
 
 _NAN = float("nan")
 _NUMBERS = (
@@ -83,10 +85,7 @@ def read_cka(folder: Path) -> tuple[CkaRecord, ...]:
     """All records below `folder`, in the order of file names; none where there is no such folder."""
     records: list[CkaRecord] = []
     for path in sorted(Path(folder).glob("*.json")):
-        try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise UsageError(f"{path} is not a JSON file of CKA results ({error}).") from error
+        document = parse_json(read_input_text(path), source=f"The file of CKA results {path}")
         for entry in _entries(document):
             records.append(_record(entry, path))
     return tuple(records)
@@ -130,9 +129,17 @@ def _number(value: Any, name: str, path: Path) -> float:
     if value is None:
         return _NAN
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise UsageError(f"{path}: `{name}` is {value!r}, not a number.")
-    return float(value) if math.isfinite(value) else _NAN
+        raise UsageError(f"{path}: `{name}` is {shortened(repr(value))}, not a number.")
+    return float(value) if _is_finite(value) else _NAN
 
 
 def _count(value: Any) -> int | None:
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return int(value) if is_number and _is_finite(value) else None
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond every float
+        return False

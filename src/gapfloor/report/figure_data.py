@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from gapfloor.analysis.episodes import Inputs
 from gapfloor.analysis.labels import combined_codes
 from gapfloor.records.run_identity import read_run_identity
+from gapfloor.records.run_log import read_run_log
 from gapfloor.report.findings import FLOOR
 
 #: A panel of per-level returns with more points than this is thinned evenly, to keep the page small.
@@ -159,6 +159,11 @@ def _means(inputs: Inputs, rows: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ..
     return seeds, np.bincount(place, weights=inputs.returns[rows]) / count, count
 
 
+_CURVE_COLUMNS = {name: pa.string() for name in ("game", "mode", "budget", "agent")} | {
+    name: pa.float64() for name in ("steps", "entropy_nats")
+}
+
+
 def read_curves(store: Path) -> tuple[SeedCurve, ...]:
     """Entropy curves from the training logs of a store, one per game, budget and agent.
 
@@ -167,17 +172,14 @@ def read_curves(store: Path) -> tuple[SeedCurve, ...]:
     runs: dict[tuple[str, ...], list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]] = {}
     for path in sorted(store.glob("runs/*/log.parquet")):
         try:
-            table = pq.read_table(
-                path, columns=["game", "mode", "budget", "agent", "steps", "entropy_nats"], partitioning=None
-            )
+            table = read_run_log(path, _CURVE_COLUMNS)
         except (pa.ArrowException, OSError, KeyError):
             continue
         if table.num_rows:
             identity = read_run_identity(path.parent)
             agent = identity.agent if identity else str(table["agent"][0].as_py())
             key = (*(str(table[name][0].as_py()) for name in ("game", "mode", "budget")), agent)
-            steps = np.asarray(table["steps"].to_numpy(), dtype=np.float64)
-            runs.setdefault(key, []).append((steps, np.asarray(table["entropy_nats"].to_numpy())))
+            runs.setdefault(key, []).append((table["steps"].to_numpy(), table["entropy_nats"].to_numpy()))
     return tuple(_curve(key, members) for key, members in runs.items())
 
 

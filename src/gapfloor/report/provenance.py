@@ -141,7 +141,7 @@ def read_checkpoint_header(path: Path) -> dict[str, Any]:
                 return {}
             header = json.loads(handle.read(length))
         document = json.loads(header["__metadata__"]["gapfloor"])
-    except (OSError, ValueError, KeyError, TypeError, struct.error):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError, struct.error):
         return {}
     return document if isinstance(document, dict) else {}
 

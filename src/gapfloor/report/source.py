@@ -205,6 +205,6 @@ def _leaked(inputs: Inputs, store: Path) -> tuple[LeakedGap, ...]:
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from gapfloor.errors import MissingExtraError, UsageError
 from gapfloor.records.run_identity import RunIdentity
+from gapfloor.records.run_log import read_run_log
 from gapfloor.statistics.conventions import NAN
 
 #: The last training episodes whose mean the log calls `in_loop_return` (gapfloor.training.resume_state).
@@ -99,10 +99,14 @@ def read_in_loop(path: Path) -> tuple[InLoop, ...]:
     if not path.is_file():
         return ()
     try:
-        table = pq.read_table(path, columns=["steps", "in_loop_return", "n_episodes"], partitioning=None)
-    except (pa.ArrowException, OSError) as error:
+        table = read_run_log(
+            path, {"steps": pa.int64(), "in_loop_return": pa.float64(), "n_episodes": pa.int64()}
+        )
+        if table["steps"].null_count or table["n_episodes"].null_count:
+            raise pa.ArrowInvalid("a number of steps or episodes is missing")
+    except (pa.ArrowException, OSError, KeyError) as error:
         raise UsageError(f"{path} cannot be read as a training log ({str(error).splitlines()[0]}).") from None
-    steps, means, ended = (table[name].to_numpy(zero_copy_only=False) for name in table.column_names)
+    steps, means, ended = (column.to_numpy() for column in table.columns)
     total = np.cumsum(ended)
     rows = []
     for i in range(len(steps)):

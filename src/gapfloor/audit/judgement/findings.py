@@ -16,6 +16,8 @@ from pathlib import Path
 from gapfloor.audit.interpreter.values import Mark
 from gapfloor.audit.judgement.paths import EvaluationPath
 from gapfloor.errors import UsageError
+from gapfloor.input_files import read_input_text
+from gapfloor.settings import parse_json
 
 #: Provenances that are a choice somebody made and can be seen to have made.
 STATED = frozenset({"explicit-call-site", "config-option"})
@@ -82,21 +84,19 @@ def write_baseline(findings: list[Finding]) -> str:
 
 def read_baseline(path: Path) -> set[str]:
     """The fingerprints of a baseline file."""
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise UsageError(
-            f"There is no baseline file '{path}'. Write one with --write-baseline {path}."
-        ) from error
-    except ValueError as error:
-        raise UsageError(
-            f"'{path}' is not a baseline file ({error}). Write it with --write-baseline."
-        ) from error
+    if not path.exists():
+        raise UsageError(f"There is no baseline file '{path}'. Write one with --write-baseline {path}.")
+    document = parse_json(read_input_text(path), source=f"The baseline '{path}'")
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise UsageError(
             f"'{path}' is not a baseline of this version ({SCHEMA}). Write it again with --write-baseline."
         )
-    return {str(row["fingerprint"]) for row in document["accepted"]}
+    try:
+        return {str(row["fingerprint"]) for row in document["accepted"]}
+    except (KeyError, TypeError):
+        raise UsageError(
+            f"'{path}' is a baseline without a list of accepted findings. Write it again with --write-baseline."
+        ) from None
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from gapfloor.audit.judgement.ranks import rank_marks
 from gapfloor.audit.judgement.reporting import averages_over_updates, report_marks
 from gapfloor.audit.judgement.rules import RuleFinding, decide_rule
 from gapfloor.audit.judgement.selections import LevelChoice, compare_choices, level_choice
-from gapfloor.audit.reading.index import FunctionInfo, last_name, names_in, own_nodes
+from gapfloor.audit.reading.index import FunctionInfo, last_name, names_in, own_nodes, plain_names_in
 
 _FLAG = re.compile(r"determin|greedy|stochastic|argmax|explor|(^|_)eps(ilon)?$|sample_action", re.IGNORECASE)
 _GRADIENT = re.compile(
@@ -399,7 +399,7 @@ def inert_parameters(function: FunctionInfo) -> list[str]:
         isinstance(statement, ast.Raise | ast.Expr | ast.Pass) for statement in function.node.body
     ):
         return []
-    read = {node.id for node in ast.walk(function.node) if isinstance(node, ast.Name)}
+    read = plain_names_in(function.node)
     return [
         f"{function.name}({argument.arg}) at {function.module.path}:{argument.lineno}"
         for argument in flags

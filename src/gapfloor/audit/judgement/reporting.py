@@ -10,7 +10,7 @@ import ast
 import re
 
 from gapfloor.audit.interpreter.values import Frame, Mark
-from gapfloor.audit.reading.index import last_name, own_nodes
+from gapfloor.audit.reading.index import last_name, own_nodes, plain_names_in
 
 _MEAN = re.compile(r"mean|average|median|process_ep|summar", re.IGNORECASE)
 _COLLECT = frozenset({"append", "extend", "appendleft", "add", "insert", "put"})
@@ -39,11 +39,12 @@ def averages_over_updates(home: Frame, loop: ast.AST, frame: Frame, step: ast.Ca
     if call is None:
         return False
     inside = {id(node) for node in ast.walk(loop)}
+    followed = _followed(home, call, is_step=False)
     collected: set[str] = set()
     for node in own_nodes(home.scope):
         if id(node) in inside and isinstance(node, ast.Call) and last_name(node.func) in ("extend", "append"):
             holds = any(item is call for argument in node.args for item in ast.walk(argument))
-            named = any(_mentions(argument, _followed(home, call, is_step=False)) for argument in node.args)
+            named = any(_mentions(argument, followed) for argument in node.args)
             if (
                 (holds or named)
                 and isinstance(node.func, ast.Attribute)
@@ -80,10 +81,19 @@ def _followed(frame: Frame, call: ast.AST, *, is_step: bool) -> set[str]:
     changed = bool(names)
     while changed:
         before = len(names)
-        for node in own_nodes(frame.scope):
+        for node in _carriers(frame.scope):
             names |= _spread(node, names)
         changed = len(names) > before
     return names
+
+
+def _carriers(scope: ast.AST) -> tuple[ast.AST, ...]:
+    """The nodes of a scope through which a followed value can get another name."""
+    kept: tuple[ast.AST, ...] | None = getattr(scope, "_carriers", None)
+    if kept is None:
+        kept = tuple(node for node in own_nodes(scope) if isinstance(node, ast.For | ast.Assign | ast.Call))
+        scope._carriers = kept  # type: ignore[attr-defined]
+    return kept
 
 
 def _spread(node: ast.AST, names: set[str]) -> set[str]:
@@ -110,7 +120,7 @@ def _is_view(value: ast.expr, names: set[str]) -> bool:
 
 
 def _mentions(node: ast.AST, names: set[str]) -> bool:
-    return any(isinstance(item, ast.Name) and item.id in names for item in ast.walk(node))
+    return not plain_names_in(node).isdisjoint(names)
 
 
 def _returns_any(frame: Frame, names: set[str]) -> bool:

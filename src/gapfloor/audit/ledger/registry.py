@@ -14,6 +14,8 @@ from typing import Any
 
 from gapfloor.audit.ledger.entries import EvidenceLine, load_ledger
 from gapfloor.errors import UsageError
+from gapfloor.input_files import read_input_text
+from gapfloor.settings import parse_json
 
 SCHEMA = "gapfloor-audit-registry/1"
 _FIELDS = ("name", "repo", "commit", "evaluates_heldout", "rule", "provenance", "in_loop", "evidence")
@@ -53,11 +55,7 @@ def load_registry(files: tuple[Path, ...] = ()) -> tuple[RegistryEntry, ...]:
     text = resources.files("gapfloor.audit").joinpath("data/registry.json").read_text(encoding="utf-8")
     found += _entries(json.loads(text), "the package's registry")
     for path in files:
-        try:
-            document = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise UsageError(f"'{path}' cannot be read as a registry ({error}). Give a JSON file.") from error
-        found += _entries(document, f"'{path}'")
+        found += _entries(parse_json(read_input_text(path), source=f"The registry '{path}'"), f"'{path}'")
     return tuple(found)
 
 
@@ -65,14 +63,20 @@ def _entries(document: Any, where: str) -> list[RegistryEntry]:
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise UsageError(f"{where} is not a registry: its schema must be '{SCHEMA}'.")
     found = []
-    for row in document["entries"]:
+    rows = document.get("entries")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise UsageError(f"{where} is not a registry: `entries` must be a list of objects.")
+    for row in rows:
         missing = [name for name in _FIELDS if name not in row]
         if missing:
             raise UsageError(f"An entry of {where} lacks {', '.join(missing)}. Add the fields and run again.")
-        evidence = tuple(
-            EvidenceLine(**({"repo": row["repo"], "commit": row["commit"]} | line))
-            for line in row["evidence"]
-        )
+        try:
+            evidence = tuple(
+                EvidenceLine(**({"repo": row["repo"], "commit": row["commit"]} | line))
+                for line in row["evidence"]
+            )
+        except TypeError as error:
+            raise UsageError(f"The evidence of {row['name']} in {where} cannot be read ({error}).") from None
         fields = {name: row[name] for name in _FIELDS if name != "evidence"}
         found.append(RegistryEntry(**fields, notes=row.get("notes", ""), evidence=evidence))
     return found

@@ -282,6 +282,16 @@ def own_nodes(scope: ast.AST) -> tuple[ast.AST, ...]:
     return kept
 
 
+def plain_names_in(node: ast.AST) -> frozenset[str]:
+    """Every plain name inside `node`, without the names of attributes."""
+    # Kept on the node as above: a function with hundreds of calls is asked about once per call.
+    kept: frozenset[str] | None = getattr(node, "_plain_names", None)
+    if kept is None:
+        kept = frozenset(item.id for item in ast.walk(node) if isinstance(item, ast.Name))
+        node._plain_names = kept  # type: ignore[attr-defined]
+    return kept
+
+
 def _walk_own(scope: ast.AST) -> Iterator[ast.AST]:
     stack: list[ast.AST] = child_nodes(scope)[::-1]
     while stack:

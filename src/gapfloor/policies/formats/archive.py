@@ -10,24 +10,12 @@ from __future__ import annotations
 
 import io
 import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gapfloor.errors import PolicyError
+from gapfloor.npy_bytes import DAMAGED_ZIP
 from gapfloor.policies.formats.file_bytes import most_unpacked, size_in_words
-
-#: What Python's zip reader raises for an archive that is cut, damaged, encrypted or compressed by an unknown method.
-DAMAGED_ZIP = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    RuntimeError,
-    NotImplementedError,
-    ValueError,
-    OverflowError,
-    OSError,
-)
 
 #: More entries than any saved policy has.
 MOST_ENTRIES = 100_000

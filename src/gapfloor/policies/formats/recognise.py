@@ -11,7 +11,8 @@ import zipfile
 from pathlib import Path
 
 from gapfloor.errors import GapfloorError
-from gapfloor.policies.formats.archive import DAMAGED_ZIP, looks_like_zip
+from gapfloor.npy_bytes import DAMAGED_ZIP
+from gapfloor.policies.formats.archive import looks_like_zip
 from gapfloor.policies.formats.file_bytes import read_policy_file
 from gapfloor.policies.formats.flax_file import refuse_flax
 from gapfloor.policies.formats.spec import LOADERS
