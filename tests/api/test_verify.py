@@ -73,6 +73,41 @@ def test_an_edited_outcome_that_was_hashed_again_is_found_by_replay(store, refer
     assert all("is recorded" in problem for problem in found.problems)
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("entropy_raw", 1.5), ("entropy_first1024", None), ("action_counts", "rotated"), ("backend", "other")],
+)
+def test_an_edited_record_is_found_where_the_whole_cell_is_played_again(store, field, value):
+    cell = next(each for each in Store(store).cells() if each.manifest.labels["rule"] == "sampled")
+    old = cell.manifest.record
+    changed = [*old["action_counts"][1:], old["action_counts"][0]] if value == "rotated" else value
+    manifest = Manifest(
+        cell.manifest.key, cell.manifest.content, cell.manifest.labels, {**old, field: changed}, ""
+    )
+    write_again(cell, manifest=manifest)
+    missed = gapfloor.verify_store(store, episodes=1000, whole_cells=0, policies=[POLICY])
+    assert missed.is_sound
+    assert missed.recomputed_cells == 0
+    found = gapfloor.verify_store(store, episodes=0, whole_cells=6, policies=[POLICY])
+    assert found.recomputed_cells == 6
+    assert len(found.problems) == 1
+    assert f"{cell.path.stem}: it records {field} " in found.problems[0]
+
+
+def test_cells_of_policies_are_played_completely_before_references(store):
+    found = gapfloor.verify_store(store, episodes=0, whole_cells=4, policies=[POLICY])
+    assert found.is_sound
+    assert "entropies and action counts of 4 whole cells were computed again" in found.sentence
+    cell = first_cell(store, reference=True)
+    manifest = Manifest(
+        cell.manifest.key, cell.manifest.content, cell.manifest.labels,
+        {**cell.manifest.record, "device": "odd"}, "",
+    )  # fmt: skip
+    write_again(cell, manifest=manifest)
+    assert gapfloor.verify_store(store, episodes=0, whole_cells=4, policies=[POLICY]).is_sound
+    assert not gapfloor.verify_store(store, episodes=0, whole_cells=6, policies=[POLICY]).is_sound
+
+
 def test_an_edited_specification_under_the_old_key_is_not_a_cell(store):
     cell = first_cell(store, reference=True)
     content = {**cell.manifest.content, "mode": "hard"}
@@ -83,7 +118,7 @@ def test_an_edited_specification_under_the_old_key_is_not_a_cell(store):
     reading = Store(store)
     assert cell.path.stem not in [each.path.stem for each in reading.cells()]
     assert [path.stem for path in reading.damaged] == [cell.path.stem]
-    found = gapfloor.verify_store(store, episodes=0)
+    found = gapfloor.verify_store(store, episodes=0, whole_cells=0)
     assert found.problems == (f"{cell.path.stem}: the key is not the hash of the specification",)
 
 
@@ -98,7 +133,7 @@ def test_an_edited_specification_with_a_new_key_does_not_fit_its_name_or_its_epi
         cell.manifest.episodes_sha256,
     )
     write_again(cell, manifest=manifest)
-    problems = " ".join(gapfloor.verify_store(store, episodes=0).problems)
+    problems = " ".join(gapfloor.verify_store(store, episodes=0, whole_cells=0).problems)
     for words in ("not named after the key", "labelled draw 0", "level_seed is not that of the schedule"):
         assert words in problems
 
@@ -107,7 +142,7 @@ def test_an_edited_specification_with_a_new_key_does_not_fit_its_name_or_its_epi
 def test_a_damaged_file_is_a_problem(store, suffix):
     path = first_cell(store, reference=False).path.with_suffix(suffix)
     path.write_bytes(path.read_bytes()[:-10])
-    found = gapfloor.verify_store(store, episodes=0)
+    found = gapfloor.verify_store(store, episodes=0, whole_cells=0)
     assert len(found.problems) == 1
     assert found.problems[0].startswith(path.stem)
 
@@ -117,7 +152,7 @@ def test_a_pipe_with_the_name_of_a_cell_is_not_waited_for(store):
     path.unlink()
     os.mkfifo(path)
     os.mkfifo(path.with_name("other.json"))
-    assert len(gapfloor.verify_store(store, episodes=0).problems) == 2
+    assert len(gapfloor.verify_store(store, episodes=0, whole_cells=0).problems) == 2
 
 
 def test_what_could_not_be_played_again_is_said(store):

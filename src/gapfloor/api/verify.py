@@ -1,4 +1,4 @@
-"""Verify a store: keys, hashes, schedules, and a sample of episodes played again on the engine.
+"""Verify a store: keys, hashes, schedules, and a sample of episodes and of whole cells played again on the engine.
 
 A hash shows damage, not forgery: whoever edits a return can hash the file again. A replay shows forgery, because an
 episode is a pure function of what its cell records.
@@ -6,19 +6,24 @@ episode is a pure function of what its cell records.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import gapfloor
+from gapfloor.calibration.class_files import load_classes
+from gapfloor.calibration.probe import ProbeSettings
 from gapfloor.errors import GapfloorError, UsageError
 from gapfloor.play.candidate import action_space_of
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.cell_checks import cell_problems
+from gapfloor.play.record_checks import play_record, record_differences
 from gapfloor.play.replay import (
     difference,
     find_source,
@@ -48,6 +53,7 @@ def verify_store(
     store: str | Path,
     *,
     episodes: int = DEFAULT_EPISODES,
+    whole_cells: int = 1,
     seed: int | None = None,
     policies: Sequence[str] = (),
     allowed: Sequence[str] = (),
@@ -60,7 +66,10 @@ def verify_store(
     Args:
         store: the store's folder.
         episodes: how many episodes are played again; 0 for none.
-        seed: chooses the episodes; None draws a new seed, so that a forger cannot know which episodes will be played.
+        whole_cells: how many cells are played completely, so that entropies, action counts and disagreement are
+            computed again; cells of policies come before references, which have no entropies. 0 for none.
+        seed: chooses the episodes and the cells; None draws a new seed, so that a forger cannot know which will be
+            played.
         policies: checkpoints or factories of runs that are not in the store, e.g. `sb3:model.zip`.
         allowed: code of yours that makes the store's environments, e.g. `mine.envs:make`. Nothing else that a store
             names is imported.
@@ -77,8 +86,9 @@ def verify_store(
         >>> found.is_sound, found.replayed
         (True, 4)
     """
-    if episodes < 0:
-        raise UsageError(f"--episodes {episodes} is negative: use 0 or more.")
+    for name, number in (("--episodes", episodes), ("--whole-cells", whole_cells)):
+        if number < 0:
+            raise UsageError(f"{name} {number} is negative: use 0 or more.")
     seed = secrets.randbelow(2**32) if seed is None else seed
     opened = Store(store)
     opened.check_readable()
@@ -93,17 +103,21 @@ def verify_store(
         sound += [] if found else [cell]
     replayable: list[_Replayable] = []
     reasons: Counter[str] = Counter()
-    if episodes:
+    if episodes or whole_cells:
         replayable, reasons = _replayable(sound, opened, [PolicySource(name) for name in policies], allowed)
     sample = _sample(replayable, episodes, seed)
     differences = _replay(replayable, sample, progress)
+    whole = _whole_cells(replayable, whole_cells, seed)
+    for each in whole:
+        differences += _recompute(each, opened)
     verification = StoreVerification(
         cells=len(cells) + len(opened.damaged),
-        problems=(*problems, *differences),
+        problems=(*problems, *dict.fromkeys(differences)),
         episodes=sum(_n_episodes(cell) for cell in cells),
         replayable=sum(_n_episodes(each.cell) for each in replayable),
         replayed=sum(map(len, sample)),
         replayed_cells=sum(map(bool, sample)),
+        recomputed_cells=len(whole),
         not_replayed=tuple(f"{counted(count, 'cell')}: {reason}" for reason, count in reasons.items()),
         seed=seed,
         version=gapfloor.__version__,
@@ -191,6 +205,39 @@ def _replay(
         played += len(episodes)
         progress(played, total)
     return differences
+
+
+def _whole_cells(replayable: Sequence[_Replayable], count: int, seed: int) -> list[_Replayable]:
+    """The cells that will be played completely: at random, those of policies first."""
+    order = np.random.default_rng([seed, 1]).permutation(len(replayable))
+    chosen = sorted(order.tolist(), key=lambda place: replayable[place].source is None)
+    return [replayable[place] for place in chosen[:count]]
+
+
+def _recompute(each: _Replayable, store: Store) -> list[str]:
+    """What differs in a cell's episodes and record when all of it is played again."""
+    record = each.cell.manifest.record
+    probe = _probe(record, each.spec, store)
+    play, again = play_record(each.spec, each.source, probe=probe)
+    # Without the game's classes, the entropy over them cannot be computed again.
+    left_out = () if probe is None or probe.classes else ("merged_game", "k")
+    recorded = {name: value for name, value in record.items() if name not in left_out}
+    again = {name: value for name, value in again.items() if name not in left_out}
+    found = []
+    for episode, outcome in zip(recorded_episodes(each.cell), play.finished(), strict=True):
+        if (outcome.episode_return, outcome.length) != (episode.episode_return, episode.length):
+            found.append(difference(episode, outcome.episode_return, outcome.length))
+    return [*found, *(f"{each.cell.path.stem}: {text}" for text in record_differences(recorded, again))]
+
+
+def _probe(record: Mapping[str, Any], spec: CellSpec, store: Store) -> ProbeSettings | None:
+    """The probe that a cell was observed with, or None; with the game's classes where the store has them."""
+    if not record.get("probe_states"):
+        return None
+    classes = None
+    with contextlib.suppress(GapfloorError):
+        classes = load_classes(store.root, spec.engine) if record.get("k") else None
+    return ProbeSettings(states=record["probe_states"], classes=classes.labels if classes is not None else ())
 
 
 def _n_episodes(cell: StoredCell) -> int:

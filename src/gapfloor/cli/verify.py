@@ -20,7 +20,11 @@ from gapfloor.text_tables import counted
     "--episodes", type=click.IntRange(min=0), default=DEFAULT_EPISODES, show_default=True,
     help="Number of episodes to play again.",
 )  # fmt: skip
-@click.option("--seed", type=int, default=None, help="Seed of the sample of episodes (default: a new one).")
+@click.option(
+    "--whole-cells", type=click.IntRange(min=0), default=1, show_default=True,
+    help="Number of cells to play completely, so that entropies and action counts are computed again.",
+)  # fmt: skip
+@click.option("--seed", type=int, default=None, help="Seed of the sample (default: a new one).")
 @click.option(
     "--policy", "policies", multiple=True,
     help="Checkpoint or factory of a run that is not in the store; may be repeated.",
@@ -31,7 +35,8 @@ def command(store: str, as_json: bool, **settings: Any) -> None:
     r"""Check the cells of STORE, and play a random sample of their episodes again.
 
     Keys, hashes, labels and schedules of all cells are checked. Returns and lengths of the sample must be the recorded
-    ones. The card and the page of `gapfloor report` say what was verified. The exit code is 1 if a check fails.
+    ones. So must the entropies, action counts and disagreement of the cells that are played completely. The card and
+    the page of `gapfloor report` say what was verified. The exit code is 1 if a check fails.
 
     \b
     Examples:

@@ -225,19 +225,23 @@ def _actor(group: CellGroup, policy: Any, engine: Engine) -> Actor:
 
 def file_cell(store: Store, play: CellPlay, last: PlayedPiece) -> None:
     """Write a finished cell to the store; `last` is the piece that completed it."""
-    outcomes = play.finished()
-    record = cell_record(play.schedule, outcomes, space=last.space, actor=last.actor)
-    record["device"] = play.spec.inference.device or "cpu"
-    record["backend"] = play.spec.inference.backend or "host"
-    record["probe_states"] = 0
-    record.update(last.observed)
     store.write_cell(
         file_name=play.spec.file_name,
         content=play.spec.content(),
         labels=play.spec.labels,
-        columns=_columns(play, outcomes),
-        record=record,
+        columns=_columns(play, play.finished()),
+        record=finished_record(play, last),
     )
+
+
+def finished_record(play: CellPlay, last: PlayedPiece) -> dict[str, Any]:
+    """The record of a finished cell; `last` is the piece that completed it."""
+    record = cell_record(play.schedule, play.finished(), space=last.space, actor=last.actor)
+    record["device"] = play.spec.inference.device or "cpu"
+    record["backend"] = play.spec.inference.backend or "host"
+    record["probe_states"] = 0
+    record.update(last.observed)
+    return record
 
 
 def _columns(play: CellPlay, outcomes: Sequence[EpisodeOutcome]) -> dict[str, Any]:

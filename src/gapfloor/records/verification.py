@@ -20,7 +20,7 @@ from gapfloor.records.manifest import canonical_json
 from gapfloor.records.store import StoredCell
 from gapfloor.text_tables import ReadableResult, TextTable, counted
 
-SCHEMA = "gapfloor-verification/1"
+SCHEMA = "gapfloor-verification/2"
 #: Enough to notice, with a probability of 0.95, that one episode in twenty was altered.
 DEFAULT_EPISODES = 60
 _PATH = Path("results") / "verification.json"
@@ -42,6 +42,8 @@ class StoreVerification(ReadableResult):
     """Episodes that were played again."""
     replayed_cells: int
     """Cells with at least one of these episodes."""
+    recomputed_cells: int
+    """Cells that were played completely, so that their entropies and action counts were computed again."""
     not_replayed: tuple[str, ...]
     """Cells of which no episode could be played again, by reason."""
     seed: int
@@ -72,7 +74,21 @@ class StoreVerification(ReadableResult):
             if self.replayed
             else "no episode was played again"
         )
-        return f"keys and hashes of {counted(self.cells, 'cell')}; {replays}; gapfloor {self.version}"
+        return (
+            f"keys and hashes of {counted(self.cells, 'cell')}; {replays}; {self.records_sentence}; gapfloor "
+            f"{self.version}"
+        )
+
+    @property
+    def records_sentence(self) -> str:
+        """Of how many cells the entropies were computed again, as a part of a sentence."""
+        if not self.recomputed_cells:
+            return "entropies and action counts were not computed again"
+        rest = f", those of the other {self.cells - self.recomputed_cells:,} were not"
+        return (
+            f"entropies and action counts of {counted(self.recomputed_cells, 'whole cell')} were computed again and "
+            f"were the recorded ones{rest if self.cells > self.recomputed_cells else ''}"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The document of `gapfloor verify --json`."""
@@ -86,6 +102,11 @@ class StoreVerification(ReadableResult):
                 f"{self.replayed:,}",
                 f"{self.episodes:,} episodes",
                 f"played again (sample seed {self.seed}): returns and lengths",
+            ],
+            [
+                f"{self.recomputed_cells:,}",
+                f"{self.cells:,} cells",
+                "played completely: entropies, action counts and disagreement",
             ],
         ]
 

@@ -86,7 +86,10 @@ def read_baseline(path: Path) -> set[str]:
     """The fingerprints of a baseline file."""
     if not path.exists():
         raise UsageError(f"There is no baseline file '{path}'. Write one with --write-baseline {path}.")
-    document = parse_json(read_input_text(path), source=f"The baseline '{path}'")
+    try:
+        document = parse_json(read_input_text(path), source=f"'{path}'")
+    except UsageError as error:
+        raise UsageError(f"The baseline cannot be read: {error} Write it with --write-baseline.") from None
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise UsageError(
             f"'{path}' is not a baseline of this version ({SCHEMA}). Write it again with --write-baseline."
