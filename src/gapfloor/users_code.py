@@ -21,6 +21,8 @@ from gapfloor.errors import GapfloorError, nearest_names
 #: Folders whose code is not the user's: this package, Python's own library, and everything that was installed.
 _OURS = str(Path(__file__).resolve().parent) + os.sep
 _PYTHON = tuple(str(Path(sysconfig.get_path(name)).resolve()) + os.sep for name in ("stdlib", "platstdlib"))
+#: Extension modules name their sources by the paths where they were built, e.g. pyarrow/error.pxi.
+_COMPILED = (".pyx", ".pxi", ".pxd")
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
@@ -124,6 +126,8 @@ def is_in_users_code(error: BaseException) -> bool:
 
 def _is_users(file: str) -> bool:
     if file.startswith("<") and not file.startswith(("<stdin>", "<ipython", "<string>")):
+        return False
+    if file.endswith(_COMPILED):
         return False
     path = os.path.realpath(file)
     return not (path.startswith((_OURS, *_PYTHON)) or any(part in path for part in _INSTALLED))

@@ -22,6 +22,7 @@ from gapfloor.disk_errors import EXPLANATIONS
 from gapfloor.errors import CheckFailedError, PolicyError, UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.records.atomic import PARTIAL, write_text_atomically
+from gapfloor.users_code import _OURS
 
 FLOOR = ["floor", "starpilot", "--draws", "0", "--workers", "2"]
 
@@ -111,6 +112,20 @@ def test_json_that_python_cannot_read_is_never_a_fault_of_ours(
 
     assert guard(lambda: parse_json(text, source="manifest.json")) == 2
     assert "manifest.json" in capsys.readouterr().err
+
+
+@pytest.mark.fast
+def test_a_failure_inside_a_compiled_library_is_not_taken_for_the_users_code(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # The frames of Cython name files such as pyarrow/error.pxi, which are nowhere on this machine.
+    code = compile(
+        "import pyarrow\ndef read():\n    pyarrow.array(['a']).cast('int64')\n", _OURS + "x.py", "exec"
+    )
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert guard(names["read"]) == 3
+    assert "This is a bug in gapfloor (ArrowInvalid)" in capsys.readouterr().err
 
 
 @pytest.fixture

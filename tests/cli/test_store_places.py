@@ -30,6 +30,12 @@ def test_an_address_is_refused(place):
 
 
 @pytest.mark.fast
+def test_a_folder_whose_name_is_not_utf_8_is_refused_before_play():
+    with pytest.raises(StoreError, match="name that is not UTF-8"):
+        Store(os.fsdecode(b"/tmp/\xff"))
+
+
+@pytest.mark.fast
 @pytest.mark.parametrize(
     "command",
     [

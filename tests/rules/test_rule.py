@@ -85,7 +85,18 @@ def test_a_rows_choice_does_not_depend_on_the_other_rows():
     assert np.array_equal(softmax(logits[order]), softmax(logits)[order])
 
 
-@pytest.mark.parametrize("text", ["sampled", "greedy", "epsilon:0.05", "temperature:0.5"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sampled",
+        "greedy",
+        "epsilon:0.05",
+        "temperature:0.5",
+        "temperature:0.1234573",
+        "temperature:0.12345678",
+        "epsilon:0.30000000000000004",
+    ],
+)
 def test_a_rule_prints_as_it_is_written(text):
     assert str(parse_rule(text)) == text
 
@@ -100,6 +111,7 @@ def test_a_rule_prints_as_it_is_written(text):
         ("epsilon:1.5", "out of range"),
         ("temperature:-1", "out of range"),
         ("temperature:inf", "out of range"),
+        ("temperature:1e-310", "out of range"),
     ],
 )
 def test_something_that_is_not_a_rule_is_refused_in_words(text, words):

@@ -89,7 +89,7 @@ def is_well_formed(manifest: Manifest) -> bool:
     if set(labels) != set(LABELS) or not isinstance(content.get("policy"), str):
         return False
     for name, value in labels.items():
-        is_right = _is_whole(value) if name in ("seed", "draw") else _is_text(value)
+        is_right = _is_whole(value) if name in ("seed", "draw") else is_writable_text(value)
         if not (is_right or (name == "seed" and value is None)):
             return False
     plain = {name: value for name, value in content.items() if name not in ("options", "classes")}
@@ -97,12 +97,13 @@ def is_well_formed(manifest: Manifest) -> bool:
     for value in record.values():
         values += value if isinstance(value, list) else [value]
     return all(
-        value is None or isinstance(value, float) or _is_whole(value) or _is_text(value) for value in values
+        value is None or isinstance(value, float) or _is_whole(value) or is_writable_text(value)
+        for value in values
     )
 
 
-def _is_text(value: Any) -> bool:
-    """Whether a value is text that can be written: JSON can hold halves of characters (surrogates)."""
+def is_writable_text(value: Any) -> bool:
+    """Whether a value is text that can be written: JSON and paths can hold halves of characters (surrogates)."""
     return isinstance(value, str) and (value.isascii() or _SURROGATE.search(value) is None)
 
 

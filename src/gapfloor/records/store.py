@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gapfloor.disk_errors import explain_disk_errors
+from gapfloor.disk_errors import explain_disk_errors, shortened
 from gapfloor.errors import MissingExtraError, StoreError
 from gapfloor.records.atomic import (
     remove_leftovers,
@@ -29,7 +29,7 @@ from gapfloor.records.atomic import (
     write_text_atomically,
 )
 from gapfloor.records.cell_times import note_cell_time
-from gapfloor.records.manifest import Manifest, content_key, read_manifest
+from gapfloor.records.manifest import Manifest, content_key, is_writable_text, read_manifest
 from gapfloor.records.schema import CELLS, EPISODES, rows_to_table
 from gapfloor.records.verified_cells import VerifiedCells
 from gapfloor.text_tables import counted
@@ -62,6 +62,11 @@ def store_folder(place: str | Path) -> Path:
     if _ADDRESS.match(str(place)):
         raise StoreError(
             f"The store {place} is an address, and a store is a folder: mount it, and give the folder."
+        )
+    if not is_writable_text(str(place)):
+        raise StoreError(
+            f"The store {shortened(str(place))} has a name that is not UTF-8, and libraries cannot open files there: "
+            "choose another folder."
         )
     try:
         return Path(place).expanduser()
