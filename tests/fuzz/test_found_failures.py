@@ -114,7 +114,7 @@ def test_a_small_npz_that_unpacks_to_more_is_not_unpacked(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["steps", "in_loop_return", "n_episodes", "entropy_nats"])
 @pytest.mark.parametrize("values", [["a", "b"], [[1], [2]], [{"x": 1}, {"x": 2}], [None, None]])
-def test_a_training_log_of_other_types_is_no_traceback(inputs: Path, name: str, values: Any) -> None:
+def test_a_training_log_of_other_types_is_read_or_refused(inputs: Path, name: str, values: Any) -> None:
     path = inputs / FILE_KINDS["training-log"].file
     table = pq.read_table(path)
     at = table.column_names.index(name)

@@ -114,11 +114,14 @@ class StoreVerification(ReadableResult):
         """What could not be played again, every problem, and what follows."""
         lines = [f"not played again, {reason}" for reason in self.not_replayed]
         lines += [f"problem: {problem}" for problem in self.problems]
-        return lines if self.problems else [*lines, self._conclusion()]
+        if self.problems:
+            return lines
+        records = self.records_sentence
+        return [*lines, f"{records[0].upper()}{records[1:]}.", self._conclusion()]
 
     def _conclusion(self) -> str:
         if not self.replayed:
-            return "No problem was found, but nothing was played again: returns that were edited and hashed again pass."
+            return "No problem was found, but no episode was sampled: returns that were edited and hashed again pass."
         if self.replayed == self.replayable:
             return "No problem was found."
         return (
