@@ -17,7 +17,8 @@ from importlib.metadata import version
 
 import numpy as np
 
-from gapfloor.statistics.components import squared_reach
+from claims_simulation import rejects_at
+from claims_worlds import Calls
 from gapfloor.statistics.sequential import nominal_levels
 
 LOOKS = (3, 6, 9, 12, 15)
@@ -53,10 +54,10 @@ def fixed(runs: np.ndarray, alpha: float, rng: np.random.Generator) -> np.ndarra
 
 
 def _rejects(runs: np.ndarray, floor: np.ndarray, level: float) -> np.ndarray:
-    n = runs.shape[1]
-    known = np.full(len(runs), FLOOR_SD**2 / FLOOR_EPISODES)
-    parts = np.stack([runs.var(axis=1, ddof=1) / n, known], axis=-1)
-    return (runs.mean(axis=1) - floor) ** 2 > squared_reach(parts, [n - 1, FLOOR_EPISODES - 1], level)
+    """The recommended call of each game for itself."""
+    known = np.full((len(runs), 1), FLOOR_SD**2 / FLOOR_EPISODES)
+    games = Calls(runs[:, None, :], floor[:, None], known, np.ones(1))
+    return rejects_at(games, alone=True)(np.full((1, 1), level))[:, 0]
 
 
 def adastop(runs: np.ndarray, alpha: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

@@ -5,8 +5,8 @@
 Draws: 384 episodes on levels drawn with replacement, the same for all runs, as in the paper. Census: 400 episodes,
 every held-out level four times. The levels are given, so the true mean is that over all 100 of them. A share of an
 episode's variance belongs to its level; half of that is the same for all runs, half is each run's own. Runs do not
-differ otherwise, because their difference is not an error of the design. Printed next to the simulated change is the one
-that the variances imply, (1 - share) 384 / 400 against (1 - share) + share (runs + 1) / 2.
+differ otherwise, because their difference is not an error of the design. Printed next to the simulated change is the
+one that the variances imply, (1 - share) 384 / 400 against (1 - share) + share (runs + 1) / 2.
 """
 
 from __future__ import annotations
