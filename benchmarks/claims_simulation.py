@@ -10,6 +10,7 @@ own. The Monte Carlo error is at most .005 near .05 with 2,000 replicates.
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import sys
 import time
@@ -41,11 +42,12 @@ from gapfloor.statistics.component_power import (
     equivalence_power,
     floor_episodes_for_equivalence,
     recommended_power,
+    simulate_recommended_family,
 )
 from gapfloor.statistics.components import squared_reach
 from gapfloor.statistics.designs import Costs, PilotEstimate, assured_runs, cheapest_design
 from gapfloor.statistics.level_crossing import CrossedParts, crossed_parts, reference_slope
-from gapfloor.statistics.power import Effect
+from gapfloor.statistics.power import Effect, floor_power, simulate_family
 from gapfloor.statistics.sequential import nominal_levels
 from gapfloor.statistics.skewed_limits import skewed_reach
 from gapfloor.statistics.skewness import (
@@ -56,6 +58,7 @@ from gapfloor.statistics.skewness import (
 )
 from gapfloor.statistics.welch import two_sided_p, welch
 
+PAPER_TABLES = Path(__file__).resolve().parents[1] / "tests" / "data" / "paper_tables.json"
 ALPHA = 0.05
 LOOKS = (3, 6, 9, 12, 15)
 #: Games simulated at once, so that a batch fits into a processor's cache and a laptop's memory.
@@ -750,6 +753,7 @@ def plans(replicates: int, rng: np.random.Generator) -> Iterator[Measured]:
         for quantity, value in rows.items():
             target = ">= .8" if quantity == "advised runs have 80% power: assured" else ""
             yield Measured("plans", quantity, "normal, 1.2 SD", "", n, float(value), target, len(plain))
+    yield from _stated_designs(replicates, rng)
     floor = Effect(0.0, 0.0, 0.24 * math.sqrt(N_EPISODES))
     before = math.ceil((1.65 * floor.floor_sd / 0.315) ** 2)
     now = floor_episodes_for_equivalence(floor, n_runs=None, margin=0.315) or 0
@@ -765,6 +769,41 @@ def plans(replicates: int, rng: np.random.Generator) -> Iterator[Measured]:
             found,
             target,
         )
+
+
+def _stated_designs(replicates: int, rng: np.random.Generator) -> Iterator[Measured]:
+    """Two designs for games of the paper (training levels, 8M): what their power is depends on Holm's step."""
+    tables = json.loads(PAPER_TABLES.read_text(encoding="utf-8"))
+    rows = [row for row in tables["floor_calls"] if (row["budget"], row["levels"]) == ("8M", "train")]
+    for game, rule, n_runs, n_floor in (("heist", "sampled", 10, 768), ("coinrun", "greedy", 27, 3072)):
+        effects = {
+            row["env"]: Effect(
+                row[rule]["ret"]["mean"] - row["floor"]["mean"],
+                row[rule]["ret"]["sem"] * math.sqrt(row["n"]),
+                row["floor"]["sem"] * math.sqrt(N_EPISODES),
+            )
+            for row in rows
+        }
+        at = list(effects).index(game)
+        shared = {"n_runs": [n_runs] * len(rows), "n_floor": n_floor, "n_simulations": replicates}
+        found = {
+            "Holm's first step": (
+                floor_power(effects[game], n_runs=n_runs, n_floor=n_floor, family_size=len(rows)),
+                recommended_power(effects[game], n_runs=n_runs, n_floor=n_floor, family_size=len(rows)),
+            ),
+            "other games as in the paper": tuple(
+                simulate(list(effects.values()), rng=rng, **shared).rejected[at]
+                for simulate in (simulate_family, simulate_recommended_family)
+            ),
+            "not corrected": (
+                floor_power(effects[game], n_runs=n_runs, n_floor=n_floor),
+                recommended_power(effects[game], n_runs=n_runs, n_floor=n_floor),
+            ),
+        }
+        for step, (paper, recommended) in found.items():
+            name = f"power at {n_runs} runs and {n_floor:,} floor episodes, {step}"
+            yield Measured("plans", f"{name}: paper", f"{game}, {rule}", "", 0, paper, "")
+            yield Measured("plans", f"{name}: recommended", f"{game}, {rule}", "", 0, recommended, "")
 
 
 SECTIONS: dict[str, Callable[[int, np.random.Generator], Iterator[Measured]]] = {

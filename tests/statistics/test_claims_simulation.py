@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import claims_simulation as simulation
+import skewed_limits as ways
 from claims_worlds import N_EPISODES, World, gap_games, null_families
 from gapfloor.statistics.reference_calls import call_reference_family, compare_to_reference
 from gapfloor.statistics.sequential import sequential_divisors
@@ -43,6 +44,17 @@ def test_the_simulated_calls_are_the_packages_calls(shape):
             low, high = call.test.interval(alpha=0.05)
             assert low == pytest.approx(call.test.delta - lower[game], rel=1e-9)
             assert high == pytest.approx(call.test.delta + upper[game], rel=1e-9)
+
+
+def test_the_last_of_the_ways_to_treat_skew_is_the_recommended_one():
+    data = null_families(World("log-normal", 1.0, 0.3), 6, 30, np.random.default_rng(3))
+    level = np.full((1, 1), 0.05)
+    expected, plain = simulation.limits_at(data)(level), ways.limits_of(ways.WAYS[0], data)(level)
+    found = ways.limits_of(ways.WAYS[-1], data)(level)
+    assert found[0] == pytest.approx(expected[0])
+    assert found[1] == pytest.approx(expected[1])
+    assert (found[1] >= plain[1]).all()
+    assert (found[1] > plain[1]).any()
 
 
 def test_the_simulated_looks_are_the_packages_looks():

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 def power_sentences(advice: PowerAdvice) -> list[str]:
     """The designs that each comparison needs, a few lines per comparison."""
     calls = "the recommended calls" if advice.method == "recommended" else "the paper's calls"
-    games = counted(advice.comparisons[0].family_size, "game")
+    size = advice.comparisons[0].family_size
+    games = counted(size, "game") + (" (at its first, hardest step)" if size > 1 else "")
     lines = [f"For {advice.power:.0%} power at alpha {advice.alpha:g} after Holm over {games}, by {calls}:"]
     for row in advice.comparisons:
         lines += _comparison(row, budget=advice.budget)
