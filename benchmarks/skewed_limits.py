@@ -66,9 +66,8 @@ def limits_of(way: Way, data: Calls) -> Callable[[Array], tuple[Array, Array]]:
             skewness = np.broadcast_to(np.maximum(sign * found, 0), games)
             wide = skewed_reach(variances, df=n - 1, n=n, skewness=skewness, alpha=level)
             if not way.takes_run_df:
-                # Johnson's terms at Banerjee's half-width.
-                student = skewed_reach(variances, df=n - 1, n=n, skewness=0.0, alpha=level)
-                wide = plain + (wide - student) * (plain / student) ** 2
+                # Johnson's correction in proportion to Banerjee's half-width.
+                wide *= plain / skewed_reach(variances, df=n - 1, n=n, skewness=0.0, alpha=level)
             ends.append(np.where(here, wide, plain))
         return ends[0], ends[1]
 

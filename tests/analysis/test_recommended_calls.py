@@ -6,6 +6,7 @@ import pytest
 
 from gapfloor.analysis import analyse
 from gapfloor.plan.model import parse_plan
+from gapfloor.statistics.reference_calls import call_reference_family
 from known_truth import game_rows, repeated, table
 
 pytestmark = pytest.mark.fast
@@ -97,3 +98,16 @@ def test_the_json_has_both_calls_of_both_kinds_of_rows():
     assert gap["call"] == gap["recommended"]["call"]
     assert gap["paper_call"] in ("train higher", "test higher", "not distinguishable")
     assert gap["recommended"]["test"]["n_levels"] == [60, 60]
+
+
+def test_the_call_with_agents_as_strata_is_that_of_the_plans_method():
+    rows = game_rows(agents=("a", "b"), n_runs=3, test=2.6)
+    found = analyse(table(rows)).floor_comparisons
+    (robust,) = (row.robust for row in found if row.level_set == "test" and row.agent is None)
+    assert robust.strata is not None
+    (expected,) = call_reference_family([robust.strata])
+    assert robust.stratified_decision is not None
+    assert robust.stratified_decision.p_holm == pytest.approx(expected.p_holm)
+    assert robust.stratified_decision.p_holm != pytest.approx(robust.stratified.p)
+    too_few = analyse(table(game_rows(agents=("a", "b"), n_runs=2))).floor_comparisons
+    assert all(row.robust.stratified_decision is None for row in too_few)

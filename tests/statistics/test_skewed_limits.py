@@ -42,6 +42,16 @@ def test_the_widened_limit_is_johnsons_to_first_order(skewness, tolerance):
     assert t == pytest.approx(-stats.t.isf(0.025, n - 1), abs=tolerance)
 
 
+def test_the_correction_at_most_doubles_the_half_width():
+    for alpha in (0.5, 0.05, 1e-8):
+        student = float(skewed_reach([0.2, 0.01], df=2, n=3, skewness=0.0, alpha=alpha))
+        found = float(skewed_reach([0.2, 0.01], df=2, n=3, skewness=1.7, alpha=alpha))
+        assert student < found <= 2 * student
+        parts = (VariancePart(0.2, 2), VariancePart(0.01, 383))
+        widened = WidenedLimits(upper=1.7)
+        assert limits_p(-found, parts, widened, n=3) == pytest.approx(alpha, rel=1e-6)
+
+
 def test_the_skewness_is_scipys():
     values = np.random.default_rng(0).exponential(size=(5, 7))
     assert adjusted_skewness(values) == pytest.approx(stats.skew(values, axis=1, bias=False))

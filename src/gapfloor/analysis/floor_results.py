@@ -14,7 +14,7 @@ from gapfloor.statistics.excess import StratifiedComparison
 from gapfloor.statistics.families import FamilyCall
 from gapfloor.statistics.floor import FloorComparison
 from gapfloor.statistics.looks import LookAdvice
-from gapfloor.statistics.reference_calls import ReferenceCall
+from gapfloor.statistics.reference_calls import ReferenceCall, ReferenceTest
 from gapfloor.statistics.signflip import SignFlip
 from gapfloor.text_tables import counted
 
@@ -59,8 +59,10 @@ class RobustFloorEstimates:
     """Check of `crossed.se`: runs and levels resampled independently."""
     stratified: StratifiedComparison = field(default_factory=StratifiedComparison)
     """The comparison with run variance taken within agents."""
+    strata: ReferenceTest | None = None
+    """The same by the recommended test, in which each agent keeps its own degrees of freedom."""
     stratified_decision: FamilyCall | None = None
-    """The call if agents are strata instead of one pool; None where it cannot be tested."""
+    """The call by the plan's method if agents are strata instead of one pool; None where it cannot be tested."""
     minimum_detectable: float = NAN
     """Smallest |delta| found with 80% power at the family's hardest Holm step (alpha / m)."""
     equivalence_unreachable: bool = False

@@ -130,7 +130,8 @@ def _compare(
     )
     if agent is None and reference == context.plan.floor.reference:
         result = dataclasses.replace(
-            result, robust=robust_floor_estimates(context, found, runs, floor, rng=rng)
+            result,
+            robust=robust_floor_estimates(context, found, runs, floor, distinct=distinct, rng=rng),
         )
     return result
 

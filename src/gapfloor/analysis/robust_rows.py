@@ -23,10 +23,11 @@ from gapfloor.statistics.clustered import (
 from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.detectable import equivalence_unreachable, minimum_detectable_effect
 from gapfloor.statistics.excess import compare_to_floor_stratified, floor_excess_gap
-from gapfloor.statistics.families import call_family
+from gapfloor.statistics.families import FamilyCall, call_family
 from gapfloor.statistics.floor import FloorComparison
 from gapfloor.statistics.gaps import Gap
 from gapfloor.statistics.random_effects import random_effects_mean
+from gapfloor.statistics.reference_calls import call_reference_family, compare_strata_to_reference
 from gapfloor.statistics.signflip import sign_flip_test
 
 #: The pigeonhole bootstrap checks a standard error; this many resamples give it to 2%.
@@ -39,15 +40,17 @@ def robust_floor_estimates(
     runs: dict[RunName, RunSample],
     floor: RunSample,
     *,
+    distinct: dict[RunName, RunSample],
     rng: np.random.Generator,
 ) -> RobustFloorEstimates:
-    """Every robust estimate of a floor comparison except those that depend on its family."""
+    """Every robust estimate of a floor comparison except those that depend on its family.
+
+    `distinct` are the runs without copies, which the recommended test with agents as strata needs.
+    """
     named = sorted(runs.items())
     samples = [sample for _, sample in named]
     values = np.array([sample.mean for sample in samples])
-    by_agent: dict[str, list[float]] = {}
-    for name, sample in named:
-        by_agent.setdefault(name.agent, []).append(sample.mean)
+    by_agent, once_by_agent = _means_by_agent(runs), _means_by_agent(distinct)
     # The order of these draws from `rng` is part of the results.
     flip = sign_flip_test(values - floor.mean, rng=rng)
     iqm = summarise_iqm(values, rng=rng, **context.resampling)
@@ -57,7 +60,10 @@ def robust_floor_estimates(
     estimates = RobustFloorEstimates(
         sign_flip=flip,
         floor_sem_clustered=clustered_sem(floor.returns, floor.levels) if floor.levels.size else NAN,
-        stratified=compare_to_floor_stratified(list(by_agent.values()), floor.units, margin=context.margin),
+        stratified=compare_to_floor_stratified(by_agent, floor.units, margin=context.margin),
+        strata=compare_strata_to_reference(
+            once_by_agent, floor.units, margin=context.margin, least_runs=context.plan.least_runs
+        ),
         equivalence_unreachable=equivalence_unreachable(
             margin=found.margin,
             floor_sem=found.floor_sem,
@@ -68,6 +74,13 @@ def robust_floor_estimates(
         improvement=improvement,
     )
     return _with_levels_of_floor(context, estimates, samples, floor, rng=rng)
+
+
+def _means_by_agent(runs: dict[RunName, RunSample]) -> list[list[float]]:
+    by_agent: dict[str, list[float]] = {}
+    for name, sample in sorted(runs.items()):
+        by_agent.setdefault(name.agent, []).append(sample.mean)
+    return list(by_agent.values())
 
 
 def _with_levels_of_floor(
@@ -103,18 +116,36 @@ def complete_family(
 ) -> tuple[FloorComparisonResult, ...]:
     """Add what depends on the family: the stratified call and the smallest effect that Holm lets through."""
     alpha = context.plan.floor.alpha
-    decisions = call_family([row.robust.stratified for row in rows], alpha=alpha)
     completed = []
-    for row, decision in zip(rows, decisions, strict=True):
+    for row, decision in zip(rows, _stratified_decisions(context, rows), strict=True):
         robust = dataclasses.replace(
             row.robust,
-            stratified_decision=None if np.isnan(row.robust.stratified.p) else decision,
+            stratified_decision=decision,
             minimum_detectable=minimum_detectable_effect(
                 se=row.test.se, df=row.test.df, alpha=alpha, family_size=row.decision.family_size
             ),
         )
         completed.append(dataclasses.replace(row, robust=robust))
     return tuple(completed)
+
+
+def _stratified_decisions(
+    context: PlannedStudy, rows: Sequence[FloorComparisonResult]
+) -> list[FamilyCall | None]:
+    """The calls with agents as strata, by the plan's method; None where they cannot be tested."""
+    alpha = context.plan.floor.alpha
+    tests = [row.robust.strata for row in rows]
+    if context.floor_method == "recommended" and all(tests):
+        calls = call_reference_family([test for test in tests if test is not None], alpha=alpha)
+        return [
+            None if one.call == "not tested" else FamilyCall(one.p_holm, one.call, one.family_size)
+            for one in calls
+        ]
+    decisions = call_family([row.robust.stratified for row in rows], alpha=alpha)
+    return [
+        None if np.isnan(row.robust.stratified.p) else decision
+        for row, decision in zip(rows, decisions, strict=True)
+    ]
 
 
 def robust_gap_estimates(

@@ -383,7 +383,8 @@ def _remarks(
     if test.call == "equivalent" and test.recommended is not None and test.recommended.family_size > 1:
         remarks.append(_family_wise_equivalence(test.recommended, alpha=findings.plan.alpha))
     strata = test.robust.stratified_decision
-    if strata is not None and strata.call != test.call:
+    # A call at a look has its own level and its own runs, so there is nothing to compare it with.
+    if strata is not None and strata.call != test.call and test.look is None:
         remarks.append(
             f"With agents as strata instead of one pool the call would be: {_BADGES[strata.call]}."
         )

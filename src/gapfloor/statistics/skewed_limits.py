@@ -9,7 +9,8 @@ the runs' degrees of freedom for the whole error and adds the first term of the 
 with V the variance of the estimate, k = skewness * V_runs^1.5 / sqrt(n) its third cumulant, and `half` Student's
 half-width. This is Johnson's modified t, solved for the mean to first order. The skewness is the average over the games
 of a family, because one sample of six runs says little about it. The lower limit is treated in the same way where left
-skew is established. A limit is never moved inwards, so no interval covers less than without the correction.
+skew is established. A limit is never moved inwards, so no interval covers less than without the correction; and the
+correction at most doubles the half-width, because the expansion is not meant for the far quantiles of very few runs.
 
 References:
     Johnson, N. J. (1978). Modified t tests and confidence intervals for asymmetrical populations. Journal of the
@@ -75,7 +76,7 @@ def skewed_reach(
     linear, square = _correction(variances, n=n, skewness=skewness)
     total = np.asarray(variances, dtype=np.float64).sum(axis=-1)
     half = np.sqrt(total) * -special.stdtrit(df, np.asarray(alpha, dtype=np.float64) / 2)
-    return np.asarray(half + linear + square * half**2)
+    return np.asarray(half + np.minimum(linear + square * half**2, half))
 
 
 def limits(
@@ -96,11 +97,9 @@ def limits_p(estimate: float, parts: Sequence[VariancePart], widened: WidenedLim
         return p
     variances = [part.variance for part in parts]
     linear, square = (float(term) for term in _correction(variances, n=n, skewness=skewness))
-    room = abs(estimate) - linear
-    if room <= 0:
-        return 1.0
-    # The root of square * half^2 + half = room, without cancellation where square is small.
-    half = 2 * room / (1 + math.sqrt(1 + 4 * square * room))
+    room = max(abs(estimate) - linear, 0.0)
+    # The root of square * half^2 + half = room, without cancellation where square is small; or a doubled half-width.
+    half = max(2 * room / (1 + math.sqrt(1 + 4 * square * room)), abs(estimate) / 2)
     return max(p, float(two_sided_p(half / math.sqrt(sum(variances)), _smallest_df(parts))))
 
 
