@@ -221,8 +221,10 @@ def test_equivalence_is_unreachable_where_the_floor_is_too_noisy(paper_results):
 
 
 def test_agents_as_strata_resolve_what_the_pool_cannot(paper_results):
-    """Bigfish splits by encoder: within encoders its error is a third. The recommended test, with two degrees of freedom
-    per encoder, still does not call it."""
+    """Bigfish splits by encoder: within encoders its error is a third.
+
+    The recommended test, with two degrees of freedom per encoder, still does not call it.
+    """
     row = find(paper_results.floor_comparisons, game="bigfish", budget="8M", rule="sampled", level_set="test")
     assert row.decision.call == "not distinguishable"
     assert row.robust.stratified.p < 0.01 < row.test.p
