@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import gapfloor
 from gapfloor.actions.spaces import Box, Discrete, MultiDiscrete
 from gapfloor.engines.contract import check_contract
 from gapfloor.engines.gymnasium.engine import engine_from_spec
@@ -98,3 +99,8 @@ def test_the_contract_holds_for_every_space(name, monkeypatch):
 def test_an_environment_that_ignores_its_seed_is_found_out_with_real_actions():
     contract = check_contract("action_space_envs:ignoring")
     assert "the same seed is the same level" in {clause.name for clause in contract.failures}
+
+
+def test_an_environment_that_ignores_its_seed_is_refused_before_play() -> None:
+    with pytest.raises(UsageError, match="ignores its seed: two resets with seed 0"):
+        gapfloor.measure_floor("action_space_envs:ignoring", draws=0, episodes=16, progress=False)

@@ -11,6 +11,7 @@ from gapfloor.analysis.evaluation_results import Evaluation
 from gapfloor.analysis.registry_entries import upper_reference
 from gapfloor.api.policy_campaign import play_policies
 from gapfloor.engines.protocol import Option
+from gapfloor.engines.registry import check_seed
 from gapfloor.errors import UsageError
 from gapfloor.play.candidate import Entrant
 from gapfloor.play.census_advice import census_notes
@@ -112,6 +113,7 @@ def evaluate(
     chosen = parse_rules(rules)
     check_references(references)
     stated = upper_reference(upper, game=game, mode=mode)
+    check_seed(protocol.engines[0])
     entrants = _entrants(policies, agent=agent, budget=budget, seeds=seeds)
     with open_store(store) as opened:
         campaign = play_policies(

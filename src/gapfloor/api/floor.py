@@ -9,6 +9,7 @@ from gapfloor.analysis.evaluation import reference_rows
 from gapfloor.analysis.evaluation_results import FloorMeasurement
 from gapfloor.api.progress import showing
 from gapfloor.engines.protocol import Option
+from gapfloor.engines.registry import check_seed
 from gapfloor.play.campaign import Request, plan_campaign
 from gapfloor.play.protocol import Levels, make_protocol
 from gapfloor.play.references import check_references
@@ -78,6 +79,8 @@ def measure_floor(
     )  # fmt: skip
     chosen = [reference] if isinstance(reference, str) else list(reference)
     check_references(chosen)
+    for engine in protocol.engines:
+        check_seed(engine)
     requests = [
         Request(engine=engine, protocol=protocol, references=tuple(chosen)) for engine in protocol.engines
     ]

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Protocol, cast
 
 from gapfloor.engines.catalogue import ENGINES, GYMNASIUM, PROCGEN
+from gapfloor.engines.gymnasium.spaces import row_bytes
 from gapfloor.engines.procgen import GAMES as PROCGEN_GAMES
 from gapfloor.engines.protocol import Engine, EngineSpec, Option
 from gapfloor.errors import UsageError
@@ -104,6 +105,27 @@ def check_cloning(spec: EngineSpec, *, what: str) -> None:
                 f"{what} takes every action in every state, but masks=true is given for {spec.game}: leave out one of "
                 "the two."
             )
+    finally:
+        engine.close()
+
+
+def check_seed(spec: EngineSpec) -> None:
+    """Refuse, before any work, an environment that shows another level when its seed is given again."""
+    if spec.engine != GYMNASIUM.name:
+        return
+    first = [_first_observation(spec) for _ in range(2)]
+    if first[0] != first[1]:
+        game = written_game(spec)
+        raise UsageError(
+            f"{game} ignores its seed: two resets with seed 0 showed two first observations, so no level can be played "
+            f"twice. gapfloor engines check {game} shows the details."
+        )
+
+
+def _first_observation(spec: EngineSpec) -> bytes:
+    engine = engine_from_spec(spec, slots=1, levels=LevelSet(0, 1))
+    try:
+        return row_bytes(engine.observe()[0], 0)
     finally:
         engine.close()
 

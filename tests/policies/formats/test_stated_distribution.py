@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+import gapfloor
 from gapfloor.actions.distributions import Beta, Deterministic, Gaussian, SquashedGaussian
 from gapfloor.errors import GapfloorError
 from gapfloor.policies.load import PolicySource
@@ -89,3 +90,47 @@ def test_an_output_that_does_not_exist_is_named(scripted: Path) -> None:
     policy = PolicySource(f"torchscript:{scripted},distribution=gaussian,deviation=7").load()
     with pytest.raises(GapfloorError, match="no output=7"):
         policy.logits(SEEN)
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A network of two outputs for Pendulum's three observations and one action, as ONNX."""
+    onnx = pytest.importorskip("onnx")
+    helper, numbers = onnx.helper, onnx.TensorProto.FLOAT
+    rng = np.random.default_rng(1)
+    weights = {"w0": rng.normal(size=(3, 1)), "w1": 0.1 * rng.normal(size=(3, 1))}
+    tensors = [
+        onnx.numpy_helper.from_array(value.astype(np.float32), name) for name, value in weights.items()
+    ]
+    nodes = [
+        helper.make_node("MatMul", ["seen", f"w{at}"], [name]) for at, name in enumerate(("mean", "log"))
+    ]
+    shown = [helper.make_tensor_value_info(name, numbers, ["n", 1]) for name in ("mean", "log")]
+    taken = [helper.make_tensor_value_info("seen", numbers, ["n", 3])]
+    model = helper.make_model(
+        helper.make_graph(nodes, "actor", taken, shown, tensors), opset_imports=[helper.make_opsetid("", 17)]
+    )
+    model.ir_version = 8
+    path = tmp_path_factory.mktemp("stated") / "actor.onnx"
+    onnx.save(model, path)
+    return path
+
+
+def test_stated_outputs_of_an_onnx_file_play_under_both_rules(graph: Path) -> None:
+    line = f"onnx:{graph},distribution=squashed,log_deviation=1"
+    found = PolicySource(line).load().logits(SEEN)
+    assert type(found) is SquashedGaussian
+    result = gapfloor.evaluate(
+        line,
+        game="gym:Pendulum-v1",
+        rules="sampled,greedy",
+        train="none",
+        draws=0,
+        episodes=16,
+        workers=1,
+        progress=False,
+    )
+    rows = {row.rule: row for row in result.summary}
+    assert set(rows) == {"uniform", "sampled", "greedy"}
+    assert rows["sampled"].mean != rows["greedy"].mean
+    assert rows["greedy"].n_episodes == 16
