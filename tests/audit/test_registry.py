@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from gitrepos import commit_files
 
+from command_line import run
 from gapfloor.audit.ledger.registry import SCHEMA, compare_entries, load_registry
 from gapfloor.audit.ledger.verify import hash_line, verify_ledger
 from gapfloor.errors import UsageError
@@ -24,7 +25,8 @@ def test_the_registry_holds_the_ledger_and_more():
     assert f"{len(entries)} repositories" in page
 
 
-def test_an_entry_of_ones_own_is_verified_at_its_commit(tmp_path: Path):
+def own_registry(tmp_path: Path, text: str = "env.step(policy(obs).argmax())") -> Path:
+    """A clone with one line, and a registry file that names it by the hash of `text`."""
     clone = tmp_path / "someone+agent"
     clone.mkdir()
     commit = commit_files(clone, {"evaluate.py": "env.step(policy(obs).argmax())\n"})
@@ -32,7 +34,7 @@ def test_an_entry_of_ones_own_is_verified_at_its_commit(tmp_path: Path):
         "file": "evaluate.py",
         "line": 1,
         "what": "argmax",
-        "line_sha256": hash_line("env.step(policy(obs).argmax())"),
+        "line_sha256": hash_line(text),
     }
     row = {
         "name": "Agent",
@@ -44,6 +46,11 @@ def test_an_entry_of_ones_own_is_verified_at_its_commit(tmp_path: Path):
     row |= {"provenance": "explicit-call-site", "in_loop": False, "evidence": [line]}
     file = tmp_path / "mine.json"
     file.write_text(json.dumps({"schema": SCHEMA, "entries": [row]}))
+    return file
+
+
+def test_an_entry_of_ones_own_is_verified_at_its_commit(tmp_path: Path):
+    file = own_registry(tmp_path)
     mine = tuple(entry for entry in load_registry((file,)) if entry.name == "Agent")
     assert verify_ledger(tmp_path, entries=mine).is_confirmed
 
@@ -56,3 +63,23 @@ def test_a_file_that_is_not_a_registry_is_one_sentence(tmp_path: Path, text: str
     file.write_text(text)
     with pytest.raises(UsageError):
         load_registry((file,))
+
+
+def test_the_page_of_the_registry_takes_files_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file, page = own_registry(tmp_path), tmp_path / "page.md"
+    assert run(capsys, "audit", "registry", "--file", file, "--out", page).code == 0
+    assert "Agent (someone/agent)" in page.read_text()
+    listed = run(capsys, "audit", "registry", "--file", file, "--json")
+    names = [entry["name"] for entry in json.loads(listed.out)["entries"]]
+    assert {"Agent", "AMIGo"} <= set(names)
+
+
+@pytest.mark.parametrize(("text", "state"), [("env.step(policy(obs).argmax())", "ok"), ("other", "changed")])
+def test_verify_checks_the_lines_of_a_file_of_ones_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, state: str
+):
+    file = own_registry(tmp_path, text)
+    done = run(capsys, "audit", "verify", "--repos", tmp_path, "--registry", "--file", file, "--json")
+    assert done.code == 1, "the other repositories have no clone here"
+    rows = [row for row in json.loads(done.out)["checks"] if row["repo"] == "someone/agent"]
+    assert [row["state"] for row in rows] == [state]

@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 from gitrepos import write_files
 
+from gapfloor.audit.scan import scan
+from gapfloor.audit.trace.comparison import trace_markdown
+from gapfloor.audit.trace.observe import ObservedPath, TraceResult
+
 pytest.importorskip("torch")
 pytest.importorskip("gymnasium")
 
@@ -84,3 +88,37 @@ def test_a_command_that_does_not_exist_is_one_sentence():
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "was not found" in done.stderr
+
+
+def test_a_run_can_be_ended_early_and_left_unscanned(tmp_path: Path):
+    write_files(tmp_path, {"play.py": SCRIPT.format(action=SAMPLE, update="pass")})
+    report = tmp_path / "report.md"
+    options = ["--steps", "10", "--no-scan", "--out", str(report)]
+    command = [sys.executable, "-m", "gapfloor.cli.main", "audit", "trace", *options]
+    subprocess.run([*command, "--", sys.executable, "play.py"], cwd=tmp_path, check=True)
+    row = next(line for line in report.read_text().splitlines() if line.startswith("| play.py"))
+    assert "| **sampled** | – | no | 10 |" in row
+
+
+def observed(*made: dict[str, object]) -> TraceResult:
+    path = ObservedPath(
+        "play.py", 9, "main", "Env", "sampled", 60, 2, 1, False, (7,), ("sampled at play.py:5",)
+    )
+    return TraceResult(("python", "play.py"), 0, (path,), made, 0, ())
+
+
+def test_an_environment_that_two_constructors_report_is_listed_once():
+    place = ("play.py", 3)
+    inner = {"id": None, "keywords": {"num": 8, "num_levels": 0}, "place": place}
+    outer = {"id": None, "keywords": {"num_envs": 8, "num_levels": 0}, "place": place}
+    text = trace_markdown(observed(inner, outer), None)
+    assert text.count("play.py:3:") == 1
+    assert "- play.py:3: num_envs=8, num_levels=0" in text
+    assert "- reset with seed 7" in text
+
+
+def test_a_flag_that_nobody_reads_is_named_next_to_what_was_observed(tmp_path: Path):
+    write_files(tmp_path, {"play.py": SCRIPT.format(action=SAMPLE, update="pass")})
+    assert "Accepted and never read: act(deterministic) at play.py" in trace_markdown(
+        observed(), scan(str(tmp_path))
+    )
