@@ -11,6 +11,7 @@ from gapfloor.audit.judgement.findings import Finding, PathChanges, find_unstate
 from gapfloor.audit.judgement.paths import EvaluationPath
 from gapfloor.audit.judgement.reasons import explain
 from gapfloor.audit.judgement.verdict import AuditVerdict, is_demonstration, preferred
+from gapfloor.audit.judgement.wording import in_words
 from gapfloor.audit.scan import ScanResult
 
 SCHEMA = "gapfloor-audit-scan/2"
@@ -179,12 +180,12 @@ def as_markdown(result: ScanResult) -> str:
         lines += [f"Command: `{_cell(result.entry)}`", ""]
     lines += [f"> **Warning.** {_cell(text)}" for text in result.warnings]
     lines += [""] if result.warnings else []
-    lines += [_sentence(result), ""]
+    chosen = preferred(result.paths)
+    lines += [_sentence(result), "", _cell(in_words(result.verdict, chosen)), ""]
     if not result.paths:
         lines.append("No evaluation path was found.")
     else:
         lines += _table(result.paths)
-    chosen = preferred(result.paths)
     for path in [*chosen, *(item for item in result.paths if item not in chosen)]:
         lines += _evidence(path, result)
     shown = {text for path in result.paths for text in path.inert_flags}
@@ -231,7 +232,7 @@ def _table(paths: Iterable[EvaluationPath]) -> list[str]:
 def _evidence(path: EvaluationPath, result: ScanResult) -> list[str]:
     step = step_mark(path)
     lines = ["", f"## {_cell(path.script)}: {path.rule}, stepped at {_cell(step.file)}:{step.line}", ""]
-    lines += [f"- why not decided: {_cell(text)}" for text in explain(path)]
+    lines += [f"- {_cell(text)}" for text in explain(path)]
     for mark in path.evidence[:_MOST_LINES]:
         quoted = _quoted(mark, result)
         lines.append(
