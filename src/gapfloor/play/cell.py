@@ -142,12 +142,12 @@ class CellSpec:
             **dataclasses.asdict(self.inference),
         }
 
-    @property
+    @functools.cached_property
     def key(self) -> str:
         """The content hash."""
         return content_key(self.content())
 
-    @property
+    @functools.cached_property
     def file_name(self) -> str:
         """A readable file name that ends in the start of the key."""
         parts = [self.engine.game, self.engine.mode, self.run.name]
