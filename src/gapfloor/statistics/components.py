@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, special
+from scipy import special
 
 from gapfloor.statistics.conventions import NAN, NO_PAIR, Floats, Pair
 from gapfloor.statistics.welch import two_sided_p
@@ -101,6 +101,8 @@ def components_p(estimate: float, parts: Sequence[VariancePart]) -> float:
         return low
     if lacking(b) >= 0:
         return high
+    from scipy import optimize  # a sixth of what a command imports, and few need it
+
     return math.exp(float(optimize.brentq(lacking, a, b, xtol=1e-13, rtol=1e-14)))
 
 
