@@ -35,18 +35,6 @@ table.to_csv("episodes.csv", index=False)
 import os
 os.system("gapfloor analyse episodes.csv")
 """
-NOTEBOOK_BEFORE = """%%writefile my_policy.py
-import numpy as np
-class Policy:
-    def logits(self, frames):
-        return np.zeros((len(frames), 15))
-def load():
-    return Policy()
-# %%
-import gapfloor
-result = gapfloor.evaluate("my_policy:load", game="starpilot", rules="sampled,greedy", draws=[0], episodes=64)
-result
-"""
 
 
 @dataclass(frozen=True)
@@ -89,13 +77,19 @@ floor = gapfloor.measure_floor("starpilot")
 result = gapfloor.evaluate(my_logits, game="starpilot", rules="sampled,greedy")
 print(result)
 """
+NOTEBOOK_BEFORE = """import gapfloor
+import numpy as np
+my_logits = lambda frames: np.zeros((len(frames), 15))
+result = gapfloor.evaluate(my_logits, game="starpilot", rules="sampled,greedy", draws=[0], episodes=64)
+result
+"""
 USERS = (
     User(
         "Stable-Baselines3 script", "script", _EVALUATE_MODEL.format("0"), _SAVE_AND_EVALUATE,
         _EVALUATE_MODEL.format("[0]"), _MODEL,
     ),
     User("README script", "script", README, README_BEFORE, README_AS_PRINTED),
-    User("notebook", "notebook", README.replace("print(result)", "result"), NOTEBOOK_BEFORE, README_AS_PRINTED),
+    User("notebook", "notebook", README.replace("print(result)", "result"), NOTEBOOK_BEFORE),
     User("command line, SB3 file", "command", EVALUATE, EVALUATE),
     User(
         "CSV of results", "command", "analyse results.csv --rule sampled --floor random", CSV_BEFORE,
@@ -135,8 +129,8 @@ def command_of(user: User, text: str, folder: Path) -> list[str]:
     if user.kind == "notebook":
         import nbformat
 
-        cells = [nbformat.v4.new_code_cell(part.strip()) for part in text.split("# %%\n")]
-        nbformat.write(nbformat.v4.new_notebook(cells=cells), folder / "notebook.ipynb")
+        cell = nbformat.v4.new_code_cell(text)
+        nbformat.write(nbformat.v4.new_notebook(cells=[cell]), folder / "notebook.ipynb")
         run = (
             "import nbclient, nbformat; nbclient.NotebookClient(nbformat.read('notebook.ipynb', 4)).execute()"
         )
