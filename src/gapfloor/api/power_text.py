@@ -42,6 +42,10 @@ def _comparison(row: ComparisonPower, *, budget: float | None) -> list[str]:
     more = counted(episodes, "floor episode") if episodes else "no number of floor episodes reaches it"
     lines.append(f"  with this floor: {runs}; with these runs: {more}")
     lines.append(f"  given the pilot's own error: {_assured(row)}")
+    if row.floor_episodes_for_equivalence is not None:
+        least = counted(row.floor_episodes_for_equivalence, "floor episode")
+        after = " after Holm" if row.family_size > 1 else ""
+        lines.append(f"  to call policies that equal the floor equivalent{after}: {least}, with enough runs")
     if budget is not None:
         bought = _design(row.affordable)
         power = f", power {row.affordable.power:.2f}" if row.affordable else ""
