@@ -91,3 +91,15 @@ def test_a_link_opens_and_unpacks_its_table(browser: Any, packed_page: Path, pag
     visit(browser, packed_page)
     browser.execute_script(f"location.hash = '{name}'")
     _wait(browser, f"document.querySelector('#{name} table') !== null")
+
+
+@needs_chromium
+def test_axe_finds_no_violation_when_everything_is_open(browser: Any, packed_page: Path) -> None:
+    axe = pytest.importorskip("axe_core_python.base", reason="needs axe-core: pip install axe-core-python")
+    visit(browser, packed_page)
+    browser.execute_script("document.getElementById('open-all').click()")
+    _wait(browser, "document.querySelectorAll('template.packed').length === 0")
+    browser.execute_script((Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8"))
+    script = "axe.run(document, {resultTypes: ['violations']}).then(arguments[0])"
+    found = browser.execute_async_script(script)["violations"]
+    assert [(entry["id"], entry["nodes"][0]["html"][:200]) for entry in found] == []
