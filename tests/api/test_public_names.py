@@ -27,7 +27,7 @@ from gapfloor.api import (  # noqa: F401
     train,
 )
 from gapfloor.api.card import MarkdownText
-from gapfloor.study import runner  # noqa: F401
+from gapfloor.study import commands, runner  # noqa: F401
 from gapfloor.text_tables import ReadableResult
 from gapfloor.training import trainer  # noqa: F401
 
