@@ -5,8 +5,8 @@
 TRUTH.json is a list of objects with `repo` (owner/name), `commit`, `evaluates_heldout`, `rule`, `provenance` and
 `in_loop`; `scripts` (a list of file names) restricts an entry to the paths of those scripts, and `entry` is passed to
 the scanner as its `--entry`. CLONES is a folder of clones as `gapfloor audit verify --repos` reads them. An answer is
-right when it equals the truth, unresolved when it is null or "unresolved", and wrong otherwise. A scan that fails, or that
-needs more than 120 s of processor time, counts as a crash.
+right when it equals the truth, unresolved when it is null or "unresolved", and wrong otherwise. A scan that fails, or
+that needs more than 120 s of processor time, counts as a crash.
 """
 
 from __future__ import annotations
