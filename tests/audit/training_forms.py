@@ -123,6 +123,33 @@ def main():
 if __name__ == '__main__':
     main()
 """
+_APART = """
+import gym
+import torch
+from net import Net
+
+env = gym.make('CartPole-v1')
+net = Net(64)
+optimizer = torch.optim.Adam(net.parameters())
+for episode in range(1000):
+    obs = env.reset()
+    done = False
+    while not done:
+        action, logprob, entropy = net.draw(obs)
+        obs, reward, done, info = env.step(action)
+        loss = (logprob * reward - entropy).mean()
+        loss.backward()
+        optimizer.step()
+    if episode % 10 == 0:
+        obs = env.reset()
+        total, done = 0.0, False
+        while not done:
+            action, _ = net.act(obs, deterministic=True)
+            obs, reward, done, info = env.step(action)
+            total += reward
+            {more}
+        print(total)
+"""
 _TOLD = """
 import gym
 import torch
@@ -200,6 +227,16 @@ FORMS = [
         "whole episodes that are kept in lists",
         {"net.py": MODEL, "train.py": _LISTS},
         (False, "sampled", "n/a", None),
+    ),
+    Difficulty(
+        "an episode without learning in the loop that learns",
+        {"net.py": MODEL, "train.py": _APART.format(more="pass")},
+        _PLAYED,
+    ),
+    Difficulty(
+        "a second episode that is learned from",
+        {"net.py": MODEL, "train.py": _APART.format(more="net.body(obs).sum().backward(); optimizer.step()")},
+        (False, None, "n/a", None),
     ),
     told("one method, told the opposite in training", "False", "argmax", "explicit-call-site"),
 ]

@@ -177,7 +177,55 @@ class LearningModel:
             inner = node if here is frame else chain[position + 1].call
             if inner is not None and self._resets_before(here, inner, node, loop if here is home else None):
                 return True
-        return False
+        return frame is home and self._is_played_apart(frame, node, loop)
+
+    def _is_played_apart(self, frame: Frame, node: ast.Call, loop: ast.AST) -> bool:
+        """Whether an episode is played next to the training rollout of the same loop, from its reset to its end.
+
+        Nothing is learned or kept in it, while another step of the same environment in the loop is learned from.
+        """
+        receiver = _receiver(node)
+        others = [
+            item
+            for item in own_nodes(loop)
+            if isinstance(item, ast.Call)
+            and last_name(item.func) == "step"
+            and item is not node
+            and _same_receiver(item, receiver)
+        ]
+        episode = self._episode(frame, node, loop)
+        inside = [item for statement in episode for item in (statement, *own_nodes(statement))]
+        if not episode or any(item in inside for item in others) or _collects(inside):
+            return False
+        if any(_stores(item) for item in inside) or any(self.updates_in(item, frame) for item in episode):
+            return False
+        around = [self.loops_around(frame, item)[-1:] for item in others]
+        return any(
+            self.updates_in(one, frame) or any(_stores(item) for item in own_nodes(one))
+            for inner in around
+            for one in inner
+        )
+
+    def _episode(self, frame: Frame, node: ast.Call, loop: ast.AST) -> list[ast.stmt]:
+        """The statements from the reset of an environment to the one that steps it, in one block inside the loop."""
+        current: ast.AST = node
+        while current is not loop and current in frame.module.parents:
+            parent = frame.module.parents[current]
+            for name in ("body", "orelse", "finalbody"):
+                block = getattr(parent, name, None)
+                if not isinstance(block, list) or current not in block:
+                    continue
+                position = block.index(current)
+                for start in range(position - 1, -1, -1):
+                    if any(
+                        isinstance(item, ast.Call)
+                        and last_name(item.func) == "reset"
+                        and _same_receiver(item, _receiver(node))
+                        for item in own_nodes(block[start])
+                    ):
+                        return block[start : position + 1]
+            current = parent
+        return []
 
     def feeds_learning(self, frame: Frame, node: ast.Call, home: Frame) -> bool:
         """Whether episodes that are played whole are stored for the update, and nothing calls them an evaluation."""

@@ -7,22 +7,21 @@ import re
 from dataclasses import dataclass, field
 
 from gapfloor.audit.interpreter.evaluator import Evaluator
-from gapfloor.audit.interpreter.values import Environment, Frame, Mark, describe, identity
+from gapfloor.audit.interpreter.values import Environment, Frame, Mark, describe
 from gapfloor.audit.judgement.explore import StepEvent
+from gapfloor.audit.judgement.heldout import by_choice, is_served_alike, is_source_of_data, plays_the_same
 from gapfloor.audit.judgement.learning import LearningModel
 from gapfloor.audit.judgement.levels import (
     EnvironmentLevels,
-    comes_from_one_factory,
     differ,
-    is_made_alike,
     is_seeded,
     level_sets,
 )
 from gapfloor.audit.judgement.ranks import rank_marks
 from gapfloor.audit.judgement.reporting import averages_over_updates, report_marks
 from gapfloor.audit.judgement.rules import RuleFinding, decide_rule
-from gapfloor.audit.judgement.selections import LevelChoice, compare_choices, level_choice
-from gapfloor.audit.reading.index import FunctionInfo, last_name, names_in, own_nodes, plain_names_in
+from gapfloor.audit.judgement.selections import LevelChoice, level_choice
+from gapfloor.audit.reading.index import FunctionInfo, names_in, own_nodes, plain_names_in
 
 _FLAG = re.compile(r"determin|greedy|stochastic|argmax|explor|(^|_)eps(ilon)?$|sample_action", re.IGNORECASE)
 _GRADIENT = re.compile(
@@ -216,14 +215,19 @@ class PathFinder:
         if level is not None and train_sets:
             answers = {differ(level, other) for other in train_sets}
             heldout = answers.pop() if len(answers) == 1 else None
-        if heldout is None and any(_plays_the_same(item, other) for other in rollouts):
+        if heldout is None and any(plays_the_same(item, other) for other in rollouts):
             heldout = False
-        if heldout is None and not self._rollouts and self._is_served_alike(item):
+        if heldout is None and not self._rollouts and is_served_alike(self.evaluator, item, self._served):
             heldout = False
-        if heldout is None and not rollouts and item.role == "fresh" and self._is_source_of_data(item, level):
+        if (
+            heldout is None
+            and not rollouts
+            and item.role == "fresh"
+            and is_source_of_data(self.evaluator, item, level)
+        ):
             heldout = False
         if heldout is not True:
-            heldout = _by_choice(item, rollouts or self._rollouts, heldout)
+            heldout = by_choice(item, rollouts or self._rollouts, heldout)
         seeded = {is_seeded(self.evaluator, environment) for environment in item.environments}
         if len(seeded) > 1:
             seeded.discard(None)  # another kind of environment than the one that has levels
@@ -246,31 +250,6 @@ class PathFinder:
             ),
             is_reached=_is_reached(item.event),
         )
-
-    def _is_served_alike(self, item: Played) -> bool:
-        """Whether the environments that workers step for training come from the same factory as these."""
-        pairs = [(one, two) for one in item.environments for two in self._served]
-        return bool(pairs) and all(comes_from_one_factory(self.evaluator, one, two) for one, two in pairs)
-
-    def _is_source_of_data(self, item: Played, level: EnvironmentLevels | None) -> bool:
-        """Whether training learns from a dataset that the played environment itself gave (offline learning)."""
-        if level is not None and level.kind not in ("none", "unknown"):
-            return False
-        known = {identity(one) for one in item.environments}
-        frames = {id(one): one for made in item.environments for one in made.frame.chain()}
-        frames |= {id(one): one for one in item.event.frame.chain()}
-        for frame in frames.values():
-            for node in own_nodes(frame.scope):
-                if not isinstance(node, ast.Call) or "dataset" not in last_name(node.func).lower():
-                    continue
-                given = [*node.args, *(keyword.value for keyword in node.keywords)]
-                given += [node.func.value] if isinstance(node.func, ast.Attribute) else []
-                found = {
-                    identity(one.value) for each in given for one in self.evaluator.evaluate(each, frame)
-                }
-                if known & found:
-                    return True
-        return False
 
     def _unflagged(self, item: Played, rollouts: list[Played], *, in_loop: bool) -> str:
         if in_loop:
@@ -344,29 +323,6 @@ class PathFinder:
             if frame.function is not None:
                 found.extend(inert_parameters(frame.function))
         return tuple(dict.fromkeys(found))
-
-
-def _by_choice(item: Played, rollouts: list[Played], otherwise: bool | None) -> bool | None:
-    """Held out or not where levels are chosen episode by episode; the constructor's answer where they are not."""
-    trained = [other.choice for other in rollouts if other.choice is not None]
-    levels = [choice for choice in trained if not choice.is_seed or choice.is_several]
-    is_chosen = item.choice is not None and (not item.choice.is_seed or bool(levels))
-    if not is_chosen and not levels:
-        return otherwise
-    if item.choice is None or not levels or len(levels) < len(rollouts):
-        return None
-    answers = {compare_choices(item.choice, choice) for choice in levels}
-    return answers.pop() if len(answers) == 1 else None
-
-
-def _plays_the_same(item: Played, other: Played) -> bool:
-    """Whether two steps play one and the same environment: one object, or two made in the same words."""
-    if item.event.node is other.event.node:
-        ours, theirs = item.event.frame.receiver, other.event.frame.receiver
-        if ours is not None and theirs is not None and ours.value is theirs.value:
-            return True
-    pairs = [(one, two) for one in item.environments for two in other.environments]
-    return bool(pairs) and all(is_made_alike(one, two) for one, two in pairs)
 
 
 def _acts_otherwise(item: Played, other: Played) -> bool:
