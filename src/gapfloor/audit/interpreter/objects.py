@@ -314,10 +314,15 @@ class ObjectModel:
     def _from_outside(self, name: str, frame: Frame) -> list[Alternative]:
         """Something unknown, when code outside the class assigns an attribute of that name to some object."""
         places = self.evaluator.index.set_from_outside.get(name, [])
+        if not places:
+            return []
+        # A script can only run what it imports; a file that it cannot load changes nothing.
+        reach = self.evaluator.index.reach(frame.chain()[0].module)
         return [
             Alternative(Unknown(f"{name}{_SET_AT}{module.path}:{value.lineno}"))
-            for module, value in places[:1]
-        ]
+            for module, value in places
+            if module.path in reach
+        ][:1]
 
     def _class_frame(self, value: Instance) -> Frame | None:
         return value.init.parent if value.init is not None else None
