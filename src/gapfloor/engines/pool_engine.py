@@ -130,7 +130,10 @@ class PoolEngine(Batch):
         self._has_started = True
 
     def _play(self, slot: int, level_seed: int) -> None:
-        pool = _make_pool(self.recipe, seed=level_seed)
+        try:
+            pool = _make_pool(self.recipe, seed=level_seed)
+        except Exception as error:
+            raise self._fail(f"making a pool with seed {level_seed}", error) from error
         self._pools[slot] = pool
         pool._reset(_ONLY)
         self._show(slot, _received(pool))
