@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,12 @@ def test_odd_evidence_of_a_registry_is_refused(inputs: Path, evidence: Any) -> N
 def test_numbers_of_cka_that_are_not_finite_are_missing_ones(inputs: Path, number: str) -> None:
     text = f'{{"game": "a", "agent": "b", "as_computed": {number}, "n": {number}}}'
     assert outcome(inputs, "cka", text.encode()) == "loaded"
+
+
+def test_an_infinite_number_of_levels_is_refused(inputs: Path) -> None:
+    text = re.sub(r'("[a-z_]*": )[0-9.]+', r"\1Infinity", (inputs / "leakage.json").read_text())
+    assert "Infinity" in text
+    assert outcome(inputs, "leakage", text.encode()) == "refused"
 
 
 @pytest.mark.parametrize("field", ["text", "name", "cells_seen"])

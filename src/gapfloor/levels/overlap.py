@@ -229,7 +229,15 @@ def _read(path: Path) -> Leakage:
         if document["format"] != FORMAT:
             raise ValueError(f"its format is {document['format']!r}, not {FORMAT!r}")
         return Leakage(tuple(LevelOverlap.from_dict(game) for game in document["games"]))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+    ) as error:
         reason = f"'{error.args[0]}' is missing" if isinstance(error, KeyError) else str(error)
         raise UsageError(
             f"{path} is not a leakage file ({reason}): write it again with gapfloor levels check."
