@@ -88,6 +88,11 @@ def test_numbers_of_cka_that_are_not_finite_are_missing_ones(inputs: Path, numbe
     assert outcome(inputs, "cka", text.encode()) == "loaded"
 
 
+@pytest.mark.parametrize("line", [b'{"ga\xffme": 1}', b'{"game": "\xff"}'])
+def test_json_lines_that_are_not_utf_8_are_refused(inputs: Path, line: bytes) -> None:
+    assert outcome(inputs, "json-lines", line + b"\n") == "refused"
+
+
 def test_an_infinite_number_of_levels_is_refused(inputs: Path) -> None:
     text = re.sub(r'("[a-z_]*": )[0-9.]+', r"\1Infinity", (inputs / "leakage.json").read_text())
     assert "Infinity" in text

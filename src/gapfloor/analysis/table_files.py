@@ -67,8 +67,11 @@ def _read_parquet(path: Path, options: TableOptions) -> pa.Table:
 
 def _read_json_lines(path: Path) -> pa.Table:
     try:
-        return pa_json.read_json(path)
-    except (pa.ArrowException, OSError) as error:
+        table = pa_json.read_json(path)
+        table.validate(full=True)  # pyarrow reads texts and names that are not UTF-8 without a word
+        _ = table.column_names
+        return table
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         raise UsageError(f"{path} cannot be read as JSON lines ({_first_line(error)}).") from None
 
 
