@@ -68,7 +68,7 @@ def _read_parquet(path: Path, options: TableOptions) -> pa.Table:
 def _read_json_lines(path: Path) -> pa.Table:
     try:
         table = pa_json.read_json(path)
-        table.validate(full=True)  # pyarrow reads texts and names that are not UTF-8 without a word
+        table.validate(full=True)  # pyarrow itself accepts texts and names that are not UTF-8
         _ = table.column_names
         return table
     except (pa.ArrowException, OSError, UnicodeError) as error:
