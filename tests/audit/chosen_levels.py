@@ -315,6 +315,14 @@ _SPREAD = """
             chosen = self.dist(obs).sample() if sample else self.body(obs).argmax(-1)
         return chosen
 
+    def centre(self, obs, draw=True):
+        dist = build(self)(obs)
+        return dist.sample() if draw else dist.mean
+
+    def middle(self, obs):
+        scores = build(self)(obs)
+        return scores.mean
+
     def chosen(self, obs, other):
         if isinstance(other, str):
             return self.body(obs).argmax(-1)
@@ -362,6 +370,13 @@ ACTING = [
         None,
         None,
     ),
+    spread(
+        "the mean of what is drawn from elsewhere",
+        "action = net.centre(obs, draw=False)",
+        "argmax",
+        "explicit-call-site",
+    ),
+    spread("the mean of something that is not known", "action = net.middle(obs)", None, None),
     spread("a condition on a class that is not known", "action = net.chosen(obs, args.eps)", None, None),
     spread(
         "noise that is added in place",

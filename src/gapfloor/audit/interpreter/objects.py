@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from gapfloor.audit.interpreter.binding import additions_to_sequence, changes_of_mapping
 from gapfloor.audit.interpreter.options import field_of, is_settings_class
-from gapfloor.audit.interpreter.primitives import DISTRIBUTION, RANKINGS
+from gapfloor.audit.interpreter.primitives import DISTRIBUTION, RANKINGS, draw_of_receiver
 from gapfloor.audit.interpreter.reaching_definitions import conditions, reaching
 from gapfloor.audit.interpreter.values import (
     Action,
@@ -153,11 +153,18 @@ class ObjectModel:
                 return self.option(name, Namespace(), node, frame)
             if name in ("mode", "mean", "loc") and DISTRIBUTION.search(value.name.rsplit(".", 1)[-1]):
                 return (Alternative(Action("argmax", node, frame, needs_distribution=True)),)
+            is_own = value.name.startswith(
+                ("object().", "?.")
+            )  # an attribute of the repository that cannot be read
+            if is_own and name in ("mean", "mode", "loc") and _is_centre_of_policy(node, frame):
+                return (Alternative(Action("argmax", node, frame, needs_distribution=True)),)
             return (Alternative(External(f"{value.name}().{name}")),)
         if isinstance(value, Unknown | Option):
             text = value.text if isinstance(value, Unknown) else value.name
             if name in _SPACES:
                 return (Alternative(Computed(node, frame)),)
+            if name in ("mean", "mode", "loc") and _is_centre_of_policy(node, frame):
+                return (Alternative(Action("argmax", node, frame, needs_distribution=True)),)
             if _SETTINGS.search(text.split(_SET_AT)[0]):
                 return self.option(name, Namespace(), node, frame)
             return (Alternative(Unknown(f"{text}.{name}")),)
@@ -436,6 +443,23 @@ class ObjectModel:
                 if isinstance(node, ast.Attribute) and node.attr == "__dict__":
                     return True
         return False
+
+
+def _is_centre_of_policy(node: ast.AST, frame: Frame) -> bool:
+    """Whether `dist.mean` is read as a property of what is drawn from elsewhere in the same function."""
+    if not isinstance(node, ast.Attribute) or draw_of_receiver(node.value) != "sampled":
+        return False
+    parent = frame.module.parents.get(node)
+    if isinstance(parent, ast.Call) and parent.func is node:
+        return False  # a method: the mean of any tensor
+    receiver = ast.dump(node.value)
+    return any(
+        isinstance(one, ast.Call)
+        and isinstance(one.func, ast.Attribute)
+        and one.func.attr in ("sample", "rsample", "log_prob")
+        and ast.dump(one.func.value) == receiver
+        for one in own_nodes(frame.scope)
+    )
 
 
 def guards_of(frame: Frame, node: ast.AST) -> list[Guard]:
