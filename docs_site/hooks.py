@@ -52,6 +52,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     name = page.file.src_uri
     if name == "index.md":
         page.meta["hide"] = ["navigation"]
+    elif name == "registry-table.md":
+        page.meta["hide"] = ["navigation", "toc"]
     elif name.startswith("tutorial-"):
         page.meta["hide"] = ["toc"]
     return markdown

@@ -19,7 +19,7 @@ from typing import Any
 
 from gapfloor.errors import UsageError, nearest_names
 from gapfloor.settings import from_table, to_table
-from gapfloor.text_tables import ReadableResult, TextTable, number, signed, with_error
+from gapfloor.text_tables import ReadableResult, TextTable, counted, number, signed, with_error
 
 #: Shares of episodes whose returns are listed as quantiles.
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -178,8 +178,9 @@ class FloorRegistry(ReadableResult):
         """How much there is."""
         if not self.entries:
             return []
+        n, families = len(self.entries), self.families
         return [
-            f"{len(self.entries)} environments of {len(self.families)} families: {', '.join(self.families)}."
+            f"{counted(n, 'entry', 'entries')} of {counted(len(families), 'family', 'families')}: {', '.join(families)}."
         ]
 
     def of_family(self, name: str) -> FloorRegistry:
