@@ -178,10 +178,9 @@ class FloorRegistry(ReadableResult):
         """How much there is."""
         if not self.entries:
             return []
-        n, families = len(self.entries), self.families
-        return [
-            f"{counted(n, 'entry', 'entries')} of {counted(len(families), 'family', 'families')}: {', '.join(families)}."
-        ]
+        entries = counted(len(self.entries), "entry", "entries")
+        families = counted(len(self.families), "family", "families")
+        return [f"{entries} of {families}: {', '.join(self.families)}."]
 
     def of_family(self, name: str) -> FloorRegistry:
         """The environments of one family; a family that is not there is refused with those that are."""
