@@ -87,7 +87,7 @@ class CleanRLRecurrentPolicy:
 
     def __init__(self, agent: Any, **described: Any) -> None:
         self._inner = CleanRLPolicy(agent, **described)
-        self.device = self._inner.device
+        self.device, self.fingerprint = self._inner.device, ""
         copy_description(self._inner, self)
         self._agent = agent
 
