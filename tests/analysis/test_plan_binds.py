@@ -94,6 +94,7 @@ CHANGES = {
     "pairs.quantities": ("pairs", 'quantities = ["test"]'),
     "agents.order": ("agents", 'order = ["b", "a"]'),
     "agents.one_draw_at_a_time": ("agents", "one_draw_at_a_time = false"),
+    "normalised.upper": ("normalised", "upper = {coinrun = 10.0}"),
     "intervals.confidence": ("intervals", "confidence = 0.9"),
     "intervals.resamples": ("intervals", "resamples = 300"),
     "intervals.seed": ("intervals", "seed = 1"),

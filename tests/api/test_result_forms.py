@@ -18,7 +18,8 @@ from gapfloor.records.verification import StoreVerification
 pytestmark = pytest.mark.fast
 
 VERIFIED = StoreVerification(
-    cells=2, problems=(), episodes=32, replayable=32, replayed=4, replayed_cells=2, not_replayed=(), seed=1, version="1"
+    cells=2, problems=(), episodes=32, replayable=32, replayed=4, replayed_cells=2, recomputed_cells=1,
+    not_replayed=(), seed=1, version="1",
 )  # fmt: skip
 
 

@@ -51,7 +51,7 @@ def test_version(capsys):
         (["floor", "coinrun", "--option", "use_backgrounds"], "write NAME=true or NAME=false"),
         (["floor", "coinrun", "--option", "use_background=false"], "did you mean use_backgrounds"),
         (["floor", "coinrun", "--reference", "unifrm"], "did you mean uniform"),
-        (["floor"], "Missing argument"),
+        (["floor"], "No game is named"),
         (["evaluate", "small_policies:linear", "--game", "coinrun"], "Missing option '--rules'"),
         (["evaluate", "small_policies:linear", "--game", "coinrun", "--rules", "greddy"], "did you mean greedy"),
         (["evaluate", "small_policies:linear", "--game", "conrun", "--rules", "greedy"], "did you mean coinrun"),
