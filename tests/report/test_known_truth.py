@@ -145,7 +145,7 @@ def test_the_gap_is_told_with_the_interval_of_the_excess_that_was_tested():
     (gap,) = analyse(table(rows)).gaps
     low, high = gap.recommended.interval
     said = verdict(rows)
-    excess = f"excess over the floor +{gap.recommended.test.excess:.2f} [{low:.2f}, {high:.2f}]"
+    excess = f"adjusted for the levels' difficulty +{gap.recommended.test.excess:.2f} [{low:.2f}, {high:.2f}]"
     text = f"the gap of +{gap.gap.mean:.2f} ({excess})"
     assert text in said.supports
     untested = verdict(game_rows(train=8.0, has_levels=False))

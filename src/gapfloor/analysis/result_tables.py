@@ -17,7 +17,7 @@ _COMPARISON_HEADINGS = (
 )  # fmt: skip
 _GAP_HEADINGS = (
     "game", "budget", "rule", "n", "gap [95% CI]", "t interval", "Fisher p", "Holm p", "Stouffer Z",
-    "excess [interval]", "its Holm p", "levels", "call",
+    "adjusted [interval]", "its Holm p", "levels", "call",
 )  # fmt: skip
 
 

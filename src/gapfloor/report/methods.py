@@ -83,7 +83,7 @@ def describe_floor_test(method: str) -> str:
 def describe_gap_test(method: str) -> str:
     """The test behind the calls of gaps, in words."""
     if method == "recommended":
-        return "excess over the floor's gap with runs and levels crossed, Holm over games"
+        return "gap adjusted for the floor on the same levels, runs and levels crossed, Holm over games"
     return "per-run Welch on episodes, Fisher over runs, Holm over games; percentile bootstrap over runs"
 
 
@@ -295,9 +295,9 @@ def _gaps(source: ReportSource) -> Iterator[MethodsClause]:
     if tested:
         yield MethodsClause(
             "gaps",
-            "Gaps (training minus held-out return) were tested for new runs on new levels: the excess over the floor's "
-            f"gap, with runs and levels crossed over {_common_levels(tested)}, corrected over games by Holm's "
-            "procedure",
+            "Gaps (training minus held-out return) were tested for new runs on new levels, with the floor's return on a "
+            "level as a measure of its difficulty (a control variate), runs and levels crossed over "
+            f"{_common_levels(tested)}, and Holm's procedure over games",
             ("cornfield1956", "holm1979"),
         )
     if len(tested) < len(rows):

@@ -295,13 +295,15 @@ def _reading(
 
 
 def _gap_size(gap: GapResult, *, method: str) -> str:
-    """The raw gap and, by the recommended method, the excess over the floor's gap with the interval of its test."""
+    """The raw gap and, by the recommended method, what its test estimates, with the interval of that test."""
     if method != "recommended" or gap.recommended is None:
         return _plain(estimate(gap.gap.mean, gap.gap.ci))
     raw, found = _plain(fixed(gap.gap.mean, sign=True)), gap.recommended
     if found.call == "not tested":
         return raw
-    return f"{raw} (excess over the floor {_plain(estimate(found.test.excess, found.interval))})"
+    # Only with slope one is the floor's whole gap taken off, so only then is the number an excess over it.
+    name = "excess over the floor" if found.test.slope == 1 else "adjusted for the levels' difficulty"
+    return f"{raw} ({name} {_plain(estimate(found.test.excess, found.interval))})"
 
 
 def _is_learnt(test: FloorComparisonResult, train: FloorComparisonResult, gap: GapResult) -> bool:
