@@ -295,8 +295,8 @@ def _gaps(source: ReportSource) -> Iterator[MethodsClause]:
     if tested:
         yield MethodsClause(
             "gaps",
-            "Gaps (training minus held-out return) were tested for new runs on new levels, with the floor's return on a "
-            "level as a measure of its difficulty (a control variate), runs and levels crossed over "
+            "Gaps (training minus held-out return) were tested for new runs on new levels, with the floor's return on "
+            "a level as a measure of its difficulty (a control variate), runs and levels crossed over "
             f"{_common_levels(tested)}, and Holm's procedure over games",
             ("cornfield1956", "holm1979"),
         )
