@@ -261,6 +261,9 @@ class _Dispatcher:
             pool.shutdown(wait=True, kill_workers=True)
             raise
         finally:
+            # The error's traceback holds the engine's buffers and leads back here. A circle of them would be left to
+            # the garbage collector, which can crash on such buffers when the interpreter ends.
+            self._error = None
             listener.close()
             for connection in self._connections:
                 connection.close()
