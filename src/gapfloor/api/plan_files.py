@@ -209,7 +209,7 @@ def _count_seen(
 
 def _count_in_store(folder: Path, rules: tuple[str, ...] | None) -> tuple[int, str]:
     if not folder.is_dir():
-        raise UsageError(f"There is no store at {folder}. Check the path, or give --cells-seen 0.")
+        raise UsageError(f"{folder} is not a folder: check the path of the store, or give --cells-seen 0.")
     if not any((folder / "cells").glob("*.json")):
         return 0, f"no cells in {folder.name}"
     return count_cells(folder, rules=rules), f"counted in {folder.name}"

@@ -14,10 +14,22 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import UsageError
-from gapfloor.levels.level_set import LevelSet
+from gapfloor.levels.level_set import LevelSet, check_disjoint
 from gapfloor.text_tables import ReadableResult, TextTable
 
 FORMAT = "gapfloor-leakage/1"
+#: More levels than this are not two sets that someone compares, but the generator.
+MOST_LEVELS = 20_000
+
+
+def check_comparable(train: LevelSet, test: LevelSet) -> None:
+    """Refuse sets that are too large to be compared level by level, and sets that share seeds."""
+    for levels in (train, test):
+        if levels.n > MOST_LEVELS:
+            raise UsageError(
+                f"The level set {levels} has more than {MOST_LEVELS} levels: give a range, e.g. 0:200."
+            )
+    check_disjoint(train, test)
 
 
 def equal_groups(fingerprints: Mapping[int, Hashable]) -> list[tuple[int, ...]]:
