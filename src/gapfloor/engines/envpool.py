@@ -24,10 +24,10 @@ import numpy.typing as npt
 from gapfloor.actions.spaces import Discrete
 from gapfloor.engines import pool_engine, procgen
 from gapfloor.engines.catalogue import ENVPOOL
+from gapfloor.engines.drawn_levels import DrawnLevels
 from gapfloor.engines.protocol import Engine, EngineSpec, Option, Step
 from gapfloor.errors import MissingExtraError, UsageError
 from gapfloor.levels import LevelSet, draw_levels
-from gapfloor.levels.draws import check_draw
 
 __all__ = ["EnvpoolEngine", "check_levels", "draw_levels", "engine_from_spec", "engine_version", "make_spec"]
 
@@ -107,14 +107,13 @@ def _system_qt() -> str:
     return bytes(version()).decode()
 
 
-class EnvpoolEngine:
+class EnvpoolEngine(DrawnLevels):
     """A batch of ProcGen slots in EnvPool; see `gapfloor.engines.protocol.Engine` for what each method promises.
 
     A fresh engine plays through its draw of levels. After the first call of `begin` the caller decides what is played,
     and a slot whose episode has ended waits until it begins again.
     """
 
-    can_begin = True
     can_clone = False
     idle_slots_cost = False
     action_space = Discrete(procgen.N_ACTIONS)
@@ -126,24 +125,13 @@ class EnvpoolEngine:
 
     def __init__(self, spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> None:
         check_levels(spec, levels)
-        check_draw(draw)
-        if slots < 1:
-            raise UsageError(f"An engine needs at least 1 slot, not {slots}.")
-        self.spec, self.n_slots = spec, slots
-        self._draw = functools.partial(draw_levels, levels, draw=draw, slots=slots)
-        self._drawn = self._draw(episodes=16)
-        self._level = self._drawn[:, 0].copy()
-        self._episode = np.zeros(slots, dtype=np.int64)
+        super().__init__(slots=slots, levels=levels, draw=draw)
+        self.spec = spec
         self._observations = np.zeros((slots, *self.observation_shape), dtype=np.uint8)
         self._rewards = np.zeros(slots, dtype=np.float32)
         self._firsts = np.ones(slots, dtype=bool)
         self._pools: list[Any] = [None] * slots
         """None for a slot that waits."""
-        self._follows_draw, self._has_started = True, False
-
-    @property
-    def level_seeds(self) -> npt.NDArray[np.int64]:
-        return self._level
 
     def observe(self) -> Step:
         self._start()
@@ -161,11 +149,6 @@ class EnvpoolEngine:
             self._receive(slot)
         return self._observations, self._rewards, self._firsts
 
-    def begin(self, slot: int, level_seed: int) -> None:
-        self._follows_draw = False
-        self._play(slot, level_seed)
-        self._rewards[slot] = 0
-
     def save(self, slot: int) -> Any:
         raise UsageError(f"{NO_CLONING}.")
 
@@ -179,13 +162,6 @@ class EnvpoolEngine:
 
     def close(self) -> None:
         self._pools = [None] * self.n_slots
-
-    def _start(self) -> None:
-        """The first levels of the draw, unless somebody has begun others."""
-        if self._follows_draw and not self._has_started:
-            for slot in range(self.n_slots):
-                self._play(slot, int(self._level[slot]))
-        self._has_started = True
 
     def _play(self, slot: int, level_seed: int) -> None:
         pool = _one_level_pool(self.spec, level_seed)
@@ -211,12 +187,6 @@ class EnvpoolEngine:
         else:
             self._pools[slot] = None
             self._observations[slot] = 0
-
-    def _next_level(self, slot: int) -> int:
-        self._episode[slot] += 1
-        if self._episode[slot] >= self._drawn.shape[1]:
-            self._drawn = self._draw(episodes=2 * self._drawn.shape[1])
-        return int(self._drawn[slot, self._episode[slot]])
 
 
 def _one_level_pool(spec: EngineSpec, level_seed: int) -> Any:

@@ -83,10 +83,6 @@ class PoolEngine(Batch):
         super().__init__(recipe, slots=slots, levels=levels, draw=draw, description=describe_pool(recipe))
         self._pools: list[Any] = [None] * slots
 
-    def observe(self) -> Step:
-        self._start()
-        return self._rows, self._rewards, self._firsts
-
     def step(self, actions: Actions) -> Step:
         self._start()
         form = self.description.form
@@ -100,11 +96,6 @@ class PoolEngine(Batch):
         for slot in playing:
             self._receive(int(slot))
         return self._rows, self._rewards, self._firsts
-
-    def begin(self, slot: int, level_seed: int) -> None:
-        self._follows_draw = False
-        self._play(slot, level_seed)
-        self._rewards[slot] = 0
 
     def save(self, slot: int) -> State:
         raise UsageError(
@@ -122,13 +113,6 @@ class PoolEngine(Batch):
     def close(self) -> None:
         self._pools = [None] * self.n_slots
 
-    def _start(self) -> None:
-        """The first levels of the draw, unless somebody has begun others."""
-        if self._follows_draw and not self._has_started:
-            for slot in range(self.n_slots):
-                self._play(slot, int(self._level[slot]))
-        self._has_started = True
-
     def _play(self, slot: int, level_seed: int) -> None:
         try:
             pool = _make_pool(self.recipe, seed=level_seed)
@@ -137,9 +121,7 @@ class PoolEngine(Batch):
         self._pools[slot] = pool
         pool._reset(_ONLY)
         self._show(slot, _received(pool))
-        self._level[slot], self._lengths[slot] = level_seed, 0
-        self._firsts[slot] = self._plays[slot] = True
-        self._succeeded[slot] = False
+        self._note_start(slot, level_seed)
 
     def _receive(self, slot: int) -> None:
         state = _received(self._pools[slot])

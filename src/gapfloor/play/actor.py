@@ -5,7 +5,8 @@ The actor turns observations into one action per slot and keeps the entropies an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +25,28 @@ Actions = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What an actor is shown before it acts."""
+
+    observations: Observations
+    first: npt.NDArray[np.bool_]
+    """Where an episode begins."""
+    uniforms: Floats
+    """Each slot's own random numbers for this step."""
+    rules: Sequence[Rule | None]
+    """Each slot's rule; None where nothing is played."""
+    masks: Masks | None = None
+    """Which actions are legal, if the engine says so."""
+
+    def by_rule(self) -> Iterator[tuple[Rule, npt.NDArray[np.bool_], Floats, Masks | None]]:
+        """Each rule once, with the slots it plays, their random numbers and their legal actions."""
+        for rule in dict.fromkeys(self.rules):
+            if rule is not None:
+                mine = np.array([other == rule for other in self.rules])
+                yield rule, mine, self.uniforms[mine], None if self.masks is None else self.masks[mine]
+
+
 class Actor(Protocol):
     """Chooses one action for every slot of a batch."""
 
@@ -38,15 +61,8 @@ class Actor(Protocol):
         """Forget everything and serve a batch of this size."""
         ...
 
-    def act(
-        self,
-        observations: npt.NDArray[Any],
-        first: npt.NDArray[np.bool_],
-        uniforms: Floats,
-        rules: Sequence[Rule | None],
-        masks: Masks | None = None,
-    ) -> Actions:
-        """One action per slot; `rules[slot]` is None where nothing is played, and `masks` marks legal actions."""
+    def act(self, turn: Turn) -> Actions:
+        """One action per slot."""
         ...
 
     probabilities: Floats | None
@@ -78,16 +94,9 @@ class ReferenceActor:
         space = self.space
         self._last = np.full((n_slots, space.width) if space.width else n_slots, space.nothing)
 
-    def act(
-        self,
-        observations: npt.NDArray[Any],
-        first: npt.NDArray[np.bool_],
-        uniforms: Floats,
-        rules: Sequence[Rule | None],
-        masks: Masks | None = None,
-    ) -> Actions:
-        self._last[first] = self.space.nothing
-        self._last = self._reference.choose(uniforms, self.space, self._last, masks)
+    def act(self, turn: Turn) -> Actions:
+        self._last[turn.first] = self.space.nothing
+        self._last = self._reference.choose(turn.uniforms, self.space, self._last, turn.masks)
         return self._last
 
 
@@ -96,7 +105,7 @@ class PolicyActor:
 
     may_shrink = False
 
-    def __init__(self, policy: Policy | StatefulPolicy, *, name: str, space: ActionSpace, noop: int) -> None:
+    def __init__(self, policy: Policy | StatefulPolicy, *, name: str, space: ActionSpace, noop: Any) -> None:
         self._policy, self._name = policy, name
         self.space, self._noop = space, noop
         self.record: Mapping[str, str] = {}
@@ -108,35 +117,27 @@ class PolicyActor:
     def resize(self, n_slots: int) -> None:
         self._reader = LogitsReader(self._policy, name=self._name, n_slots=n_slots, space=self.space)
 
-    def act(
-        self,
-        observations: npt.NDArray[Any],
-        first: npt.NDArray[np.bool_],
-        uniforms: Floats,
-        rules: Sequence[Rule | None],
-        masks: Masks | None = None,
-    ) -> Actions:
-        logits = self._reader.read(without_idle_rows(observations, rules), first)
-        if masks is not None:
-            logits = mask_logits(logits, masks, name=self._name)
+    def act(self, turn: Turn) -> Actions:
+        logits = self._read(turn)
+        if turn.masks is not None:
+            logits = mask_logits(logits, turn.masks, name=self._name)
         self.probabilities = softmax(logits)
         self.entropies = entropy(self.probabilities)
         self.disagreements = None
         self.played_entropies = None
-        actions = np.full(len(rules), self._noop, dtype=np.int64)
-        for rule in dict.fromkeys(rules):
-            if rule is None:
-                continue
-            mine = np.array([other == rule for other in rules])
-            legal = None if masks is None else masks[mine]
-            actions[mine] = rule.choose(logits[mine], uniforms[mine], legal)
+        actions = np.full(len(turn.rules), self._noop, dtype=np.int64)
+        for rule, mine, uniforms, legal in turn.by_rule():
+            actions[mine] = rule.choose(logits[mine], uniforms, legal)
             self._note_disagreements(rule.disagreements(logits[mine], actions[mine]), mine)
             changed = rule.changed_distribution(logits[mine], legal)
             if changed is not None:
                 if self.played_entropies is None:
-                    self.played_entropies = np.zeros(len(rules))
+                    self.played_entropies = np.zeros(len(actions))
                 self.played_entropies[mine] = entropy(changed)
         return actions
+
+    def _read(self, turn: Turn) -> Logits:
+        return self._reader.read(without_idle_rows(turn.observations, turn.rules), turn.first)
 
     def _note_disagreements(
         self, disagreements: npt.NDArray[np.bool_] | None, mine: npt.NDArray[np.bool_]

@@ -14,7 +14,7 @@ import numpy as np
 
 from gapfloor.engines.protocol import Engine
 from gapfloor.errors import StoreError
-from gapfloor.play.actor import Actor
+from gapfloor.play.actor import Actor, Turn
 from gapfloor.play.outcome import EpisodeOutcome
 from gapfloor.play.player import CellPlay
 from gapfloor.play.streams import episode_stream
@@ -52,7 +52,7 @@ def play_plainly(
         masks = engine.masks
         if masks is not None:
             masks = np.concatenate([masks, np.ones((batch - n, masks.shape[1]), dtype=bool)])
-        actions = actor.act(padded, first, uniforms, rules, masks)[:n]
+        actions = actor.act(Turn(padded, first, uniforms, rules, masks))[:n]
         tallies = space.tallies(actions)
         levels = engine.level_seeds.copy()
         _, rewards, firsts = engine.step(actions)

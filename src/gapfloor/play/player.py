@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from gapfloor.engines.protocol import Engine
 from gapfloor.levels import Schedule
-from gapfloor.play.actor import Actor
+from gapfloor.play.actor import Actor, Turn
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.observers import CellObserver
 from gapfloor.play.outcome import EpisodeOutcome
@@ -192,7 +192,7 @@ class Player:
         observations, _, _ = self._engine.observe()
         place = self._lengths % CHUNK
         uniforms = self._uniforms[self._rows, place]
-        actions = self._actor.act(observations, self._first, uniforms, self._rules, self._engine.masks)
+        actions = self._actor.act(Turn(observations, self._first, uniforms, self._rules, self._engine.masks))
         self._watch(place)
         if actions.ndim == 1:
             self._counts[self._rows, actions] += 1

@@ -24,7 +24,7 @@ from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import CheckFailedError, PolicyError, StoreError, UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.machine import one_torch_thread
-from gapfloor.play.actor import Actor, ReferenceActor, policy_actor
+from gapfloor.play.actor import Actor, ReferenceActor, Turn, policy_actor
 from gapfloor.play.candidate import try_policy
 from gapfloor.play.cell import PROTOCOL_VERSION, CellSpec, Inference, Run, design_from
 from gapfloor.play.streams import cell_stream_name, episode_stream
@@ -226,7 +226,7 @@ def _play_batch(
         uniforms = np.zeros((batch, width) if width else batch)
         uniforms[:n] = [stream.random(width or None) for stream in streams]
         rules: list[Rule | None] = [rule if row < n and playing[row] else None for row in range(batch)]
-        actions = actor.act(engine.observe()[0], first, uniforms, rules, engine.masks)
+        actions = actor.act(Turn(engine.observe()[0], first, uniforms, rules, engine.masks))
         _, rewards, firsts = engine.step(actions)
         returns[playing] += rewards[:n][playing]
         lengths[playing] += 1

@@ -33,6 +33,8 @@ Floats = npt.NDArray[np.float64]
 Actions = npt.NDArray[np.int64]
 Rows = npt.NDArray[Any]
 Logits = npt.NDArray[np.floating]  # type: ignore[type-arg]
+#: Which actions may be taken, one row per slot; None where all may.
+Legal = Masks | None
 
 
 class Rule(ABC):
@@ -66,7 +68,7 @@ class Rule(ABC):
         return ()
 
     @abstractmethod
-    def choose(self, logits: Logits, uniforms: Floats, legal: Masks | None = None) -> Actions:
+    def choose(self, logits: Logits, uniforms: Floats, legal: Legal = None) -> Actions:
         """One action for each row of `logits`.
 
         `legal` marks the actions that may be taken; the logits of the others are minus infinity already.
@@ -74,15 +76,11 @@ class Rule(ABC):
 
     @abstractmethod
     def choose_row(
-        self,
-        distribution: ActionDistribution,
-        uniforms: Floats,
-        space: ActionSpace,
-        legal: Masks | None = None,
+        self, distribution: ActionDistribution, uniforms: Floats, space: ActionSpace, legal: Legal = None
     ) -> Rows:
         """One action for each row of a distribution over a space whose actions are rows of numbers."""
 
-    def changed_distribution(self, logits: Logits, legal: Masks | None = None) -> Floats | None:
+    def changed_distribution(self, logits: Logits, legal: Legal = None) -> Floats | None:
         """What is drawn from, if it is neither the policy's own distribution nor one action; otherwise None."""
         return None
 

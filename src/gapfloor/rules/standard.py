@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.actions.partition import Partition, merged_argmax
-from gapfloor.actions.spaces import ActionSpace, Discrete, Masks
+from gapfloor.actions.spaces import ActionSpace, Discrete
 from gapfloor.errors import UsageError
-from gapfloor.rules.rule import Actions, Floats, Logits, Rows, Rule, draw_from, softmax
+from gapfloor.rules.rule import Actions, Floats, Legal, Logits, Rows, Rule, draw_from, softmax
 
 if TYPE_CHECKING:
     from gapfloor.actions.distributions import ActionDistribution
@@ -25,15 +25,11 @@ class Sampled(Rule):
     is_deterministic = False
     draws_from_policy = True
 
-    def choose(self, logits: Logits, uniforms: Floats, legal: Masks | None = None) -> Actions:
+    def choose(self, logits: Logits, uniforms: Floats, legal: Legal = None) -> Actions:
         return draw_from(softmax(logits), uniforms)
 
     def choose_row(
-        self,
-        distribution: ActionDistribution,
-        uniforms: Floats,
-        space: ActionSpace,
-        legal: Masks | None = None,
+        self, distribution: ActionDistribution, uniforms: Floats, space: ActionSpace, legal: Legal = None
     ) -> Rows:
         return distribution.sample(uniforms, space)
 
@@ -48,16 +44,12 @@ class Greedy(Rule):
     form = "greedy"
     is_deterministic = True
 
-    def choose(self, logits: Logits, uniforms: Floats, legal: Masks | None = None) -> Actions:
+    def choose(self, logits: Logits, uniforms: Floats, legal: Legal = None) -> Actions:
         best: Actions = np.argmax(logits, axis=1)
         return best
 
     def choose_row(
-        self,
-        distribution: ActionDistribution,
-        uniforms: Floats,
-        space: ActionSpace,
-        legal: Masks | None = None,
+        self, distribution: ActionDistribution, uniforms: Floats, space: ActionSpace, legal: Legal = None
     ) -> Rows:
         return distribution.mode(space)
 
@@ -82,15 +74,11 @@ class Merged(Rule):
     def classes(self) -> tuple[int, ...]:
         return _known(self.partition).labels
 
-    def choose(self, logits: Logits, uniforms: Floats, legal: Masks | None = None) -> Actions:
+    def choose(self, logits: Logits, uniforms: Floats, legal: Legal = None) -> Actions:
         return merged_argmax(softmax(logits), _known(self.partition))
 
     def choose_row(
-        self,
-        distribution: ActionDistribution,
-        uniforms: Floats,
-        space: ActionSpace,
-        legal: Masks | None = None,
+        self, distribution: ActionDistribution, uniforms: Floats, space: ActionSpace, legal: Legal = None
     ) -> Rows:
         raise UsageError(
             f"The rule 'merged' needs classes of numbered actions, but the actions are {space}: use another rule."
@@ -118,7 +106,7 @@ class Epsilon(Rule):
     def parse(cls, argument: str, *, text: str) -> Epsilon:
         return cls(_number(text, argument, low=0.0, high=1.0))
 
-    def choose(self, logits: Logits, uniforms: Floats, legal: Masks | None = None) -> Actions:
+    def choose(self, logits: Logits, uniforms: Floats, legal: Legal = None) -> Actions:
         n_actions = logits.shape[1]
         legal = _legal(logits, legal)
         # Below epsilon the number is itself uniform on [0, epsilon): one draw serves both decisions.
@@ -129,18 +117,14 @@ class Epsilon(Rule):
         return np.where(uniforms < self.epsilon, random, np.argmax(logits, axis=1))
 
     def choose_row(
-        self,
-        distribution: ActionDistribution,
-        uniforms: Floats,
-        space: ActionSpace,
-        legal: Masks | None = None,
+        self, distribution: ActionDistribution, uniforms: Floats, space: ActionSpace, legal: Legal = None
     ) -> Rows:
         explores = uniforms[:, :1] < self.epsilon
         first = np.where(explores, np.clip(uniforms[:, :1] / self.epsilon, 0, 1 - 2.0**-53), 0.0)
         random = space.uniform(np.concatenate([first, uniforms[:, 1:]], axis=1), legal)
         return np.where(explores, random, distribution.mode(space))
 
-    def changed_distribution(self, logits: Logits, legal: Masks | None = None) -> Floats:
+    def changed_distribution(self, logits: Logits, legal: Legal = None) -> Floats:
         probabilities = np.full(logits.shape, self.epsilon / logits.shape[1])
         legal = _legal(logits, legal)
         if legal is not None:
@@ -167,26 +151,22 @@ class Temperature(Rule):
         # Below this, logits divided by the temperature overflow.
         return cls(_number(text, argument, low=1e-30, high=float("inf")))
 
-    def choose(self, logits: Logits, uniforms: Floats, legal: Masks | None = None) -> Actions:
+    def choose(self, logits: Logits, uniforms: Floats, legal: Legal = None) -> Actions:
         return draw_from(self.changed_distribution(logits), uniforms)
 
     def choose_row(
-        self,
-        distribution: ActionDistribution,
-        uniforms: Floats,
-        space: ActionSpace,
-        legal: Masks | None = None,
+        self, distribution: ActionDistribution, uniforms: Floats, space: ActionSpace, legal: Legal = None
     ) -> Rows:
         return distribution.tempered(self.temperature).sample(uniforms, space)
 
-    def changed_distribution(self, logits: Logits, legal: Masks | None = None) -> Floats:
+    def changed_distribution(self, logits: Logits, legal: Legal = None) -> Floats:
         return softmax(np.asarray(logits, dtype=np.float64) / self.temperature)
 
     def __str__(self) -> str:
         return f"temperature:{exact_number(self.temperature)}"
 
 
-def _legal(logits: Logits, legal: Masks | None) -> Masks | None:
+def _legal(logits: Logits, legal: Legal) -> Legal:
     """The actions that may be taken, None if all may: a logit of -inf is a mask too."""
     is_masked = np.isneginf(logits)
     if not is_masked.any():

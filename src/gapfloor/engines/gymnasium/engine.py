@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from gapfloor.actions.spaces import Actions, ActionSpace, Discrete, Masks, MultiDiscrete
 from gapfloor.engines.catalogue import GYMNASIUM
+from gapfloor.engines.drawn_levels import DrawnLevels
 from gapfloor.engines.gymnasium.actions import LegalChoice, read_mask
 from gapfloor.engines.gymnasium.cloning import CloningMethod, find_cloning_method
 from gapfloor.engines.gymnasium.factory import Description, Recipe, describe, make_env, without_chatter
@@ -26,8 +27,7 @@ from gapfloor.engines.gymnasium.score import score_of, wants_success
 from gapfloor.engines.gymnasium.spaces import copy_row, put_row
 from gapfloor.engines.protocol import Engine, EngineSpec, Observations, Option, Step
 from gapfloor.errors import GapfloorError, UsageError
-from gapfloor.levels import LevelSet, draw_levels
-from gapfloor.levels.draws import check_draw
+from gapfloor.levels import LevelSet
 
 #: An episode that is longer than this is taken not to end, so that no command runs for ever.
 MOST_STEPS = 1_000_000
@@ -77,10 +77,8 @@ def recipe_of(spec: EngineSpec) -> Recipe:
     return Recipe(spec.game, tuple(sorted(spec.options)))
 
 
-class Batch:
+class Batch(DrawnLevels):
     """What every Gymnasium engine shares: the rows that callers see, and the draw that a fresh engine plays."""
-
-    can_begin = True
 
     def __init__(
         self,
@@ -91,10 +89,8 @@ class Batch:
         draw: int,
         description: Description | None = None,
     ) -> None:
-        check_draw(draw)
-        if slots < 1:
-            raise UsageError(f"An engine needs at least 1 slot, not {slots}.")
-        self.recipe, self.n_slots = recipe, slots
+        super().__init__(slots=slots, levels=levels, draw=draw)
+        self.recipe = recipe
         self.description = description or describe(recipe)
         self.action_space, self.noop = self.description.form.space, self.description.noop
         self.n_actions = self.action_space.n if isinstance(self.action_space, Discrete) else 0
@@ -106,11 +102,6 @@ class Batch:
         self._plays = np.zeros(slots, dtype=bool)
         self._lengths = np.zeros(slots, dtype=np.int64)
         self._succeeded = np.zeros(slots, dtype=bool)
-        self._draw = functools.partial(draw_levels, levels, draw=draw, slots=slots)
-        self._drawn = self._draw(episodes=16)
-        self._level = self._drawn[:, 0].copy()
-        self._episode = np.zeros(slots, dtype=np.int64)
-        self._follows_draw, self._has_started = True, False
         self._masks: Masks | None = None
         if self.description.masks:
             self._masks = np.ones((slots, _mask_width(self.action_space)), dtype=bool)
@@ -119,16 +110,14 @@ class Batch:
     def masks(self) -> Masks | None:
         return self._masks
 
-    @property
-    def level_seeds(self) -> npt.NDArray[np.int64]:
-        return self._level
+    def observe(self) -> Step:
+        self._start()
+        return self._rows, self._rewards, self._firsts
 
-    def _next_level(self, slot: int) -> int:
-        """The next level of a slot's own draw."""
-        self._episode[slot] += 1
-        if self._episode[slot] >= self._drawn.shape[1]:
-            self._drawn = self._draw(episodes=2 * self._drawn.shape[1])
-        return int(self._drawn[slot, self._episode[slot]])
+    def _note_start(self, slot: int, level_seed: int) -> None:
+        self._level[slot], self._lengths[slot] = level_seed, 0
+        self._firsts[slot] = self._plays[slot] = True
+        self._succeeded[slot] = False
 
     def _wait(self, slot: int) -> None:
         self._plays[slot] = False
@@ -190,10 +179,6 @@ class GymnasiumEngine(Batch):
         """How states are saved; tried when it is first needed."""
         return cloning_method_of(self.recipe)
 
-    def observe(self) -> Step:
-        self._start()
-        return self._rows, self._rewards, self._firsts
-
     def step(self, actions: Actions) -> Step:
         self._start()
         self._rewards[:] = 0
@@ -203,11 +188,6 @@ class GymnasiumEngine(Batch):
             if self._plays[slot]:
                 self._step(slot, to_environment(action))
         return self._rows, self._rewards, self._firsts
-
-    def begin(self, slot: int, level_seed: int) -> None:
-        self._follows_draw = False
-        self._reset(slot, level_seed)
-        self._rewards[slot] = 0
 
     def save(self, slot: int) -> State:
         self._start()
@@ -264,17 +244,10 @@ class GymnasiumEngine(Batch):
             )
         return method
 
-    def _start(self) -> None:
-        """The first levels of the draw, unless somebody has begun others."""
-        if self._follows_draw and not self._has_started:
-            for slot in range(self.n_slots):
-                self._reset(slot, int(self._level[slot]))
-        self._has_started = True
-
     def _make(self) -> Any:
         return make_env(self.recipe, render_mode=self.description.render_mode)
 
-    def _reset(self, slot: int, level_seed: int) -> None:
+    def _play(self, slot: int, level_seed: int) -> None:
         if self._envs[slot] is None:
             self._envs[slot] = self._make()
         try:
@@ -283,9 +256,7 @@ class GymnasiumEngine(Batch):
         except Exception as error:
             raise self._fail(f"reset(seed={level_seed})", error) from error
         self.description.layout.write(self._rows, slot, observation)
-        self._level[slot], self._lengths[slot] = level_seed, 0
-        self._firsts[slot] = self._plays[slot] = True
-        self._succeeded[slot] = False
+        self._note_start(slot, level_seed)
         self._actions[slot] = []
         self._read_mask(slot, info)
 
@@ -305,7 +276,7 @@ class GymnasiumEngine(Batch):
             self.description.layout.write(self._rows, slot, observation)
             self._read_mask(slot, info)
         elif self._follows_draw:
-            self._reset(slot, self._next_level(slot))
+            self._play(slot, self._next_level(slot))
         else:
             self._wait(slot)
             self._firsts[slot] = True

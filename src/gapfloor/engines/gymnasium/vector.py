@@ -46,10 +46,6 @@ class VectorEngine(Batch):
         for vector in self._vectors:
             vector.reset(seed=[0] * size)
 
-    def observe(self) -> Step:
-        self._start()
-        return self._rows, self._rewards, self._firsts
-
     def step(self, actions: Actions) -> Step:
         self._start()
         self._rewards[:] = 0
@@ -60,11 +56,6 @@ class VectorEngine(Batch):
         for number, vector in enumerate(self._vectors):
             self._step_vector(number, vector, padded[number * self._size : (number + 1) * self._size])
         return self._rows, self._rewards, self._firsts
-
-    def begin(self, slot: int, level_seed: int) -> None:
-        self._follows_draw = False
-        self._reset(slot, level_seed)
-        self._rewards[slot] = 0
 
     def save(self, slot: int) -> State:
         raise UsageError(
@@ -88,12 +79,6 @@ class VectorEngine(Batch):
             with contextlib.suppress(Exception):
                 vector.close()
 
-    def _start(self) -> None:
-        if self._follows_draw and not self._has_started:
-            for slot in range(self.n_slots):
-                self._reset(slot, int(self._level[slot]))
-        self._has_started = True
-
     def _step_vector(self, number: int, vector: Any, actions: Actions) -> None:
         from gymnasium.vector.utils import iterate
 
@@ -115,11 +100,11 @@ class VectorEngine(Batch):
                 continue
             self._firsts[slot] = True
             if self._follows_draw:
-                self._reset(slot, self._next_level(slot))
+                self._play(slot, self._next_level(slot))
             else:
                 self._wait(slot)
 
-    def _reset(self, slot: int, level_seed: int) -> None:
+    def _play(self, slot: int, level_seed: int) -> None:
         from gymnasium.vector.utils import iterate
 
         number, row = divmod(slot, self._size)
@@ -129,8 +114,7 @@ class VectorEngine(Batch):
         observations = self._reset_rows(vector, mask, seed=level_seed)
         mine = list(iterate(vector.observation_space, observations))[row]
         self.description.layout.write(self._rows, slot, mine)
-        self._level[slot], self._lengths[slot] = level_seed, 0
-        self._firsts[slot] = self._plays[slot] = True
+        self._note_start(slot, level_seed)
 
     def _reset_rows(self, vector: Any, mask: npt.NDArray[np.bool_], *, seed: int) -> Any:
         try:
