@@ -17,9 +17,21 @@ from gapfloor.report.formats import (
     p_value,
     percent_number,
 )
+from gapfloor.statistics.conventions import Pair
 
 #: Keys with what makes their value from a row.
 NumberColumns = tuple[tuple[str, Callable[[Any], Cell]], ...]
+
+
+def _estimate(key: str, value: Callable[[Any], float], ends: Callable[[Any], Pair]) -> NumberColumns:
+    """A difference with and without its sign, and the ends of its interval."""
+    return (
+        (key, lambda row: fixed(value(row), sign=True)),
+        (f"{key}.u", lambda row: fixed(value(row))),
+        (f"{key}.lo", lambda row: fixed(ends(row)[0])),
+        (f"{key}.hi", lambda row: fixed(ends(row)[1])),
+    )
+
 
 RETURN: NumberColumns = (
     ("{}", lambda row: fixed(row.mean)),
@@ -31,10 +43,7 @@ FLOOR: NumberColumns = (
     ("floor.{}.n", lambda row: integer(row.n)),
 )
 DELTA: NumberColumns = (
-    ("d.{}", lambda row: fixed(row.test.delta, sign=True)),
-    ("d.{}.u", lambda row: fixed(row.test.delta)),
-    ("d.{}.lo", lambda row: fixed(row.test.ci[0])),
-    ("d.{}.hi", lambda row: fixed(row.test.ci[1])),
+    *_estimate("d.{}", lambda row: row.test.delta, lambda row: row.test.ci),
     ("d.{}.p", lambda row: p_value(row.test.p)),
     ("d.{}.ph", lambda row: p_value(row.decision.p_holm)),
     ("d.{}.ptost", lambda row: p_value(row.test.p_tost)),
@@ -45,10 +54,7 @@ DELTA: NumberColumns = (
     ("ratio.{}", lambda row: fixed(row.ratio, 1)),
 )
 GAP: NumberColumns = (
-    ("gap.{}", lambda row: fixed(row.gap.mean, sign=True)),
-    ("gap.{}.u", lambda row: fixed(row.gap.mean)),
-    ("gap.{}.lo", lambda row: fixed(row.gap.ci[0])),
-    ("gap.{}.hi", lambda row: fixed(row.gap.ci[1])),
+    *_estimate("gap.{}", lambda row: row.gap.mean, lambda row: row.gap.ci),
     ("gap.{}.p", lambda row: p_value(row.gap.p_fisher)),
     ("gap.{}.ph", lambda row: p_value(row.p_holm)),
     ("gap.{}.z", lambda row: fixed(row.gap.stouffer_z)),
@@ -56,10 +62,7 @@ GAP: NumberColumns = (
 )
 #: The differences between sampled and greedy: rd of returns, gd of gaps.
 PAIR: NumberColumns = (
-    ("{}", lambda row: fixed(row.test.difference, sign=True)),
-    ("{}.u", lambda row: fixed(row.test.difference)),
-    ("{}.lo", lambda row: fixed(row.test.ci[0])),
-    ("{}.hi", lambda row: fixed(row.test.ci[1])),
+    *_estimate("{}", lambda row: row.test.difference, lambda row: row.test.ci),
     ("{}.p", lambda row: p_value(row.test.p)),
     ("{}.n", lambda row: integer(row.n)),
     ("{}.ks", lambda row: integer(row.test.runs_a_higher)),
@@ -77,10 +80,7 @@ AGENT: dict[str, NumberColumns] = {
 }
 #: Differences between agents: encd, and encpd with the draws one at a time.
 AGENT_DIFFERENCE: NumberColumns = (
-    ("encd.{}", lambda row: fixed(row.test.difference, sign=True)),
-    ("encd.{}.u", lambda row: fixed(row.test.difference)),
-    ("encd.{}.lo", lambda row: fixed(row.test.ci[0])),
-    ("encd.{}.hi", lambda row: fixed(row.test.ci[1])),
+    *_estimate("encd.{}", lambda row: row.test.difference, lambda row: row.test.ci),
     ("encd.{}.p", lambda row: p_value(row.test.p)),
     ("encpd.{}.pmin", lambda row: p_value(row.p_draw_min)),
     ("encpd.{}.pmax", lambda row: p_value(row.p_draw_max)),

@@ -255,12 +255,12 @@ def _watch_class(kind):
     _watch_reset(kind, "reset")
 
 
-def _watch_family(base):
-    """Watch a base class, its subclasses, and every subclass that comes later."""
+def _watch_family(base, watch):
+    """Call `watch` with a base class, its subclasses, and every subclass that comes later."""
     waiting = [base]
     while waiting:
         kind = waiting.pop()
-        _watch_class(kind)
+        watch(kind)
         waiting.extend(kind.__subclasses__())
     before = base.__dict__.get("__init_subclass__")
 
@@ -269,31 +269,18 @@ def _watch_family(base):
             before.__func__(cls, **keywords)
         else:
             super(base, cls).__init_subclass__(**keywords)
-        _watch_class(cls)
+        watch(cls)
 
     base.__init_subclass__ = classmethod(watch_later)
 
 
 def _watch_samples(base, names, kind):
-    waiting = [base]
-    while waiting:
-        owner = waiting.pop()
+    def watch(owner):
         for name in names:
             if name in owner.__dict__:
                 _watch(owner, name, kind)
-        waiting.extend(owner.__subclasses__())
-    before = base.__dict__.get("__init_subclass__")
 
-    def watch_later(cls, **keywords):
-        if before is not None:
-            before.__func__(cls, **keywords)
-        else:
-            super(base, cls).__init_subclass__(**keywords)
-        for name in names:
-            if name in cls.__dict__:
-                _watch(cls, name, kind)
-
-    base.__init_subclass__ = classmethod(watch_later)
+    _watch_family(base, watch)
 
 
 def _watch_updates(module):
@@ -400,15 +387,17 @@ def _patch_random(module):
 
 
 _PATCHES = {
-    "gymnasium.core": lambda module: _watch_family(module.Env),
-    "gymnasium.vector.vector_env": lambda module: _watch_family(module.VectorEnv),
+    "gymnasium.core": lambda module: _watch_family(module.Env, _watch_class),
+    "gymnasium.vector.vector_env": lambda module: _watch_family(module.VectorEnv, _watch_class),
     "gymnasium.envs.registration": _patch_gym,
     "gymnasium.spaces.space": lambda module: _watch_samples(module.Space, ("sample",), "random"),
-    "gym.core": lambda module: _watch_family(module.Env),
-    "gym.vector.vector_env": lambda module: _watch_family(module.VectorEnv),
+    "gym.core": lambda module: _watch_family(module.Env, _watch_class),
+    "gym.vector.vector_env": lambda module: _watch_family(module.VectorEnv, _watch_class),
     "gym.envs.registration": _patch_gym,
     "gym.spaces.space": lambda module: _watch_samples(module.Space, ("sample",), "random"),
-    "stable_baselines3.common.vec_env.base_vec_env": lambda module: _watch_family(module.VecEnv),
+    "stable_baselines3.common.vec_env.base_vec_env": lambda module: _watch_family(
+        module.VecEnv, _watch_class
+    ),
     "gym3.interop": lambda module: [
         _watch_class(item)
         for item in vars(module).values()
