@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import gapfloor
-from gapfloor.api.measure_registry import read_registry_file
+from gapfloor.api.registry_cost import RegistryCost
+from gapfloor.api.registry_file import read_registry_file
 from gapfloor.errors import UsageError
 
 #: Ten that take little time.
@@ -53,9 +54,9 @@ def test_a_registry_is_measured_once_and_then_read(tmp_path: Path) -> None:
     told: list[str] = []
     first = gapfloor.measure_registry(file, store=tmp_path / "store", workers=1, progress=told.append)
     assert told == [
-        "toy text: gym:FrozenLake-v1",
-        "toy text: gym:Blackjack-v1",
-        "classic control: envpool:Pendulum-v1",
+        "1 of 3, toy text: gym:FrozenLake-v1",
+        "2 of 3, toy text: gym:Blackjack-v1",
+        "3 of 3, classic control: envpool:Pendulum-v1",
     ]
     cells = sorted((tmp_path / "store" / "cells").iterdir())
     times = [path.stat().st_mtime_ns for path in cells]
@@ -72,6 +73,37 @@ def test_a_registry_is_measured_once_and_then_read(tmp_path: Path) -> None:
     assert lake.seeds_seen.startswith("4 seeds: 1 starts")
 
 
+def test_other_references_may_have_fewer_seeds_and_the_command_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(FILE.replace('"1000:1200"', '"1000:1200"\nothers = "1000:1020"'))
+    lake = gapfloor.measure_registry(file, store=tmp_path / "store", workers=1, progress=False).entries[0]
+    assert [(floor.n_episodes, floor.seeds) for floor in lake.floors] == [(200, ""), (20, "1000:1020")]
+    uniform, others = lake.command.split(" && ")
+    assert uniform.endswith("--train none --test 1000:1200 --reference uniform")
+    assert others.endswith("--train 0:5 --test 1000:1020 --reference best-constant")
+
+
+def test_an_environment_that_cannot_be_made_is_left_out_with_the_reason(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(FILE.replace('"gym:Blackjack-v1"', '"gym:Blackjak-v1"'))
+    told: list[str] = []
+    registry = gapfloor.measure_registry(file, store=tmp_path / "store", workers=1, progress=told.append)
+    assert [entry.game for entry in registry.entries] == ["gym:FrozenLake-v1", "envpool:Pendulum-v1"]
+    assert registry.left_out[0].startswith("gym:Blackjak-v1: Unknown environment")
+    assert told[0] == f"Left out: {registry.left_out[0]}"
+    assert registry.to_dict()["left_out"] == list(registry.left_out)
+
+
+def test_the_cost_of_resumed_runs_is_added_up_by_family(tmp_path: Path) -> None:
+    with RegistryCost(tmp_path).timing("toy text", "Taxi-v4"):
+        sum(range(3_000_000))
+    first = RegistryCost(tmp_path).seconds["toy text"]["Taxi-v4"]
+    with RegistryCost(tmp_path).timing("toy text", "Taxi-v4"):
+        sum(range(3_000_000))
+    assert RegistryCost(tmp_path).seconds["toy text"]["Taxi-v4"] > first > 0
+    assert "(toy text " in RegistryCost(tmp_path).sentence()
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -79,6 +111,7 @@ def test_a_registry_is_measured_once_and_then_read(tmp_path: Path) -> None:
         ('train = "0:5"\n', "", "chosen on other seeds"),
         ("classic control", 'x"\nsuccess = "sometimes', "form of success"),
         ('test = "1000:1004"', 'tests = "1000:1004"', "has no setting 'tests'"),
+        ('test = "1000:1004"', 'test = "1000:1004"\nothers = "many"', "many"),
     ],
 )
 def test_a_wrong_registry_file_is_refused_before_play(tmp_path: Path, old: str, new: str, words: str) -> None:

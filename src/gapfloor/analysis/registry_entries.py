@@ -45,6 +45,8 @@ class RegisteredFloor:
     """Returns at 5, 25, 50, 75 and 95% of the episodes."""
     success: float | None = None
     """Share of successful episodes, where the task defines success."""
+    seeds: str = ""
+    """The seeds that were played, where they are fewer than the uniform floor's."""
     provenance: str
     """SHA-256 over the keys and contents of the cells; it holds no time and no place."""
 
@@ -146,6 +148,8 @@ class FloorRegistry(ReadableResult):
 
     entries: tuple[RegisteredEnvironment, ...]
     """The environments, in the order in which they were measured."""
+    left_out: tuple[str, ...] = ()
+    """Environments of the registry file that could not be made, each with the reason."""
 
     @property
     def families(self) -> tuple[str, ...]:
@@ -154,7 +158,9 @@ class FloorRegistry(ReadableResult):
 
     def to_dict(self) -> dict[str, Any]:
         """The document of `registry.json`."""
-        return {"version": 1, "environments": [entry.to_dict() for entry in self.entries]}
+        document: dict[str, Any] = {"version": 1}
+        document["environments"] = [entry.to_dict() for entry in self.entries]
+        return {**document, "left_out": list(self.left_out)} if self.left_out else document
 
     def to_json(self) -> str:
         """The text of `registry.json`."""
@@ -180,7 +186,8 @@ class FloorRegistry(ReadableResult):
             return []
         entries = counted(len(self.entries), "entry", "entries")
         families = counted(len(self.families), "family", "families")
-        return [f"{entries} of {families}: {', '.join(self.families)}."]
+        counts = f"{entries} of {families}: {', '.join(self.families)}."
+        return [counts, *(f"Left out: {sentence}" for sentence in self.left_out)]
 
     def of_family(self, name: str) -> FloorRegistry:
         """The environments of one family; a family that is not there is refused with those that are."""
@@ -243,7 +250,7 @@ def _csv_row(entry: RegisteredEnvironment, floor: RegisteredFloor) -> list[Any]:
     return [
         entry.game, entry.mode, entry.family, floor.reference, floor.action, floor.mean, floor.sem, floor.n_episodes,
         floor.length, *floor.quantiles, "" if floor.success is None else floor.success, entry.engine, entry.version,
-        entry.actions, entry.seed, entry.seeds, "; ".join(str(each.score) for each in shown),
+        entry.actions, entry.seed, floor.seeds or entry.seeds, "; ".join(str(each.score) for each in shown),
         "; ".join(each.source for each in shown), floor.provenance, entry.command,
     ]  # fmt: skip
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -18,64 +19,25 @@ from gapfloor.analysis.registry_entries import (
     scores_of,
 )
 from gapfloor.api.progress import step_teller
+from gapfloor.api.registry_cost import RegistryCost
+from gapfloor.api.registry_file import FloorGroup, read_registry_file
 from gapfloor.engines.contract_promises import plays_of
 from gapfloor.engines.families import family_of
-from gapfloor.engines.protocol import EngineSpec, Option
+from gapfloor.engines.protocol import EngineSpec
 from gapfloor.engines.registry import engine_from_spec
-from gapfloor.errors import UsageError, unknown_name
+from gapfloor.errors import GapfloorError, UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.play.campaign import Request, plan_campaign
 from gapfloor.play.candidate import action_space_of
-from gapfloor.play.protocol import Protocol, expand_games, make_protocol
-from gapfloor.play.references import BEST_CONSTANT, UNIFORM, check_references
+from gapfloor.play.protocol import Protocol, expand_games
+from gapfloor.play.references import BEST_CONSTANT
 from gapfloor.play.workers import CellWorkers, Silence
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.records.manifest import canonical_json
 from gapfloor.records.store import Store, StoredCell, read_episodes
-from gapfloor.settings import from_table, read_toml
 
-#: How success is found: all-or-nothing returns are recognised by themselves, others need one of these.
-SUCCESS_FORMS = ("", "positive return", "reported")
-
-
-@dataclass(frozen=True, kw_only=True)
-class FloorGroup:
-    """Environments of one family that are measured in the same way."""
-
-    family: str
-    games: tuple[str, ...]
-    references: tuple[str, ...] = (UNIFORM,)
-    train: str = "none"
-    """Seeds on which the best constant action is chosen."""
-    test: str
-    """Seeds that are played once each and reported."""
-    mode: str = ""
-    options: Mapping[str, Option] = field(default_factory=dict)
-    success: str = ""
-    """`positive return`, or `reported` where the environment's info says it; empty: all-or-nothing returns only."""
-
-    def protocol(self, game: str, *, options: Mapping[str, Option] | None = None) -> Protocol:
-        """The checked protocol of one environment."""
-        return make_protocol(
-            [game], mode=self.mode or None, options={**self.options, **(options or {})}, train=self.train,
-            test=self.test, design="census",
-        )  # fmt: skip
-
-    def command(self, game: str) -> str:
-        """The command that measures one environment in the same way."""
-        parts = ["gapfloor floor", game]
-        parts += [f"--mode {self.mode}"] * bool(self.mode)
-        parts += [f"--option {name}={_written(value)}" for name, value in self.options.items()]
-        parts += [f"--design census --train {self.train} --test {self.test}"]
-        return " ".join([*parts, *(f"--reference {name}" for name in self.references)])
-
-
-@dataclass(frozen=True, kw_only=True)
-class RegistryFile:
-    """What a registry file says."""
-
-    name: str = "registry"
-    floors: tuple[FloorGroup, ...]
+#: The reported cell of each reference.
+_Cells = Mapping[str, StoredCell]
 
 
 def measure_registry(
@@ -109,51 +71,58 @@ def measure_registry(
     """
     tell = step_teller(progress)
     groups = read_registry_file(Path(path)).floors
+    listed = [(group, game) for group in groups for game in expand_games(group.games)]
+    left_out = _left_out(listed)
+    for sentence in left_out.values():
+        tell(f"Left out: {sentence}")
+    wanted = [pair for at, pair in enumerate(listed) if at not in left_out]
+    if not wanted:
+        raise UsageError(
+            f"No environment of {Path(path).name} can be made here: {next(iter(left_out.values()))}"
+        )
     opened = Store(store)
+    cost = RegistryCost(opened.root)
     entries: list[RegisteredEnvironment] = []
-    for group in groups:
-        for game in expand_games(group.games):
-            tell(f"{group.family}: {game} {group.mode}".rstrip())
-            entries.append(_measure(group, game, store=opened, workers=workers))
-    registry = FloorRegistry(tuple(entries))
+    for place, (group, game) in enumerate(wanted, start=1):
+        tell(f"{place} of {len(wanted)}, {group.family}: {game} {group.mode}".rstrip())
+        play = functools.partial(_play, store=opened, workers=workers, cost=cost)
+        entries.append(_measure(group, game, play=play))
+    registry = FloorRegistry(tuple(entries), left_out=tuple(left_out.values()))
     write_text_atomically(opened.root / "results" / "registry.json", registry.to_json())
     write_text_atomically(opened.root / "results" / "registry.csv", registry.to_csv())
     return registry
 
 
-def read_registry_file(path: Path) -> RegistryFile:
-    """The checked file: every name and range is read before anything is played."""
-    found = from_table(RegistryFile, read_toml(path), source=path.name)
-    if not found.floors:
-        raise UsageError(
-            f"{path.name} lists no environments: add a [[floors]] table with family, games and test."
-        )
-    for group in found.floors:
-        check_references(group.references)
-        if group.references[0] != UNIFORM:
-            raise UsageError(
-                f"{path.name}: the references of {group.family} must start with uniform, the floor."
-            )
-        if BEST_CONSTANT in group.references and group.train == "none":
-            raise UsageError(
-                f"{path.name}: best-constant of {group.family} is chosen on other seeds than it is reported on: "
-                'give train, e.g. train = "0:20".'
-            )
-        if group.success not in SUCCESS_FORMS:
-            raise unknown_name("form of success", group.success, [form for form in SUCCESS_FORMS if form])
-        LevelSet.parse(group.test)
+def _left_out(listed: Sequence[tuple[FloorGroup, str]]) -> dict[int, str]:
+    """Why environments cannot be made here, by their place in the list: each is tried before anything is played."""
+    found = {}
+    for at, (group, game) in enumerate(listed):
+        try:
+            for play in group.plays:
+                group.protocol(game, play)
+        except GapfloorError as error:
+            found[at] = f"{game}: {error}"
     return found
 
 
-def _measure(group: FloorGroup, game: str, *, store: Store, workers: int | None) -> RegisteredEnvironment:
-    protocol = group.protocol(game)
+def _measure(group: FloorGroup, game: str, *, play: Callable[..., _Cells]) -> RegisteredEnvironment:
+    floors: list[RegisteredFloor] = []
+    for each in group.plays:
+        protocol = group.protocol(game, each)
+        cells = play(group, protocol, each.references)
+        reported: _Cells = {}
+        if group.success == "reported":
+            scored = group.protocol(game, each, options={"score": "success"})
+            # The same constant action, not the one that succeeds most often.
+            same = {name: _played_reference(name, cells[name]) for name in each.references}
+            found = play(group, scored, tuple(dict.fromkeys(same.values())))
+            reported = {name: found[played] for name, played in same.items()}
+        seeds = each.test if each.test != group.test else ""
+        floors += [
+            _floor(name, cells[name], form=group.success, reported=reported.get(name), seeds=seeds)
+            for name in each.references
+        ]
     engine = protocol.engines[0]
-    cells = _play(protocol, group.references, store=store, workers=workers)
-    reported: Mapping[str, StoredCell] = {}
-    if group.success == "reported":
-        scored = group.protocol(game, options={"score": "success"})
-        reported = _play(scored, group.references, store=store, workers=workers)
-    floors = [_floor(name, cells[name], group.success, reported.get(name)) for name in group.references]
     family = family_of(engine)
     return RegisteredEnvironment(
         game=game,
@@ -173,12 +142,21 @@ def _measure(group: FloorGroup, game: str, *, store: Store, workers: int | None)
 
 
 def _play(
-    protocol: Protocol, references: Sequence[str], *, store: Store, workers: int | None
-) -> dict[str, StoredCell]:
+    group: FloorGroup,
+    protocol: Protocol,
+    references: Sequence[str],
+    *,
+    store: Store,
+    workers: int | None,
+    cost: RegistryCost,
+) -> _Cells:
     """The reported cell of each reference; only what is missing is played."""
-    request = Request(engine=protocol.engines[0], protocol=protocol, references=tuple(references))
-    campaign = plan_campaign([request], store)
-    campaign.play(CellWorkers(workers, Silence()))
+    engine = protocol.engines[0]
+    campaign = plan_campaign([Request(engine=engine, protocol=protocol, references=tuple(references))], store)
+    is_timed = workers == 1 and (campaign.missing or BEST_CONSTANT in references)
+    name = f"{engine.game} {group.mode}".rstrip()
+    with cost.timing(group.family, name) if is_timed else contextlib.nullcontext():
+        campaign.play(CellWorkers(workers, Silence()))
     stored = campaign.stored_cells(campaign.reference_cells)
     return {
         cell.manifest.labels["reference"]: cell
@@ -187,7 +165,13 @@ def _play(
     }
 
 
-def _floor(name: str, cell: StoredCell, success: str, reported: StoredCell | None) -> RegisteredFloor:
+def _played_reference(name: str, cell: StoredCell) -> str:
+    return str(cell.manifest.content["rule"]) if name == BEST_CONSTANT else name
+
+
+def _floor(
+    name: str, cell: StoredCell, *, form: str, reported: StoredCell | None, seeds: str
+) -> RegisteredFloor:
     episodes = read_episodes(cell.path, columns=("episode_return", "length"))
     returns = episodes.column("episode_return").to_numpy()
     cells = [cell] if reported is None else [cell, reported]
@@ -201,7 +185,8 @@ def _floor(name: str, cell: StoredCell, success: str, reported: StoredCell | Non
         n_episodes=int(returns.size),
         length=_rounded(float(episodes.column("length").to_numpy().mean())),
         quantiles=tuple(_rounded(float(value)) for value in np.quantile(returns, QUANTILES)),
-        success=_success(returns, success, reported),
+        success=_success(returns, form, reported),
+        seeds=seeds,
         provenance=hashlib.sha256(canonical_json(signed).encode()).hexdigest(),
     )
 
@@ -227,7 +212,3 @@ def _seeds_seen(engine: EngineSpec, seeds: LevelSet) -> str:
 
 def _rounded(value: float) -> float:
     return float(f"{value:.6g}")
-
-
-def _written(value: Option) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -87,6 +87,7 @@ def _measure_registry(
     path: Path, games: tuple[str, ...], *, store: str, workers: int | None, as_json: bool
 ) -> None:
     from gapfloor.api.measure_registry import measure_registry
+    from gapfloor.api.registry_cost import RegistryCost
 
     if games:
         raise UsageError(f"The registry file names its environments: leave out {games[0]}.")
@@ -97,6 +98,8 @@ def _measure_registry(
 
     print_result(measure_registry(path, store=store, workers=workers, progress=tell), as_json=as_json)
     if not as_json:
+        for line in filter(None, [RegistryCost(Path(store)).sentence()]):
+            click.echo(line)
         click.echo(f"Written: {Path(store) / 'results' / 'registry.json'} and registry.csv.")
 
 
