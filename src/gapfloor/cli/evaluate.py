@@ -18,6 +18,7 @@ from gapfloor.cli.options import (
     store_option,
     workers_option,
 )
+from gapfloor.cli.pictures import read_fewer_pictures
 from gapfloor.cli.tables import print_table
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def command(
     from gapfloor.api.evaluate import evaluate
 
     leakage = _read_leaks(leaks, settings["game"], settings["mode"])
+    read_fewer_pictures(game=settings["game"], policies=policies, references=settings["references"])
     with LiveProgress(quiet=as_json) as progress:
         result = evaluate(
             list(policies),

@@ -16,6 +16,7 @@ from gapfloor.cli.options import (
     store_option,
     workers_option,
 )
+from gapfloor.cli.pictures import read_fewer_pictures
 from gapfloor.cli.tables import print_result, print_table
 from gapfloor.errors import UsageError
 
@@ -109,6 +110,7 @@ def _measure(
     from gapfloor.analysis.known_floors import shipped_procgen_floor
     from gapfloor.api.floor import measure_floor
 
+    read_fewer_pictures(references=references)
     with LiveProgress(quiet=as_json) as progress:
         measured = measure_floor(games, reference=references, store=store, progress=progress, **settings)
     if as_json:

@@ -114,9 +114,10 @@ def cli(traceback: bool) -> None:
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line and exit; `gapfloor.cli.error_boundary` decides about messages and exit codes."""
+    is_own_process = argv is None  # see `gapfloor.cli.pictures`
     sys.exit(
         run_guarded(
-            lambda: cli.main(args=argv, prog_name="gapfloor", standalone_mode=False),
+            lambda: cli.main(args=argv, prog_name="gapfloor", standalone_mode=False, obj=is_own_process),
             wants_traceback=lambda: _show_traceback,
         )
     )

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from gapfloor.actions.spaces import Discrete
 from gapfloor.engines.catalogue import MIRROR, PROCGEN
+from gapfloor.engines.picture_files import is_shown
 from gapfloor.engines.protocol import EngineSpec, Option, Step
 from gapfloor.errors import UsageError, unknown_name
 from gapfloor.levels import LevelSet
@@ -199,7 +200,8 @@ class ProcgenEngine:
         self._batch = _build()[0](slots, **_settings(self.spec, levels=levels, draw=draw))
         # The engine writes into these arrays itself; copying them every step would cost a tenth of a floor.
         self._actions = self._batch.actions
-        self._observations = self._batch.observations
+        # Where pictures are blank nobody may look: an array without rows makes whoever does fail.
+        self._observations = self._batch.observations[: slots if is_shown(game) else 0]
         self._rewards, self._firsts = self._batch.rewards, self._batch.firsts
         self._levels = self._batch.levels
         self._act = self._batch.act

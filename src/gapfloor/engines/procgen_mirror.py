@@ -7,7 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
+import sys
+from pathlib import Path
 from typing import Any
+
+from gapfloor.engines.picture_files import picture_folder
 
 STATE_BYTES = 2**20
 
@@ -23,7 +28,11 @@ class MirrorBatch:
     """A batch of slots; the engine writes into the arrays itself."""
 
     def __init__(self, slots: int, **settings: Any) -> None:
-        self._env = _load_wheel()(num=slots, num_threads=0, **settings)
+        wheel = _load_wheel()
+        with picture_folder(
+            Path(sys.modules[wheel.__module__].__file__ or "").parent / "data" / "assets"
+        ) as pictures:
+            self._env = wheel(num=slots, num_threads=0, resource_root=f"{pictures}{os.sep}", **settings)
         # The wheel looks this function up when an engine is freed, under a lock that making an engine holds. Should the
         # garbage collector free one in that very moment, the process would wait for itself for ever: look it up now.
         _ = self._env._c_lib.libenv_close

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gapfloor.engines.catalogue import PROCGEN
+from gapfloor.engines.picture_files import is_shown
 from gapfloor.engines.protocol import EngineSpec, Option
 
 _PLAIN: Mapping[str, Option] = {"use_backgrounds": False}
@@ -34,9 +35,16 @@ CHEAP_PICTURES: Mapping[str, Mapping[str, Option]] = {
     "starpilot": _PLAINER,
 }
 
+#: The games in which plain colours are faster even than blank sprites (`picture_files`): they turn their sprites.
+_TURNING = ("bossfight", "starpilot")
+
 
 def unseen(spec: EngineSpec) -> EngineSpec:
     """A recipe of the same game for play without an observer; the recipe itself where none is known to be faster."""
     if spec.engine != PROCGEN.name or spec.options:
         return spec
-    return replace(spec, options=tuple(sorted(CHEAP_PICTURES.get(spec.game, {}).items())))
+    if is_shown(spec.game):
+        options = CHEAP_PICTURES.get(spec.game, {})
+    else:
+        options = _PLAINER if spec.game in _TURNING else _PLAIN
+    return replace(spec, options=tuple(sorted(options.items())))

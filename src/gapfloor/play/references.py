@@ -65,6 +65,15 @@ def check_references(names: Sequence[str]) -> None:
             _parse_plain(name)
 
 
+def needs_network(name: str) -> bool:
+    """Whether a network plays the reference and so looks at the game.
+
+    >>> needs_network("uniform"), needs_network("best-constant"), needs_network("random-weights:impala:5")
+    (False, False, True)
+    """
+    return name != BEST_CONSTANT and bool(_networks(name))
+
+
 def recorded_name(name: str) -> tuple[str, int]:
     """The name that records carry, and the number of networks behind it.
 

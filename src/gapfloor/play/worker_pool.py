@@ -20,6 +20,8 @@ from typing import Any
 import loky
 from loky.backend.reduction import dumps as cloud_dumps
 
+from gapfloor.engines.picture_files import looked_at, only_look_at
+
 #: Workers end after this many idle seconds.
 IDLE_SECONDS = 120
 
@@ -35,7 +37,7 @@ def shared_pool(workers: int) -> Any:
         max_workers=workers,
         timeout=IDLE_SECONDS,
         initializer=begin_worker,
-        initargs=(os.getpid(),),
+        initargs=(os.getpid(), looked_at()),
         env=ONE_THREAD,
     )
 
@@ -62,12 +64,17 @@ def started_early(task: Callable[[], Any], workers: int) -> Iterator[None]:
 def private_pool(workers: int) -> Any:
     """A pool of its own, for a caller that replaces it when a worker dies."""
     return loky.ProcessPoolExecutor(
-        max_workers=workers, initializer=begin_worker, initargs=(os.getpid(),), env=ONE_THREAD
+        max_workers=workers, initializer=begin_worker, initargs=(os.getpid(), looked_at()), env=ONE_THREAD
     )
 
 
-def begin_worker(parent: int) -> None:
-    """Leave Ctrl-C to the parent, and end when the parent ends, even if it was killed."""
+def begin_worker(parent: int, games: frozenset[str] | None = None) -> None:
+    """Leave Ctrl-C to the parent, and end when the parent ends, even if it was killed.
+
+    `games` are those whose pictures the parent looks at; None: it may look at any.
+    """
+    if games is not None:
+        only_look_at(games)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
