@@ -3,10 +3,12 @@
 import pyarrow.parquet as pq
 import pytest
 
+import gapfloor
 import small_stores
 from gapfloor.analysis import analyse
 from gapfloor.analysis.episodes import read_inputs
 from gapfloor.errors import StoreError
+from gapfloor.plan.model import builtin_text, paper_plan
 from gapfloor.records.dataset import CELL_FILE, EPISODE_FILE, main, store_of, write_dataset
 from gapfloor.records.store import Store
 
@@ -40,6 +42,13 @@ def test_the_analysis_of_a_dataset_is_that_of_its_store_with_the_times_of_its_ce
     times = read_inputs(tmp_path / "data").stored_at
     assert len(times) == 6
     assert times == read_inputs(store.root).stored_at
+
+
+def test_a_plan_that_is_published_with_a_dataset_applies_unless_another_is_named(store, tmp_path):
+    (tmp_path / "mine.toml").write_text(builtin_text("paper").replace('name = "paper"', 'name = "mine"'))
+    write_dataset(store.root, tmp_path / "data", plan=tmp_path / "mine.toml")
+    assert gapfloor.analyse(tmp_path / "data").plan.name == "mine"
+    assert gapfloor.analyse(tmp_path / "data", paper_plan()).plan.name == "paper"
 
 
 def test_anyone_can_read_its_episodes_without_gapfloor(store, tmp_path):

@@ -16,6 +16,7 @@ from gapfloor.api.reading_progress import reading_progress
 from gapfloor.errors import UsageError
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Plan
+from gapfloor.records.dataset import dataset_plan
 
 
 def analyse(
@@ -41,8 +42,8 @@ def analyse(
     Args:
         source: A store or its folder; a .csv, .tsv, .parquet, .jsonl or .npz file of episodes; or a table in memory
             (pyarrow, pandas or polars).
-        plan: A plan file, whose lock is read from its folder, or a `Plan`. None: the paper's plan with the recommended
-            calls, by which every result is exploratory.
+        plan: A plan file, whose lock is read from its folder, or a `Plan`. None: the plan that is published with a
+            dataset, otherwise the paper's plan with the recommended calls, by which every result is exploratory.
         cells: Cell records (a pyarrow table) for the entropy screen; a store brings its own.
         columns: Columns of the table that have other names, e.g. `{"game": "env"}` or `"game=env,agent=algo"`.
         labels: Labels of every episode that the table does not state, e.g. `{"level_set": "test"}`.
@@ -90,7 +91,7 @@ def analyse(
     else:
         with reading_progress(quiet=not progress) as told:
             inputs = read_inputs(arrow_table(source), cells=cells, options=options, progress=told)
-    results = apply.analyse(inputs, plan)
+    results = apply.analyse(inputs, plan if plan is not None else dataset_plan(source))
     if out is not None:
         write_results(results, Path(out))
     if rliable is not None:

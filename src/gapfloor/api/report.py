@@ -50,7 +50,8 @@ def write_report(
             returned.
         out: The folder to write to.
         formats: What to write: tex, md, csv, html, card, methods, figures.
-        plan: The analysis plan; None: the paper's, by which every result is exploratory.
+        plan: The analysis plan; None: the one that is published with a dataset, otherwise the paper's, by which every
+            result is exploratory.
         tables: Further tables: audit and commits (the audit of released code), hyper (hyperparameters of the
             checkpoints).
         columns: Columns of the file that have other names; see `analyse`.

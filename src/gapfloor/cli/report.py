@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     help="Any of tex, md, csv, html, card, methods, figures, joined by commas.",
 )
 @click.option(
-    "--plan", type=click.Path(path_type=Path), default=None, help="Analysis plan (default: the paper's)."
+    "--plan",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="Analysis plan (default: a dataset's own, or the paper's).",
 )
 @click.option(
     "--tables",

@@ -1,10 +1,11 @@
 """A store as a dataset to publish: one file of episodes, one of cells, and what else a report reads; no weights.
 
-    python -m gapfloor.records.dataset STORE --out data/mine
+    python -m gapfloor.records.dataset STORE --out data/mine --plan plan.toml
 
 `episodes.parquet` has one row per episode, with its labels, and `cells.parquet` one row per cell: its manifest as it
 was signed, and when it was written. Both can be read by any tool. `analyse` and `report` take the folder like a store:
-the cells are written to a temporary store again, which is removed when the process ends.
+the cells are written to a temporary store again, which is removed when the process ends. A plan that is published with
+the data, and its lock, apply where no other plan is named.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gapfloor.errors import StoreError
+from gapfloor.errors import StoreError, UsageError
 from gapfloor.records.atomic import write_atomically
 from gapfloor.records.cell_times import note_cell_time, times_of_cells
 from gapfloor.records.manifest import parse_manifest_bytes
@@ -32,6 +33,7 @@ from gapfloor.records.schema import EPISODES
 from gapfloor.records.store import Store, episode_bytes, episode_table
 
 EPISODE_FILE, CELL_FILE = "episodes.parquet", "cells.parquet"
+PLAN_FILE = "plan.toml"
 _CELLS = pa.schema(
     [("cell", pa.string()), ("rows", pa.int64()), ("written_at", pa.string()), ("manifest", pa.string())]
 )
@@ -47,10 +49,20 @@ def is_dataset(folder: Path) -> bool:
     return (folder / EPISODE_FILE).is_file() and (folder / CELL_FILE).is_file()
 
 
-def write_dataset(store: str | Path, out: str | Path) -> None:
-    """Write the cells of a store, and what else a report reads, to a folder."""
+def dataset_plan(source: object) -> Path | None:
+    """The plan that is published with a dataset; None where there is none, and for everything else."""
+    if not isinstance(source, str | Path) or not is_dataset(Path(source)):
+        return None
+    plan = Path(source) / PLAN_FILE
+    return plan if plan.is_file() else None
+
+
+def write_dataset(store: str | Path, out: str | Path, *, plan: str | Path | None = None) -> None:
+    """Write the cells of a store, and what else a report reads, to a folder; a plan goes with its lock."""
     opened, target = Store(store), Path(out)
     opened.check_readable()
+    if plan is not None:
+        _copy_plan(Path(plan), target)
     cells = opened.cells()
     times = times_of_cells(opened.root)
     rows = {
@@ -69,6 +81,15 @@ def write_dataset(store: str | Path, out: str | Path) -> None:
             copy = target / path.relative_to(opened.root)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy)
+
+
+def _copy_plan(plan: Path, target: Path) -> None:
+    if not plan.is_file():
+        raise UsageError(f"The plan {plan} does not exist: name a file that gapfloor plan init made.")
+    target.mkdir(parents=True, exist_ok=True)
+    for suffix in (".toml", ".lock", ".lock-history"):
+        if plan.with_suffix(suffix).is_file():
+            shutil.copyfile(plan.with_suffix(suffix), (target / PLAN_FILE).with_suffix(suffix))
 
 
 def _write(table: pa.Table, path: Path) -> None:
@@ -132,8 +153,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("store", type=Path)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--plan", type=Path, help="The plan of the analysis; its lock is copied too.")
     given = parser.parse_args(arguments)
-    write_dataset(given.store, given.out)
+    write_dataset(given.store, given.out, plan=given.plan)
     size = sum(path.stat().st_size for path in given.out.rglob("*") if path.is_file())
     sys.stdout.write(f"Wrote {given.out}: {size / 2**20:.1f} MB.\n")
 

@@ -22,7 +22,7 @@ from gapfloor.analysis.table_options import TableOptions
 from gapfloor.analysis.table_pieces import ReadingProgress
 from gapfloor.errors import GapfloorError
 from gapfloor.levels.overlap import read_leakage
-from gapfloor.records.dataset import store_of
+from gapfloor.records.dataset import dataset_plan, store_of
 from gapfloor.records.store import Store, StoredCell
 from gapfloor.report.cka_input import CkaRecord, read_cka
 from gapfloor.report.figure_data import (
@@ -82,6 +82,7 @@ def load_report_source(
     """
     from gapfloor.analysis import analyse
 
+    plan = plan if plan is not None else dataset_plan(source)
     path = store_of(Path(source))
     store = Store(path) if path.is_dir() else None
     inputs = read_inputs(path if store is None else store, options=options, progress=progress)
