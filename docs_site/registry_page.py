@@ -1,18 +1,31 @@
-"""The page with every floor that ships with gapfloor, made from the registry, with a field that filters its rows."""
+"""The page with every floor that ships with gapfloor, made from the registry, with fields that filter its rows."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
+from itertools import groupby
 
-from gapfloor.analysis.registry_entries import floor_table, published_table, shipped_registry
+from gapfloor.analysis.registry_entries import (
+    RegisteredEnvironment,
+    RegisteredFloor,
+    published_table,
+    shipped_registry,
+)
+from gapfloor.text_tables import number, with_error
 
 _INTRODUCTION = """# Table of floors
 
-{count} entries of {families} families. [The registry](registry.md) explains the columns. Type a name, a family or a
-reference to see only the rows that contain every word. [Published scores](#published-random-scores) are compared below.
+{count} entries of {families} families. [The registry](registry.md) explains the columns. Type a name or a reference to
+see only the rows that contain every word. [Published scores](#published-random-scores) are compared below. Download
+everything:
+<a href="registry.csv" download>registry.csv</a>, <a href="registry.json" download>registry.json</a>.
 
-<input type="search" id="floor-filter" placeholder="e.g. mujoco uniform" aria-label="Words that rows must contain">
-<p id="floor-count" aria-live="polite"></p>
+<div class="floor-search">
+<input type="search" id="floor-filter" placeholder="e.g. hopper uniform" aria-label="Words that rows must contain">
+<select id="floor-family" aria-label="Family"><option value="">all families</option>{options}</select>
+<span id="floor-count" aria-live="polite"></span>
+</div>
 
 """
 
@@ -20,20 +33,65 @@ _PUBLISHED = """Difference: ours minus the published score; z: that over the sta
 A large z means that the published number is not the return of a uniform policy in this version of the environment: see
 [the registry](registry.md#published-scores-that-differ)."""
 
+#: Columns after the environment; those with a class are left out on narrow screens.
+_COLUMNS = {
+    "reference": "", "mean ± SEM": "", "episodes": "wide", "length": "wide", "success": "wide", "published": "wide",
+}  # fmt: skip
+_KINDS = ["", *_COLUMNS.values()]
+
 
 def registry_page() -> dict[str, str]:
-    """Path below `docs` -> Markdown."""
+    """Path below `docs` -> contents: the page, and the files that others import."""
     registry = shipped_registry()
-    introduction = _INTRODUCTION.format(count=len(registry.entries), families=len(registry.families))
-    parts = [introduction, *_table("floor-table", *floor_table(registry.entries))]
-    parts += ["", "## Published random scores", "", _PUBLISHED, ""]
+    options = "".join(f"<option>{escape(family)}</option>" for family in registry.families)
+    introduction = _INTRODUCTION.format(
+        count=len(registry.entries), families=len(registry.families), options=options
+    )
+    ordered = sorted(registry.entries, key=lambda entry: registry.families.index(entry.family))
+    parts = [introduction, '<table id="floor-table">', _row("th", ["environment", *_COLUMNS], _KINDS)]
+    for family, entries in groupby(ordered, key=lambda entry: entry.family):
+        parts += _family_rows(family, list(entries))
+    parts += ["</table>", "", "## Published random scores", "", _PUBLISHED, ""]
     parts += _table("published-table", *published_table(registry.entries))
-    return {"registry-table.md": "\n".join([*parts, ""])}
+    return {
+        "registry-table.md": "\n".join([*parts, ""]),
+        "registry.json": registry.to_json(),
+        "registry.csv": registry.to_csv(),
+    }
+
+
+def _family_rows(family: str, entries: list[RegisteredEnvironment]) -> list[str]:
+    """A heading that says what a seed decides, and a row per environment and reference."""
+    seeds = ", ".join(dict.fromkeys(entry.seed for entry in entries))
+    heading = f'<th colspan="{len(_COLUMNS) + 1}">{escape(family)} <small>a seed decides: {escape(seeds)}</small></th>'
+    rows = [f'<tr class="family" data-family="{escape(family)}">{heading}</tr>']
+    for entry in entries:
+        for floor in entry.floors:
+            cells = _row("td", _cells(entry, floor), _KINDS)
+            rows.append(cells.replace("<tr>", f'<tr data-family="{escape(family)}">', 1))
+    return rows
+
+
+def _cells(entry: RegisteredEnvironment, floor: RegisteredFloor) -> list[str]:
+    name = f"{entry.game} ({entry.mode})" if entry.mode else entry.game
+    published = ", ".join(number(each.score) for each in entry.published) if floor is entry.floor else ""
+    return [
+        name,
+        f"{floor.reference} ({floor.action})" if floor.action else floor.reference,
+        with_error(floor.mean, floor.sem),
+        f"{floor.n_episodes:,}",
+        f"{floor.length:,.0f}",
+        "" if floor.success is None else f"{100 * floor.success:.1f}%",
+        published,
+    ]
 
 
 def _table(name: str, headings: list[str], rows: list[list[str]]) -> list[str]:
     return [f'<table id="{name}">', _row("th", headings), *(_row("td", row) for row in rows), "</table>"]
 
 
-def _row(tag: str, cells: list[str]) -> str:
-    return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+def _row(tag: str, cells: list[str], kinds: Sequence[str] = ()) -> str:
+    """A row of HTML; `kinds` are the classes of its cells, where they have any."""
+    opened = [f'<{tag} class="{kind}">' if kind else f"<{tag}>" for kind in kinds or [""] * len(cells)]
+    closed = (f"{escape(cell)}</{tag}>" for cell in cells)
+    return "<tr>" + "".join(map("".join, zip(opened, closed, strict=True))) + "</tr>"
