@@ -10,13 +10,14 @@ from chosen_levels import ACTING, CHOSEN, RECORDED, SERVED
 from difficulties import DIFFICULTIES as FIRST
 from difficulties import Difficulty
 from gitrepos import write_files
+from switched_learning import SWITCHED
 from training_forms import FORMS
 
 from gapfloor.audit.scan import scan
 
 pytestmark = pytest.mark.fast
 
-DIFFICULTIES = [*FIRST, *CHOSEN, *SERVED, *RECORDED, *ACTING, *FORMS]
+DIFFICULTIES = [*FIRST, *CHOSEN, *SERVED, *RECORDED, *ACTING, *FORMS, *SWITCHED]
 FIELDS = ("evaluates_heldout", "rule", "provenance", "in_loop")
 
 

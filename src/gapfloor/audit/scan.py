@@ -14,6 +14,7 @@ from gapfloor.audit.judgement.explore import Explorer
 from gapfloor.audit.judgement.learning import LearningModel
 from gapfloor.audit.judgement.paths import EvaluationPath, PathFinder, TrainingRollout, inert_parameters
 from gapfloor.audit.judgement.rllib import rllib_paths
+from gapfloor.audit.judgement.rllib_code import rllib_code_paths
 from gapfloor.audit.judgement.verdict import AuditVerdict, decide_verdict
 from gapfloor.audit.reading.entry import Entry, find_script, parse_entry
 from gapfloor.audit.reading.index import Index, build_index
@@ -106,8 +107,11 @@ def scan(target: str, *, entry: str | None = None) -> ScanResult:
         finder = PathFinder(evaluator, LearningModel(evaluator))
         paths, training = finder.paths(exploration.events, exploration.served)
         paths += rllib_paths(_experiment_files(index, command))
+        paths += rllib_code_paths(evaluator, only=only)
     is_complete = exploration.is_complete and finder.is_complete and not evaluator.is_exhausted
     unread = [item for item in index.unread if item.may_play and not is_test_file(item.file)]
+    if only is not None:
+        unread = [item for item in unread if _is_loadable(item.file, index, only)]
     is_firm = is_complete and not unread
     functions = [item for module in index.modules.values() for item in module.functions.values()]
     inert = [text for function in functions for text in inert_parameters(function)]
@@ -126,10 +130,27 @@ def scan(target: str, *, entry: str | None = None) -> ScanResult:
         inert_flags=tuple(dict.fromkeys(inert)),
         is_complete=is_complete,
         entry=entry,
-        warnings=_warnings(is_complete=is_complete, unread=unread),
+        warnings=_warnings(
+            is_complete=is_complete, unread=unread, unfinished=exploration.unfinished, entry=only
+        ),
         scripts=tuple(by_script),
         texts=_texts(sources, paths),
     )
+
+
+def _is_loadable(file: str, index: Index, script: str) -> bool:
+    """Whether a script, or something that it imports, imports a file that could not be read; or it is the script."""
+    if file == script:
+        return True
+    name = file.rsplit("/", 1)[-1].removesuffix(".py")
+    package = file.rsplit("/", 2)[-2] if file.endswith("/__init__.py") else name
+    imported = {
+        part
+        for path in index.reach(index.modules[script])
+        for dotted in index.modules[path].imports.values()
+        for part in dotted.split(".")
+    }
+    return file.endswith(".py") and package in imported
 
 
 def _experiment_files(index: Index, command: Entry | None) -> list[SettingsFile]:
@@ -142,16 +163,27 @@ def _experiment_files(index: Index, command: Entry | None) -> list[SettingsFile]
 def _options(index: Index, command: Entry | None) -> OptionTable:
     if command is None:
         return OptionTable(index)
-    return OptionTable(index, given=command.given, files=command.files)
+    return OptionTable(index, given=command.given, files=command.files, gin=command.gin)
 
 
-def _warnings(*, is_complete: bool, unread: list[Unread]) -> tuple[str, ...]:
+def _warnings(
+    *, is_complete: bool, unread: list[Unread], unfinished: list[str], entry: str | None
+) -> tuple[str, ...]:
     found = []
     if not is_complete:
-        found.append(
-            "The scan ran out of its budget: what is missing here may still be in the code. "
-            "Pass --entry to scan one script, or scan a sub-folder."
-        )
+        left = [path for path in unfinished if path != entry]
+        words = "The scan ran out of its budget: what is missing here may still be in the code."
+        if left:
+            shown, more = ", ".join(left[:5]), f" and {len(left) - 5} more" if len(left) > 5 else ""
+            words += (
+                f" Not followed to the end: {shown}{more}."
+                f' Name the command that was used, e.g. --entry "python {left[0]}", to read that script alone.'
+            )
+        elif entry is not None:
+            words += f" {entry} alone is too large; `gapfloor audit trace -- COMMAND` observes it instead."
+        else:
+            words += ' Name the command that was used with --entry "python SCRIPT", or scan a sub-folder.'
+        found.append(words)
     if unread:
         names = ", ".join(f"{item.file} ({item.reason})" for item in unread[:3])
         more = f" and {len(unread) - 3} more" if len(unread) > 3 else ""

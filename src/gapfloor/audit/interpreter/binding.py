@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from gapfloor.audit.interpreter.gin import configurable_names, set_by_gin
 from gapfloor.audit.interpreter.values import Alternative, Binding, Frame, Mapping
 from gapfloor.audit.reading.index import FunctionInfo, last_name, own_nodes
 
@@ -94,28 +95,25 @@ def bind(
         *zip([arg.arg for arg in positional][::-1], list(arguments.defaults)[::-1], strict=False),
         *zip([arg.arg for arg in arguments.kwonlyargs], arguments.kw_defaults, strict=True),
     ]
-    is_setting = is_gin_configurable(function)
+    configurable = configurable_names(function, receiver)
+    unset = [name for name in keyword_names if name not in frame.bindings]
     for name, default in defaults:
         if name not in frame.bindings and default is not None:
             # Behind an argument list that cannot be read, a default may be overridden.
             frame.bindings[name] = (
                 Binding(None, None)
                 if starred
-                else Binding(default, home, is_default=True, is_setting=is_setting)
+                else Binding(default, home, is_default=True, is_setting=bool(configurable))
             )
+    for name in unset if configurable and not starred else ():
+        stated = set_by_gin(evaluator, configurable, name, frame.bindings.get(name), frame)
+        if stated is not None:
+            frame.bindings[name] = stated
     if arguments.kwarg is not None and call is not None:
         node = _mapping_node(arguments.kwarg)
         frame.bindings[arguments.kwarg.arg] = Binding(node, frame)
         frame.cache[node] = (Alternative(Mapping(extra, is_open=starred)),)
     return frame
-
-
-def is_gin_configurable(function: FunctionInfo) -> bool:
-    """Whether gin can set the parameters of a function, or of the class that it constructs."""
-    decorators = [] if isinstance(function.node, ast.Lambda) else list(function.node.decorator_list)
-    if function.owner is not None and function.name == "__init__":
-        decorators += function.owner.node.decorator_list
-    return any("configurable" in ast.unparse(item) for item in decorators)
 
 
 def _mapping_node(argument: ast.arg) -> ast.expr:

@@ -21,6 +21,7 @@ from gapfloor.audit.interpreter.values import (
     Unknown,
     Value,
 )
+from gapfloor.audit.reading.index import last_name
 
 if TYPE_CHECKING:
     from gapfloor.audit.interpreter.evaluator import Evaluator
@@ -39,6 +40,8 @@ def decide(evaluator: Evaluator, test: ast.AST, frame: Frame) -> tuple[bool | No
         return None, []
     if isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance":
         return _of_class(evaluator, test, frame), []
+    if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and _compares_texts(test):
+        return _of_text(evaluator, test, test.func, frame)
     alternatives = evaluator.evaluate(test, frame)
     truths = {_truthiness(item.value) for item in alternatives}
     if len(truths) == 1:
@@ -61,6 +64,25 @@ def _of_class(evaluator: Evaluator, test: ast.Call, frame: Frame) -> bool | None
         for one in found
     }
     return answers.pop() if len(answers) == 1 else None
+
+
+def _compares_texts(test: ast.Call) -> bool:
+    return last_name(test.func) in ("startswith", "endswith") and len(test.args) == 1
+
+
+def _of_text(
+    evaluator: Evaluator, test: ast.Call, method: ast.Attribute, frame: Frame
+) -> tuple[bool | None, list[Alternative]]:
+    """Whether `name.startswith("dqn")` holds, where both texts are known."""
+    left = evaluator.evaluate(method.value, frame)
+    right = evaluator.evaluate(test.args[0], frame)
+    answers = set()
+    for one in left:
+        for other in right:
+            texts = [_plain(item.value)[1] for item in (one, other)]
+            is_text = all(isinstance(text, str) for text in texts)
+            answers.add(bool(getattr(texts[0], method.attr)(texts[1])) if is_text else None)
+    return (answers.pop() if len(answers) == 1 else None), list(left)
 
 
 def _of_parts(evaluator: Evaluator, test: ast.BoolOp, frame: Frame) -> tuple[bool | None, list[Alternative]]:
@@ -150,6 +172,9 @@ def _compare(operator: ast.cmpop, left: Value, right: Value) -> bool | None:
         return _compare_noise(operator, left, right)
     left_known, left_value = _plain(left)
     right_known, right_value = _plain(right)
+    if isinstance(operator, ast.In | ast.NotIn):
+        answer = _is_among(left_value, right, right_value) if left_known else None
+        return answer if answer is None or isinstance(operator, ast.In) else not answer
     if not left_known or not right_known:
         return None
     try:
@@ -167,4 +192,13 @@ def _compare(operator: ast.cmpop, left: Value, right: Value) -> bool | None:
             return bool(left_value >= right_value)
     except TypeError:
         return None
+    return None
+
+
+def _is_among(left: object, right: Value, text: object) -> bool | None:
+    """Whether a value is in a list of literals, or a text in another."""
+    if isinstance(left, str) and isinstance(text, str):
+        return left in text
+    if isinstance(right, Sequence) and all(isinstance(item, ast.Constant) for item in right.elements):
+        return left in [item.value for item in right.elements if isinstance(item, ast.Constant)]
     return None

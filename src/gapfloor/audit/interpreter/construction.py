@@ -66,12 +66,18 @@ def _wraps(init: FunctionInfo | None) -> bool:
 def environments_among(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
     """The environments that a call's first environment argument can be, also inside a list of makers."""
     for given in [*call.args, *(keyword.value for keyword in call.keywords)]:
-        found: list[Alternative] = []
-        for item in evaluator.evaluate(given, frame):
-            found.extend(_as_environments(evaluator, item, frame))
+        found = environments_of(evaluator, given, frame)
         if found:
-            return tuple(found)
+            return found
     return ()
+
+
+def environments_of(evaluator: Evaluator, given: ast.expr, frame: Frame) -> tuple[Alternative, ...]:
+    """The environments that an expression can be, or that a function it names can make."""
+    found: list[Alternative] = []
+    for item in evaluator.evaluate(given, frame):
+        found.extend(_as_environments(evaluator, item, frame))
+    return tuple(found)
 
 
 def _as_environments(evaluator: Evaluator, item: Alternative, frame: Frame) -> list[Alternative]:

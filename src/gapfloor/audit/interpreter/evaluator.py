@@ -187,6 +187,8 @@ class Evaluator:
         if binding.expression is None or binding.frame is None:
             return (Alternative(Unknown(name)),)
         inner = self.evaluate(binding.expression, binding.frame)
+        if binding.is_setting and not binding.is_default:
+            return inner  # a setting knows its own file and line
         place = (binding.frame.module.path, binding.expression.lineno)
         shown = describe(binding.expression)
         found = []

@@ -281,6 +281,11 @@ def _chosen_by_condition(
 ) -> tuple[Alternative, ...]:
     """`where(condition, one, other)` and `cond(condition, one, other, ...)` choose like an if-expression."""
     test = call.args[0]
+    known, used = evaluator.truth(test, frame) if last != "cond" else (None, [])
+    if known is not None and all(item.origin != "option" for item in used):
+        taken = evaluator.evaluate(call.args[1 if known else 2], frame)
+        if not any(isinstance(item.value, Action) for item in taken):
+            return taken  # such as one of two epsilons; a rule that is kept out shows what decides
     found: list[Alternative] = []
     for branch, holds in ((call.args[1], True), (call.args[2], False)):
         inner = evaluator.evaluate(branch, frame)

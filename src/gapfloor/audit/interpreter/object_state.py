@@ -146,6 +146,10 @@ class StateModel:
                     and self._is_same(target.value, frame, item, node)
                 ):
                     return [_Change(self._assigned(statement.value, frame, describe(target)))]
+                for index, part in enumerate(target.elts if isinstance(target, ast.Tuple) else ()):
+                    is_part = isinstance(part, ast.Attribute) and part.attr == name
+                    if is_part and self._is_same(part.value, frame, item, node):  # type: ignore[attr-defined]
+                        return [_Change(self._unpacked(statement.value, index, frame, describe(part)))]
         found: list[_Change] = []
         for inner in reversed(own_nodes(statement)):
             if isinstance(inner, ast.Call):
@@ -230,6 +234,12 @@ class StateModel:
             item.noting(mark).from_origin("argument" if item.origin == "literal" else item.origin)
             for item in self.evaluator.evaluate(expression, frame)
         )
+
+    def _unpacked(self, expression: ast.expr, index: int, frame: Frame, what: str) -> tuple[Alternative, ...]:
+        """What one name of `self.state, self.action = act(...)` gets."""
+        mark = Mark(frame.module.path, expression.lineno, f"{what} is set by {describe(expression)}")
+        found = self.evaluator.project(self.evaluator.evaluate(expression, frame), index)
+        return tuple(item.noting(mark) for item in found)
 
     def _is_same(self, expression: ast.expr, frame: Frame, item: Alternative, node: ast.AST) -> bool:
         """Whether an expression names the object whose attribute is read, or a module that contains it."""

@@ -324,7 +324,9 @@ def identity(value: Value) -> object:
     """What makes two values the same: plain values by what they say, objects by themselves."""
     if isinstance(value, KnownValue):
         return ("constant", type(value.value).__name__, repr(value.value))
-    if isinstance(value, Option | Unknown | External):
+    if isinstance(value, Option):
+        return ("option", value.name, repr(value.default), value.has_default)
+    if isinstance(value, Unknown | External):
         return value
     if isinstance(value, Computed):
         return ("computed", value.is_observed)

@@ -7,7 +7,8 @@ import re
 from dataclasses import dataclass, field
 
 from gapfloor.audit.interpreter import calls
-from gapfloor.audit.interpreter.binding import fits
+from gapfloor.audit.interpreter.binding import argument, fits
+from gapfloor.audit.interpreter.construction import environments_of
 from gapfloor.audit.interpreter.dependencies import actions_of_loop, exploration_around
 from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.facts import LoopFact, find_loops, loop_facts
@@ -56,6 +57,8 @@ class Exploration:
     served: list[tuple[Environment, Frame]] = field(default_factory=list)
     """Environments that a worker process steps as it is told, with the frame of the worker."""
     is_complete: bool = True
+    unfinished: list[str] = field(default_factory=list)
+    """Scripts and modules that were not followed to the end because the budget ran out, the likeliest first."""
 
 
 class Explorer:
@@ -84,6 +87,8 @@ class Explorer:
                 continue
             if module.is_script or self._has_interesting_call(module):
                 self._walk(self.evaluator.module_frame(module), module.path)
+                if self._is_spent:
+                    self.result.unfinished.append(module.path)
         for module in sorted(modules, key=lambda item: item.path):
             if is_unit_test(module):
                 continue
@@ -96,6 +101,10 @@ class Explorer:
                     self._walk(self._unbound(function), module.path)
         self.result.is_complete = self.result.is_complete and not self.evaluator.is_exhausted
         return self.result
+
+    @property
+    def _is_spent(self) -> bool:
+        return self._frames > MOST_FRAMES or self.evaluator.is_exhausted
 
     def _has_interesting_call(self, module: ModuleInfo) -> bool:
         return any(
@@ -116,9 +125,9 @@ class Explorer:
         positional = [arg.arg for arg in [*arguments.posonlyargs, *arguments.args]]
         for name, default in zip(positional[::-1], list(arguments.defaults)[::-1], strict=False):
             frame.bindings[name] = Binding(default, home, is_default=True)
-        for argument, keyword_default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        for given, keyword_default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
             if keyword_default is not None:
-                frame.bindings[argument.arg] = Binding(keyword_default, home, is_default=True)
+                frame.bindings[given.arg] = Binding(keyword_default, home, is_default=True)
         return frame
 
     def _walk(self, frame: Frame, script: str) -> None:
@@ -132,7 +141,7 @@ class Explorer:
             if self._per_function[id(function)] > MOST_FRAMES_OF_A_FUNCTION:
                 return
         self._frames += 1
-        if self._frames > MOST_FRAMES or self.evaluator.is_exhausted:
+        if self._is_spent:
             self.result.is_complete = False
             return
         for node in own_nodes(frame.scope):
@@ -254,15 +263,15 @@ class Explorer:
             looks_like_one = bool(_ENVIRONMENT_NAME.search(last_name(function.value)))
             if function.attr == "act" or not (is_unknown and looks_like_one):
                 return False
-        argument = _action_argument(call)
-        is_message = self._is_handed_in(argument, frame) and not self._is_parameter(argument, frame)
+        given = _action_argument(call)
+        is_message = self._is_handed_in(given, frame) and not self._is_parameter(given, frame)
         if is_message:
             self.result.served += [
                 (item.value, frame) for item in environments if isinstance(item.value, Environment)
             ]
-        if is_message or (not environments and self._is_handed_in(argument, frame)):
+        if is_message or (not environments and self._is_handed_in(given, frame)):
             return True  # a worker or a wrapper passes on what somebody else has chosen
-        actions = self.evaluator.evaluate(argument, frame)
+        actions = self.evaluator.evaluate(given, frame)
         self._add(StepEvent(frame, call, environments, actions, script))
         return True
 
@@ -272,10 +281,15 @@ class Explorer:
             return False
         words = [last_name(call.func.value), *(one.function.name for one in frame.chain() if one.function)]
         actions = exploration_around(self.evaluator, call, frame)
-        if not actions or not any(EVALUATING.search(word) for word in words):
-            return False  # nothing says whether the episodes are played to learn or to measure
         receivers = self.evaluator.evaluate(call.func.value, frame)
         environments = [item for item in receivers if isinstance(item.value, Environment)]
+        if not actions and environments and argument(call, "policy", 1) is not None:
+            # Without an exploration type the default of the policy holds, which this repository does not state.
+            actions = (
+                Alternative(Unknown("the policy's own exploration type (no set_exploration_type around)")),
+            )
+        if not actions or not (environments or any(EVALUATING.search(word) for word in words)):
+            return False  # nothing says whether the episodes are played to learn or to measure
         fact = LoopFact(
             "torchrl.envs.EnvBase.rollout", "self", "evaluation", "EnvBase.rollout resets and plays"
         )
@@ -357,9 +371,7 @@ class Explorer:
                     given = keyword.value
             if given is None:
                 continue
-            environments = [
-                item for item in self.evaluator.evaluate(given, frame) if isinstance(item.value, Environment)
-            ]
+            environments = [*environments_of(self.evaluator, given, frame)]
             mark = Mark(frame.module.path, call.lineno, f"{name} plays the environment: {fact.source}")
             actions = actions_of_loop(self.evaluator, fact, call, frame, mark)
             self._add(StepEvent(frame, call, environments, actions, script, fact))
@@ -428,7 +440,10 @@ def is_unit_test(module: ModuleInfo) -> bool:
         return False
     frameworks = {"unittest", "pytest", "absltest", "parameterized", "nose"}
     imported = {part for dotted in module.imports.values() for part in dotted.split(".")}
-    return bool({"tests", "test", "testing"} & set(parts[:-1])) or bool(frameworks & imported)
+    cases = [
+        base for info in module.classes.values() for base in info.node.bases if last_name(base) == "TestCase"
+    ]
+    return bool({"tests", "test", "testing"} & set(parts[:-1])) or bool(frameworks & imported) or bool(cases)
 
 
 def _interesting_names(evaluator: Evaluator) -> set[str]:

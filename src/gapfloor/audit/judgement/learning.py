@@ -9,12 +9,16 @@ from __future__ import annotations
 import ast
 import re
 
+from gapfloor.audit.interpreter.calls import may_enter
 from gapfloor.audit.interpreter.evaluator import Evaluator
+from gapfloor.audit.interpreter.objects import guards_of
 from gapfloor.audit.interpreter.values import Callable, Environment, Frame, Unknown
 from gapfloor.audit.judgement.explore import EVALUATING
+from gapfloor.audit.judgement.switches import LearningSwitches
 from gapfloor.audit.reading.index import FunctionInfo, last_name, names_in, own_nodes
 
 _LOOPS = ast.For | ast.While | ast.AsyncFor
+_DEEPEST_SWITCH = 4
 _OPTIMIZER = re.compile(r"optim|^opt|opt$|adam|scaler|sgd", re.IGNORECASE)
 _DIRECT = frozenset(
     {"backward", "apply_gradients", "minimize", "train_on_batch", "apply_updates", "train_step"}
@@ -61,6 +65,7 @@ class LearningModel:
         self._names: set[str] = set()
         self._resets: set[str] | None = None
         self._regions: dict[tuple[int, int], bool] = {}
+        self.switches = LearningSwitches(evaluator)
         self._close()
 
     def _close(self) -> None:
@@ -98,11 +103,14 @@ class LearningModel:
         key = (id(region), id(frame))
         if key not in self._regions:
             self._regions[key] = any(
-                isinstance(node, ast.Call) and self._is_update(node, frame) for node in own_nodes(region)
+                isinstance(node, ast.Call)
+                and self._is_update(node, frame)
+                and not self.switches.is_off(node, frame)
+                for node in own_nodes(region)
             )
         return self._regions[key]
 
-    def _is_update(self, call: ast.Call, frame: Frame) -> bool:
+    def _is_update(self, call: ast.Call, frame: Frame, depth: int = _DEEPEST_SWITCH) -> bool:
         if is_direct_update(call):
             return True
         name = last_name(call.func)
@@ -110,13 +118,43 @@ class LearningModel:
         if not updating:
             return False
         targets = self.evaluator.evaluate(call.func, frame)
-        known = [item.value.function for item in targets if isinstance(item.value, Callable)]
+        known = [item.value for item in targets if isinstance(item.value, Callable)]
         if known:
-            return any(function in self._updating for function in known)
+            return any(
+                one.function in self._updating and not self._is_off_inside(one, call, frame, depth)
+                for one in known
+            )
         is_open = any(isinstance(item.value, Unknown) for item in targets)
         if not _may_learn(call):
             return False
         return is_open and name in self._names and bool(call.args or call.keywords)
+
+    def _is_off_inside(self, target: Callable, call: ast.Call, frame: Frame, depth: int) -> bool:
+        """Whether a flag that this call gives, or that was set before it, keeps a function from updating anything."""
+        if depth == 0 or not may_enter(target.function, frame):
+            return False
+        inner = self.evaluator.bound_frame(
+            target.function, call, frame, target.receiver, target.parent, target.preset
+        )
+        own = {id(node) for node in own_nodes(inner.scope)}
+        doubtful = [
+            one
+            for one in target.function.calls
+            if is_direct_update(one) or (last_name(one.func) in self._names and _may_learn(one))
+        ]
+        if any(id(one) not in own for one in doubtful):
+            return False  # a function inside it may be called anywhere
+        # The unconditional updates first: most functions have one, and nothing else needs to be evaluated then.
+        waiting = []
+        for one in doubtful:
+            is_guarded = bool(guards_of(inner, one))
+            if not is_guarded and is_direct_update(one):
+                return False
+            if not is_guarded or not self.switches.is_off(one, inner):
+                waiting.append(one)
+        if any(self._is_update(one, inner, depth - 1) for one in waiting):
+            return False
+        return self.switches.pass_on(inner, frame)
 
     def loops_around(self, frame: Frame, node: ast.AST) -> list[ast.AST]:
         """The loops around `node` in its frame, outermost first."""
@@ -235,11 +273,25 @@ class LearningModel:
         receiver = last_name(node.func.value) if isinstance(node.func, ast.Attribute) else ""
         if any(EVALUATING.search(name) for name in [*names, receiver]) or self._is_marked(frame, node):
             return False
+        if any(self._is_switched_off(here) for here in inside):
+            return False  # the very code that trains, told not to learn
         if any(_TRAINING.search(name) for name in names):
             return True
         regions = [item for here in inside if here is not frame for item in own_nodes(here.scope)]
         around = self._around_step(frame, node)
         return any(_stores(item) for item in [*regions, *around]) or (frame is home and _collects(around))
+
+    def _is_switched_off(self, frame: Frame) -> bool:
+        """Whether a frame would update or store something, and flags keep it from all of that."""
+        doubtful = [
+            node
+            for node in own_nodes(frame.scope)
+            if isinstance(node, ast.Call) and (_stores(node) or last_name(node.func) in self._names)
+        ]
+        off = [node for node in doubtful if self.switches.is_off(node, frame)]
+        waiting = [node for node in doubtful if node not in off]
+        is_idle = not any(_stores(node) or self._is_update(node, frame) for node in waiting)
+        return is_idle and bool(self.switches.marks(frame))
 
     def collects_for_learning(self, frame: Frame, node: ast.Call) -> bool:
         """Whether a step outside the learning loop collects observations and actions, and its function learns."""

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 
 from gapfloor.audit.interpreter.evaluator import Evaluator
+from gapfloor.audit.interpreter.objects import guards_of
 from gapfloor.audit.interpreter.values import Environment, Frame, Mark, describe
 from gapfloor.audit.judgement.explore import StepEvent
 from gapfloor.audit.judgement.heldout import by_choice, is_served_alike, is_source_of_data, plays_the_same
@@ -83,6 +84,8 @@ class Played:
     """Whether a rollout might as well be an evaluation, so that no absence follows from it."""
     choice: LevelChoice | None = None
     """The level that is chosen when an episode begins."""
+    has_other_rule: bool = False
+    """Whether the same line follows another rule when it is reached through another call, which may be a test."""
 
 
 class PathFinder:
@@ -154,7 +157,7 @@ class PathFinder:
         """The evaluation paths of a repository, and its training rollouts."""
         self._served = [item for item, frame in served if self.learning.serves_learning(frame)]
         played = []
-        for event in events:
+        for event in self._at_defaults(events):
             try:
                 played.append(self.play(event))
             except RecursionError:
@@ -167,6 +170,7 @@ class PathFinder:
             if item.finding.rule not in ("random", "constant", "recorded") or item.role == "rollout"
         ]
         self._rollouts = [item for item in played if item.role == "rollout"]
+        _note_different_rules(self._rollouts)
         found: list[EvaluationPath] = []
         training: list[Played] = []
         for script in dict.fromkeys(item.event.script for item in played):
@@ -185,6 +189,28 @@ class PathFinder:
                     known = train_sets or elsewhere
                     found.append(self._path(item, level, known, rollouts, here, in_loop=False))
         return _merged(found), training
+
+    def _at_defaults(self, events: list[StepEvent]) -> list[StepEvent]:
+        """Without steps in a branch that settings at their defaults leave out, where the other branch steps as well.
+
+        Only a choice inside a loop counts, which says how episodes are played; one outside says what a script is for.
+        """
+        taken: set[tuple[int, int]] = set()
+        left_out: dict[int, set[tuple[int, int]]] = {}
+        for event in events:
+            chain = event.frame.chain()
+            for position, frame in enumerate(chain):
+                inner = event.node if frame is event.frame else chain[position + 1].call
+                if inner is None or not self.learning.loops_around(frame, inner):
+                    continue
+                for guard in guards_of(frame, inner):
+                    known, _ = self.evaluator.truth(guard.test, guard.frame)
+                    key = (id(frame), id(guard.test))
+                    if known is not None and known == guard.holds:
+                        taken.add(key)
+                    elif known is not None:
+                        left_out.setdefault(id(event), set()).add(key)
+        return [event for event in events if not left_out.get(id(event), set()) & taken]
 
     def describe_training(self, training: list[Played]) -> list[TrainingRollout]:
         """The training rollouts, for the reader who wants to see what the tests were compared with."""
@@ -306,6 +332,10 @@ class PathFinder:
                 )
         if item.loop_mark is not None:
             marks.append(item.loop_mark)
+        if item.role != "rollout":
+            marks.extend(
+                mark for frame in event.frame.chain() for mark in self.learning.switches.marks(frame)
+            )
         if level is not None:
             marks.extend(level.marks)
             marks.extend(rank_marks(self.evaluator, level.guards))
@@ -394,6 +424,17 @@ def _split(rollouts: list[Played]) -> tuple[list[EnvironmentLevels], list[tuple[
                 tests.append((item, item.sets[0]))
                 train = [level for level in train if level is not item.sets[0]]
     return train, tests
+
+
+def _note_different_rules(rollouts: list[Played]) -> None:
+    """Mark rollouts by one line of code that follow different rules: one of the calls that lead to it may be a test."""
+    for item in rollouts:
+        twins = [
+            other
+            for other in rollouts
+            if other.event.node is item.event.node and other.event.script == item.event.script
+        ]
+        item.has_other_rule = len({other.finding.rule for other in twins}) > 1
 
 
 def _settle_agent(here: list[Played], rollouts: list[Played]) -> None:

@@ -25,16 +25,22 @@ _NOTHING = object()
 
 
 @dataclass(frozen=True)
-class _Experiment:
+class Experiment:
     """One experiment of a file: its settings by the keys that lead to them."""
 
     file: str
     settings: dict[tuple[str, ...], FileSetting]
+    stated: frozenset[tuple[str, ...]] = frozenset()
+    """The settings that are literals of the code, so that no user sets them."""
 
     def value(self, *path: str) -> Any:
         """The value under these keys, or a marker that there is none."""
         found = self.settings.get(path)
         return _NOTHING if found is None else found.value
+
+    def has(self, *path: str) -> bool:
+        """Whether there is a value under these keys."""
+        return path in self.settings
 
     def mark(self, what: str, *path: str) -> list[Mark]:
         """The line of a setting, if the file has it."""
@@ -55,20 +61,21 @@ def rllib_paths(files: list[SettingsFile]) -> list[EvaluationPath]:
         for experiment in _experiments(file):
             interval = experiment.value("config", "evaluation_interval")
             if interval is not _NOTHING and interval not in (None, 0, "None", "null"):
-                found.append(_path(experiment))
+                found.append(evaluation_path(experiment))
     return found
 
 
-def _experiments(file: SettingsFile) -> list[_Experiment]:
+def _experiments(file: SettingsFile) -> list[Experiment]:
     groups: dict[str, dict[tuple[str, ...], FileSetting]] = {}
     for setting in read_settings(file):
         if len(setting.path) > 1:
             groups.setdefault(setting.path[0], {})[setting.path[1:]] = setting
     named = {name: group for name, group in groups.items() if ("run",) in group and ("env",) in group}
-    return [_Experiment(file.path, group) for group in named.values()]
+    return [Experiment(file.path, group) for group in named.values()]
 
 
-def _path(experiment: _Experiment) -> EvaluationPath:
+def evaluation_path(experiment: Experiment) -> EvaluationPath:
+    """The evaluation that RLlib runs for an experiment."""
     rule, provenance, marks = _rule(experiment)
     heldout, levels, level_marks = _levels(experiment)
     interval = experiment.mark(
@@ -91,7 +98,7 @@ def _path(experiment: _Experiment) -> EvaluationPath:
     )
 
 
-def _rule(experiment: _Experiment) -> tuple[str, str, list[Mark]]:
+def _rule(experiment: Experiment) -> tuple[str, str, list[Mark]]:
     for place in (("config", "evaluation_config"), ("config",)):
         explore = experiment.value(*place, "explore")
         if explore is not _NOTHING:
@@ -102,6 +109,9 @@ def _rule(experiment: _Experiment) -> tuple[str, str, list[Mark]]:
     if explore not in (True, False, "True", "False"):
         return "unresolved", "unresolved", marks
     provenance = "config-option" if marks else "default-argument"
+    if marks and (*place, "explore") in experiment.stated:
+        # A literal for the evaluation is stated there; one for the whole run may be meant for training.
+        provenance = "explicit-call-site" if len(place) == 2 else "unresolved"
     if explore in (False, "False"):
         return "argmax", provenance, marks
     for group in (("config", "evaluation_config", "exploration_config"), ("config", "exploration_config")):
@@ -115,7 +125,7 @@ def _rule(experiment: _Experiment) -> tuple[str, str, list[Mark]]:
     return "sampled", provenance, [*marks, *experiment.mark("this algorithm draws while it explores", "run")]
 
 
-def _levels(experiment: _Experiment) -> tuple[bool | None, str | None, list[Mark]]:
+def _levels(experiment: Experiment) -> tuple[bool | None, str | None, list[Mark]]:
     """Whether the evaluation's levels are held out: its own environment settings over those of training."""
     override = ("config", "evaluation_config", "env_config")
     changes_env = experiment.has_group("config", "evaluation_config", "env")
@@ -129,7 +139,7 @@ def _levels(experiment: _Experiment) -> tuple[bool | None, str | None, list[Mark
 
 
 def _level_set(
-    experiment: _Experiment, place: tuple[str, ...], base: EnvironmentLevels | None
+    experiment: Experiment, place: tuple[str, ...], base: EnvironmentLevels | None
 ) -> EnvironmentLevels | None:
     count, start = experiment.value(*place, "num_levels"), experiment.value(*place, "start_level")
     inherited = base.key if base is not None and base.key else (0, 0)

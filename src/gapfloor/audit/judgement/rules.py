@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass, replace
 
 from gapfloor.audit.interpreter.evaluator import Evaluator
-from gapfloor.audit.interpreter.primitives import is_random_test
 from gapfloor.audit.interpreter.values import (
     Action,
     Alternative,
@@ -56,6 +55,8 @@ class _Judged:
     is_random: bool
     refusals: tuple[tuple[Alternative, ...], ...]
     """For each condition that does not hold, the constants that say so."""
+    is_another_object: bool
+    """Whether all such conditions choose the object that acts, and none is met on the way to the action."""
     random_guards: tuple[Guard, ...]
 
 
@@ -84,14 +85,14 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
         for item in chosen
         if isinstance(item.alternative.value, Action)
     )
+    undecided = (*_marks(live), *_differing(evaluator, [*live, *unknown]))
     if unknown:
-        return RuleFinding(
-            "unresolved", "unresolved", _marks(live), _names(judged), primitives, is_value_based
-        )
+        possible = _names([*live, *unknown])
+        return RuleFinding("unresolved", "unresolved", undecided, possible, primitives, is_value_based)
     if "random" in rules and len(rules) > 1:
         return _with_exploration(evaluator, live, rules, primitives, is_value_based)
     if len(rules) > 1 or "noisy" in rules or "unresolved" in rules:
-        return RuleFinding("unresolved", "unresolved", _marks(live), _names(live), primitives, is_value_based)
+        return RuleFinding("unresolved", "unresolved", undecided, _names(live), primitives, is_value_based)
     rule = rules.pop()
     rivals = [item for item in chosen if not item.is_live and _rule(item) != rule]
     provenance, lines = _provenance(rivals, live)
@@ -103,6 +104,17 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
         if kept_out in ("explicit-call-site", "default-argument"):
             provenance, lines = kept_out, marks
     return RuleFinding(rule, provenance, (*_marks(live), *lines), (), primitives, is_value_based)
+
+
+def _differing(evaluator: Evaluator, items: list[_Judged]) -> list[Mark]:
+    """The settings that configuration files state differently, among the conditions that stay open."""
+    found = []
+    for item in items:
+        for guard in item.alternative.guards:
+            known, used = evaluator.truth(guard.test, guard.frame)
+            if known is None:
+                found += [mark for one in used for mark in one.marks if "differs between" in mark.what]
+    return found
 
 
 def _frozen_by(evaluator: Evaluator, item: Alternative) -> Alternative | None:
@@ -191,6 +203,7 @@ def _is_possible(evaluator: Evaluator, item: Alternative) -> bool:
 def _judge(evaluator: Evaluator, item: Alternative) -> _Judged:
     is_live, is_random = True, False
     refusals: list[tuple[Alternative, ...]] = []
+    places: list[Frame] = []
     random_guards: list[Guard] = []
     for guard in item.guards:
         known, used = evaluator.truth(guard.test, guard.frame)
@@ -198,10 +211,13 @@ def _judge(evaluator: Evaluator, item: Alternative) -> _Judged:
             if known != guard.holds:
                 is_live = False
                 refusals.append(tuple(used))
+                places.append(guard.frame)
         elif evaluator.is_random_condition(guard.test, guard.frame):
             is_random = True
             random_guards.append(guard)
-    return _Judged(item, is_live, is_random, tuple(refusals), tuple(random_guards))
+    way = item.value.frame.chain() if isinstance(item.value, Action) else []
+    is_other = bool(places) and bool(way) and not any(place in way for place in places)
+    return _Judged(item, is_live, is_random, tuple(refusals), is_other, tuple(random_guards))
 
 
 def _rule(item: _Judged) -> str:
@@ -212,6 +228,8 @@ def _rule(item: _Judged) -> str:
 def _provenance(rivals: list[_Judged], live: list[_Judged]) -> tuple[str, tuple[Mark, ...]]:
     if not rivals:
         return "unflagged", ()
+    if all(item.is_another_object for item in rivals):
+        return "unresolved", ()  # another agent would act otherwise; what decides for this one is not said
     # The rival that fails by the fewest conditions is the one that the rule's own flag keeps out.
     fewest = min(len(item.refusals) for item in rivals)
     kinds: list[dict[str, tuple[Mark, ...]]] = []
@@ -243,7 +261,8 @@ def _with_exploration(
     others = rules - {"random"}
     random_guards = [guard for item in live for guard in item.random_guards]
     if not random_guards or len(others) != 1:
-        return RuleFinding("unresolved", "unresolved", _marks(live), _names(live), primitives, is_value_based)
+        marks = (*_marks(live), *_differing(evaluator, live))
+        return RuleFinding("unresolved", "unresolved", marks, _names(live), primitives, is_value_based)
     rule = {"argmax": "epsilon-greedy", "sampled": "mixed"}.get(others.pop(), "unresolved")
     provenance, lines = _threshold(evaluator, random_guards[0].test, random_guards[0].frame)
     return RuleFinding(rule, provenance, (*_marks(live), *lines), (), primitives, is_value_based)
@@ -252,7 +271,7 @@ def _with_exploration(
 def _threshold(evaluator: Evaluator, test: ast.expr, frame: Frame) -> tuple[str, tuple[Mark, ...]]:
     """Where epsilon comes from."""
     for node in ast.walk(test):
-        if isinstance(node, ast.Compare) and is_random_test(node):
+        if isinstance(node, ast.Compare) and evaluator.is_random_condition(node, frame):
             mark = Mark(frame.module.path, node.lineno, f"random action when {describe(node)}")
             for side in (node.left, *node.comparators):
                 for item in evaluator.evaluate(side, frame):

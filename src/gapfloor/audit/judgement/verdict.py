@@ -50,6 +50,7 @@ def decide_verdict(
         named = [item for item in training if _is_named_a_test(item)]
         # Of two environments that are stepped during training, the one that is called a test may be one.
         is_certain = bool(training) and not is_ambiguous and len(named) in (0, len(training))
+        is_certain = is_certain and not any(item.has_other_rule for item in training)
         if is_certain:
             return AuditVerdict(False, _agreed(rollouts), "n/a", None)
         return AuditVerdict(None, "unresolved", "unresolved", None)

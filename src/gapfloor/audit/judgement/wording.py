@@ -80,4 +80,7 @@ def _weights(verdict: AuditVerdict, paths: Sequence[EvaluationPath]) -> str:
         return "Whether weights change during an evaluation could not be decided."
     if verdict.in_loop:
         return "The environment lives on while weights change, so the number averages several policies."
+    switch = _place(paths, ("learning only if",))
+    if switch:
+        return f"The evaluation runs the loop that trains, with learning switched off{switch}."
     return "Weights do not change during an evaluation."
