@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from difficulties import Difficulty
+from difficulties import Difficulty, acting
 from smallrepos import MODEL
 
 _AGENT = """
@@ -243,6 +243,72 @@ def by_a_setting() -> Difficulty:
     return Difficulty("a setting says how episodes are played", files, truth)
 
 
+_NAMED = """
+import gym
+import torch
+from stable_baselines3.common.policies import ActorCriticPolicy
+from net import Net
+
+
+class Policy(ActorCriticPolicy):
+    pass
+
+
+def main():
+    env, net = gym.make('CartPole-v1'), Net(4)
+    policy = Policy(env.observation_space, env.action_space)
+    optimizer = torch.optim.Adam(net.parameters())
+    obs = env.reset()
+    for update in range(1000):
+        action, logprob, _ = net.draw(obs)
+        obs, reward, done, info = env.step(action)
+        values = policy.evaluate_policy(obs, action)
+        loss = (values - logprob * reward).mean()
+        loss.backward()
+        optimizer.step()
+
+
+if __name__ == '__main__':
+    main()
+"""
+_PARTS = """
+def update(net, optimizer, logprob, reward):
+    loss = -logprob * reward
+    loss.backward()
+    optimizer.step()
+
+
+def evaluate(env, net):
+    obs = env.reset()
+    for _ in range(1000):
+        action, _ = net.act(obs, deterministic=True)
+        obs, reward, done, info = env.step(action)
+"""
+_ALIASED = """
+import gym
+import torch
+from net import Net
+from parts import evaluate as measure
+from parts import update as improve
+
+
+def main():
+    env, net = gym.make('CartPole-v1'), Net(4)
+    other = gym.make('CartPole-v1')
+    optimizer = torch.optim.Adam(net.parameters())
+    check = measure
+    obs = env.reset()
+    for number in range(1000):
+        action, logprob, _ = net.draw(obs)
+        obs, reward, done, info = env.step(action)
+        improve(net, optimizer, logprob, reward)
+        check(other, net)
+
+
+if __name__ == '__main__':
+    main()
+"""
+
 SWITCHED = [
     by_a_setting(),
     Difficulty(
@@ -317,5 +383,43 @@ SWITCHED = [
         "a flag chooses the rule while weights change all the time",
         (None, None, None, None),
         condition="done",
+    ),
+    acting(
+        "a random action is put into an array of actions",
+        "action, _ = net.act(obs, deterministic=True)\nfor i in range(64):\n    if np.random.rand() < 0.05:\n"
+        "        action[i] = envs.action_space.sample()",
+        "epsilon-greedy",
+        "explicit-call-site",
+        imports="import numpy as np\n",
+    ),
+    acting(
+        "noise is added to one place of an action",
+        "action, _ = net.act(obs, deterministic=True)\naction[0] += 0.1 * torch.randn(1)",
+        None,
+        None,
+        imports="import torch\n",
+    ),
+    acting(
+        "a method adds noise to an action",
+        "action, _ = net.act(obs, deterministic=True)\naction = action.add_(torch.randn(15))",
+        None,
+        None,
+        imports="import torch\n",
+    ),
+    acting(
+        "a method moves an action",
+        "action = net.act(obs, deterministic=True)[0].to('cpu').view(-1)",
+        "argmax",
+        "explicit-call-site",
+    ),
+    Difficulty(
+        "a method has the name of a library's evaluation",
+        {"net.py": MODEL, "train.py": _NAMED},
+        (False, "sampled", "n/a", None),
+    ),
+    Difficulty(
+        "updates and evaluations are imported under other names",
+        {"net.py": MODEL, "parts.py": _PARTS, "train.py": _ALIASED},
+        (False, "argmax", "explicit-call-site", False),
     ),
 ]

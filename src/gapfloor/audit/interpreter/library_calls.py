@@ -223,6 +223,9 @@ def _partial(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Altern
     found = []
     for item in evaluator.evaluate(call.args[0], frame):
         is_readable = len(call.args) == 1 and all(name for name, _ in preset)
+        if isinstance(item.value, Instance):
+            method = evaluator.objects.method(item.value.info, "__call__")
+            item = item if method is None else replace(item, value=Callable(method, item))
         if isinstance(item.value, Callable | Class) and is_readable:
             found.append(replace(item, value=replace(item.value, preset=(*item.value.preset, *preset))))
         else:

@@ -110,7 +110,7 @@ def method_of(
     """What the method of one possible receiver gives back."""
     value, name = base.value, function.attr
     if isinstance(value, Action) and name not in DRAWS | MAXIMA:
-        return (base,)
+        return _on_action(evaluator, base, call, frame)
     if isinstance(value, Mapping) and name in ("get", "pop") and call.args:
         return _get(evaluator, value, call, frame)
     if isinstance(value, Environment):
@@ -156,6 +156,19 @@ def method_of(
     if found:
         return tuple(found)
     return _primitive_method(evaluator, base, call, function, frame)
+
+
+def _on_action(
+    evaluator: Evaluator, base: Alternative, call: ast.Call, frame: Frame
+) -> tuple[Alternative, ...]:
+    """A method of a chosen action gives that action, unless it mixes in noise or another one: `add_`, `at[i].set`."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    mixed = [one for one in given if isinstance(one, ast.Name | ast.Attribute | ast.Call | ast.BinOp)]
+    if any(
+        isinstance(item.value, Noise | Action) for one in mixed for item in evaluator.evaluate(one, frame)
+    ):
+        return library_calls.computed(evaluator, call, frame, (base,))
+    return (base,)
 
 
 def _bound_external(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:

@@ -69,7 +69,32 @@ class NameModel:
             found.extend(item.under(*spared) for item in outer)
         if any(isinstance(item.value, Mapping | Sequence) for item in found):
             return tuple(self.as_changed(item, name, frame) for item in found)
+        if any(isinstance(item.value, Action | Computed) for item in found):
+            found.extend(self._stored_in(name, use, frame))
         return tuple(found)
+
+    def _stored_in(self, name: str, use: ast.AST, frame: Frame) -> list[Alternative]:
+        """What earlier statements put into single places of an array: `actions[i] = env.action_space.sample()`."""
+        found: list[Alternative] = []
+        order = frame.module.order
+        around = {id(node) for node, _ in branch_path(frame.module, use, frame.scope)}
+        for statement, target in _item_stores(frame.scope).get(name, ()):
+            inside = {id(node) for node, _ in branch_path(frame.module, statement, frame.scope)}
+            if order[statement] > order.get(use, 10**9) and not inside & around:
+                continue
+            if any(node is use for node in own_nodes(statement)):
+                continue  # `actions[i] = f(actions)` reads what was there before
+            guards = [
+                Guard(test, holds, frame)
+                for test, holds in conditions(frame.module, statement, frame.scope, use)
+            ]
+            if self.evaluator.is_random_condition(target.slice, frame):
+                guards.append(Guard(target.slice, True, frame))
+            expression: ast.AST = statement.value
+            if isinstance(statement, ast.AugAssign):
+                expression = _operation(statement)
+            found.extend(item.under(*guards) for item in self.evaluator.evaluate(expression, frame))
+        return found
 
     def as_changed(self, item: Alternative, name: str, frame: Frame) -> Alternative:
         """A mapping or list with what the scope assigns or appends later; open where that cannot be read."""
@@ -274,10 +299,7 @@ class NameModel:
         assert isinstance(statement, ast.AugAssign)
         if not self.evaluator.evaluate(statement.target, frame):
             return (Alternative(Unknown(definition.name)),)
-        kept: ast.BinOp | None = getattr(statement, "_operation", None)
-        if kept is None:
-            kept = ast.copy_location(ast.BinOp(statement.target, statement.op, statement.value), statement)
-            statement._operation = kept  # type: ignore[attr-defined]
+        kept = _operation(statement)
         return tuple(
             item
             if isinstance(item.value, Action | Computed | Noise)
@@ -363,6 +385,31 @@ _BUILTINS = frozenset(
         "divmod",
     ]
 )
+
+
+def _operation(statement: ast.AugAssign) -> ast.BinOp:
+    """`a += b` as the operation `a + b`."""
+    kept: ast.BinOp | None = getattr(statement, "_operation", None)
+    if kept is None:
+        kept = ast.copy_location(ast.BinOp(statement.target, statement.op, statement.value), statement)
+        statement._operation = kept  # type: ignore[attr-defined]
+    return kept
+
+
+def _item_stores(scope: ast.AST) -> dict[str, list[tuple[ast.Assign | ast.AugAssign, ast.Subscript]]]:
+    """The statements of a scope that assign to an item of a plain name, by that name."""
+    kept: dict[str, list[tuple[ast.Assign | ast.AugAssign, ast.Subscript]]] | None
+    kept = getattr(scope, "_item_stores", None)
+    if kept is None:
+        kept = {}
+        for node in own_nodes(scope):
+            if not isinstance(node, ast.Assign | ast.AugAssign):
+                continue
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+                    kept.setdefault(target.value.id, []).append((node, target))
+        scope._item_stores = kept  # type: ignore[attr-defined]
+    return kept
 
 
 def _looped_over(definition: Assignment) -> tuple[ast.AST | None, tuple[int, ...]]:

@@ -11,7 +11,7 @@ from gapfloor.audit.interpreter.binding import argument, fits
 from gapfloor.audit.interpreter.construction import environments_of
 from gapfloor.audit.interpreter.dependencies import actions_of_loop, exploration_around
 from gapfloor.audit.interpreter.evaluator import Evaluator
-from gapfloor.audit.interpreter.facts import LoopFact, find_loops, loop_facts
+from gapfloor.audit.interpreter.facts import LoopFact, find_loops
 from gapfloor.audit.interpreter.methods import PLAIN_CASTS
 from gapfloor.audit.interpreter.objects import guards_of
 from gapfloor.audit.interpreter.values import (
@@ -28,6 +28,7 @@ from gapfloor.audit.interpreter.values import (
     Mark,
     Unknown,
 )
+from gapfloor.audit.judgement.reachable_names import interesting_names
 from gapfloor.audit.reading.index import FunctionInfo, ModuleInfo, last_name, own_nodes
 
 MOST_FRAMES = 8_000
@@ -74,7 +75,7 @@ class Explorer:
         self._visited: dict[int, Frame] = {}  # keeps frames alive, so that an id stays theirs
         self._entered: set[FunctionInfo] = set()
         self._seen: set[tuple[object, ...]] = set()
-        self._interesting = _interesting_names(evaluator)
+        self._interesting = interesting_names(evaluator)
 
     def explore(self) -> Exploration:
         """Walk from every script, then from every function that no script reached."""
@@ -360,6 +361,8 @@ class Explorer:
     def _note_fact(self, name: str, call: ast.Call, frame: Frame, script: str) -> None:
         kind, _, method = name.rpartition("().")
         for fact in find_loops(f"{kind}.{method}" if kind else name):
+            if kind and fact.environment_at != "constructor":
+                continue  # a method that happens to have the name of a library's function
             if fact.environment_at == "constructor":
                 self._note_agent(fact, name, call, frame, script)
                 continue
@@ -444,39 +447,3 @@ def is_unit_test(module: ModuleInfo) -> bool:
         base for info in module.classes.values() for base in info.node.bases if last_name(base) == "TestCase"
     ]
     return bool({"tests", "test", "testing"} & set(parts[:-1])) or bool(frameworks & imported) or bool(cases)
-
-
-def _interesting_names(evaluator: Evaluator) -> set[str]:
-    """Names through which a call can reach a step: those of functions that step, of their callers, and so on."""
-    names = {"step", "step_async", "act", "rollout"} | {fact.name.rsplit(".", 1)[-1] for fact in loop_facts()}
-    functions = [item for module in evaluator.index.modules.values() for item in module.functions.values()]
-    called = {id(item): _called_names(item) for item in functions}
-    replaced = {dotted.rsplit(".", 1)[-1] for dotted in evaluator.index.replaced}
-    changed = True
-    while changed:
-        before = len(names)
-        for function in functions:
-            if called[id(function)] & names:
-                names.add(function.name)
-                if function.owner is not None and function.name in ("__init__", "__call__", "forward"):
-                    names.add(function.owner.name)
-        names |= replaced
-        changed = len(names) > before
-    return names
-
-
-def _called_names(function: FunctionInfo) -> set[str]:
-    names = {last_name(call.func) for call in function.calls}
-    # A function that is handed to another process, or to a scan, is called there.
-    for call in function.calls:
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        names |= {last_name(item) for item in given if isinstance(item, ast.Name | ast.Attribute)} - {
-            "step",
-            "step_async",
-            "act",
-        }
-    if "remote" in names:
-        names |= {
-            last_name(call.func.value) for call in function.calls if isinstance(call.func, ast.Attribute)
-        }
-    return names

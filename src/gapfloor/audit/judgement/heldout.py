@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.values import Environment, identity
-from gapfloor.audit.judgement.levels import EnvironmentLevels, comes_from_one_factory, is_made_alike
+from gapfloor.audit.judgement.levels import (
+    EnvironmentLevels,
+    comes_from_one_factory,
+    differ,
+    is_made_alike,
+    level_sets,
+)
 from gapfloor.audit.judgement.selections import compare_choices
 from gapfloor.audit.reading.index import last_name, own_nodes
 
@@ -59,5 +65,11 @@ def is_source_of_data(evaluator: Evaluator, item: Played, level: EnvironmentLeve
             given += [node.func.value] if isinstance(node.func, ast.Attribute) else []
             found = {identity(one.value) for each in given for one in evaluator.evaluate(each, frame)}
             if known & found:
+                return True
+            sources = [one.value for each in given for one in evaluator.evaluate(each, frame)]
+            trained = [
+                one for two in sources if isinstance(two, Environment) for one in level_sets(evaluator, two)
+            ]
+            if level is not None and trained and all(differ(level, one) is False for one in trained):
                 return True
     return False

@@ -15,7 +15,7 @@ from gapfloor.audit.interpreter.objects import guards_of
 from gapfloor.audit.interpreter.values import Callable, Environment, Frame, Unknown
 from gapfloor.audit.judgement.explore import EVALUATING
 from gapfloor.audit.judgement.switches import LearningSwitches
-from gapfloor.audit.reading.index import FunctionInfo, last_name, names_in, own_nodes
+from gapfloor.audit.reading.index import FunctionInfo, ModuleInfo, last_name, names_in, own_nodes
 
 _LOOPS = ast.For | ast.While | ast.AsyncFor
 _DEEPEST_SWITCH = 4
@@ -77,7 +77,7 @@ class LearningModel:
             names = set()
             for call in function.calls:
                 if _may_learn(call):
-                    names.add(last_name(call.func))
+                    names.add(called_name(call, function.module))
                 if is_direct_update(call):
                     self._updating.add(function)
             called[id(function)] = names
@@ -113,7 +113,7 @@ class LearningModel:
     def _is_update(self, call: ast.Call, frame: Frame, depth: int = _DEEPEST_SWITCH) -> bool:
         if is_direct_update(call):
             return True
-        name = last_name(call.func)
+        name = called_name(call, frame.module)
         updating = [item for item in self._updating if item.name == name]
         if not updating:
             return False
@@ -140,7 +140,7 @@ class LearningModel:
         doubtful = [
             one
             for one in target.function.calls
-            if is_direct_update(one) or (last_name(one.func) in self._names and _may_learn(one))
+            if is_direct_update(one) or (called_name(one, inner.module) in self._names and _may_learn(one))
         ]
         if any(id(one) not in own for one in doubtful):
             return False  # a function inside it may be called anywhere
@@ -286,7 +286,8 @@ class LearningModel:
         doubtful = [
             node
             for node in own_nodes(frame.scope)
-            if isinstance(node, ast.Call) and (_stores(node) or last_name(node.func) in self._names)
+            if isinstance(node, ast.Call)
+            and (_stores(node) or called_name(node, frame.module) in self._names)
         ]
         off = [node for node in doubtful if self.switches.is_off(node, frame)]
         waiting = [node for node in doubtful if node not in off]
@@ -404,6 +405,13 @@ class LearningModel:
             if not self.updates_in(region, frame):
                 return True
         return False
+
+
+def called_name(call: ast.Call, module: ModuleInfo) -> str:
+    """The name of the function that is called, as its own file calls it: `from actor import update as update_actor`."""
+    if isinstance(call.func, ast.Name) and call.func.id in module.imports:
+        return module.imports[call.func.id].rsplit(".", 1)[-1]
+    return last_name(call.func)
 
 
 def _starts_worker(call: ast.AST) -> bool:

@@ -20,6 +20,7 @@ from gapfloor.audit.judgement.levels import (
 )
 from gapfloor.audit.judgement.ranks import rank_marks
 from gapfloor.audit.judgement.reporting import averages_over_updates, report_marks
+from gapfloor.audit.judgement.rollouts import note_different_rules, settle_agent, split_tests
 from gapfloor.audit.judgement.rules import RuleFinding, decide_rule
 from gapfloor.audit.judgement.selections import LevelChoice, level_choice
 from gapfloor.audit.reading.index import FunctionInfo, names_in, own_nodes, plain_names_in
@@ -170,16 +171,18 @@ class PathFinder:
             if item.finding.rule not in ("random", "constant", "recorded") or item.role == "rollout"
         ]
         self._rollouts = [item for item in played if item.role == "rollout"]
-        _note_different_rules(self._rollouts)
+        note_different_rules(self._rollouts)
         found: list[EvaluationPath] = []
         training: list[Played] = []
         for script in dict.fromkeys(item.event.script for item in played):
             here = [item for item in played if item.event.script == script]
             rollouts = [item for item in here if item.role == "rollout"]
-            _settle_agent(here, rollouts)
-            train_sets, tests = _split(rollouts)
+            settle_agent(here, rollouts)
+            train_sets, tests = split_tests(rollouts)
             training.extend(item for item in rollouts if item not in [one for one, _ in tests])
-            elsewhere = [level for item in played if item.role == "rollout" for level in _split([item])[0]]
+            elsewhere = [
+                level for item in played if item.role == "rollout" for level in split_tests([item])[0]
+            ]
             for item, level in tests:
                 found.append(self._path(item, level, train_sets, rollouts, here, in_loop=True))
             for item in here:
@@ -285,6 +288,8 @@ class PathFinder:
             return "training-rollout"
         if all(one.frame.function is item.event.frame.function for one in item.finding.primitives):
             return "explicit-call-site"
+        if not rollouts and item.role == "fresh" and item.finding.rule == "argmax":
+            return "explicit-call-site"  # offline: nothing but the evaluation acts
         if rollouts and all(_acts_otherwise(item, other) for other in rollouts):
             return "explicit-call-site"  # the evaluation calls another method than training does
         if rollouts and all(self._is_told_otherwise(item, other) for other in rollouts):
@@ -391,69 +396,6 @@ def inert_parameters(function: FunctionInfo) -> list[str]:
         for argument in flags
         if argument.arg not in read
     ]
-
-
-def _split(rollouts: list[Played]) -> tuple[list[EnvironmentLevels], list[tuple[Played, EnvironmentLevels]]]:
-    """The level sets of training, and the rollouts that are tests: on a worker, or during training."""
-    train: list[EnvironmentLevels] = []
-    tests: list[tuple[Played, EnvironmentLevels]] = []
-    for item in rollouts:
-        if item.event.fact is not None and item.event.fact.kind == "in-loop":
-            tests.extend((item, level) for level in item.sets)
-        elif len(item.sets) > 1 and any(level.is_worker_choice for level in item.sets):
-            full = [level for level in item.sets if level.kind == "full"]
-            others = [level for level in item.sets if level.kind != "full"]
-            if full and others:
-                tests.extend((item, level) for level in full)
-                train.extend(others)
-            else:
-                train.extend(item.sets)
-        else:
-            train.extend(item.sets)
-    bounded = [level for level in train if level.kind in ("finite", "option")]
-    if bounded:
-        for item in rollouts:
-            if len(item.sets) == 1 and item.sets[0].kind == "full" and item not in [one for one, _ in tests]:
-                tests.append((item, item.sets[0]))
-                train = [level for level in train if level is not item.sets[0]]
-    else:
-        for item in rollouts:
-            others = [level for other in rollouts if other is not item for level in other.sets]
-            is_open = len(item.sets) == 1 and bool(others) and not any(one is item for one, _ in tests)
-            if is_open and _discards_reward(item) and all(differ(item.sets[0], level) for level in others):
-                tests.append((item, item.sets[0]))
-                train = [level for level in train if level is not item.sets[0]]
-    return train, tests
-
-
-def _note_different_rules(rollouts: list[Played]) -> None:
-    """Mark rollouts by one line of code that follow different rules: one of the calls that lead to it may be a test."""
-    for item in rollouts:
-        twins = [
-            other
-            for other in rollouts
-            if other.event.node is item.event.node and other.event.script == item.event.script
-        ]
-        item.has_other_rule = len({other.finding.rule for other in twins}) > 1
-
-
-def _settle_agent(here: list[Played], rollouts: list[Played]) -> None:
-    """One kind of agent per script: what its training rollout does outweighs the words of its files."""
-    kinds = {item.agent for item in rollouts if item.agent is not None}
-    draws = [one.needs_distribution for item in rollouts for one in item.finding.primitives]
-    if draws and not any(draws):
-        kinds = {"value-based"}
-    for item in here:
-        if len(kinds) == 1:
-            item.agent = next(iter(kinds))
-
-
-def _discards_reward(item: Played) -> bool:
-    parent = item.event.frame.module.parents.get(item.event.node)
-    if not isinstance(parent, ast.Assign) or not isinstance(parent.targets[0], ast.Tuple):
-        return False
-    elements = parent.targets[0].elts
-    return len(elements) > 1 and isinstance(elements[1], ast.Name) and elements[1].id.startswith("_")
 
 
 def _same_procedure(
