@@ -400,6 +400,13 @@ SWITCHED = [
         imports="import torch\n",
     ),
     acting(
+        "random numbers in a list of inputs",
+        "action = net.body(torch.cat([obs, torch.randn(4)], 1))",
+        None,
+        None,
+        imports="import torch\n",
+    ),
+    acting(
         "a method adds noise to an action",
         "action, _ = net.act(obs, deterministic=True)\naction = action.add_(torch.randn(15))",
         None,

@@ -35,6 +35,7 @@ from gapfloor.audit.interpreter.values import (
     Namespace,
     Noise,
     Option,
+    Sequence,
     Unknown,
     Value,
     describe,
@@ -53,6 +54,8 @@ _ENVIRONMENT_MAKER = re.compile(
     r"(Env|Environment)$|suite\.load$|(env|gym|craft|brax|retro|atari|mujoco|dmc|grid)\w*(\.\w+)*\.(make|make_env|create|"
     r"get_environment|load|make_vec|make_craftax_env_from_name|make_env_from_name)$",
 )
+#: Longer lists of arguments are data.
+MOST_PARTS = 8
 _SHAPING = re.compile(
     r"array|tensor|clip|clamp|stack|concat|^cat$|squeeze|expand_dims|reshape|^int|^float|^long|^list$|^tuple$|numpy|"
     r"tree_map|map_structure|^map$|device_get|device_put|^to_|^from_|flatten|convert|cast|detach|act|round|where|rescale|^view$|^to$|^repeat$|^tile$|^item$|^cpu$|permute|transpose|^split$|^chunk$|^unbind$|^narrow$|softmax$",
@@ -190,7 +193,7 @@ def computed(
 ) -> tuple[Alternative, ...]:
     """What a function that only computes gives back: whatever its arguments carry."""
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    operands = [*receivers, *(evaluator.evaluate(item, frame) for item in given)]
+    operands = [*receivers, *(_with_parts(evaluator, item, frame) for item in given)]
     name = last_name(call.func)
     if name in _MOVING and operands and all(isinstance(item.value, Computed) for item in operands[0]):
         operands = operands[:1]  # a device, a type or a shape that cannot be read does not change the values
@@ -199,6 +202,20 @@ def computed(
         rest = [one for one in operands[1:] if any(isinstance(item.value, Action | Noise) for item in one)]
         operands = [operands[0], *rest]
     return combine(operands, call, frame)
+
+
+def _with_parts(evaluator: Evaluator, node: ast.expr, frame: Frame) -> tuple[Alternative, ...]:
+    """An argument; of a list also the actions and random numbers that are in it: `torch.cat([state, noise])`."""
+    found = evaluator.evaluate(node, frame)
+    parts = [
+        one
+        for item in found
+        if isinstance(item.value, Sequence) and len(item.value.elements) <= MOST_PARTS
+        for element in item.value.elements
+        for one in evaluator.evaluate(element, item.value.frame)
+        if isinstance(one.value, Action | Noise)
+    ]
+    return (*found, *parts)
 
 
 def passes_through(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
