@@ -58,6 +58,35 @@ def test_a_collector_of_torchrl_trains_on_the_environment_that_it_is_given(
     assert astuple(scan(str(write_files(tmp_path, files))).verdict) == truth
 
 
+TORCHRL_SCRIPT = """
+from torchrl.envs import GymEnv
+from torchrl.envs.utils import ExplorationType, set_exploration_type
+
+
+def evaluate(policy):
+    test_env = GymEnv('CartPole-v1')
+    with set_exploration_type(ExplorationType.{kind}):
+        return test_env.rollout(1000, policy=policy)
+
+
+if __name__ == '__main__':
+    print(evaluate(load()))
+"""
+PLAIN_SCRIPT = """
+import gym
+from torch.distributions import Categorical
+
+
+def evaluate(net):
+    env = gym.make('CartPole-v1')
+    obs = env.reset()
+    for _ in range(1000):
+        obs, reward, done, info = env.step(Categorical(logits=net(obs)).sample())
+
+
+if __name__ == '__main__':
+    print(evaluate(load()))
+"""
 BUILDER = """
 import argparse
 from ray.rllib.algorithms.ppo import PPOConfig
@@ -135,3 +164,24 @@ def test_a_budget_that_ran_out_names_what_was_not_followed(tmp_path: Path, monke
     (warning,) = scan(str(write_files(tmp_path, case.files))).warnings
     assert "Not followed to the end: main.py." in warning
     assert '--entry "python main.py"' in warning
+
+
+def test_every_question_mark_of_the_verdict_is_explained_before_the_table(tmp_path: Path):
+    case = next(one for one in SWITCHED if one.name == "gin files that choose different agents")
+    first = repr(scan(str(write_files(tmp_path, case.files)))).split("| script |")[0]
+    assert "What is open, and what would resolve it:" in first
+    assert "pass --entry with the command that was used" in first
+
+
+def test_scripts_that_disagree_are_named_with_their_answers(tmp_path: Path):
+    text = TORCHRL_SCRIPT.replace("{kind}", "DETERMINISTIC")
+    plain = PLAIN_SCRIPT
+    first = repr(scan(str(write_files(tmp_path, {"eval_a.py": text, "eval_b.py": plain})))).split(
+        "| script |"
+    )[0]
+    assert "rule differs between paths (argmax in eval_a.py, sampled in eval_b.py)" in first
+
+
+def test_a_scan_without_paths_says_what_to_do(tmp_path: Path):
+    result = scan(str(write_files(tmp_path, {"main.py": "print('nothing is played here')\n"})))
+    assert "pass --entry with the evaluation script" in repr(result)

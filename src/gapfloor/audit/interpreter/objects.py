@@ -301,7 +301,8 @@ class ObjectModel:
     def is_network(self, info: ClassInfo) -> bool:
         """Whether the class is a torch module or the like."""
         return any(
-            base.rsplit(".", 1)[-1] in ("Module", "LightningModule") for base in self.external_bases(info)
+            base.rsplit(".", 1)[-1] in ("Module", "LightningModule", "ScriptModule")
+            for base in self.external_bases(info)
         )
 
     def _initial_mode(self, frame: Frame) -> Alternative:

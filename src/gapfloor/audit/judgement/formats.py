@@ -9,7 +9,7 @@ from urllib.parse import quote
 from gapfloor.audit.interpreter.values import Mark
 from gapfloor.audit.judgement.findings import Finding, PathChanges, find_unstated, step_mark
 from gapfloor.audit.judgement.paths import EvaluationPath
-from gapfloor.audit.judgement.reasons import explain
+from gapfloor.audit.judgement.reasons import explain, open_questions
 from gapfloor.audit.judgement.verdict import AuditVerdict, is_demonstration, preferred
 from gapfloor.audit.judgement.wording import in_words
 from gapfloor.audit.scan import ScanResult
@@ -182,6 +182,14 @@ def as_markdown(result: ScanResult) -> str:
     lines += [""] if result.warnings else []
     chosen = preferred(result.paths)
     lines += [_sentence(result), "", _cell(in_words(result.verdict, chosen)), ""]
+    questions = open_questions(result.verdict, chosen, result.training, is_complete=not result.warnings)
+    if questions:
+        lines += [
+            "What is open, and what would resolve it:",
+            "",
+            *(f"- {_cell(text)}" for text in questions),
+            "",
+        ]
     if not result.paths:
         lines.append("No evaluation path was found.")
     else:

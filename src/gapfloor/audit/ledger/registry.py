@@ -91,9 +91,10 @@ def compare_entries(entries: tuple[RegistryEntry, ...]) -> str:
         "|---|---|---|---|---|---|---|",
     ]
     words = {True: "yes", False: "no", None: "n/a"}
+    levels = {True: "yes", False: "no", None: "?"}  # the command decides, not the code
     for entry in sorted(entries, key=lambda item: (item.rule, item.provenance, item.name.lower())):
         lines.append(
-            f"| {entry.name} ({entry.repo}) | {entry.commit[:12]} | {words[entry.evaluates_heldout]} | {entry.rule} | "
+            f"| {entry.name} ({entry.repo}) | {entry.commit[:12]} | {levels[entry.evaluates_heldout]} | {entry.rule} | "
             f"{entry.provenance} | {words[entry.in_loop]} | {len(entry.evidence)} lines |"
         )
     implicit = [entry for entry in entries if entry.provenance in ("default-argument", "training-rollout")]
