@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+import winograd_libraries
 from gapfloor.policies.formats.onnx_export import export_checkpoint
 from gapfloor.policies.load import PolicySource, checkpoint_path
 from gapfloor.training.checkpoint import load_agent, read_checkpoint
@@ -91,6 +92,8 @@ LIBRARIES: dict[str, Callable[[str, np.ndarray], Infer]] = {
     "torch.jit, frozen, oneDNN graph": torch_frozen,
     "torch.compile, frozen": torch_compiled,
     "OpenVINO, float32": openvino,
+    "ncnn, float32, Winograd": winograd_libraries.ncnn,
+    "MNN, float32, Winograd": winograd_libraries.mnn,
 }
 
 

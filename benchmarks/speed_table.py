@@ -6,8 +6,9 @@
 `--list` prints the names of the rows; `--only` takes names or their beginnings. A row that fails says so and the others
 are measured. Every side runs as new processes, so start-up counts on both: ours is the command line with its default
 settings, the peers use two processes (one per level set) with one thread each, their fastest layout on two cores. The
-sides take turns and each turn gives one ratio; the table has the median and the range of the ratios. Rows that take
-more than half a minute have one turn unless `--repeats` says otherwise. Counted steps are those of the episodes that
+sides take turns and each turn gives one ratio; the table has the median and the range of the ratios. Short rows have
+three turns, those that take about half a minute two and longer ones one, unless `--repeats` says otherwise; the whole
+table takes about a quarter of an hour on two free cores. Counted steps are those of the episodes that
 enter a result; EnvPool is given all of its steps. Training speeds are those that both programs report, without
 start-up. The load of other processes is in every row.
 """
@@ -140,7 +141,7 @@ def gapfloor(*arguments: str, references: bool) -> float:
 
 
 def evaluation(
-    game: str, rule: str, network: str, agent: str, *, few: list[str], theirs: int, ours: int
+    game: str, rule: str, network: str, agent: str, *, few: list[str], theirs: int, ours: int, turns: int
 ) -> Contest:
     """`gapfloor evaluate` against SB3; `theirs` and `ours` are episodes per level set."""
     script = str(HERE / "peer_sb3.py")
@@ -156,7 +157,7 @@ def evaluation(
         name,
         peer + note,
         lambda: timed(lambda: gapfloor("evaluate", agent, "--game", game, "--rules", rule, *few, references=False)),
-        lambda _: timed(lambda: processes(*peers)), turns=1,
+        lambda _: timed(lambda: processes(*peers)), turns=turns,
     )  # fmt: skip
 
 
@@ -215,10 +216,10 @@ def calibration(game: str, n_states: int) -> Contest:
 
 
 def training(precision: str, chosen: argparse.Namespace) -> Contest:
-    """Two updates of PPO against two of CleanRL, both on all cores."""
+    """Two updates of PPO (one in bf16) against as many of CleanRL, both on all cores."""
     if chosen.cleanrl is None:
         raise RuntimeError("no clone of CleanRL was named (--cleanrl)")
-    updates = 1 if chosen.quick else 2
+    updates = 1 if chosen.quick or precision != "float32" else 2
     clone, python = chosen.cleanrl.resolve(), chosen.cleanrl_python.absolute()
 
     def as_timed(speed: training_speed.Speed) -> Timed:
@@ -268,9 +269,13 @@ def contests(chosen: argparse.Namespace) -> dict[str, Callable[[], Contest]]:
     def agent(game: str) -> str:
         return str(HERE.parent / "agents" / f"{game}-easy-impala-100k-s1")
 
-    def play(game: str, rule: str, network: str = "own", episodes: int = 384) -> Callable[[], Contest]:
+    def play(
+        game: str, rule: str, network: str = "own", episodes: int = 384, turns: int = 1
+    ) -> Callable[[], Contest]:
         theirs = 16 if quick else episodes
-        return lambda: evaluation(game, rule, network, agent(game), few=few, theirs=theirs, ours=ours)
+        return lambda: evaluation(
+            game, rule, network, agent(game), few=few, theirs=theirs, ours=ours, turns=turns
+        )
 
     def calibrate(game: str) -> Callable[[], Contest]:
         return lambda: calibration(game, 40 if quick else 400)
@@ -281,11 +286,11 @@ def contests(chosen: argparse.Namespace) -> dict[str, Callable[[], Contest]]:
     return {
         "sampled-starpilot": play("starpilot", "sampled"),
         "sampled-starpilot-our-network": play("starpilot", "sampled", "ours"),
-        "sampled-miner": play("miner", "sampled", episodes=128),
-        "greedy-starpilot": play("starpilot", "greedy"),
-        "greedy-fruitbot": play("fruitbot", "greedy"),
-        # A greedy miner stands still for a thousand steps: SB3 would need an hour for as many episodes as ours.
-        "greedy-miner": play("miner", "greedy", episodes=64),
+        # A miner's episodes are long: SB3 would need an hour for as many greedy ones as ours.
+        "sampled-miner": play("miner", "sampled", episodes=32),
+        "greedy-starpilot": play("starpilot", "greedy", turns=2),
+        "greedy-fruitbot": play("fruitbot", "greedy", turns=2),
+        "greedy-miner": play("miner", "greedy", episodes=32),
         "floor-starpilot": lambda: floor("starpilot", ["starpilot"], few),
         "floor-paper": lambda: floor("paper", PAPER_GAMES, few),
         "steady-starpilot": lambda: steady_floor("starpilot"),
@@ -321,7 +326,7 @@ def _measured_row(contest: Contest, repeats: int) -> str:
     cpu = statistics.median(a.cpu_rate / b.cpu_rate for a, b in zip(mine, other, strict=True))
     load = statistics.median(each.other_load for each in (*mine, *other))
     median = statistics.median
-    spread = f"{ratios[0]:.2f} to {ratios[-1]:.2f}" if repeats > 1 else "one turn"
+    spread = f"{ratios[0]:.2f} to {ratios[-1]:.2f}, {repeats} turns" if repeats > 1 else "one turn"
     return (
         f"| {contest.name} | {contest.peer} | {_rate(a.rate for a in mine)} | "
         f"{_rate(b.rate for b in other)} | {contest.unit} | {median(a.wall for a in mine):.1f} s | "
@@ -367,7 +372,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--repeats", type=int, default=None, help="turns of each row (default: 1 or 3)")
+    parser.add_argument("--repeats", type=int, default=None, help="turns of each row (default: 1 to 3)")
     parser.add_argument("--only", default="", help="rows or beginnings of their names, separated by commas")
     parser.add_argument("--list", action="store_true", help="print the names of the rows")
     parser.add_argument("--quick", action="store_true", help="a few episodes, to see that everything runs")

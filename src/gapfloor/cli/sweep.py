@@ -9,6 +9,7 @@ import click
 
 from gapfloor.api.progress import LiveProgress
 from gapfloor.cli.options import playing_options
+from gapfloor.cli.pictures import read_fewer_pictures
 from gapfloor.cli.tables import print_result
 from gapfloor.errors import UsageError
 
@@ -44,6 +45,7 @@ def command(
     from gapfloor.api.sweep import sweep
     from gapfloor.report.result_files import write_sweep
 
+    read_fewer_pictures(game=settings["game"], policies=[policy])
     with LiveProgress(quiet=as_json) as progress:
         result = sweep(
             policy, temperatures=parse_temperatures(temperatures), store=store, progress=progress, **settings

@@ -1,6 +1,6 @@
 """ProcGen's picture files, with blank ones in place of those that a process will not look at.
 
-The first engine of a process reads the pictures of all games: 1.5 s of processor time and 370 MB, most of it for large
+The first engine of a process reads the pictures of all games: 1.5 s of processor time and 330 MB, most of it for large
 backgrounds. A process that says beforehand whose pictures it will look at (`only_look_at`) reads blank ones for the
 rest, and draws faster where nobody looks at anything. Only a command that plays known games and runs no code of the
 user can say so: pictures are read once per process.
