@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 python benchmarks/evaluation_parts.py agents/starpilot-easy-impala-100k-s1 --rules greedy
 
-One process does all of it, as `gapfloor evaluate --workers 1` does on an empty store, under Python's profiler, which
+One process does everything that `gapfloor evaluate --workers 1` does on an empty store, under Python's profiler, which
 adds a little to every Python call. The floor is played first, so that its share is known.
 """
 
