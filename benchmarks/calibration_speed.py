@@ -5,7 +5,9 @@
 Four ways of handling the same states: `bare` makes the loads and steps of the calibration and compares nothing;
 `ours` is `state_partitions` with one worker, `workers` with one per core; `plain` is the straightforward loop (fifteen
 slots, dictionaries of arrays, a hash of each frame). They are interleaved and each repeated; the least CPU
-time of each is reported, because other processes can only add time.
+time of each is reported, because other processes can only add time. `--calls` measures single calls of the engine
+instead, and how many of the sixteen copies of a state still share their outcome with another after each step: the
+others could stop.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import numpy as np
 
 from gapfloor.actions import Partition
 from gapfloor.calibration import CalibrationSettings, state_partitions, visited_states
-from gapfloor.calibration.cloning import HORIZON, Cloner
+from gapfloor.calibration.cloning import HORIZON, Cloner, split
 from gapfloor.engines.procgen import PAPER_GAMES, ProcgenEngine, make_spec
 from gapfloor.levels import LevelSet
 
@@ -62,6 +64,31 @@ def plain(game: str, states: list[bytes]) -> list[Partition]:
     return found
 
 
+def calls(game: str, n_states: int) -> str:
+    """What one call costs, and how many copies are still undecided after each step, on average."""
+    spec = make_spec(game)
+    states = visited_states(spec, levels=CalibrationSettings().levels, n_states=n_states, seed=0)
+    engine = ProcgenEngine(game, slots=ProcgenEngine.n_actions + 1, levels=LevelSet(0, 1))
+    spent = dict.fromkeys(("load", "step", "save"), 0.0)
+    undecided = np.zeros(HORIZON)
+    for turn, state in enumerate(states):
+        actions = np.append(np.roll(np.arange(engine.n_actions), turn), turn % engine.n_actions)
+        spent["load"] += timed(lambda state=state: [engine.load(s, state) for s in range(engine.n_slots)])[0]
+        labels = [0] * engine.n_slots
+        for step in range(HORIZON):
+            chosen = actions if step == 0 else np.full(engine.n_slots, engine.noop)
+            cpu, _, outcome = timed(lambda chosen=chosen: engine.step(chosen))
+            spent["step"] += cpu / HORIZON
+            labels = split(labels, *outcome)
+            undecided[step] += sum(labels.count(label) > 1 for label in labels)
+        spent["save"] += timed(lambda: [engine.save(slot) for slot in range(engine.n_slots)])[0]
+    engine.close()
+    shown = ", ".join(f"{name} {1e6 * cpu / n_states / engine.n_slots:.0f} us" for name, cpu in spent.items())
+    return (
+        f"{game:<10} {shown}; undecided copies after each step: {np.round(undecided / n_states, 1).tolist()}"
+    )
+
+
 def timed(work: Callable[[], Any]) -> tuple[float, float, Any]:
     """CPU seconds, wall seconds and the result."""
     cpu, wall = time.process_time(), time.perf_counter()
@@ -76,7 +103,12 @@ def main() -> None:
     parser.add_argument("games", nargs="*", default=list(PAPER_GAMES))
     parser.add_argument("--states", type=int, default=400)
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--calls", action="store_true")
     arguments = parser.parse_args()
+    if arguments.calls:
+        for game in arguments.games or PAPER_GAMES:
+            print(calls(game, arguments.states), flush=True)
+        return
     cores = len(os.sched_getaffinity(0))
     print(f"{arguments.states} states, {cores} cores, load {os.getloadavg()[0]:.1f} before; seconds")
     print("game        play  bare  ours plain | bare/ours plain/ours (CPU) | wall: ours, workers, plain")

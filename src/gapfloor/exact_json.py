@@ -11,7 +11,7 @@ import dataclasses
 import math
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Literal, TypeVar
 
@@ -28,19 +28,22 @@ def to_exact(value: Any) -> Any:
     >>> to_exact((1.5, float("nan"), float("-inf")))
     [1.5, 'nan', '-inf']
     """
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {
-            field.name: to_exact(getattr(value, field.name))
-            for field in dataclasses.fields(value)
-            if field.init
-        }
-    if isinstance(value, Mapping):
-        return {str(key): to_exact(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [to_exact(item) for item in value]
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else str(float(value))
+    if isinstance(value, str | int | None):
+        return value
+    if isinstance(value, list | tuple):
+        return [to_exact(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): to_exact(item) for key, item in value.items()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {name: to_exact(getattr(value, name)) for name in _stored_fields(type(value))}
     return value
+
+
+@cache
+def _stored_fields(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind) if field.init)
 
 
 def from_exact(kind: type[T], value: Any) -> T:
@@ -49,57 +52,72 @@ def from_exact(kind: type[T], value: Any) -> T:
     Raises:
         NotThisTypeError: a field is missing or unknown, or a value has another type.
     """
-    return typing.cast(T, _read(kind, value))
+    return typing.cast(T, _reader(kind)(value))
 
 
-def _read(hint: Any, value: Any) -> Any:
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if dataclasses.is_dataclass(hint):
-        return _read_dataclass(typing.cast(type, hint), value)
-    if origin in (typing.Union, types.UnionType):
-        return _read_union(arguments, value)
-    if origin is Literal:
-        return value if value in arguments else _refuse(hint, value)
-    if origin is tuple:
-        return _read_tuple(arguments, value)
-    if hint is float:
-        return _read_float(value)
-    if hint is type(None):
-        return None if value is None else _refuse(hint, value)
-    if hint in (int, str, bool) and type(value) is hint:
-        return value
-    return _refuse(hint, value)
-
-
-def _read_dataclass(kind: type, value: Any) -> Any:
-    hints = _hints(kind)
-    if not isinstance(value, Mapping) or set(value) != set(hints):
-        return _refuse(kind, value)
-    return kind(**{name: _read(hint, value[name]) for name, hint in hints.items()})
+#: Reads one JSON value as the type that it was made for.
+_Reader = Callable[[Any], Any]
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
+def _reader(hint: Any) -> _Reader:
+    """The reader of a type, made once: a file holds a few dozen types and a million values."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if dataclasses.is_dataclass(hint):
+        return _dataclass_reader(typing.cast(type, hint))
+    if origin in (typing.Union, types.UnionType):
+        return _union_reader(arguments)
+    if origin is Literal:
+        return lambda value: value if value in arguments else _refuse(hint, value)
+    if origin is tuple:
+        return _tuple_reader(arguments)
+    if hint is float:
+        return _read_float
+    if hint is type(None):
+        return lambda value: None if value is None else _refuse(hint, value)
+    if hint in (int, str, bool):
+        return lambda value: value if type(value) is hint else _refuse(hint, value)
+    return lambda value: _refuse(hint, value)
+
+
+def _dataclass_reader(kind: type) -> _Reader:
     hints = typing.get_type_hints(kind)
-    return {field.name: hints[field.name] for field in dataclasses.fields(kind) if field.init}
+    readers = {name: _reader(hints[name]) for name in _stored_fields(kind)}
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, Mapping) or value.keys() != readers.keys():
+            return _refuse(kind, value)
+        return kind(**{name: reader(value[name]) for name, reader in readers.items()})
+
+    return read
 
 
-def _read_union(arguments: tuple[Any, ...], value: Any) -> Any:
-    for argument in arguments:
-        try:
-            return _read(argument, value)
-        except NotThisTypeError:
-            continue
-    return _refuse(arguments, value)
+def _union_reader(arguments: tuple[Any, ...]) -> _Reader:
+    readers = [_reader(argument) for argument in arguments]
 
-
-def _read_tuple(arguments: tuple[Any, ...], value: Any) -> Any:
-    if not isinstance(value, list):
+    def read(value: Any) -> Any:
+        for reader in readers:
+            try:
+                return reader(value)
+            except NotThisTypeError:
+                continue
         return _refuse(arguments, value)
-    kinds = (arguments[0],) * len(value) if arguments[1:] == (Ellipsis,) else arguments
-    if len(kinds) != len(value):
-        return _refuse(arguments, value)
-    return tuple(_read(kind, item) for kind, item in zip(kinds, value, strict=True))
+
+    return read
+
+
+def _tuple_reader(arguments: tuple[Any, ...]) -> _Reader:
+    is_long = arguments[1:] == (Ellipsis,)
+    readers = [_reader(argument) for argument in (arguments[:1] if is_long else arguments)]
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, list) or not (is_long or len(value) == len(readers)):
+            return _refuse(arguments, value)
+        if is_long:
+            return tuple(map(readers[0], value))
+        return tuple(reader(item) for reader, item in zip(readers, value, strict=True))
+
+    return read
 
 
 def _read_float(value: Any) -> float:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import gapfloor
 from gapfloor.analysis import analyse, count_cells
+from gapfloor.analysis.episodes import read_inputs
+from gapfloor.analysis.stored_results import read_stored_results, results_digest
 from gapfloor.errors import CheckFailedError
 from gapfloor.plan.lock import lock_plan
 from gapfloor.plan.model import builtin_text
@@ -52,6 +55,18 @@ def store(empty_store):
                 for seed in (1, 2, 3):
                     write(store, rule=rule, level_set=level_set, draw=draw, seed=seed)
     return store
+
+
+@pytest.mark.parametrize("as_object", [True, False])
+def test_a_store_keeps_the_results_for_the_report(store, as_object):
+    results = gapfloor.analyse(store if as_object else str(store.root))
+    kept = read_stored_results(store.root, digest=results_digest(read_inputs(store.root)))
+    assert repr(kept) == repr(results)
+
+
+def test_a_store_that_cannot_be_written_to_is_analysed(store):
+    (store.root / "results").write_text("a file where the folder would be")
+    assert gapfloor.analyse(store.root).floor_comparisons
 
 
 def test_a_store_is_analysed_with_its_screen(store):

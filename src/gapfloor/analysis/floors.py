@@ -17,7 +17,7 @@ from gapfloor.statistics.clustered import clustered_sem
 from gapfloor.statistics.conventions import NAN, Call, finite_sample, sem
 from gapfloor.statistics.families import FamilyCall, call_family
 from gapfloor.statistics.floor import compare_to_floor
-from gapfloor.statistics.reference_calls import call_reference_family, compare_to_reference
+from gapfloor.statistics.reference_calls import ReferenceTest, call_reference_family, compare_to_reference
 
 
 def floor_rows(context: PlannedStudy) -> tuple[FloorResult, ...]:
@@ -60,7 +60,7 @@ def comparison_rows(
     context: PlannedStudy, *, agent: str | None = None, reference: str | None = None
 ) -> tuple[FloorComparisonResult, ...]:
     """Runs (of one agent, or of all) against a reference (the plan's), with the calls of their families."""
-    rows = []
+    rows, tests = [], []
     reference = context.plan.floor.reference if reference is None else reference
     for game, mode, budget in context.study.places():
         for rule in context.study.rules:
@@ -70,8 +70,10 @@ def comparison_rows(
                 floor = context.study.floor(game, mode, budget, level_set, reference=reference)
                 if runs and floor is not None and floor.returns.size > 1:
                     where = (game, mode, budget, rule, level_set)
-                    rows.append(_compare(context, where, runs, floor, agent=agent, reference=reference))
-    return _call_families(context, rows)
+                    row, test = _compare(context, where, runs, floor, agent=agent, reference=reference)
+                    rows.append(row)
+                    tests.append(test)
+    return _call_families(context, rows, tests)
 
 
 def _compare(
@@ -82,7 +84,8 @@ def _compare(
     *,
     agent: str | None,
     reference: str,
-) -> FloorComparisonResult:
+) -> tuple[FloorComparisonResult, ReferenceTest]:
+    """A row without the calls of its family, and the recommended test that they need."""
     game, mode, budget, rule, level_set = where
     unnamed = _unnamed(context, agent, reference)
     row = context.row(
@@ -110,6 +113,7 @@ def _compare(
         floor.units,
         margin=context.margin,
         least_runs=context.plan.least_runs,
+        is_called_later=True,
     )
     result = FloorComparisonResult(
         **row,
@@ -123,7 +127,6 @@ def _compare(
         success=success_rate(runs.values()),
         floor_success=success_rate([floor]),
         family=floor_family(context, (game, budget, rule, level_set), agent=agent, unnamed=unnamed),
-        recommended=call_reference_family([recommended], alpha=context.plan.floor.alpha)[0],
         method=context.floor_method,
         n_copies=len(runs) - len(distinct),
         is_census=all(sample.is_census for sample in runs.values()),
@@ -133,7 +136,7 @@ def _compare(
             result,
             robust=robust_floor_estimates(context, found, runs, floor, distinct=distinct, rng=rng),
         )
-    return result
+    return result, recommended
 
 
 def _unnamed(context: PlannedStudy, agent: str | None, reference: str) -> str:
@@ -148,7 +151,7 @@ def _unnamed(context: PlannedStudy, agent: str | None, reference: str) -> str:
 
 
 def _call_families(
-    context: PlannedStudy, rows: Sequence[FloorComparisonResult]
+    context: PlannedStudy, rows: Sequence[FloorComparisonResult], tests: Sequence[ReferenceTest]
 ) -> tuple[FloorComparisonResult, ...]:
     families: dict[tuple[str, str], list[int]] = {}
     for i, row in enumerate(rows):
@@ -156,8 +159,7 @@ def _call_families(
     called = list(rows)
     for members in families.values():
         decisions = call_family([rows[i].test for i in members], alpha=context.plan.floor.alpha)
-        tests = [found.test for i in members if (found := rows[i].recommended) is not None]
-        calls = call_reference_family(tests, alpha=context.plan.floor.alpha)
+        calls = call_reference_family([tests[i] for i in members], alpha=context.plan.floor.alpha)
         for i, decision, recommended in zip(members, decisions, calls, strict=True):
             called[i] = dataclasses.replace(rows[i], decision=decision, recommended=recommended)
         for i, row in zip(members, with_looks(context, [called[i] for i in members]), strict=True):

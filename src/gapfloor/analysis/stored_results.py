@@ -7,6 +7,7 @@ as a document for people.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -20,6 +21,7 @@ import gapfloor
 from gapfloor.analysis.apply import resolve_plan
 from gapfloor.analysis.episodes import Inputs
 from gapfloor.analysis.results import AnalysisResults
+from gapfloor.errors import GapfloorError
 from gapfloor.exact_json import NotThisTypeError, from_exact, to_exact
 from gapfloor.plan.lock import counted_by_time
 from gapfloor.records.atomic import write_text_atomically
@@ -47,6 +49,12 @@ def write_stored_results(results: AnalysisResults, store: Path, *, digest: str) 
     """File the rows in a store."""
     document = {"schema": SCHEMA, "inputs": digest, "results": to_exact(results)}
     write_text_atomically(store / _PATH, json.dumps(document, allow_nan=False) + "\n")
+
+
+def keep_results(results: AnalysisResults, store: Path, *, digest: str) -> None:
+    """File the rows where that is possible: a store that cannot be written to is analysed again by `report`."""
+    with contextlib.suppress(OSError, GapfloorError):
+        write_stored_results(results, store, digest=digest)
 
 
 def read_stored_results(store: Path, *, digest: str) -> AnalysisResults | None:

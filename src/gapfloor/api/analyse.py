@@ -11,12 +11,14 @@ from gapfloor.analysis.episodes import read_inputs
 from gapfloor.analysis.export import write_results
 from gapfloor.analysis.foreign_formats import read_labelled, rliable_scores, write_scores
 from gapfloor.analysis.results import AnalysisResults
+from gapfloor.analysis.stored_results import keep_results, results_digest
 from gapfloor.analysis.table_options import parse_table_options
 from gapfloor.api.reading_progress import reading_progress
 from gapfloor.errors import UsageError
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Plan
 from gapfloor.records.dataset import dataset_plan
+from gapfloor.records.store import Store
 
 
 def analyse(
@@ -37,7 +39,7 @@ def analyse(
     """Comparisons with the floor, gaps and everything around them, by the tests of a plan.
 
     Rows with the rule `uniform` are the floor. Without `level_seed` in the data there is no claim about the generator
-    of levels.
+    of levels. A store keeps the results for `write_report`.
 
     Args:
         source: A store or its folder; a .csv, .tsv, .parquet, .jsonl or .npz file of episodes; or a table in memory
@@ -91,12 +93,22 @@ def analyse(
     else:
         with reading_progress(quiet=not progress) as told:
             inputs = read_inputs(arrow_table(source), cells=cells, options=options, progress=told)
-    results = apply.analyse(inputs, plan if plan is not None else dataset_plan(source))
+    plan = plan if plan is not None else dataset_plan(source)
+    results = apply.analyse(inputs, plan)
+    store = _store_folder(source)
+    if store is not None and not sb3:
+        keep_results(results, store, digest=results_digest(inputs, plan))
     if out is not None:
         write_results(results, Path(out))
     if rliable is not None:
         write_scores(Path(rliable), rliable_scores(results))
     return results
+
+
+def _store_folder(source: Any) -> Path | None:
+    """The folder of a store, where the results are kept for `report`; None for files, tables and datasets."""
+    root = source.root if isinstance(source, Store) else source
+    return Path(root) if isinstance(root, str | Path) and (Path(root) / "cells").is_dir() else None
 
 
 def arrow_table(source: Any) -> Any:

@@ -15,6 +15,8 @@ References:
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from scipy import fft
 
@@ -71,13 +73,24 @@ def _distribution(values: Floats) -> tuple[Floats, Floats, bool]:
 
 def percentile_interval(resamples: Floats, *, confidence: float = CONFIDENCE) -> Pair:
     """The central `confidence` part of bootstrap resamples; equals `np.quantile`, which sorts more."""
+    kept, ends = _quantile_places(resamples.size, confidence)
+    ordered = np.partition(resamples, kept)
+    low, high = (
+        float(ordered[below]) + part * (float(ordered[above]) - float(ordered[below]))
+        for below, above, part in ends
+    )
+    return low, high
+
+
+@cache
+def _quantile_places(size: int, confidence: float) -> tuple[list[int], list[tuple[int, int, float]]]:
+    """Which ordered values make the two ends: the places below and above each end, and how far it lies between them."""
     tail = (1 - confidence) / 2
-    places = np.array([tail, 1 - tail]) * (resamples.size - 1)
+    places = np.array([tail, 1 - tail]) * (size - 1)
     below = np.floor(places).astype(np.int64)
-    above = np.minimum(below + 1, resamples.size - 1)
-    ordered = np.partition(resamples, np.unique([below, above]))
-    low, high = ordered[below] + (places - below) * (ordered[above] - ordered[below])
-    return float(low), float(high)
+    above = np.minimum(below + 1, size - 1)
+    ends = list(zip(below.tolist(), above.tolist(), (places - below).tolist(), strict=True))
+    return np.unique([below, above]).tolist(), ends
 
 
 def mean_interval(values: Floats, *, confidence: float, n_resamples: int, rng: np.random.Generator) -> Pair:
@@ -143,7 +156,7 @@ def _means_by_index(values: Floats, *, n_resamples: int, rng: np.random.Generato
         if draws > left:
             table, draws = values, 1
         kind = np.uint16 if table.size <= 1 << 16 else np.int64
-        total += table[rng.integers(0, table.size, size=n_resamples, dtype=kind)]
+        total += table.take(rng.integers(0, table.size, size=n_resamples, dtype=kind))
         left -= draws
     return np.asarray(total / n)
 

@@ -25,9 +25,8 @@ from gapfloor.statistics.conventions import (
     MarginRule,
     Pair,
     finite_sample,
-    sem,
 )
-from gapfloor.statistics.welch import equivalence_p, t_interval, welch_test
+from gapfloor.statistics.welch import equivalence_p, moments, t_interval, welch_of_moments
 
 
 @dataclass(frozen=True)
@@ -107,15 +106,16 @@ def compare_to_floor(
     """
     runs = finite_sample(run_values, "run_values")
     floor = finite_sample(floor_returns, "floor_returns", minimum=2)
-    test = welch_test(runs, floor)
-    width = margin.at(float(floor.mean()))
-    error = float(np.hypot(sem(runs), sem(floor)))
+    own, other = moments(runs), moments(floor)
+    test = welch_of_moments(own, other)
+    width = margin.at(other.mean)
+    error = float(np.hypot(own.sem, other.sem))
     return FloorComparison(
         n=runs.size,
-        mean=float(runs.mean()),
-        sem=sem(runs),
-        floor=float(floor.mean()),
-        floor_sem=sem(floor),
+        mean=own.mean,
+        sem=own.sem,
+        floor=other.mean,
+        floor_sem=other.sem,
         floor_n=floor.size,
         delta=test.difference,
         ci=difference_interval(runs, floor, confidence=confidence, n_resamples=n_resamples, rng=rng),
@@ -125,7 +125,7 @@ def compare_to_floor(
         z=test.t,
         p_tost=float(equivalence_p(test.difference, test.se, test.df, margin=width)),
         margin=width,
-        runs_above=int(np.count_nonzero(runs > floor.mean())),
+        runs_above=int(np.count_nonzero(runs > other.mean)),
         t_interval=t_interval(test.difference, error, test.df, confidence=confidence),
         confidence=confidence,
         n_resamples=n_resamples,

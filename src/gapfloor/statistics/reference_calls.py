@@ -119,6 +119,7 @@ def compare_to_reference(
     *,
     margin: MarginRule = PAPER_MARGIN,
     least_runs: int = LEAST_RUNS,
+    is_called_later: bool = False,
 ) -> ReferenceTest:
     """The mean over runs minus the mean over the reference's episodes, with p and TOST.
 
@@ -127,6 +128,8 @@ def compare_to_reference(
         reference_returns: the reference's episode returns on the same levels.
         margin: the difference that still counts as equivalent.
         least_runs: with fewer runs the p are NaN ("not tested").
+        is_called_later: whether `call_reference_family` follows, which computes limits and p again by the family's
+            shape: until then the p are 1 where something is tested.
 
     >>> found = compare_to_reference([5.2, 6.1, 5.9], [0, 0, 2, 4, 0, 1])
     >>> round(found.delta, 2), round(found.p, 4)
@@ -136,25 +139,26 @@ def compare_to_reference(
         raise UsageError(f"`least_runs` must be at least 2, but is {least_runs}.")
     runs = finite_sample(run_values, "run_values")
     reference = finite_sample(reference_returns, "reference_returns", minimum=2)
-    delta = float(runs.mean() - reference.mean())
-    width = margin.at(float(reference.mean()))
+    mean, reference_mean = float(runs.mean()), float(reference.mean())
     own = VariancePart(_variance_of_mean(runs), runs.size - 1)
     other = VariancePart(_variance_of_mean(reference), reference.size - 1)
     parts = (own, other)
     found = ReferenceTest(
         n=runs.size,
-        mean=float(runs.mean()),
-        reference=float(reference.mean()),
+        mean=mean,
+        reference=reference_mean,
         reference_n=reference.size,
-        delta=delta,
+        delta=mean - reference_mean,
         se=float(np.sqrt(own.variance + other.variance)),
         parts=parts,
         p=NAN,
         p_tost=NAN,
-        margin=width,
-        run_values=tuple(float(value) for value in runs),
+        margin=margin.at(reference_mean),
+        run_values=tuple(runs.tolist()),
     )
-    return _shaped(found, family_skewness([runs])) if runs.size >= least_runs else found
+    if runs.size < least_runs:
+        return found
+    return replace(found, p=1.0, p_tost=1.0) if is_called_later else _shaped(found, family_skewness([runs]))
 
 
 def compare_strata_to_reference(
@@ -173,13 +177,15 @@ def compare_strata_to_reference(
         raise UsageError("`values_by_agent` must hold at least one agent.")
     agents = [finite_sample(values, "values_by_agent") for values in values_by_agent]
     pooled = np.sort(np.concatenate(agents))
-    found = compare_to_reference(pooled, reference_returns, margin=margin, least_runs=least_runs)
+    tested = min(agent.size for agent in agents) >= least_runs
+    found = compare_to_reference(
+        pooled, reference_returns, margin=margin, least_runs=least_runs, is_called_later=tested
+    )
     own = [
         VariancePart((agent.size / pooled.size) ** 2 * _variance_of_mean(agent), agent.size - 1)
         for agent in agents
     ]
     parts = (*own, found.parts[-1])
-    tested = min(agent.size for agent in agents) >= least_runs
     # The shape is that of the runs around their agents' means.
     centred = np.sort(np.concatenate([agent - agent.mean() for agent in agents])) + pooled.mean()
     found = replace(

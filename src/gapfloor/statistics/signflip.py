@@ -65,13 +65,21 @@ def _drawn_sums(values: Floats, rng: np.random.Generator) -> Floats:
     highest bit of each random byte.
     """
     drawn = np.frombuffer(rng.bytes(_DRAWN * values.size), dtype=np.uint8).reshape(_DRAWN, values.size)
-    flips = np.packbits(drawn >= 128, axis=1)
     total = np.zeros(_DRAWN)
-    for start, column in zip(range(0, values.size, 8), flips.T, strict=True):
+    for start in range(0, values.size, 8):
         part = values[start : start + 8]
         signs = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)[:, : part.size] * 2.0 - 1
-        total += (signs @ part)[column]
+        total += (signs @ part).take(_highest_bits(drawn[:, start : start + 8]))
     return total
+
+
+def _highest_bits(drawn: npt.NDArray[np.uint8]) -> npt.NDArray[np.intp]:
+    """The highest bits of up to eight bytes per row as one number: `np.packbits(drawn >= 128, axis=1)`, much faster."""
+    eight = np.zeros((len(drawn), 8), dtype=np.uint8)
+    eight[:, : drawn.shape[1]] = drawn
+    # The product brings the lowest bits of all bytes together in the highest byte, the first one's on top.
+    lowest = (eight.view("<u8")[:, 0] >> np.uint64(7)) & np.uint64(0x0101010101010101)
+    return ((lowest * np.uint64(0x8040201008040201)) >> np.uint64(56)).astype(np.intp)
 
 
 def _all_sums(values: Floats) -> Floats:

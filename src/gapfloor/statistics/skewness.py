@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -117,6 +118,7 @@ def null_variance(n: int) -> float:
     return 6 * (n - 2) / ((n + 1) * (n + 3))
 
 
+@cache
 def exponential_skewness(n: int) -> float:
     """Mean sample skewness of n exponential values, interpolated in log n; constant beyond the table."""
     sizes = np.array(sorted(EXPONENTIAL_SKEWNESS))

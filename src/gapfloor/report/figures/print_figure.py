@@ -108,18 +108,22 @@ def draw_figure(spec: FigureSpec) -> Any:
 
 def save_figure(figure: Any, folder: Path, name: str) -> list[Path]:
     """Write one matplotlib figure as PDF, SVG and PNG."""
+    import matplotlib
+
     written = []
-    # Laid out once, not once per format.
+    # Laid out once, not once per format. A figure that has a layout engine would be drawn twice each time, and
+    # `savefig` would give it the engine that is the default.
     figure.get_layout_engine().execute(figure)
-    figure.set_layout_engine("none")
     # Without these the files would differ from run to run by their date.
     dateless: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
-    for kind, metadata in dateless.items():
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format=kind, dpi=200, metadata=metadata)
-        path = folder / f"{name}.{kind}"
-        write_bytes_atomically(path, buffer.getvalue())
-        written.append(path)
+    with matplotlib.rc_context({"figure.constrained_layout.use": False}):
+        figure.set_layout_engine(None)
+        for kind, metadata in dateless.items():
+            buffer = io.BytesIO()
+            figure.savefig(buffer, format=kind, dpi=200, metadata=metadata)
+            path = folder / f"{name}.{kind}"
+            write_bytes_atomically(path, buffer.getvalue())
+            written.append(path)
     return written
 
 
@@ -140,7 +144,9 @@ def _draw_panel(axes: Any, panel: PanelSpec) -> None:
         axes.set_aspect("equal")
     title = "\n".join(filter(None, (panel.title, panel.subtitle)))
     if title:
-        axes.set_title(title, fontsize=7.5 if panel.subtitle else 8.5, wrap=True)
+        # Without a place matplotlib looks for one at every drawing: only labels above the panel can be in the way.
+        y = None if panel.x.is_slanted else 1.0
+        axes.set_title(title, fontsize=7.5 if panel.subtitle else 8.5, wrap=True, y=y)
     if any(isinstance(shape, TileMark) for shape in panel.shapes):
         axes.tick_params(length=0)
         for side in axes.spines.values():
