@@ -13,6 +13,7 @@ import argparse
 import hashlib
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
@@ -194,7 +195,7 @@ def table(title: str, unit: str, rows: list[tuple[float | str, list[Cost]]]) -> 
             for name in ("cpu", "wall", "peak_megabytes")
         )
         shown = size if isinstance(size, str) else f"{size:,.0f}"
-        lines.append(f"| {shown} | {cpu:.1f} | {wall:.1f} | {peak:.0f} |")
+        lines.append(f"| {shown} | {cpu:.{1 + (cpu < 1)}f} | {wall:.{1 + (wall < 1)}f} | {peak:.0f} |")
     sizes = [size for size, _ in rows if not isinstance(size, str)]
     if len(sizes) > 1:
         medians = [statistics.median(cost.cpu for cost in costs) for _, costs in rows]
@@ -265,11 +266,32 @@ def _agents(folder: Path, arguments: argparse.Namespace) -> str:
 
 def _store(folder: Path, arguments: argparse.Namespace) -> str:
     rows: list[tuple[float | str, list[Cost]]] = []
+    listed: list[tuple[float | str, list[Cost]]] = []
     for seeds in arguments.store_seeds:
         path = folder / f"store{seeds}"
         n = write_store(Shape(agents=10, budgets=1, seeds=seeds, episodes=16), path)
         rows.append((n, _repeat(path, arguments.repeats)))
-    return table("Cells of a store (16 games x 10 agents x 2 rules, 16 episodes per cell)", "cells", rows)
+        _list_cells(path)
+        listed.append((n, [_list_cells(path) for _ in range(arguments.repeats)]))
+    shape = "16 games x 10 agents x 2 rules, 16 episodes per cell"
+    return "\n\n".join(
+        [
+            table(f"Cells of a store ({shape})", "cells", rows),
+            table(
+                "What one task of a study does with them: list the cells through the index", "cells", listed
+            ),
+        ]
+    )
+
+
+def _list_cells(path: Path) -> Cost:
+    """What one task of a study spends on finding out which cells there are, in this process."""
+    from gapfloor.records.store import Store
+
+    cpu, wall = time.process_time(), time.perf_counter()
+    Store(path).known_cells()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return Cost(time.process_time() - cpu, time.perf_counter() - wall, peak)
 
 
 def _csv(folder: Path, arguments: argparse.Namespace) -> str:
