@@ -52,7 +52,8 @@ def from_exact(kind: type[T], value: Any) -> T:
     Raises:
         NotThisTypeError: a field is missing or unknown, or a value has another type.
     """
-    return typing.cast(T, _reader(kind)(value))
+    hint: Any = kind
+    return typing.cast(T, _reader(hint)(value))
 
 
 #: Reads one JSON value as the type that it was made for.
