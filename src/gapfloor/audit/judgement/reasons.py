@@ -110,6 +110,11 @@ def _levels_reason(path: EvaluationPath) -> str:
             f"held out is not decided: the constructor of the environment{place}, or what it is given, cannot be read; "
             f"compare its arguments with those of training, or {_ENTRY}"
         )
+    if path.levels == "no levels" and path.has_training:
+        return (
+            f"held out is not decided: the environment has no level numbers, and the call that makes it{place} cannot "
+            f"be matched with the one of training; compare their arguments, or {_ENTRY}"
+        )
     if not path.has_training:
         return (
             f"held out is not decided: no training in this script to compare with ({path.levels}{place}); "
