@@ -271,6 +271,41 @@ def main():
 if __name__ == '__main__':
     main()
 """
+_SCANNED = """
+import jax
+import gymnax
+import distrax
+from flax.training.train_state import TrainState
+
+
+def make_train(config):
+    env, params = gymnax.make('CartPole-v1')
+
+    def train(rng):
+        state = TrainState.create(apply_fn=config.net.apply, params=config.params, tx=config.tx)
+        obs, env_state = env.reset(rng, params)
+
+        def improve(carry, _):
+            def play(carry, _):
+                state, env_state, obs, rng = carry
+                action = distrax.Categorical(logits=state.apply_fn(state.params, obs)).sample(seed=rng)
+                obs, env_state, reward, done, info = env.step(rng, env_state, action, params)
+                return (state, env_state, obs, rng), reward
+
+            carry, rewards = jax.lax.scan(play, carry, None, 128)
+            state = carry[0]
+            state = state.apply_gradients(grads=jax.grad(loss)(state.params, rewards))
+            return (state, *carry[1:]), rewards
+
+        return jax.lax.scan(improve, (state, env_state, obs, rng), None, 1000)
+
+    return train
+
+
+if __name__ == '__main__':
+    train_fast = jax.jit(make_train(settings))
+    train_fast(jax.random.PRNGKey(0))
+"""
 _PARTS = """
 def update(net, optimizer, logprob, reward):
     loss = -logprob * reward
@@ -398,6 +433,11 @@ SWITCHED = [
         None,
         None,
         imports="import torch\n",
+    ),
+    Difficulty(
+        "training in a scan is not an evaluation",
+        {"train.py": _SCANNED},
+        (False, "sampled", "n/a", None),
     ),
     acting(
         "random numbers in a list of inputs",

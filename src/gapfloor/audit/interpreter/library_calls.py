@@ -205,7 +205,7 @@ def computed(
 
 
 def _with_parts(evaluator: Evaluator, node: ast.expr, frame: Frame) -> tuple[Alternative, ...]:
-    """An argument; of a list also the actions and random numbers that are in it: `torch.cat([state, noise])`."""
+    """An argument; of a list also the random numbers that are in it: `torch.cat([state, noise])`."""
     found = evaluator.evaluate(node, frame)
     parts = [
         one
@@ -213,7 +213,7 @@ def _with_parts(evaluator: Evaluator, node: ast.expr, frame: Frame) -> tuple[Alt
         if isinstance(item.value, Sequence) and len(item.value.elements) <= MOST_PARTS
         for element in item.value.elements
         for one in evaluator.evaluate(element, item.value.frame)
-        if isinstance(one.value, Action | Noise)
+        if isinstance(one.value, Noise)
     ]
     return (*found, *parts)
 

@@ -177,6 +177,8 @@ class LearningModel:
             for loop in reversed(self.loops_around(here, inner)):
                 if self.updates_in(loop, here):
                     return here, loop
+            if _is_scanned(here) and here.function in self._updating:
+                return here, here.scope
         return self._learner_of_worker(chain)
 
     def _learner_of_worker(self, chain: list[Frame]) -> tuple[Frame, ast.AST] | None:
@@ -395,7 +397,9 @@ class LearningModel:
                 continue
             if receiver is not None and not is_helper and not _same_receiver(node, receiver):
                 continue
-            if frame.module.order[node] > frame.module.order[inner]:
+            # A call that a library makes has no place of its own; the call that handed the function over has one.
+            place = inner if inner in frame.module.order else getattr(inner, "_worker_of", None)
+            if place not in frame.module.order or frame.module.order[node] > frame.module.order[place]:
                 continue
             around = self.loops_around(frame, node)
             if loops and loops[-1] in around:
@@ -412,6 +416,12 @@ def called_name(call: ast.Call, module: ModuleInfo) -> str:
     if isinstance(call.func, ast.Name) and call.func.id in module.imports:
         return module.imports[call.func.id].rsplit(".", 1)[-1]
     return last_name(call.func)
+
+
+def _is_scanned(frame: Frame) -> bool:
+    """Whether a frame is the body of a loop of JAX: its function was handed to `scan` or the like."""
+    original = getattr(frame.call, "_worker_of", None)
+    return original is not None and last_name(original) in ("scan", "fori_loop", "while_loop")
 
 
 def _starts_worker(call: ast.AST) -> bool:

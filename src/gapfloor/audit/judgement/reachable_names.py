@@ -40,15 +40,27 @@ def interesting_names(evaluator: Evaluator) -> set[str]:
 def _assigned_functions(module: ModuleInfo) -> list[tuple[str, set[str]]]:
     """Names that get a function as their value, with the functions that it can be: `play = partial(rollout, n=3)`."""
     found = []
+    plain = {item.name for item in module.functions.values() if item.owner is None} | set(module.imports)
+    methods = {item.name for item in module.functions.values() if item.owner is not None}
     for node in module.order:
         if not isinstance(node, ast.Assign) or not isinstance(node.value, _FUNCTION_VALUES):
             continue
-        if isinstance(node.value, ast.Call) and last_name(node.value.func) not in _WRAPPING:
+        is_wrapped = isinstance(node.value, ast.Call)
+        if is_wrapped and last_name(node.value) not in _WRAPPING:
             continue
-        parts = [node.value, *ast.walk(node.value)]
-        meant = {last_name(part) for part in parts if isinstance(part, ast.Name | ast.Attribute)}
-        meant -= {"step", "step_async", "act", ""}
-        found += [(last_name(target), meant) for target in node.targets if last_name(target)]
+        # A variable of the same name as some function is not that function.
+        parts = list(ast.walk(node.value))
+        meant = {part.id for part in parts if isinstance(part, ast.Name) and part.id in plain}
+        meant |= {
+            part.attr
+            for part in parts
+            if isinstance(part, ast.Attribute)
+            and isinstance(part.value, ast.Name)
+            and (part.value.id in module.imports or (is_wrapped and part.attr in methods))
+        }
+        meant -= {"step", "step_async", "act", *_WRAPPING}
+        if meant:
+            found += [(last_name(target), meant) for target in node.targets if last_name(target)]
     return found
 
 
