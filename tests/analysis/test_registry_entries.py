@@ -26,6 +26,7 @@ def test_the_registry_has_eighty_environments_of_five_families() -> None:
     assert len(registry.families) >= 5
     names = [(entry.game, entry.mode) for entry in registry.entries]
     assert len(set(names)) == len(names)
+    assert sum(entry.floor.n_episodes >= 1000 for entry in registry.entries) >= 60
 
 
 def test_every_entry_has_the_uniform_floor_first_and_its_provenance() -> None:
@@ -35,7 +36,8 @@ def test_every_entry_has_the_uniform_floor_first_and_its_provenance() -> None:
         assert entry.seed
         assert entry.version
         for floor in entry.floors:
-            assert floor.n_episodes >= 20
+            # Other references may have fewer seeds than the floor where episodes are slow.
+            assert floor.n_episodes >= (20 if floor is entry.floor else 10)
             assert floor.sem >= 0
             assert len(floor.provenance) == 64
             assert list(floor.quantiles) == sorted(floor.quantiles)
