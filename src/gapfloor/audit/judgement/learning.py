@@ -222,7 +222,8 @@ class LearningModel:
     def _is_played_apart(self, frame: Frame, node: ast.Call, loop: ast.AST) -> bool:
         """Whether an episode is played next to the training rollout of the same loop, from its reset to its end.
 
-        Nothing is learned or kept in it, while another step of the same environment in the loop is learned from.
+        Nothing is learned or kept in it, while another step of the same environment in the loop is learned from, or
+        the environment has no other step there and is reset each time before a loop of its own plays it.
         """
         receiver = _receiver(node)
         others = [
@@ -239,6 +240,11 @@ class LearningModel:
             return False
         if any(_stores(item) for item in inside) or any(self.updates_in(item, frame) for item in episode):
             return False
+        if not others:
+            # A reset under a condition may not happen; a step without a loop of its own is one of a longer episode.
+            playing = self.loops_around(frame, node)[-1:]
+            own = [episode[-1], *own_nodes(episode[-1])]
+            return isinstance(episode[0], ast.Assign | ast.Expr) and any(item in own for item in playing)
         around = [self.loops_around(frame, item)[-1:] for item in others]
         return any(
             self.updates_in(one, frame) or any(_stores(item) for item in own_nodes(one))
