@@ -223,7 +223,7 @@ class LearningModel:
         """Whether an episode is played next to the training rollout of the same loop, from its reset to its end.
 
         Nothing is learned or kept in it, while another step of the same environment in the loop is learned from, or
-        the environment has no other step there and is reset each time before a loop of its own plays it.
+        the loop steps another environment and this one only now and then.
         """
         receiver = _receiver(node)
         others = [
@@ -241,15 +241,34 @@ class LearningModel:
         if any(_stores(item) for item in inside) or any(self.updates_in(item, frame) for item in episode):
             return False
         if not others:
-            # A reset under a condition may not happen; a step without a loop of its own is one of a longer episode.
-            playing = self.loops_around(frame, node)[-1:]
-            own = [episode[-1], *own_nodes(episode[-1])]
-            return isinstance(episode[0], ast.Assign | ast.Expr) and any(item in own for item in playing)
+            return self._is_interlude(frame, node, loop, episode)
         around = [self.loops_around(frame, item)[-1:] for item in others]
         return any(
             self.updates_in(one, frame) or any(_stores(item) for item in own_nodes(one))
             for inner in around
             for one in inner
+        )
+
+    def _is_interlude(
+        self, frame: Frame, node: ast.Call, loop: ast.AST, episode: list[ast.stmt]
+    ) -> bool:
+        """Whether an environment is reset and played under a condition, in a loop that steps another one always."""
+        # A reset under a condition may not happen; a step without a loop of its own is one of a longer episode.
+        playing = self.loops_around(frame, node)[-1:]
+        own = [episode[-1], *own_nodes(episode[-1])]
+        if not isinstance(episode[0], ast.Assign | ast.Expr) or not any(item in own for item in playing):
+            return False
+        condition = frame.module.parents[episode[0]]
+        inside = own_nodes(condition)
+        return (
+            isinstance(condition, ast.If)
+            and condition is not loop
+            and not self.updates_in(condition, frame)
+            and any(
+                last_name(item.func) == "step" and item.args and not is_direct_update(item)
+                for item in own_nodes(loop)
+                if isinstance(item, ast.Call) and item not in inside
+            )
         )
 
     def _episode(self, frame: Frame, node: ast.Call, loop: ast.AST) -> list[ast.stmt]:
