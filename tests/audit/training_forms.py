@@ -220,6 +220,42 @@ if __name__ == '__main__':
     env = ProcgenEnv(num_envs=64, env_name='heist', num_levels=200, start_level=0)
     Learner(env, ProcgenEnv(num_envs=64, env_name='heist', num_levels=0, start_level=0)).train()
 """
+_COLLECTORS = """
+import gym
+import torch
+from net import Net
+
+
+class Collector:
+    def __init__(self, env):
+        self.env = env
+        self.obs = env.reset()
+        self.kept = []
+
+    def collect(self, net, steps, deterministic):
+        for _ in range(steps):
+            action, _ = net.act(self.obs, deterministic=deterministic)
+            self.obs, reward, done, info = self.env.step(action)
+            self.kept.append((self.obs, reward))
+            if done:
+                self.obs = self.env.reset()
+
+
+def main():
+    train_collector = Collector(gym.make('CartPole-v1'))
+    test_collector = Collector(gym.make('CartPole-v1'))
+    net = Net(64)
+    optimizer = torch.optim.Adam(net.parameters())
+    for update in range(1000):
+        train_collector.collect(net, 256, False)
+        loss(net, train_collector.kept).backward()
+        optimizer.step()
+        test_collector.collect(net, 256, False)
+
+
+if __name__ == '__main__':
+    main()
+"""
 _GROWN = """
 import argparse
 import torch
@@ -312,4 +348,9 @@ FORMS = [
         (True, *_PLAYED[1:3], True),
     ),
     form("a number of levels that is multiplied after parsing", _GROWN, _PLAYED),
+    Difficulty(
+        "a second collector that is called a test",
+        {"net.py": MODEL, "train.py": _COLLECTORS},
+        (False, "sampled", "explicit-call-site", True),
+    ),
 ]

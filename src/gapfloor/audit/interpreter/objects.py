@@ -113,8 +113,12 @@ class ObjectModel:
     def _looks_like_environment(self, info: ClassInfo) -> bool:
         if any(_ENVIRONMENT_BASE.search(base.rsplit(".", 1)[-1]) for base in self.external_bases(info)):
             return True
-        names = {name for item in self.mro(info) if isinstance(item, ClassInfo) for name in item.methods}
-        return "reset" in names and bool(names & {"step", "step_wait", "step_async"})
+        own = [item for item in self.mro(info) if isinstance(item, ClassInfo)]
+        names = {name for item in own for name in item.methods}
+        is_named = any(_ENVIRONMENT_BASE.search(item.name) for item in own)
+        # An environment may be reset to a level only; other objects have resets of their own (of noise, of weights).
+        resets = {name for name in names if name == "reset" or (is_named and name.startswith("reset_"))}
+        return bool(resets) and bool(names & {"step", "step_wait", "step_async"})
 
     def attribute(self, item: Alternative, name: str, node: ast.AST, frame: Frame) -> tuple[Alternative, ...]:
         """The alternatives of `item.name`."""
