@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from difficulties import Difficulty
+from difficulties import Difficulty, acting
 
 _MAZE = """
 class MazeEnv:
@@ -71,6 +71,16 @@ def main():
 if __name__ == '__main__':
     main()
 """
+_EXPLORE = """
+import random
+from settings import SETTINGS
+
+
+def explore(net, obs, eps):
+    best = net.dist(obs).probs.argmax(-1)
+    return random.randrange(15) if random.random() < eps else best
+
+"""
 
 
 def mapped(name: str, heldout: bool | None, *, test_reset: str, test_params: str) -> Difficulty:
@@ -100,5 +110,16 @@ MAPPED = [
         None,
         test_reset="jax.vmap(env.reset_to_level, (0, 0, None))(rng, load_levels(), params)",
         test_params="params",
+    ),
+    *(
+        acting(
+            f"a random action with a probability that a file sets to {number}",
+            "action = explore(net, obs, SETTINGS['eps_test'])",
+            None if number == "0.0" else "epsilon-greedy",
+            None,
+            imports=_EXPLORE,
+            more={"settings.py": "SETTINGS = merge(load())\n", "chosen.yaml": f"eps_test: {number}\n"},
+        )
+        for number in ("0.0", "0.05")
     ),
 ]

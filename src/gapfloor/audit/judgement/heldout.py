@@ -15,6 +15,7 @@ from gapfloor.audit.judgement.levels import (
     is_made_alike,
     level_sets,
 )
+from gapfloor.audit.judgement.origins import follow_name
 from gapfloor.audit.judgement.selections import compare_choices
 from gapfloor.audit.reading.index import last_name, own_nodes
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from gapfloor.audit.judgement.paths import Played
 
 _PARAMETERS = re.compile(r"params$", re.IGNORECASE)
-_DEEPEST = 12
 
 
 def plays_the_same(item: Played, other: Played) -> bool:
@@ -67,24 +67,9 @@ def _parameters(evaluator: Evaluator, item: Played) -> tuple[object, ...]:
 
 
 def _source(evaluator: Evaluator, node: ast.AST, frame: Frame) -> object:
-    """The statements that give a name its value, through arguments and enclosing functions; else the expression."""
-    for _ in range(_DEEPEST):
-        if not isinstance(node, ast.Name):
-            break
-        stated = evaluator.definitions(frame.module, frame.scope).get(node.id, [])
-        binding = frame.bindings.get(node.id)
-        is_renamed = len(stated) == 1 and isinstance(stated[0].expression, ast.Name) and not stated[0].path
-        if is_renamed and stated[0].expression is not None:
-            node = stated[0].expression
-        elif stated:
-            return tuple(id(one.statement) for one in stated)
-        elif binding is not None and binding.expression is not None and binding.frame is not None:
-            node, frame = binding.expression, binding.frame
-        elif binding is None and frame.parent is not None:
-            frame = frame.parent
-        else:
-            break
-    return ast.dump(node)
+    """The statements that give a name its value; else the expression that it stands for."""
+    meant, _, stated = follow_name(evaluator, node, frame)
+    return tuple(id(one.statement) for one in stated) or ast.dump(meant)
 
 
 def is_served_alike(evaluator: Evaluator, item: Played, served: list[Environment]) -> bool:
