@@ -284,9 +284,11 @@ def _stated_zeros(evaluator: Evaluator, guard: Guard) -> list[Mark]:
         meant, frame, stated = follow_name(evaluator, node, guard.frame)
         expressions = [one.expression for one in stated if one.expression is not None] or [meant]
         for part in [item for one in expressions for item in ast.walk(one)]:
-            key = part.value if isinstance(part, ast.Constant) else getattr(part, "attr", None)
+            key: object = part.value if isinstance(part, ast.Constant) else getattr(part, "attr", None)
             script = frame.chain()[0].module
-            for one in evaluator.options.in_files((key,), script) if isinstance(key, str) else ():
+            if not isinstance(key, str):
+                continue
+            for one in evaluator.options.in_files((key,), script):
                 if isinstance(one.value, int | float) and not isinstance(one.value, bool) and one.value == 0:
                     found.append(Mark(one.file, one.line, f"setting '{key}' is {one.value!r}"))
     return found
