@@ -10,6 +10,7 @@ from chosen_levels import ACTING, CHOSEN, RECORDED, SERVED
 from difficulties import DIFFICULTIES as FIRST
 from difficulties import Difficulty
 from gitrepos import write_files
+from jax_forms import MAPPED
 from switched_learning import SWITCHED
 from training_forms import FORMS
 
@@ -17,7 +18,7 @@ from gapfloor.audit.scan import scan
 
 pytestmark = pytest.mark.fast
 
-DIFFICULTIES = [*FIRST, *CHOSEN, *SERVED, *RECORDED, *ACTING, *FORMS, *SWITCHED]
+DIFFICULTIES = [*FIRST, *CHOSEN, *SERVED, *RECORDED, *ACTING, *FORMS, *SWITCHED, *MAPPED]
 FIELDS = ("evaluates_heldout", "rule", "provenance", "in_loop")
 
 

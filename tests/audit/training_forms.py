@@ -185,6 +185,99 @@ _TOLD_METHOD = """
             chosen = pi.sample()
             return chosen, pi.log_prob(chosen)
 """
+_COUNTED = """
+import torch
+from net import Net
+from procgen import ProcgenEnv
+
+
+class Learner:
+    def __init__(self, env, other):
+        self.env, self.other = env, other
+        self.net = Net(64)
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+        self.steps = 0
+        self.due = 0
+
+    def train(self):
+        obs = self.env.reset()
+        while self.steps < 1000000:
+            for _ in range(256):
+                action, logprob, entropy = self.net.draw(obs)
+                obs, reward, done, info = self.env.step(action)
+            (logprob * reward - entropy).mean().backward()
+            self.optimizer.step()
+            self.steps += 256
+            if self.steps > self.due:
+{begin}
+                for _ in range(1000):
+                    action, _ = self.net.act(self.seen, deterministic=True)
+                    self.seen, reward, done, info = self.other.step(action)
+                self.due += 1000
+
+
+if __name__ == '__main__':
+    env = ProcgenEnv(num_envs=64, env_name='heist', num_levels=200, start_level=0)
+    Learner(env, ProcgenEnv(num_envs=64, env_name='heist', num_levels=0, start_level=0)).train()
+"""
+_COLLECTORS = """
+import gym
+import torch
+from net import Net
+
+
+class Collector:
+    def __init__(self, env):
+        self.env = env
+        self.obs = env.reset()
+        self.kept = []
+
+    def collect(self, net, steps, deterministic):
+        for _ in range(steps):
+            action, _ = net.act(self.obs, deterministic=deterministic)
+            self.obs, reward, done, info = self.env.step(action)
+            self.kept.append((self.obs, reward))
+            if done:
+                self.obs = self.env.reset()
+
+
+def main():
+    train_collector = Collector(gym.make('CartPole-v1'))
+    test_collector = Collector(gym.make('CartPole-v1'))
+    net = Net(64)
+    optimizer = torch.optim.Adam(net.parameters())
+    for update in range(1000):
+        train_collector.collect(net, 256, False)
+        loss(net, train_collector.kept).backward()
+        optimizer.step()
+        test_collector.collect(net, 256, False)
+
+
+if __name__ == '__main__':
+    main()
+"""
+_GROWN = """
+import argparse
+import torch
+from evaluation import evaluate
+from net import Net
+from procgen import ProcgenEnv
+
+parser = argparse.ArgumentParser()
+parser.add_argument('--num_levels', type=int, default=200)
+args = parser.parse_args()
+args.num_levels *= 3
+env = ProcgenEnv(num_envs=64, env_name='heist', num_levels=args.num_levels, start_level=0)
+net = Net(64)
+optimizer = torch.optim.Adam(net.parameters())
+obs = env.reset()
+for update in range(1000):
+    action, logprob, entropy = net.draw(obs)
+    obs, reward, done, info = env.step(action)
+    (logprob * reward - entropy).mean().backward()
+    optimizer.step()
+print(evaluate(ProcgenEnv(num_envs=1, env_name='heist', num_levels=100, start_level=300), net))
+"""
 _PLAYED = (False, "argmax", "explicit-call-site", False)
 
 
@@ -239,4 +332,25 @@ FORMS = [
         (False, None, "n/a", None),
     ),
     told("one method, told the opposite in training", "False", "argmax", "explicit-call-site"),
+    Difficulty(
+        "an evaluation that is due when a counter says so",
+        {"net.py": MODEL, "train.py": _COUNTED.format(begin=" " * 16 + "self.seen = self.other.reset()")},
+        (True, *_PLAYED[1:]),
+    ),
+    Difficulty(
+        "a second environment that is reset only once",
+        {
+            "net.py": MODEL,
+            "train.py": _COUNTED.format(
+                begin=" " * 16 + "if self.due == 0:\n" + " " * 20 + "self.seen = self.other.reset()"
+            ),
+        },
+        (True, *_PLAYED[1:3], True),
+    ),
+    form("a number of levels that is multiplied after parsing", _GROWN, _PLAYED),
+    Difficulty(
+        "a second collector that is called a test",
+        {"net.py": MODEL, "train.py": _COLLECTORS},
+        (False, "sampled", "explicit-call-site", True),
+    ),
 ]

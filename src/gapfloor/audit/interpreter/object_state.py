@@ -150,6 +150,10 @@ class StateModel:
                     is_part = isinstance(part, ast.Attribute) and part.attr == name
                     if is_part and self._is_same(part.value, frame, item, node):  # type: ignore[attr-defined]
                         return [_Change(self._unpacked(statement.value, index, frame, describe(part)))]
+        if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Attribute):
+            target = statement.target
+            if target.attr == name and self._is_same(target.value, frame, item, node):
+                return [_Change((Alternative(Unknown(f"{describe(target)}, which is counted")),))]
         found: list[_Change] = []
         for inner in reversed(own_nodes(statement)):
             if isinstance(inner, ast.Call):

@@ -75,6 +75,7 @@ class ObjectModel:
         self._mro: dict[int, list[ClassInfo | str]] = {}
         self._by_name: dict[int, bool] = {}
         self._is_environment: dict[int, bool] = {}
+        self._counted_by: dict[ClassInfo, set[str]] = {}
 
     def mro(self, info: ClassInfo) -> list[ClassInfo | str]:
         """The class and its bases, depth first; external ones by name."""
@@ -112,8 +113,12 @@ class ObjectModel:
     def _looks_like_environment(self, info: ClassInfo) -> bool:
         if any(_ENVIRONMENT_BASE.search(base.rsplit(".", 1)[-1]) for base in self.external_bases(info)):
             return True
-        names = {name for item in self.mro(info) if isinstance(item, ClassInfo) for name in item.methods}
-        return "reset" in names and bool(names & {"step", "step_wait", "step_async"})
+        own = [item for item in self.mro(info) if isinstance(item, ClassInfo)]
+        names = {name for item in own for name in item.methods}
+        is_named = any(_ENVIRONMENT_BASE.search(item.name) for item in own)
+        # An environment may be reset to a level only; other objects have resets of their own (of noise, of weights).
+        resets = {name for name in names if name == "reset" or (is_named and name.startswith("reset_"))}
+        return bool(resets) and bool(names & {"step", "step_wait", "step_async"})
 
     def attribute(self, item: Alternative, name: str, node: ast.AST, frame: Frame) -> tuple[Alternative, ...]:
         """The alternatives of `item.name`."""
@@ -224,6 +229,8 @@ class ObjectModel:
         if len(places) != 1:
             return ()
         module, expression = places[0]
+        if isinstance(module.parents[expression], ast.AugAssign):
+            return ()  # the expression is what is added, not what the attribute becomes
         scope = module.scope_of(expression)
         home = next((one for one in frame.chain() if one.scope is scope), None)
         if home is None:
@@ -288,6 +295,8 @@ class ObjectModel:
             option = self.option(name, Namespace(), node, frame)
             found.extend(one for one in option if isinstance(one.value, Option))
         found.extend(self._from_outside(name, frame))
+        if name in self._counted(value.info):
+            found.append(Alternative(Unknown(f"self.{name}, which is counted")))
         if not found and self.is_environment(value.info) and name in _INNER_ENVIRONMENT:
             return (item,)
         if not found and name in _MODULE_METHODS and self.is_network(value.info):
@@ -331,6 +340,22 @@ class ObjectModel:
             for module, value in places
             if module.path in reach
         ][:1]
+
+    def _counted(self, info: ClassInfo) -> set[str]:
+        """The attributes that methods of a class change with `self.name += ...`: the first value does not last."""
+        if info not in self._counted_by:
+            self._counted_by[info] = {
+                node.target.attr
+                for base in self.mro(info)
+                if isinstance(base, ClassInfo)
+                for method in base.methods.values()
+                for node in own_nodes(method.node)
+                if isinstance(node, ast.AugAssign)
+                and isinstance(node.target, ast.Attribute)
+                and isinstance(node.target.value, ast.Name)
+                and node.target.value.id == "self"
+            }
+        return self._counted_by[info]
 
     def _class_frame(self, value: Instance) -> Frame | None:
         return value.init.parent if value.init is not None else None

@@ -28,7 +28,7 @@ from gapfloor.audit.interpreter.values import (
     Mark,
     Unknown,
 )
-from gapfloor.audit.judgement.reachable_names import interesting_names
+from gapfloor.audit.judgement.reachable_names import handed_over, interesting_names, maps_step
 from gapfloor.audit.reading.index import FunctionInfo, ModuleInfo, last_name, own_nodes
 
 MOST_FRAMES = 8_000
@@ -155,10 +155,10 @@ class Explorer:
 
     def _visit(self, call: ast.Call, frame: Frame, script: str) -> None:
         name = last_name(call.func)
-        is_mapped = isinstance(call.func, ast.Call) and _maps_step(call.func)
+        is_mapped = isinstance(call.func, ast.Call) and maps_step(call.func)
         is_handed = any(
             last_name(item) in self._interesting
-            for item in [*call.args, *(keyword.value for keyword in call.keywords)]
+            for item in handed_over(call)
             if isinstance(item, ast.Name | ast.Attribute | ast.Call)
         )
         is_remote = isinstance(call.func, ast.Attribute) and name == "remote"
@@ -187,7 +187,7 @@ class Explorer:
 
     def _follow_callbacks(self, call: ast.Call, frame: Frame, script: str) -> None:
         """Functions handed to something outside the repository are called there: scan, Process, map, Thread."""
-        for given in [*call.args, *(keyword.value for keyword in call.keywords)]:
+        for given in handed_over(call):
             if not isinstance(given, ast.Name | ast.Attribute | ast.Lambda | ast.Call):
                 continue
             if isinstance(given, ast.Call) and last_name(given.func) not in (
@@ -378,16 +378,6 @@ class Explorer:
             mark = Mark(frame.module.path, call.lineno, f"{name} plays the environment: {fact.source}")
             actions = actions_of_loop(self.evaluator, fact, call, frame, mark)
             self._add(StepEvent(frame, call, environments, actions, script, fact))
-
-
-def _maps_step(call: ast.Call) -> bool:
-    """Whether a call maps an environment's step over a batch: `jax.vmap(env.step, ...)`."""
-    first = call.args[0] if call.args else None
-    return (
-        last_name(call.func) in ("vmap", "pmap", "jit", "partial")
-        and isinstance(first, ast.Attribute)
-        and first.attr == "step"
-    )
 
 
 def _action_argument(call: ast.Call) -> ast.expr:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from gapfloor.audit.interpreter.evaluator import Evaluator
-from gapfloor.audit.interpreter.values import Environment, identity
+from gapfloor.audit.interpreter.values import Environment, Frame, identity
 from gapfloor.audit.judgement.levels import (
     EnvironmentLevels,
     comes_from_one_factory,
@@ -14,11 +15,14 @@ from gapfloor.audit.judgement.levels import (
     is_made_alike,
     level_sets,
 )
+from gapfloor.audit.judgement.origins import follow_name
 from gapfloor.audit.judgement.selections import compare_choices
 from gapfloor.audit.reading.index import last_name, own_nodes
 
 if TYPE_CHECKING:
     from gapfloor.audit.judgement.paths import Played
+
+_PARAMETERS = re.compile(r"params$", re.IGNORECASE)
 
 
 def plays_the_same(item: Played, other: Played) -> bool:
@@ -42,6 +46,30 @@ def by_choice(item: Played, rollouts: list[Played], otherwise: bool | None) -> b
         return None
     answers = {compare_choices(item.choice, choice) for choice in levels}
     return answers.pop() if len(answers) == 1 else None
+
+
+def has_other_parameters(evaluator: Evaluator, item: Played, rollouts: list[Played]) -> bool:
+    """Whether an environment of JAX is stepped with parameters that are not those of training, or may not be.
+
+    There the object has no state: `step(rng, state, action, params)` plays the levels that `params` describe.
+    """
+    ours = _parameters(evaluator, item)
+    return any(_parameters(evaluator, other) != ours for other in rollouts)
+
+
+def _parameters(evaluator: Evaluator, item: Played) -> tuple[object, ...]:
+    """Where the parameters that a step is given come from."""
+    call = item.event.node
+    given = [*call.args[1:], *(keyword.value for keyword in call.keywords)]
+    return tuple(
+        _source(evaluator, node, item.event.frame) for node in given if _PARAMETERS.search(last_name(node))
+    )
+
+
+def _source(evaluator: Evaluator, node: ast.AST, frame: Frame) -> object:
+    """The statements that give a name its value; else the expression that it stands for."""
+    meant, _, stated = follow_name(evaluator, node, frame)
+    return tuple(id(one.statement) for one in stated) or ast.dump(meant)
 
 
 def is_served_alike(evaluator: Evaluator, item: Played, served: list[Environment]) -> bool:

@@ -14,46 +14,26 @@ from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.objects import guards_of
 from gapfloor.audit.interpreter.values import Callable, Environment, Frame, Unknown
 from gapfloor.audit.judgement.explore import EVALUATING
+from gapfloor.audit.judgement.learning_calls import (
+    called_name,
+    collects,
+    has_receiver,
+    is_direct_update,
+    is_scanned,
+    may_learn,
+    receiver_of,
+    starts_worker,
+    stores,
+)
+from gapfloor.audit.judgement.reachable_names import handed_over, method_of
 from gapfloor.audit.judgement.switches import LearningSwitches
-from gapfloor.audit.reading.index import FunctionInfo, ModuleInfo, last_name, names_in, own_nodes
+from gapfloor.audit.reading.index import FunctionInfo, last_name, own_nodes
 
 _LOOPS = ast.For | ast.While | ast.AsyncFor
+_CONTROL = frozenset({"scan", "fori_loop", "while_loop", "cond", "switch"})
+_RESETS = frozenset({"reset", "reset_to_level"})
 _DEEPEST_SWITCH = 4
-_OPTIMIZER = re.compile(r"optim|^opt|opt$|adam|scaler|sgd", re.IGNORECASE)
-_DIRECT = frozenset(
-    {"backward", "apply_gradients", "minimize", "train_on_batch", "apply_updates", "train_step"}
-)
-_LEARNER = re.compile(
-    r"agent|policy|model|algo|learner|ppo|trainer|self|actor|critic|net|optim", re.IGNORECASE
-)
 _TRAINING = re.compile(r"train|rollout|explor|collect|sample_(trajector|episode|batch|data)", re.IGNORECASE)
-_STORES = frozenset(
-    {
-        "store",
-        "store_transition",
-        "remember",
-        "push",
-        "add_transition",
-        "add_experience",
-        "add_sample",
-        "observe",
-    }
-    | {
-        "add_path",
-        "add_episode",
-        "store_episode",
-        "add_step",
-        "save_transition",
-        "store_step",
-        "insert_transition",
-    }
-)
-_MEMORY = re.compile(
-    r"buffer|memory|replay|storage|rollout|trajector|transitions|batch|^episode$|^data$", re.IGNORECASE
-)
-_SEEN = re.compile(r"(^|_)(obs|obss|observations?|states?|s_lst|s_list)(_|$)", re.IGNORECASE)
-_DONE = re.compile(r"(^|_)(acts?|actions?|a_lst|a_list|log_?probs?|logps?)(_|$)", re.IGNORECASE)
-_TRAIN_OPERATION = re.compile(r"train|optim|update", re.IGNORECASE)
 
 
 class LearningModel:
@@ -76,7 +56,7 @@ class LearningModel:
         for function in functions:
             names = set()
             for call in function.calls:
-                if _may_learn(call):
+                if may_learn(call):
                     names.add(called_name(call, function.module))
                 if is_direct_update(call):
                     self._updating.add(function)
@@ -111,7 +91,7 @@ class LearningModel:
         return self._regions[key]
 
     def _is_update(self, call: ast.Call, frame: Frame, depth: int = _DEEPEST_SWITCH) -> bool:
-        if is_direct_update(call):
+        if is_direct_update(call) or self._hands_over_update(call, frame):
             return True
         name = called_name(call, frame.module)
         updating = [item for item in self._updating if item.name == name]
@@ -125,9 +105,20 @@ class LearningModel:
                 for one in known
             )
         is_open = any(isinstance(item.value, Unknown) for item in targets)
-        if not _may_learn(call):
+        if not may_learn(call):
             return False
         return is_open and name in self._names and bool(call.args or call.keywords)
+
+    def _hands_over_update(self, call: ast.Call, frame: Frame) -> bool:
+        """Whether a loop or a branch of JAX is given a function that updates: `jax.lax.switch(index, [one, other])`."""
+        if last_name(call.func) not in _CONTROL:
+            return False
+        names = [item for item in handed_over(call) if last_name(item) in self._names]
+        return any(
+            isinstance(one.value, Callable) and one.value.function in self._updating
+            for item in names
+            for one in self.evaluator.evaluate(item, frame)
+        )
 
     def _is_off_inside(self, target: Callable, call: ast.Call, frame: Frame, depth: int) -> bool:
         """Whether a flag that this call gives, or that was set before it, keeps a function from updating anything."""
@@ -140,7 +131,7 @@ class LearningModel:
         doubtful = [
             one
             for one in target.function.calls
-            if is_direct_update(one) or (called_name(one, inner.module) in self._names and _may_learn(one))
+            if is_direct_update(one) or (called_name(one, inner.module) in self._names and may_learn(one))
         ]
         if any(id(one) not in own for one in doubtful):
             return False  # a function inside it may be called anywhere
@@ -159,7 +150,8 @@ class LearningModel:
     def loops_around(self, frame: Frame, node: ast.AST) -> list[ast.AST]:
         """The loops around `node` in its frame, outermost first."""
         found: list[ast.AST] = []
-        current: ast.AST | None = frame.module.parents.get(node)
+        # A call that a library makes has no place of its own; the call that handed the function over has one.
+        current: ast.AST | None = frame.module.parents.get(getattr(node, "_worker_of", node))
         while current is not None and current is not frame.scope:
             if isinstance(current, _LOOPS):
                 found.append(current)
@@ -177,7 +169,7 @@ class LearningModel:
             for loop in reversed(self.loops_around(here, inner)):
                 if self.updates_in(loop, here):
                     return here, loop
-            if _is_scanned(here) and here.function in self._updating:
+            if is_scanned(here) and here.function in self._updating:
                 return here, here.scope
         return self._learner_of_worker(chain)
 
@@ -185,7 +177,7 @@ class LearningModel:
         """A worker process or thread plays while the function that started it learns."""
         for position in range(len(chain) - 1, 0, -1):
             call, home = chain[position].call, chain[position - 1]
-            if call is None or home.function is None or not _starts_worker(call):
+            if call is None or home.function is None or not starts_worker(call):
                 continue
             if self.updates_in(home.scope, home) or any(
                 item in self._updating
@@ -222,28 +214,51 @@ class LearningModel:
     def _is_played_apart(self, frame: Frame, node: ast.Call, loop: ast.AST) -> bool:
         """Whether an episode is played next to the training rollout of the same loop, from its reset to its end.
 
-        Nothing is learned or kept in it, while another step of the same environment in the loop is learned from.
+        Nothing is learned or kept in it, while another step of the same environment in the loop is learned from, or
+        the loop steps another environment and this one only now and then.
         """
-        receiver = _receiver(node)
+        receiver = receiver_of(node)
         others = [
             item
             for item in own_nodes(loop)
             if isinstance(item, ast.Call)
             and last_name(item.func) == "step"
             and item is not node
-            and _same_receiver(item, receiver)
+            and has_receiver(item, receiver)
         ]
         episode = self._episode(frame, node, loop)
         inside = [item for statement in episode for item in (statement, *own_nodes(statement))]
-        if not episode or any(item in inside for item in others) or _collects(inside):
+        if not episode or any(item in inside for item in others) or collects(inside):
             return False
-        if any(_stores(item) for item in inside) or any(self.updates_in(item, frame) for item in episode):
+        if any(stores(item) for item in inside) or any(self.updates_in(item, frame) for item in episode):
             return False
+        if not others:
+            return self._is_interlude(frame, node, loop, episode)
         around = [self.loops_around(frame, item)[-1:] for item in others]
         return any(
-            self.updates_in(one, frame) or any(_stores(item) for item in own_nodes(one))
+            self.updates_in(one, frame) or any(stores(item) for item in own_nodes(one))
             for inner in around
             for one in inner
+        )
+
+    def _is_interlude(self, frame: Frame, node: ast.Call, loop: ast.AST, episode: list[ast.stmt]) -> bool:
+        """Whether an environment is reset and played under a condition, in a loop that steps another one always."""
+        # A reset under a condition may not happen; a step without a loop of its own is one of a longer episode.
+        playing = self.loops_around(frame, node)[-1:]
+        own = [episode[-1], *own_nodes(episode[-1])]
+        if not isinstance(episode[0], ast.Assign | ast.Expr) or not any(item in own for item in playing):
+            return False
+        condition = frame.module.parents[episode[0]]
+        inside = own_nodes(condition)
+        return (
+            isinstance(condition, ast.If)
+            and condition is not loop
+            and not self.updates_in(condition, frame)
+            and any(
+                last_name(item.func) == "step" and item.args and not is_direct_update(item)
+                for item in own_nodes(loop)
+                if isinstance(item, ast.Call) and item not in inside
+            )
         )
 
     def _episode(self, frame: Frame, node: ast.Call, loop: ast.AST) -> list[ast.stmt]:
@@ -260,7 +275,7 @@ class LearningModel:
                     if any(
                         isinstance(item, ast.Call)
                         and last_name(item.func) == "reset"
-                        and _same_receiver(item, _receiver(node))
+                        and has_receiver(item, receiver_of(node))
                         for item in own_nodes(block[start])
                     ):
                         return block[start : position + 1]
@@ -281,24 +296,23 @@ class LearningModel:
             return True
         regions = [item for here in inside if here is not frame for item in own_nodes(here.scope)]
         around = self._around_step(frame, node)
-        return any(_stores(item) for item in [*regions, *around]) or (frame is home and _collects(around))
+        return any(stores(item) for item in [*regions, *around]) or (frame is home and collects(around))
 
     def _is_switched_off(self, frame: Frame) -> bool:
         """Whether a frame would update or store something, and flags keep it from all of that."""
         doubtful = [
             node
             for node in own_nodes(frame.scope)
-            if isinstance(node, ast.Call)
-            and (_stores(node) or called_name(node, frame.module) in self._names)
+            if isinstance(node, ast.Call) and (stores(node) or called_name(node, frame.module) in self._names)
         ]
         off = [node for node in doubtful if self.switches.is_off(node, frame)]
         waiting = [node for node in doubtful if node not in off]
-        is_idle = not any(_stores(node) or self._is_update(node, frame) for node in waiting)
+        is_idle = not any(stores(node) or self._is_update(node, frame) for node in waiting)
         return is_idle and bool(self.switches.marks(frame))
 
     def collects_for_learning(self, frame: Frame, node: ast.Call) -> bool:
         """Whether a step outside the learning loop collects observations and actions, and its function learns."""
-        return self.updates_in(frame.scope, frame) and _collects(self._around_step(frame, node))
+        return self.updates_in(frame.scope, frame) and collects(self._around_step(frame, node))
 
     def _around_step(self, frame: Frame, node: ast.Call) -> list[ast.AST]:
         """What belongs to a step in its frame: the largest statement with no other step, and what follows up to one."""
@@ -309,7 +323,7 @@ class LearningModel:
             and last_name(item.func) == "step"
             and item is not node
             and isinstance(item.func, ast.Attribute)
-            and _same_receiver(item, _receiver(node))
+            and has_receiver(item, receiver_of(node))
         ]
         if not others:
             return [*own_nodes(frame.scope)]
@@ -346,16 +360,22 @@ class LearningModel:
         return any(
             isinstance(item, ast.Call)
             and last_name(item.func) == "reset"
-            and (receiver is None or _same_receiver(item, receiver))
+            and (receiver is None or has_receiver(item, receiver))
             and frame.module.order[item] < frame.module.order[node]
             for item in own_nodes(loops[-1])
         )
 
     def _is_marked(self, frame: Frame, node: ast.AST) -> bool:
-        """Whether a `with agent.eval_mode():` or the like is around the step, in any frame of its chain."""
+        """Whether the step is said to measure, in any frame of its chain.
+
+        `with agent.eval_mode():` around it says so, and so does `self.test_collector.collect(agent)` on the way to it.
+        """
         chain = frame.chain()
         for position, here in enumerate(chain):
             current: ast.AST | None = node if here is frame else chain[position + 1].call
+            player = method_of(current) if isinstance(current, ast.Call) and here is not frame else None
+            if player is not None and EVALUATING.search(last_name(player.value)):
+                return True
             while current is not None and current is not here.scope:
                 if isinstance(current, ast.With) and any(
                     re.search(r"eval|test", last_name(item.context_expr)) for item in current.items
@@ -387,15 +407,18 @@ class LearningModel:
         return at is not None and loop in self.loops_around(home, at)
 
     def _resets_before(self, frame: Frame, inner: ast.AST, step: ast.Call, loop: ast.AST | None) -> bool:
-        receiver = step.func.value if isinstance(step.func, ast.Attribute) else None
+        stepped = method_of(step)
+        receiver = stepped.value if stepped is not None else None
         loops = self.loops_around(frame, inner)
         for node in own_nodes(loop if loop is not None else frame.scope):
             if not isinstance(node, ast.Call):
                 continue
             is_helper = last_name(node.func) in self._resetting() and node is not inner
-            if last_name(node.func) != "reset" and not is_helper:
+            method = method_of(node)
+            if not is_helper and (method is None or method.attr not in _RESETS):
                 continue
-            if receiver is not None and not is_helper and not _same_receiver(node, receiver):
+            is_other = method is not None and last_name(method.value) != last_name(receiver or method.value)
+            if is_other and not is_helper:
                 continue
             # A call that a library makes has no place of its own; the call that handed the function over has one.
             place = inner if inner in frame.module.order else getattr(inner, "_worker_of", None)
@@ -409,84 +432,3 @@ class LearningModel:
             if not self.updates_in(region, frame):
                 return True
         return False
-
-
-def called_name(call: ast.Call, module: ModuleInfo) -> str:
-    """The name of the function that is called, as its own file calls it: `from actor import update as update_actor`."""
-    if isinstance(call.func, ast.Name) and call.func.id in module.imports:
-        return module.imports[call.func.id].rsplit(".", 1)[-1]
-    return last_name(call.func)
-
-
-def _is_scanned(frame: Frame) -> bool:
-    """Whether a frame is the body of a loop of JAX: its function was handed to `scan` or the like."""
-    original = getattr(frame.call, "_worker_of", None)
-    return original is not None and last_name(original) in ("scan", "fori_loop", "while_loop")
-
-
-def _starts_worker(call: ast.AST) -> bool:
-    """Whether a frame was entered by handing its function to a process, a thread or an actor."""
-    original = getattr(call, "_worker_of", None)
-    return original is not None and last_name(original) in (
-        "Process",
-        "Thread",
-        "ActorThread",
-        "start_processes",
-        "spawn",
-    )
-
-
-def _may_learn(call: ast.Call) -> bool:
-    """Whether a call by its form could learn: `net.train()` switches a mode, `bar.update(1)` keeps books."""
-    name = last_name(call.func)
-    if name in ("train", "eval") and not any(not isinstance(item, ast.Constant) for item in call.args):
-        return not isinstance(call.func, ast.Attribute) or bool(call.keywords)
-    if isinstance(call.func, ast.Attribute) and name in ("update", "add", "append", "set", "push"):
-        return bool(_LEARNER.search(last_name(call.func.value)))
-    return True
-
-
-def _stores(node: ast.AST) -> bool:
-    """Whether a call keeps a transition or an episode for the update."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-        return False
-    if node.func.attr in _STORES:
-        return True
-    is_addition = node.func.attr in ("add", "append", "insert", "push")
-    return is_addition and bool(_MEMORY.search(last_name(node.func.value)))
-
-
-def _collects(nodes: list[ast.AST]) -> bool:
-    """Whether both what is seen and what is done are appended to lists: an evaluation keeps rewards alone."""
-    kept = {
-        last_name(node.func.value)
-        for node in nodes
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr in ("append", "extend", "add")
-    }
-    return any(_SEEN.search(name) for name in kept) and any(_DONE.search(name) for name in kept)
-
-
-def _receiver(call: ast.Call) -> ast.expr:
-    """What a method is called on; the function itself where it is none."""
-    return call.func.value if isinstance(call.func, ast.Attribute) else call.func
-
-
-def _same_receiver(reset: ast.Call, receiver: ast.expr) -> bool:
-    return isinstance(reset.func, ast.Attribute) and last_name(reset.func.value) == last_name(receiver)
-
-
-def is_direct_update(call: ast.Call) -> bool:
-    """Whether a call itself changes weights: a backward pass, an optimizer's step, a training operation."""
-    name = last_name(call.func)
-    if name in _DIRECT:
-        return True
-    receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
-    if name in ("step", "update") and receiver is not None and _OPTIMIZER.search(last_name(receiver)):
-        return True
-    if name == "train" and receiver is not None and len(call.args) >= 2:
-        return True
-    if name == "run" and receiver is not None and "sess" in last_name(receiver) and call.args:
-        return any(_TRAIN_OPERATION.search(word) and word != "train_model" for word in names_in(call.args[0]))
-    return False

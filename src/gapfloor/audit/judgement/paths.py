@@ -10,7 +10,13 @@ from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.objects import guards_of
 from gapfloor.audit.interpreter.values import Environment, Frame, Mark, describe
 from gapfloor.audit.judgement.explore import StepEvent
-from gapfloor.audit.judgement.heldout import by_choice, is_served_alike, is_source_of_data, plays_the_same
+from gapfloor.audit.judgement.heldout import (
+    by_choice,
+    has_other_parameters,
+    is_served_alike,
+    is_source_of_data,
+    plays_the_same,
+)
 from gapfloor.audit.judgement.learning import LearningModel
 from gapfloor.audit.judgement.levels import (
     EnvironmentLevels,
@@ -257,6 +263,8 @@ class PathFinder:
             heldout = False
         if heldout is not True:
             heldout = by_choice(item, rollouts or self._rollouts, heldout)
+        if heldout is False and has_other_parameters(self.evaluator, item, rollouts):
+            heldout = None
         seeded = {is_seeded(self.evaluator, environment) for environment in item.environments}
         if len(seeded) > 1:
             seeded.discard(None)  # another kind of environment than the one that has levels

@@ -9,7 +9,9 @@ from gapfloor.audit.interpreter.facts import loop_facts
 from gapfloor.audit.reading.index import FunctionInfo, ModuleInfo, last_name
 
 _FUNCTION_VALUES = ast.Name | ast.Attribute | ast.IfExp | ast.Dict | ast.Call
-_WRAPPING = frozenset({"partial", "jit", "pjit", "vmap", "pmap", "compile", "function", "remote", "wraps"})
+#: Calls that give a function back in another form.
+MAPPING = frozenset({"vmap", "pmap", "jit", "partial"})
+_WRAPPING = MAPPING | {"pjit", "compile", "function", "remote", "wraps"}
 
 
 def interesting_names(evaluator: Evaluator) -> set[str]:
@@ -64,16 +66,40 @@ def _assigned_functions(module: ModuleInfo) -> list[tuple[str, set[str]]]:
     return found
 
 
+def handed_over(call: ast.Call) -> list[ast.expr]:
+    """What a call is given, the branches of `jax.lax.switch(index, [first, second], ...)` one by one."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if last_name(call.func) != "switch":
+        return given
+    return [
+        part for item in given for part in (item.elts if isinstance(item, ast.List | ast.Tuple) else [item])
+    ]
+
+
+def method_of(call: ast.Call) -> ast.Attribute | None:
+    """The method that is called, also over a batch: `jax.vmap(env.reset_to_level, ...)(keys, levels)`."""
+    function = call.func
+    if isinstance(function, ast.Call) and last_name(function.func) in MAPPING and function.args:
+        function = function.args[0]
+    return function if isinstance(function, ast.Attribute) else None
+
+
+def maps_step(call: ast.Call) -> bool:
+    """Whether a call maps an environment's step over a batch: `jax.vmap(env.step, ...)`."""
+    first = call.args[0] if call.args else None
+    return last_name(call.func) in MAPPING and isinstance(first, ast.Attribute) and first.attr == "step"
+
+
 def _called_names(function: FunctionInfo) -> set[str]:
     names = {last_name(call.func) for call in function.calls}
+    if any(isinstance(call.func, ast.Call) and maps_step(call.func) for call in function.calls):
+        names.add("step")
     # A function that is handed to another process, or to a scan, is called there.
+    inner = {item.name for item in function.module.functions.values() if item.outer is function}
     for call in function.calls:
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        names |= {last_name(item) for item in given if isinstance(item, ast.Name | ast.Attribute)} - {
-            "step",
-            "step_async",
-            "act",
-        }
+        handed = {last_name(item) for item in handed_over(call) if isinstance(item, ast.Name | ast.Attribute)}
+        # `step` is mostly a number or an environment's method, unless the function defines one of its own.
+        names |= handed - ({"step", "step_async", "act"} - inner)
     if "remote" in names:
         names |= {
             last_name(call.func.value) for call in function.calls if isinstance(call.func, ast.Attribute)

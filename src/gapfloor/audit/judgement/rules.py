@@ -22,6 +22,7 @@ from gapfloor.audit.interpreter.values import (
     describe,
     recorded,
 )
+from gapfloor.audit.judgement.origins import follow_name
 from gapfloor.audit.reading.index import names_in
 
 _PROVENANCE = {
@@ -265,7 +266,32 @@ def _with_exploration(
         return RuleFinding("unresolved", "unresolved", marks, _names(live), primitives, is_value_based)
     rule = {"argmax": "epsilon-greedy", "sampled": "mixed"}.get(others.pop(), "unresolved")
     provenance, lines = _threshold(evaluator, random_guards[0].test, random_guards[0].frame)
+    zeros = _stated_zeros(evaluator, random_guards[0]) if provenance == "unresolved" else []
+    if zeros:
+        # A random action that some settings switch off: without the value nobody can tell.
+        return RuleFinding(
+            "unresolved", "unresolved", (*_marks(live), *zeros), _names(live), primitives, is_value_based
+        )
     return RuleFinding(rule, provenance, (*_marks(live), *lines), (), primitives, is_value_based)
+
+
+def _stated_zeros(evaluator: Evaluator, guard: Guard) -> list[Mark]:
+    """The settings files that set the probability of a random action to zero, where it is read from a setting."""
+    found = []
+    for node in ast.walk(guard.test):
+        if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+            continue
+        meant, frame, stated = follow_name(evaluator, node, guard.frame)
+        expressions = [one.expression for one in stated if one.expression is not None] or [meant]
+        for part in [item for one in expressions for item in ast.walk(one)]:
+            key: object = part.value if isinstance(part, ast.Constant) else getattr(part, "attr", None)
+            script = frame.chain()[0].module
+            if not isinstance(key, str):
+                continue
+            for one in evaluator.options.in_files((key,), script):
+                if isinstance(one.value, int | float) and not isinstance(one.value, bool) and one.value == 0:
+                    found.append(Mark(one.file, one.line, f"setting '{key}' is {one.value!r}"))
+    return found
 
 
 def _threshold(evaluator: Evaluator, test: ast.expr, frame: Frame) -> tuple[str, tuple[Mark, ...]]:

@@ -24,6 +24,7 @@ from gapfloor.audit.interpreter.values import (
     identity,
 )
 from gapfloor.audit.judgement.explore import StepEvent
+from gapfloor.audit.judgement.reachable_names import method_of
 from gapfloor.audit.reading.index import last_name, own_nodes
 
 _SELECTOR = re.compile(r"^(env|task|level|scenario|map|maze|variant)(_?(id|idx|index|seed|number))?$|^idx$")
@@ -31,6 +32,7 @@ _SETTERS = frozenset(
     {"reset_task", "set_task", "set_level", "reset_to_level", "reset_env_id", "set_task_idx"}
 )
 _SEEDS = frozenset({"seed", "seeds"})
+_KEY = re.compile(r"rng|key", re.IGNORECASE)
 _DEEPEST = 8
 
 
@@ -81,7 +83,8 @@ def level_choice(evaluator: Evaluator, event: StepEvent) -> LevelChoice | None:
     """The choice that is in force when an environment is stepped: the last one before it, in the nearest frame."""
     chain = event.frame.chain()
     known = {identity(item.value) for item in event.environments}
-    receiver = event.node.func.value if isinstance(event.node.func, ast.Attribute) else None
+    stepped = method_of(event.node)
+    receiver = stepped.value if stepped is not None else None
     for position in range(len(chain) - 1, -1, -1):
         here = chain[position]
         inner = event.node if here is event.frame else chain[position + 1].call
@@ -100,11 +103,14 @@ def level_choice(evaluator: Evaluator, event: StepEvent) -> LevelChoice | None:
 
 def _chooser(call: ast.Call) -> tuple[ast.expr, bool] | None:
     """The expression that chooses the level, and whether it is a seed."""
-    if not isinstance(call.func, ast.Attribute):
+    method = method_of(call)
+    if method is None:
         return None
-    if call.func.attr in _SETTERS and call.args:
-        return call.args[0], False
-    if call.func.attr not in ("reset", *_SETTERS):
+    if method.attr in _SETTERS and call.args:
+        # In JAX the first argument is the source of randomness: `reset_to_level(rng, level, params)`.
+        is_keyed = len(call.args) > 1 and _KEY.search(describe(call.args[0]))
+        return call.args[1 if is_keyed else 0], False
+    if method.attr not in ("reset", *_SETTERS):
         return None
     for keyword in call.keywords:
         if keyword.arg is not None and _SELECTOR.match(keyword.arg):
@@ -122,15 +128,16 @@ def _is_nothing(node: ast.expr) -> bool:
 def _is_same_environment(
     evaluator: Evaluator, call: ast.Call, frame: Frame, known: set[object], receiver: ast.expr | None
 ) -> bool:
-    assert isinstance(call.func, ast.Attribute)
+    method = method_of(call)
+    assert method is not None
     found = {
         identity(item.value)
-        for item in evaluator.evaluate(call.func.value, frame)
+        for item in evaluator.evaluate(method.value, frame)
         if isinstance(item.value, Environment)
     }
     if found and known:
         return bool(found & known)
-    return receiver is not None and last_name(call.func.value) == last_name(receiver)
+    return receiver is not None and last_name(method.value) == last_name(receiver)
 
 
 def _choice_of(evaluator: Evaluator, call: ast.Call, frame: Frame) -> LevelChoice:

@@ -407,11 +407,15 @@ def _enter_replacements(index: Index, module: ModuleInfo) -> None:
             for target in node.targets:
                 if isinstance(target, ast.Attribute):
                     _enter_attribute(index, module, node, target)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Attribute):
+            _enter_attribute(index, module, node, node.target)
 
 
-def _enter_attribute(index: Index, module: ModuleInfo, node: ast.Assign, target: ast.Attribute) -> None:
+def _enter_attribute(
+    index: Index, module: ModuleInfo, node: ast.Assign | ast.AugAssign, target: ast.Attribute
+) -> None:
     head, _, rest = dotted_name(target).partition(".")
-    if rest and head in module.imports:
+    if rest and head in module.imports and isinstance(node, ast.Assign):
         index.replaced[f"{module.imports[head]}.{rest}"].append((module, node))
     is_own = isinstance(target.value, ast.Name) and target.value.id in ("self", "cls")
     if not is_own:
