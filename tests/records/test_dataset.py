@@ -58,6 +58,18 @@ def test_anyone_can_read_its_episodes_without_gapfloor(store, tmp_path):
     assert table.num_rows == 12
 
 
+@pytest.mark.parametrize("missing", ["store", "plan"])
+def test_a_store_or_plan_that_does_not_exist_gets_one_sentence_and_exit_code_2(
+    store, tmp_path, capsys, missing
+):
+    source = tmp_path / "nowhere" if missing == "store" else store.root
+    with pytest.raises(SystemExit) as stopped:
+        main([str(source), "--out", str(tmp_path / "data"), "--plan", str(tmp_path / "no.toml")])
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not (tmp_path / "data").exists()
+
+
 @pytest.mark.parametrize("change", ["label", "lost row", "manifest"])
 def test_an_altered_dataset_is_refused(store, tmp_path, change):
     data = tmp_path / "data"

@@ -123,7 +123,7 @@ def _stop(plan: Plan, problems: tuple[Problem, ...]) -> None:
             raise CheckFailedError(
                 f"The plan stops the analysis when {condition}; that happened {counted(len(reasons), 'time')}:\n"
                 f"{listed}{more}\n"
-                f"{remedy}, or analyse without --plan (every result is then exploratory)."
+                f"{remedy}, or analyse without this plan (every result is then exploratory)."
             )
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gapfloor.errors import StoreError, UsageError
+from gapfloor.errors import GapfloorError, StoreError, UsageError
 from gapfloor.records.atomic import write_atomically
 from gapfloor.records.cell_times import note_cell_time, times_of_cells
 from gapfloor.records.manifest import parse_manifest_bytes
@@ -155,7 +155,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--plan", type=Path, help="The plan of the analysis; its lock is copied too.")
     given = parser.parse_args(arguments)
-    write_dataset(given.store, given.out, plan=given.plan)
+    try:
+        write_dataset(given.store, given.out, plan=given.plan)
+    except GapfloorError as error:
+        parser.exit(2, f"gapfloor: {error}\n")
     size = sum(path.stat().st_size for path in given.out.rglob("*") if path.is_file())
     sys.stdout.write(f"Wrote {given.out}: {size / 2**20:.1f} MB.\n")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 
-from gapfloor.errors import UsageError
+from gapfloor.errors import GapfloorError, UsageError
 from gapfloor.records.atomic import write_atomically
 from gapfloor.training.checkpoint import read_checkpoint, write_weights
 
@@ -45,8 +45,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("runs", nargs="+", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     chosen = parser.parse_args(arguments)
-    for run in chosen.runs:
-        export_half(run, chosen.out)
+    try:
+        for run in chosen.runs:
+            export_half(run, chosen.out)
+    except GapfloorError as error:
+        parser.exit(2, f"gapfloor: {error}\n")
 
 
 if __name__ == "__main__":
