@@ -1,8 +1,8 @@
-"""Fill in docs/replication.md from the miniature's dataset, the paper's printed values and the study files.
+"""Fill in docs/replication.md and docs/replication-tables.md: the miniature's datasets and the paper's printed values.
 
-    python tools/replication_page.py --write docs/replication.md
+    python tools/replication_page.py --write docs
 
-Run it again when data/miniature has more cells. Without --write it prints the parts that it would fill in.
+Run it again when data/miniature or data/miniature-census has more cells. Without --write it prints the parts.
 """
 
 from __future__ import annotations
@@ -22,22 +22,32 @@ from gapfloor.study.costs import estimate, task_seconds
 from gapfloor.study.graph import build_graph
 from gapfloor.study.model import read_study
 from replication_findings import Sides, judge
+from replication_tables import build_tables
 
 ROOT = Path(__file__).parents[1]
 DATA, STUDY = ROOT / "data" / "miniature", ROOT / "studies" / "miniature.toml"
+CENSUS = ROOT / "data" / "miniature-census"
 PLAN = ROOT / "studies" / "miniature-plan.toml"
+#: The pages and the parts that each of them holds.
+PAGES = {
+    "replication.md": ("state", "findings", "calls", "census", "costs"),
+    "replication-tables.md": ("tables",),
+}
 
 
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", type=Path, help="The page to fill in.")
+    parser.add_argument("--write", type=Path, help="The folder of the pages to fill in.")
     given = parser.parse_args()
     parts = build_parts()
     if given.write is None:
         sys.stdout.write("\n\n".join(parts.values()) + "\n")
         return
-    given.write.write_text(fill_in(given.write.read_text(encoding="utf-8"), parts), encoding="utf-8")
+    for name, held in PAGES.items():
+        page = given.write / name
+        filled = fill_in(page.read_text(encoding="utf-8"), {part: parts[part] for part in held})
+        page.write_text(filled, encoding="utf-8")
 
 
 def fill_in(page: str, parts: dict[str, str]) -> str:
@@ -60,7 +70,9 @@ def build_parts() -> dict[str, str]:
         "state": state(results, words),
         "findings": findings(paper, results),
         "calls": calls(paper, results),
+        "census": census(paper, results),
         "costs": costs(),
+        "tables": build_tables(paper, results, DATA),
     }
 
 
@@ -130,6 +142,26 @@ def calls(paper: dict[str, object], results: AnalysisResults | None) -> str:
             recommended = row.recommended.label if row.recommended is not None else ""
             rows.append(f"| {game} | {rule} | {theirs} | {ours} | {row.decision.call} | {recommended} |")
     return head + "\n".join(rows)
+
+
+def census(paper: dict[str, object], results: AnalysisResults | None) -> str:
+    """Held-out returns by both designs, with the calls of the recommended method."""
+    if results is None or not CENSUS.is_dir():
+        return "The census has not been played yet."
+    every_level = analyse(CENSUS)
+    designs = [Sides(paper, design) for design in (results, every_level)]
+    head = "| game | rule | draws: return − floor | call | census: return − floor | call |\n|---|---|---|---|---|---|\n"
+    rows = []
+    for game in every_level.source.games:
+        for rule in ("sampled", "greedy"):
+            cells = []
+            for row in (design.comparison(game, rule) for design in designs):
+                low, high = row.recommended.interval
+                cells += [f"{row.test.delta:+.2f} [{low:+.2f}, {high:+.2f}]", row.recommended.label]
+            rows.append(f"| {game} | {rule} | {' | '.join(cells)} |")
+    played = every_level.source
+    size = f"The census has {played.n_episodes:,} episodes of {played.n_runs} runs and the floor, each level once."
+    return head + "\n".join(rows) + f"\n\n{size}"
 
 
 def costs() -> str:
