@@ -13,6 +13,7 @@ from gapfloor.records.dataset import CELL_FILE, EPISODE_FILE, main, store_of, wr
 from gapfloor.records.store import Store
 
 pytestmark = pytest.mark.fast
+ENGINE = {"engine": "procgen", "engine_version": "0.10.7"}
 
 
 @pytest.fixture
@@ -20,10 +21,10 @@ def store(empty_store):
     """Two runs and a floor on two draws."""
     for draw in (0, 1):
         for seed in (1, 2):
-            content = {"policy": f"run {seed}", "draw": draw}
+            content = {**ENGINE, "policy": f"run {seed}", "draw": draw}
             small_stores.write_cell(empty_store, f"run{seed}-{draw}", content=content, seed=seed, draw=draw)
         floor = {"agent": "", "budget": "", "seed": None, "reference": "uniform", "rule": "uniform"}
-        content = {"policy": "uniform", "draw": draw}
+        content = {**ENGINE, "policy": "uniform", "draw": draw}
         small_stores.write_cell(empty_store, f"floor-{draw}", content=content, draw=draw, **floor)
     empty_store.write_order(games=["coinrun"], agents=["impala"])
     return empty_store
@@ -49,6 +50,20 @@ def test_a_plan_that_is_published_with_a_dataset_applies_unless_another_is_named
     write_dataset(store.root, tmp_path / "data", plan=tmp_path / "mine.toml")
     assert gapfloor.analyse(tmp_path / "data").plan.name == "mine"
     assert gapfloor.analyse(tmp_path / "data", paper_plan()).plan.name == "paper"
+
+
+def test_two_agents_of_a_dataset_are_compared_as_those_of_its_store(store, tmp_path):
+    for draw in (0, 1):
+        for seed in (1, 2):
+            content = {**ENGINE, "policy": f"other run {seed}", "draw": draw}
+            labels = {"agent": "fpn", "seed": seed, "draw": draw}
+            small_stores.write_cell(store, f"other{seed}-{draw}", content=content, **labels)
+    write_dataset(store.root, tmp_path / "data")
+    found, expected = (
+        gapfloor.compare(source, agents=("impala", "fpn")) for source in (tmp_path / "data", store.root)
+    )
+    assert found.rows
+    assert found.to_dict() == expected.to_dict()
 
 
 def test_anyone_can_read_its_episodes_without_gapfloor(store, tmp_path):

@@ -1,7 +1,7 @@
 """The sources of a comparison: policies that are played now, or episodes that were recorded earlier.
 
-A source is a store's folder, a .csv or .parquet file of episodes, a pattern of run folders or checkpoints, or
-`package.module:factory`. Each becomes a `StudyEpisodes` whose samples carry their levels.
+A source is the folder of a store or of a dataset, a .csv or .parquet file of episodes, a pattern of run folders or
+checkpoints, or `package.module:factory`. Each becomes a `StudyEpisodes` whose samples carry their levels.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from gapfloor.errors import MissingExtraError, UsageError
 from gapfloor.plan.model import Plan
 from gapfloor.play.campaign import Campaign, GameCells
 from gapfloor.play.candidate import Entrant
+from gapfloor.records.dataset import is_dataset, store_of
 from gapfloor.records.store import Store, read_episodes
 
 #: Plays the policies of each game under the named rules.
@@ -36,7 +37,11 @@ def is_recorded(source: Any) -> bool:
     if not isinstance(source, str | Path):
         return False
     path = Path(source)
-    return (path / "cells").is_dir() or str(source).lower().endswith((".csv", ".csv.gz", ".parquet", ".pq"))
+    return (
+        (path / "cells").is_dir()
+        or is_dataset(path)
+        or str(source).lower().endswith((".csv", ".csv.gz", ".parquet", ".pq"))
+    )
 
 
 def read_sources(
@@ -84,7 +89,7 @@ def _recorded_engines(source: Any) -> Engines:
     """The engines of a store's cells; a table or a file of episodes does not say."""
     store = source if isinstance(source, Store) else None
     if isinstance(source, str | Path) and Path(source).is_dir():
-        store = Store(source)
+        store = Store(store_of(Path(source)))
     found: Engines = {}
     for cell in store.comparable_cells() if store is not None else ():
         labels = cell.manifest.labels
