@@ -117,7 +117,7 @@ def audit_verify(
     """Check every evidence line of the ledger in local clones, at its pinned commit.
 
     Args:
-        repos: Folder of clones: owner+name/repo, owner/name or name.
+        repos: Folder of clones: owner+name, owner/name or name.
         clone: Fetch missing pinned commits from GitHub into `repos` first.
         registry: Check the registry of further audits too.
         files: Check these registry files too.

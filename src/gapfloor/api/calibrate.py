@@ -135,7 +135,7 @@ def calibrate(
         horizon: Steps compared: the action, then no-ops.
         seed: Seed of the levels, the play and the sample of states.
         levels: Levels that are played: START:STOP, a `range`, or all.
-        spacing: Number of visited states for each one taken.
+        spacing: Take one of this many visited states, on average.
         policy: Also measure on the states that this policy visits under the sampled rule.
         picture: Draw the matrices into this file (.png, .svg or .pdf).
         replace: Whether to replace classes that the store holds from other settings.
@@ -223,7 +223,7 @@ def calibrate_box(
         horizon: Steps compared: the changed action, then the action of zeros.
         seed: Seed of the levels, the play and the sample of states.
         levels: Levels that are played: START:STOP, a `range`, or all.
-        spacing: Number of visited states for each one taken.
+        spacing: Take one of this many visited states, on average.
 
     Returns:
         One entry per environment; `.without_effect` lists the dimensions that never mattered.

@@ -48,12 +48,18 @@ def command(
     rliable: Path | None,
     table: TableOptions,
 ) -> None:
-    """Apply the plan's tests to SOURCE: a store, or a .csv, .tsv, .parquet, .jsonl or .npz file of episodes.
+    r"""Apply the plan's tests to SOURCE: a store, or a .csv, .tsv, .parquet, .jsonl or .npz file of episodes.
 
     A file needs columns for game, agent, seed, rule, level_set and episode_return, under these or common other names
     (env, algo, split, score ...); --columns, --label, --rule and --floor supply what it does not say. level_seed makes
     claims about the generator of levels possible. Rows with the rule "uniform" are the floor. Without --plan the
     paper's plan is used with the recommended calls, and every result is exploratory. Calls are shown by both methods.
+
+    \b
+    Examples:
+      gapfloor analyse gapfloor-store --plan plan.toml
+      gapfloor analyse results.csv --rule greedy --floor random
+      gapfloor analyse episodes.parquet --json --out results
     """
     from gapfloor.analysis.result_tables import analysis_tables
     from gapfloor.api.analyse import analyse

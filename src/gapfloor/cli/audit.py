@@ -22,11 +22,18 @@ from gapfloor.text_tables import ReadableResult
 
 @click.group("audit", context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """Which action rule does a code base use at test time?"""
+    r"""Find the action rule that a code base uses at test time.
+
+    \b
+    Examples:
+      gapfloor audit scan path/to/repository
+      gapfloor audit scan . --sarif --out audit.sarif --require-explicit
+      gapfloor audit trace -- python evaluate.py --checkpoint model.pt
+    """
 
 
 @command.command("ledger")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def show_ledger(as_json: bool) -> None:
     """Print the paper's two audit tables, with counts computed from the ledger."""
     _print_result(audit_ledger(), as_json=as_json)
@@ -39,7 +46,7 @@ def show_ledger(as_json: bool) -> None:
     default=Path(DEFAULT_REPOS),
     envvar="GAPFLOOR_AUDIT_REPOS",
     show_default=True,
-    help="Folder of clones: owner+name/repo, owner/name or name.",
+    help="Folder of clones: owner+name, owner/name or name.",
 )
 @click.option("--clone", is_flag=True, help="Fetch missing pinned commits from GitHub into --repos first.")
 @click.option("--registry", is_flag=True, help="Check the registry of further audits too.")
@@ -48,9 +55,9 @@ def show_ledger(as_json: bool) -> None:
     "files",
     type=click.Path(path_type=Path),
     multiple=True,
-    help="Check this registry file too (repeatable).",
+    help="Check this registry file too; may be repeated.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def verify(repos: Path, clone: bool, registry: bool, files: tuple[Path, ...], as_json: bool) -> None:
     """Check every evidence line of the ledger in local clones, at its pinned commit."""
     result = audit_verify(repos, clone=clone, registry=registry, files=files, progress=_tell)
@@ -75,7 +82,7 @@ def _print_result(result: ReadableResult, *, as_json: bool) -> None:
 @click.option(
     "--file", "files", type=click.Path(path_type=Path), multiple=True, help="Add this registry file."
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write the page to this file instead.")
 def show_registry(files: tuple[Path, ...], as_json: bool, out: Path | None) -> None:
     """Compare every audited repository: rule, provenance, in-loop and held out."""
@@ -85,7 +92,7 @@ def show_registry(files: tuple[Path, ...], as_json: bool, out: Path | None) -> N
 
 @command.command("scan")
 @click.argument("target", default=".")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--sarif", "as_sarif", is_flag=True, help="SARIF 2.1.0, for code-scanning pages.")
 @click.option("--md", "as_md", is_flag=True, help="A Markdown report (the default).")
 @click.option("--out", type=click.Path(path_type=Path), help="Write the report to this file instead.")
@@ -199,7 +206,7 @@ def _changes_text(target: str, base: str, entry: str | None, result: ScanResult,
 
 @command.command("trace", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("--steps", type=click.IntRange(min=1), help="End the run after this many environment steps.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write the report to this file instead.")
 @click.option("--no-scan", is_flag=True, help="Do not scan the folder for comparison.")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND...")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gapfloor.cli.options import json_option, parse_engine_options, print_json, store_option, workers_option
+from gapfloor.cli.options import json_option, parse_engine_options, print_json, store_option
 
 if TYPE_CHECKING:
     from gapfloor.api.calibrate import GameCalibration
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("games", nargs=-1, required=True, metavar="GAME...")
 @click.option("--mode", default=None, help="ProcGen's easy (default), hard, extreme, memory or exploration.")
-@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the engine.")
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE",
+              help="An option of the engine, e.g. use_backgrounds=false; may be repeated.")  # fmt: skip
 @click.option("--states", type=int, default=400, show_default=True, help="Number of states per game.")
 @click.option(
     "--horizon", type=int, default=5, show_default=True, help="Steps compared: the action, then no-ops."
@@ -35,7 +36,11 @@ if TYPE_CHECKING:
     "--levels", default="0:200", show_default=True, help="Levels that are played: START:STOP or all."
 )
 @click.option(
-    "--spacing", type=int, default=20, show_default=True, help="Number of visited states for each one taken."
+    "--spacing",
+    type=int,
+    default=20,
+    show_default=True,
+    help="Take one of this many visited states, on average.",
 )
 @click.option(
     "--policy",
@@ -46,7 +51,9 @@ if TYPE_CHECKING:
     "--picture", type=click.Path(path_type=Path), default=None, help="Draw the matrices into this file."
 )
 @click.option("--replace", is_flag=True, help="Replace classes that the store holds from other settings.")
-@workers_option
+@click.option(
+    "--workers", type=click.IntRange(min=1), default=None, help="Number of threads (default: one per core)."
+)
 @store_option
 @json_option
 def command(games: tuple[str, ...], options: tuple[str, ...], as_json: bool, **settings: Any) -> None:

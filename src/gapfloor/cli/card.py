@@ -1,4 +1,4 @@
-"""`gapfloor card`: what a reader would still miss in a gap card."""
+"""`gapfloor card`: check, compare and export gap cards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ from gapfloor.text_tables import counted
 
 @click.group("card", context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """Gap cards: a short statement of what a reported gap rests on (written by gapfloor report)."""
+    r"""Check, compare or export gap cards: short statements of what a reported gap rests on.
+
+    `gapfloor report` writes the cards.
+
+    \b
+    Examples:
+      gapfloor card check gapfloor-report/card.md
+      gapfloor card compare base/card.json this/card.json
+    """
 
 
 @command.command("export")
@@ -44,7 +52,7 @@ def compare(before: Path, after: Path) -> None:
 
 @command.command("check")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def check(file: Path, as_json: bool) -> None:
     """Say what a reader of the card FILE (Markdown or JSON) would still be missing."""
     from gapfloor.api.card import card_check

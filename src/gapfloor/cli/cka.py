@@ -20,20 +20,23 @@ from gapfloor.cli.tables import print_result
     help="A second collection, to show the effect of the geometry alone; none to leave it out.",
 )  # fmt: skip
 @click.option(
-    "--train", default=None, help="Training levels, START:STOP or all  [default: the checkpoint's own]"
+    "--train", default=None, help="Training levels, START:STOP or all.  [default: the checkpoint's own]"
 )
 @click.option(
     "--test", default="1000:1100", show_default=True, help="Held-out levels, in the same form as --train."
 )
-@click.option("--rule", default="sampled", show_default=True, help="How the checkpoint plays.")
+@click.option("--rule", default="sampled", show_default=True, help="Rule under which the checkpoint plays.")
 @click.option("--draw", type=int, default=0, show_default=True, help="Seed of the level draw.")
-@click.option("--permutations", type=int, default=200, show_default=True, help="Shuffles behind each null.")
+@click.option(
+    "--permutations", type=int, default=200, show_default=True, help="Number of shuffles for each null."
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the shuffles.")
 @click.option(
     "--pairs", type=click.Choice(["encoders", "all", "none"]), default="encoders", show_default=True,
-    help="Compared on identical observations: different encoders of one seed, all of a game and budget, or none.",
+    help="Checkpoints to compare on identical observations: different encoders of one seed, all of one game and "
+    "budget, or none.",
 )  # fmt: skip
-@click.option("--device", default="cpu", show_default=True, help="Where the networks run: cpu or cuda.")
+@click.option("--device", default="cpu", show_default=True, help="Device for networks: cpu or cuda.")
 @store_option
 @json_option
 def command(

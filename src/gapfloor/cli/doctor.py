@@ -14,11 +14,17 @@ from gapfloor.text_tables import counted
     "--games",
     default="coinrun,starpilot,dodgeball",
     show_default=True,
-    help="Games to check, with commas, or all.",
+    help="Games to check, separated by commas, or all.",
 )
 @json_option
 def command(games: str, as_json: bool) -> None:
-    """Check this machine: what is installed, and whether the engine keeps its promises here."""
+    r"""Check this machine: what is installed, and whether the engine behaves as required.
+
+    \b
+    Examples:
+      gapfloor doctor
+      gapfloor doctor --games all
+    """
     from gapfloor.api.engines import doctor
 
     found = doctor(games)

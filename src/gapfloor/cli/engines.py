@@ -22,9 +22,9 @@ def command() -> None:
 )  # fmt: skip
 @json_option
 def check(game: str, options: tuple[str, ...], as_json: bool) -> None:
-    r"""Try the engine contract on GAME (gym:ID, or package.module:make) and say which parts hold.
+    r"""Try the engine contract on GAME (gym:ID, envpool:ID or package.module:make) and say which parts hold.
 
-    Exit code 1 when a part fails without which nothing can be measured.
+    The exit code is 1 if a part fails that every measurement needs.
 
     \b
     Examples:

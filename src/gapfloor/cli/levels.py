@@ -19,7 +19,9 @@ def command() -> None:
 @command.command("check")
 @click.argument("games", nargs=-1, required=True, metavar="GAME...")
 @click.option("--train", default="0:200", show_default=True, help="Training levels: START:STOP.")
-@click.option("--test", default="1000:1100", show_default=True, help="Held-out levels, in the same form.")
+@click.option(
+    "--test", default="1000:1100", show_default=True, help="Held-out levels, in the same form as --train."
+)
 @click.option("--mode", default=None, help="ProcGen's easy (default), hard, extreme or memory.")
 @click.option(
     "--option", "options", multiple=True, metavar="NAME=VALUE",
@@ -61,7 +63,7 @@ def check(games: tuple[str, ...], options: tuple[str, ...], as_json: bool, **set
 @click.argument("source", metavar="STORE|EPISODES")
 @click.option(
     "--leaks", type=click.Path(path_type=Path), default=None,
-    help="A leakage.json, or a folder that holds one  [default: the store's own leakage/]",
+    help="A leakage.json, or a folder that holds one.  [default: the store's own leakage/]",
 )  # fmt: skip
 @json_option
 def gap(source: str, leaks: Path | None, as_json: bool) -> None:

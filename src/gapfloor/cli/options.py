@@ -43,7 +43,7 @@ def allow_option(function: F) -> F:
     """`--allow NAME`: code that a store names and the user knows."""
     return click.option(
         "--allow", "allowed", multiple=True, metavar="MODULE:NAME",
-        help="Code of yours that makes the store's environments, e.g. mine.envs:make; may be repeated.",
+        help="Code that the store names and that may be imported, e.g. mine.envs:make; may be repeated.",
     )(function)  # fmt: skip
 
 
@@ -124,8 +124,8 @@ def reference_option(*, default: tuple[str, ...] = ()) -> Callable[[F], F]:
     """`--reference NAME`, which may be repeated."""
     return click.option(
         "--reference", "references", multiple=True, default=default, show_default=bool(default), metavar="NAME",
-        help="uniform (the floor), best-constant, constant:A, sticky:P, random-weights:ENCODER:COUNT, blind:RUN or "
-        "upper:POLICY; may be repeated.",
+        help="uniform (the floor), zero, constant:A, best-constant, sticky:P, random-weights:ENCODER:COUNT, blind:RUN "
+        "or upper:POLICY; may be repeated.",
     )  # fmt: skip
 
 

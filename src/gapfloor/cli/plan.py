@@ -17,10 +17,17 @@ if TYPE_CHECKING:
 
 @click.group(name="plan")
 def command() -> None:
-    """Write, lock, check, extend or follow an analysis plan.
+    r"""Write, lock, check, extend or follow an analysis plan.
 
     A plan fixes tests, families, margins, cuts, resamples, seeds and stop conditions. Lock it before the data
-    are in: the lock remembers how many cells had been seen.
+    are in: the lock records how many cells had been seen.
+
+    \b
+    Examples:
+      gapfloor plan init plan.toml
+      gapfloor plan lock plan.toml --store gapfloor-store
+      gapfloor plan check plan.toml
+      gapfloor plan next gapfloor-store --plan plan.toml
     """
 
 

@@ -25,18 +25,24 @@ if TYPE_CHECKING:
 @click.option("--rule", help="Rule of the pilot's comparisons.  [default: the plan's primary rule]")
 @click.option("--level-set", default="test", show_default=True, help="Level set of the pilot's comparisons.")
 @click.option("--delta", type=float, help="Without a pilot: the difference to the floor worth finding.")
-@click.option("--sem", type=float, help="Without a pilot: the SEM over runs ...")
-@click.option("--runs", type=click.IntRange(min=2), help="... at this number of runs.")
+@click.option("--sem", type=float, help="Without a pilot: the SEM over the runs of --runs.")
+@click.option(
+    "--runs", type=click.IntRange(min=2), help="Without a pilot: the number of runs that --sem is for."
+)
 @click.option(
     "--floor-sem",
     type=float,
-    help="Without a pilot: the floor's SEM ...  [default: half of the standard deviation between runs]",
+    help="Without a pilot: the floor's SEM.  [default: half of the standard deviation between runs]",
 )
 @click.option(
-    "--floor-episodes", type=click.IntRange(min=2), help="... at this number of episodes.  [default: 384]"
+    "--floor-episodes",
+    type=click.IntRange(min=2),
+    help="Without a pilot: the number of episodes that --floor-sem is for.  [default: 384]",
 )
 @click.option(
-    "--family", type=click.IntRange(min=1), help="Games in the family.  [default: those of the pilot, or 1]"
+    "--family",
+    type=click.IntRange(min=1),
+    help="Number of games in the family.  [default: those of the pilot, or 1]",
 )
 @click.option("--power", "wanted", type=float, default=0.8, show_default=True, help="The power to reach.")
 @click.option("--alpha", type=float, default=None, help="Level of the call.  [default: the plan's, or 0.05]")
@@ -62,9 +68,15 @@ if TYPE_CHECKING:
     help="The smallest difference worth finding, where the pilot leaves the difference open.",
 )
 @click.option(
-    "--simulations", type=click.IntRange(min=0), default=2000, show_default=True, help="Families to simulate."
+    "--simulations",
+    type=click.IntRange(min=0),
+    default=2000,
+    show_default=True,
+    help="Number of families to simulate.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the simulation.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the simulation."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @table_options(with_rule=False)
 def command(
@@ -90,11 +102,16 @@ def command(
     as_json: bool,
     table: TableOptions,
 ) -> None:
-    """How many runs, floor episodes and levels a call needs for a given power after Holm.
+    r"""Compute how many runs, floor episodes and levels a call needs for a given power after Holm.
 
     From a PILOT (a store or an episode file), or from --delta, --sem and --runs. Runs and floor episodes are searched
     together for the cheapest design. A second design takes the pilot's own error into account: it reaches the power
     with 80% probability.
+
+    \b
+    Examples:
+      gapfloor power gapfloor-store
+      gapfloor power --delta 0.88 --sem 0.29 --runs 6 --floor-sem 0.24 --family 8
     """
     from gapfloor.analysis.episodes import read_inputs
     from gapfloor.api.power import power

@@ -30,7 +30,10 @@ from gapfloor.text_tables import counted
     "--count", type=click.IntRange(min=1), default=2, show_default=True, help="Number of levels per game."
 )
 @click.option(
-    "--policy", "policies", multiple=True, help="Checkpoint or factory of a run that is not in the store."
+    "--policy",
+    "policies",
+    multiple=True,
+    help="Policy of a run that is not in the store, e.g. sb3:ppo-1.zip; may be repeated.",
 )
 @allow_option
 @json_option

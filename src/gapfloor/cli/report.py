@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     "formats",
     default="tex,md,csv,html,card,methods,figures",
     show_default=True,
-    help="Any of tex, md, csv, html, card, methods, figures, joined by commas.",
+    help="Any of tex, md, csv, html, card, methods, figures, separated by commas.",
 )
 @click.option(
     "--plan",
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @click.option(
     "--tables",
     default="",
-    help="Further tables, joined by commas: audit and commits (the audit of released code), hyper (hyperparameters "
+    help="Further tables, separated by commas: audit and commits (the audit of released code), hyper (hyperparameters "
     "of the checkpoints).",
 )
 @click.option(
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 @click.option(
     "--curve-tag", default=None, help="Scalar or column of --curves (default: the usual names of the return)."
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @table_options()
 def command(
     source: Path,
@@ -65,9 +65,15 @@ def command(
     as_json: bool,
     table: TableOptions,
 ) -> None:
-    """Write tables (LaTeX, Markdown, CSV), numbers, figures, the page, the gap card and a methods paragraph.
+    r"""Write tables (LaTeX, Markdown, CSV), numbers, figures, the page, the gap card and a methods paragraph.
 
-    Reads a store, or an episode file (CSV or Parquet), and needs neither engine nor torch.
+    Reads a store, or a file of episodes in any form that `gapfloor analyse` reads. Needs neither engine nor torch.
+
+    \b
+    Examples:
+      gapfloor report gapfloor-store --out my-report
+      gapfloor report gapfloor-store --plan plan.toml
+      gapfloor report episodes.csv --format html,card
     """
     from gapfloor.api.report import write_report
 

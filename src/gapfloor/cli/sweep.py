@@ -32,7 +32,7 @@ from gapfloor.errors import UsageError
 def command(
     policy: str, temperatures: str, store: str, out: Path | None, as_json: bool, **settings: Any
 ) -> None:
-    r"""Play POLICY (a checkpoint or package.module:factory) at a grid of temperatures, on the same levels.
+    r"""Play POLICY (in any form that `evaluate` takes) at a grid of temperatures, on the same levels.
 
     Every point is an ordinary cell of the store, shared with `evaluate`. The table gives return, gap and the entropy of
     the distribution that was drawn from; the figure plots them against temperature, with the floor as a band.

@@ -28,7 +28,7 @@ _DEFAULTS = Hyperparameters()
 )
 @click.option("--train", default="0:200", show_default=True, help="Training levels, START:STOP or all.")
 @click.option("--mode", default="easy", show_default=True, help="ProcGen's distribution mode.")
-@click.option("--budget", default="", help="Label of the budget in the run's name  [default: from --steps]")
+@click.option("--budget", default="", help="Label of the budget in the run's name.  [default: from --steps]")
 @click.option(
     "--rewards", type=click.Choice(REWARD_MODES), default="raw", show_default=True,
     help="Rewards as the game gives them, or normalised and clipped as in CleanRL.",
@@ -42,9 +42,15 @@ _DEFAULTS = Hyperparameters()
     "--threads",
     type=int,
     default=None,
-    help="Number of threads; does not change results  [default: all cores]",
+    help="Number of threads; does not change results.  [default: all cores]",
 )
-@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
+@click.option(
+    "--device",
+    type=click.Choice(["cpu", "cuda"]),
+    default="cpu",
+    show_default=True,
+    help="Device for the network.",
+)
 @click.option(
     "--checkpoint-every", type=int, default=0, help="Keep a checkpoint in history/ every N updates."
 )
@@ -53,7 +59,14 @@ _DEFAULTS = Hyperparameters()
               callback=expand_store, help="Folder that holds the runs.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(game: str, as_json: bool, no_tensorboard: bool, **settings: Any) -> None:
-    """Train an agent on GAME with PPO; run the same command again to resume."""
+    r"""Train an agent on GAME with PPO; run the same command again to resume.
+
+    \b
+    Examples:
+      gapfloor train starpilot --encoder impala --seed 1 --steps 8000000
+      gapfloor train starpilot --steps 100000 --checkpoint-every 4
+      gapfloor train starpilot --blind --steps 100000
+    """
     from gapfloor.api.train import train
 
     result = train(game, tensorboard=not no_tensorboard, progress=not as_json, **settings)

@@ -27,7 +27,7 @@ from gapfloor.text_tables import counted
 @click.option("--seed", type=int, default=None, help="Seed of the sample (default: a new one).")
 @click.option(
     "--policy", "policies", multiple=True,
-    help="Checkpoint or factory of a run that is not in the store; may be repeated.",
+    help="Policy of a run that is not in the store, e.g. sb3:ppo-1.zip; may be repeated.",
 )  # fmt: skip
 @allow_option
 @json_option
