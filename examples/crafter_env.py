@@ -1,8 +1,8 @@
 """Crafter as a Gymnasium environment whose seed is a level.
 
-Crafter has the interface of the old gym: it takes its seed when it is made and counts its own episodes. And it keeps
-the creatures of a region in a set, whose order is that of memory addresses: the same seed and the same actions give
-other episodes each time (`gapfloor engines check examples.crafter_env:make --option ordered=false` finds it). So the
+Crafter has the interface of the old gym: it takes its seed when it is made and counts its own episodes. It also keeps
+the creatures of a region in a set whose order follows memory addresses, so the same seed and the same actions give
+other episodes each time (`gapfloor engines check examples.crafter_env:make --option ordered=false` shows this). So the
 adapter does two things: `reset(seed=)` becomes the world's seed, and the sets keep the order in which they were filled.
 
     gapfloor engines check examples.crafter_env:make

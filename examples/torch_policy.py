@@ -1,12 +1,12 @@
-"""Evaluate any torch network: your module, your state_dict, one function that gives logits.
+"""Evaluate any torch network: your module, your state_dict, and one function that returns logits.
 
 Replace `Network` by your own class (or import it) and save its weights with `torch.save(net.state_dict(), ...)`:
 
     cd examples
     TORCH_WEIGHTS=network.pt gapfloor evaluate torch_policy:factory --game starpilot --rules sampled
 
-Whatever your training did to observations belongs in `logits`: gapfloor gives it the engine's uint8 images. For a
-network that needs no more than scaling, no code is needed:
+Apply in `logits` whatever your training did to observations: it receives the engine's uint8 images. A network that
+needs only scaling can be evaluated without code:
 
     gapfloor evaluate statedict:network.pt,net=torch_policy:Network,scale=255 --game starpilot --rules sampled
 """
