@@ -117,8 +117,12 @@ def _signed(estimate: float, p: float, *, sign: int) -> Verdict:
     return "shown" if estimate * sign > 0 else "contradicted"
 
 
+def _p(value: float) -> str:
+    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
+
+
 def _paired(row: Any) -> str:
-    return f"{row.test.difference:+.2f} (paired p = {row.test.p:.3f}, {row.test.n} runs)"
+    return f"{row.test.difference:+.2f} (paired {_p(row.test.p)}, {row.test.n} runs)"
 
 
 def _difference(sentence: str, game: str, *, sign: int) -> Callable[[Sides], Judged]:
@@ -150,7 +154,7 @@ def _no_fixed_sign(sides: Sides) -> Judged:
     ]
     if len(rows) < 2:
         return Judged(sentence, paper, "", "no data yet")
-    ours = ", ".join(f"{row.game} {row.test.difference:+.2f} (p = {row.test.p:.3f})" for row in rows)
+    ours = ", ".join(f"{row.game} {row.test.difference:+.2f} ({_p(row.test.p)})" for row in rows)
     signs = {row.test.difference > 0 for row in rows if row.test.p < ALPHA}
     return Judged(sentence, paper, ours, "shown" if len(signs) == 2 else "not yet")
 
