@@ -20,8 +20,8 @@ import time
 
 import numpy as np
 
-from gapfloor.engines.procgen import ProcgenEngine, engine_from_spec, make_spec
-from gapfloor.engines.unseen import unseen
+from gapfloor.engines.procgen import ProcgenEngine, make_spec
+from gapfloor.engines.unseen import unseen_engine
 from gapfloor.levels import LevelSet
 from gapfloor.play.actor import ReferenceActor
 from gapfloor.play.cell import CellSpec, Run
@@ -58,7 +58,7 @@ def harness(game: str, draws: range) -> tuple[float, int]:
         for draw in draws
     ]
     player = Player(
-        make_engine=lambda n: engine_from_spec(unseen(spec), slots=n, levels=LEVELS),
+        make_engine=lambda n: unseen_engine(spec, slots=n, levels=LEVELS),
         actor=ReferenceActor(Uniform(), space=ProcgenEngine.action_space),
         n_slots=REFERENCE_SLOTS,
     )

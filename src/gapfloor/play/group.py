@@ -17,7 +17,7 @@ from gapfloor.actions.partition import Partition
 from gapfloor.actions.spaces import ActionSpace
 from gapfloor.engines.protocol import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec
-from gapfloor.engines.unseen import unseen
+from gapfloor.engines.unseen import unseen_engine
 from gapfloor.errors import PolicyError
 from gapfloor.machine import one_torch_thread
 from gapfloor.play.actor import Actor, ReferenceActor, policy_actor
@@ -196,8 +196,8 @@ def _play(
 
 def _open(group: CellGroup, slots: int) -> Engine:
     # Nobody looks at the frames of a reference without a network.
-    spec = unseen(group.engine) if group.source is None else group.engine
-    return engine_from_spec(spec, slots=slots, levels=group.cells[0].levels)
+    make = unseen_engine if group.source is None else engine_from_spec
+    return make(group.engine, slots=slots, levels=group.cells[0].levels)
 
 
 def _play_in_order(
