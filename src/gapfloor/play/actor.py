@@ -57,6 +57,11 @@ class Actor(Protocol):
     may_shrink: bool
     """Whether the batch may get smaller at the end of the queue (never where the shape fixes the bits)."""
 
+    @property
+    def is_function_of_frame(self) -> bool:
+        """Whether a deterministic rule or reference is known to do the same whenever a slot sees the same frame."""
+        ...
+
     def resize(self, n_slots: int) -> None:
         """Forget everything and serve a batch of this size."""
         ...
@@ -82,6 +87,7 @@ class ReferenceActor:
     entropies: Floats | None = None
     disagreements: npt.NDArray[np.bool_] | None = None
     played_entropies: Floats | None = None
+    is_function_of_frame = True
 
     def __init__(self, reference: Reference, *, space: ActionSpace) -> None:
         self._reference = reference
@@ -113,6 +119,10 @@ class PolicyActor:
         self.entropies: Floats | None = None
         self.disagreements: npt.NDArray[np.bool_] | None = None
         self.played_entropies: Floats | None = None
+
+    @property
+    def is_function_of_frame(self) -> bool:
+        return bool(getattr(self._policy, "is_function_of_frame", False))
 
     def resize(self, n_slots: int) -> None:
         self._reader = LogitsReader(self._policy, name=self._name, n_slots=n_slots, space=self.space)

@@ -15,6 +15,7 @@ import numpy as np
 
 from gapfloor.actions.partition import Partition
 from gapfloor.actions.spaces import ActionSpace
+from gapfloor.engines.procgen_loops import loops_of
 from gapfloor.engines.protocol import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.engines.unseen import unseen_engine
@@ -183,7 +184,13 @@ def _play(
 
     try:
         if can_begin:
-            player = Player(make_engine=make_engine, actor=actor, n_slots=batch, on_episode=report)
+            player = Player(
+                make_engine=make_engine,
+                actor=actor,
+                n_slots=batch,
+                on_episode=report,
+                loops=loops_of(group.engine),
+            )
             yield from ((play, actor) for play in player.play(plays))
         else:
             for play in plays:

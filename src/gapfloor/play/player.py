@@ -3,8 +3,8 @@
 Because an episode starts from its level's own initial state and draws from its own stream, the player can take
 shortcuts that a plain loop cannot: burn-in episodes are not played, a slot that is done takes the
 next episode of any cell at once, an episode that a deterministic rule has played on the same level is not
-simulated again, and the batch shrinks when the queue runs dry. `plain_loop` has none of these; tests compare
-the two byte for byte.
+simulated again, an episode that only repeats itself is moved to its end, and the batch shrinks when the queue runs
+dry. `plain_loop` has none of these; tests compare the two byte for byte.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.engines.protocol import Engine
+from gapfloor.engines.procgen_loops import ProcgenLoops
+from gapfloor.engines.protocol import Engine, State
 from gapfloor.levels import Schedule
 from gapfloor.play.actor import Actor, Turn
 from gapfloor.play.cell import CellSpec
+from gapfloor.play.loops import LoopFinder, Mark
 from gapfloor.play.observers import CellObserver
 from gapfloor.play.outcome import EpisodeOutcome
 from gapfloor.play.streams import CHUNK, cell_stream_name, episode_stream
@@ -103,7 +105,9 @@ class Player:
         actor: Actor,
         n_slots: int,
         on_episode: Callable[[Job, EpisodeOutcome], None] | None = None,
+        loops: ProcgenLoops | None = None,
     ) -> None:
+        self._loops = loops
         self._make_engine = make_engine
         self._actor = actor
         self._n_slots = n_slots
@@ -156,13 +160,17 @@ class Player:
         self._first = np.ones(size, dtype=bool)
         self._slots = np.zeros(size, dtype=np.int64)
         self._indices = np.zeros(size, dtype=np.int64)
+        self._finder = LoopFinder(size)
 
     def _assign(self, row: int, job: Job | None) -> None:
         self._jobs[row] = job
         if job is None:
             self._rules[row] = None
+            self._finder.begin(row, is_deterministic=False)
             return
         self._engine.begin(row, job.level_seed)
+        is_watched = job.play.observer is not None
+        self._finder.begin(row, is_deterministic=job.play.is_deterministic and not is_watched)
         self._rules[row] = job.play.rule
         stream = episode_stream(job.play.stream_name, slot=job.slot, index=job.index)
         self._streams[row] = stream
@@ -194,6 +202,8 @@ class Player:
         uniforms = self._uniforms[self._rows, place]
         actions = self._actor.act(Turn(observations, self._first, uniforms, self._rules, self._engine.masks))
         self._watch(place)
+        if self._loops is not None and self._actor.is_function_of_frame:
+            self._skip_loops(self._loops)
         if actions.ndim == 1:
             self._counts[self._rows, actions] += 1
         else:
@@ -219,6 +229,38 @@ class Player:
         observers = {id(job.play): job.play for job in self._jobs if job is not None and job.play.observer}
         for play in observers.values():
             self._show(play)
+
+    def _skip_loops(self, loops: ProcgenLoops) -> None:
+        """Move episodes that repeat themselves to the last repetition before their time is up."""
+        entropies = self._actor.entropies
+        if entropies is None:
+            entropies = np.zeros(len(self._rows))
+        for row in self._finder.due(self._lengths, entropies):
+            state = self._engine.save(row)
+            now = Mark(
+                step=int(self._lengths[row]),
+                position=loops.position(state),
+                episode_return=float(self._returns[row]),
+                action_counts=self._counts[row].copy(),
+                disagreements=int(self._disagreements[row]),
+            )
+            mark = self._finder.found(row, now, float(entropies[row]))
+            if mark is not None and now.step - mark.step <= loops.longest:
+                self._repeat(row, mark, now, state, loops)
+
+    def _repeat(self, row: int, mark: Mark, now: Mark, state: State, loops: ProcgenLoops) -> None:
+        """Count what happened since the mark as often as it happens again, and move the slot to that time."""
+        period = now.step - mark.step
+        rounds = (loops.steps_left(state) - 1) // period
+        end = now.step + rounds * period
+        if rounds < 1 or end >= CHUNK - 1:  # the entropies of the whole episode must be in one chunk
+            return
+        chunk = self._entropy_chunk[row]
+        chunk[now.step : end + 1] = np.resize(chunk[mark.step : now.step], end + 1 - now.step)
+        self._counts[row] += rounds * (now.action_counts - mark.action_counts)
+        self._disagreements[row] += rounds * (now.disagreements - mark.disagreements)
+        self._lengths[row] = end
+        self._engine.load(row, loops.later(state, end - now.step))
 
     def _show(self, play: CellPlay) -> None:
         observer = play.observer

@@ -44,6 +44,11 @@ class CachedPolicy:
         self.n_computed = 0
         """Rows that the policy was asked about, without those of the first check."""
 
+    @property
+    def is_function_of_frame(self) -> bool:
+        """Whether the logits of a row were found to depend on its frame alone."""
+        return self._sizes is not None and self._sizes.size > 0
+
     def logits(self, observations: Any) -> Any:
         """The policy's logits."""
         if self._sizes is None:
