@@ -96,9 +96,12 @@ def command(
         document = result.to_dict()
         print_json({**document, "leaks": [row.to_dict() for row in leaked]} if leakage else document)
         return
-    from gapfloor.api.levels_gap import leak_table
+    tables = list(result.tables())
+    if leaked:
+        from gapfloor.api.levels_gap import leak_table  # with all of scipy.stats
 
-    for table in (*result.tables(), *([leak_table(leaked)] if leaked else [])):
+        tables.append(leak_table(leaked))
+    for table in tables:
         print_table(*table)
     for note in result.notes:
         click.echo(note)

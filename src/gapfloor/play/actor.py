@@ -59,7 +59,7 @@ class Actor(Protocol):
 
     @property
     def is_function_of_frame(self) -> bool:
-        """Whether a deterministic rule or reference is known to do the same whenever a slot sees the same frame."""
+        """Whether it is known to do the same, under a deterministic rule, whenever a slot sees the same frame."""
         ...
 
     def resize(self, n_slots: int) -> None:
@@ -87,7 +87,6 @@ class ReferenceActor:
     entropies: Floats | None = None
     disagreements: npt.NDArray[np.bool_] | None = None
     played_entropies: Floats | None = None
-    is_function_of_frame = True
 
     def __init__(self, reference: Reference, *, space: ActionSpace) -> None:
         self._reference = reference
@@ -95,6 +94,7 @@ class ReferenceActor:
         self.record: Mapping[str, str] = {}
         # A slot that moves to a smaller batch would lose its last action.
         self.may_shrink = not reference.remembers
+        self.is_function_of_frame = reference.is_deterministic
 
     def resize(self, n_slots: int) -> None:
         space = self.space

@@ -28,7 +28,7 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, special
+from scipy import special
 
 from gapfloor.errors import UsageError
 from gapfloor.statistics.conventions import ALPHA, NAN, Floats, Ints
@@ -102,6 +102,8 @@ def sequential_p(p_by_look: Sequence[float], looks: Sequence[int]) -> float:
         return 1.0
     if crosses(low) >= 0:
         return math.exp(low)
+    from scipy import optimize  # few commands need it
+
     return math.exp(float(optimize.brentq(crosses, low, high, xtol=1e-6)))
 
 
@@ -160,6 +162,8 @@ def _levels(looks: tuple[int, ...], alpha: float) -> tuple[float, ...]:
 
 def _bound(score: Floats, density: Floats, before: float, now: float, amount: float) -> float:
     """The z beyond which the process, not stopped so far, lies with probability `amount`."""
+    from scipy import optimize
+
     step = np.sqrt(now - before)
 
     def lacking(z: float) -> float:
