@@ -11,7 +11,7 @@ from gapfloor.engines.procgen_loops import loops_of
 from gapfloor.levels import LevelSet
 from gapfloor.play.actor import PolicyActor, ReferenceActor
 from gapfloor.play.cell import CellSpec, Design, Run
-from gapfloor.play.loops import LoopFinder, Mark
+from gapfloor.play.loops import LoopFinder, LoopMark
 from gapfloor.play.outcome import EpisodeOutcome
 from gapfloor.play.player import CellPlay, Player
 from gapfloor.policies.frame_cache import CachedPolicy
@@ -110,7 +110,7 @@ def walk(positions, *, entropy=0.0):
     for step, position in enumerate(positions):
         for row in finder.due(np.array([step]), np.array([entropy])):
             asked += 1
-            now = Mark(step, position, 0.0, np.zeros(15, dtype=np.int64), 0)
+            now = LoopMark(step, position, 0.0, np.zeros(15, dtype=np.int64), 0)
             mark = finder.found(row, now, entropy)
             if mark is not None:
                 return step, mark.step, asked

@@ -20,7 +20,7 @@ _MOST_TRIES = 4
 
 
 @dataclass(frozen=True)
-class Mark:
+class LoopMark:
     """A slot at one step of its episode, before the action."""
 
     step: int
@@ -34,7 +34,7 @@ class LoopFinder:
     """Marks of a batch of slots, and when to look at a slot again."""
 
     def __init__(self, n_slots: int) -> None:
-        self._marks: list[Mark | None] = [None] * n_slots
+        self._marks: list[LoopMark | None] = [None] * n_slots
         self._next_mark = np.full(n_slots, _NEVER)
         self._entropies = np.full(n_slots, np.nan)
         """Those at the marks; not a number where nothing is compared."""
@@ -52,7 +52,7 @@ class LoopFinder:
         rows: list[int] = np.flatnonzero(wanted).tolist()
         return rows
 
-    def found(self, row: int, now: Mark, entropy: float) -> Mark | None:
+    def found(self, row: int, now: LoopMark, entropy: float) -> LoopMark | None:
         """The mark from which `now` is a repetition; otherwise `now` may become the row's mark."""
         mark = self._marks[row]
         if mark is not None and mark.position == now.position and mark.episode_return == now.episode_return:

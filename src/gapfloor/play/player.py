@@ -21,7 +21,7 @@ from gapfloor.engines.protocol import Engine, State
 from gapfloor.levels import Schedule
 from gapfloor.play.actor import Actor, Turn
 from gapfloor.play.cell import CellSpec
-from gapfloor.play.loops import LoopFinder, Mark
+from gapfloor.play.loops import LoopFinder, LoopMark
 from gapfloor.play.observers import CellObserver
 from gapfloor.play.outcome import EpisodeOutcome
 from gapfloor.play.streams import CHUNK, cell_stream_name, episode_stream
@@ -237,7 +237,7 @@ class Player:
             entropies = np.zeros(len(self._rows))
         for row in self._finder.due(self._lengths, entropies):
             state = self._engine.save(row)
-            now = Mark(
+            now = LoopMark(
                 step=int(self._lengths[row]),
                 position=loops.position(state),
                 episode_return=float(self._returns[row]),
@@ -248,7 +248,7 @@ class Player:
             if mark is not None and now.step - mark.step <= loops.longest:
                 self._repeat(row, mark, now, state, loops)
 
-    def _repeat(self, row: int, mark: Mark, now: Mark, state: State, loops: ProcgenLoops) -> None:
+    def _repeat(self, row: int, mark: LoopMark, now: LoopMark, state: State, loops: ProcgenLoops) -> None:
         """Count what happened since the mark as often as it happens again, and move the slot to that time."""
         period = now.step - mark.step
         rounds = (loops.steps_left(state) - 1) // period
