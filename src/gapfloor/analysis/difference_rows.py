@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from itertools import combinations
 
@@ -22,7 +23,13 @@ from gapfloor.analysis.row import Quantity
 from gapfloor.plan.model import split_difference
 from gapfloor.statistics.conventions import NAN, Floats, Tier, sem
 from gapfloor.statistics.families import holm
-from gapfloor.statistics.paired import agent_difference, paired_difference, share_from_training
+from gapfloor.statistics.paired import (
+    AgentSample,
+    agent_sample,
+    difference_of_agents,
+    paired_difference,
+    share_from_training,
+)
 from gapfloor.statistics.signflip import sign_flip_test
 from gapfloor.statistics.welch import moments, welch_of_moments
 
@@ -143,7 +150,8 @@ def _pairs_of_agents(
     context: PlannedStudy, place: Place, rule: str, quantity: Quantity
 ) -> dict[tuple[str, str], AgentDifferenceResult]:
     """The differences between all agents measured here. What one agent contributes is computed once."""
-    values = _by_agent(run_values(context, place, rule, quantity))
+    every = _by_agent(run_values(context, place, rule, quantity))
+    values = {agent: agent_sample(found, agent) for agent, found in every.items()}
     pairs = list(combinations([agent for agent in context.study.agents if agent in values], 2))
     draws: dict[tuple[str, str], list[DrawDifference]] = {pair: [] for pair in pairs}
     for draw in context.study.draws if pairs and context.plan.agents.one_draw_at_a_time else ():
@@ -161,24 +169,24 @@ def _agents(
     rule: str,
     quantity: Quantity,
     agents: tuple[str, str],
-    values: dict[str, Floats],
+    values: dict[str, AgentSample],
     draws: tuple[DrawDifference, ...],
 ) -> AgentDifferenceResult:
     a, b = values[agents[0]], values[agents[1]]
     game, mode, budget = place
     level_sets = ("train", "test") if quantity == "gap" else (quantity,)
     row = context.row(
-        "agents", game=game, mode=mode, budget=budget, n=a.size + b.size, rules=(rule,), level_sets=level_sets,
-        names=(quantity, *agents), unnamed=context.beyond_looks,
+        "agents", game=game, mode=mode, budget=budget, n=a.moments.n + b.moments.n, rules=(rule,),
+        level_sets=level_sets, names=(quantity, *agents), unnamed=context.beyond_looks,
     )  # fmt: skip
-    p_draws = [draw.test.p for draw in draws if not np.isnan(draw.test.p)]
+    p_draws = [draw.test.p for draw in draws if not math.isnan(draw.test.p)]
     return AgentDifferenceResult(
         **row,
         rule=rule,
         quantity=quantity,
         agent_a=agents[0],
         agent_b=agents[1],
-        test=agent_difference(a, b, rng=context.rng(row["seed"]), **context.resampling),
+        test=difference_of_agents(a, b, rng=context.rng(row["seed"]), **context.resampling),
         p_draw_min=min(p_draws, default=NAN),
         p_draw_max=max(p_draws, default=NAN),
         draws=draws,

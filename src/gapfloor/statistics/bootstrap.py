@@ -15,12 +15,13 @@ References:
 
 from __future__ import annotations
 
+import math
 from functools import cache
 
 import numpy as np
 from scipy import fft
 
-from gapfloor.statistics.conventions import CONFIDENCE, N_RESAMPLES, NO_PAIR, Floats, Pair
+from gapfloor.statistics.conventions import CONFIDENCE, N_RESAMPLES, NO_PAIR, Floats, Ints, Pair
 from gapfloor.statistics.convolution import distribution_of_mean, power
 
 #: Largest grid for the full convolution.
@@ -74,11 +75,21 @@ def _distribution(values: Floats) -> tuple[Floats, Floats, bool]:
 def percentile_interval(resamples: Floats, *, confidence: float = CONFIDENCE) -> Pair:
     """The central `confidence` part of bootstrap resamples; equals `np.quantile`, which sorts more."""
     kept, ends = _quantile_places(resamples.size, confidence)
-    ordered = np.partition(resamples, kept)
-    low, high = (
-        float(ordered[below]) + part * (float(ordered[above]) - float(ordered[below]))
-        for below, above, part in ends
-    )
+    return _interpolated(np.partition(resamples, kept)[kept].tolist(), kept, ends)
+
+
+def _counted_interval(values: Floats, counts: Ints, *, confidence: float) -> Pair:
+    """`percentile_interval` of `values` that occur `counts` times each."""
+    order = np.argsort(values)
+    upto = np.cumsum(counts[order])
+    kept, ends = _quantile_places(int(upto[-1]), confidence)
+    return _interpolated(values[order[np.searchsorted(upto, kept, side="right")]].tolist(), kept, ends)
+
+
+def _interpolated(ordered: list[float], places: list[int], ends: list[tuple[int, int, float]]) -> Pair:
+    """The two ends, from the ordered values at these places."""
+    at = dict(zip(places, ordered, strict=True))
+    low, high = (at[below] + part * (at[above] - at[below]) for below, above, part in ends)
     return low, high
 
 
@@ -107,8 +118,28 @@ def difference_interval(
     """Percentile interval of the difference of two means, both samples resampled; NaN where one has one value."""
     if min(first.size, second.size) < 2:
         return NO_PAIR
+    if _n_samples(first) * _n_samples(second) <= n_resamples:
+        return _few_samples_interval(first, second, confidence=confidence, n_resamples=n_resamples, rng=rng)
     differences = resampled_differences(first, second, n_resamples=n_resamples, rng=rng)
     return percentile_interval(differences, confidence=confidence)
+
+
+def _n_samples(values: Floats) -> float:
+    """How many samples can be drawn from `values` in order, if one random number stands for all draws of a sample."""
+    return values.size**values.size if values.size**values.size <= _MAX_TABLE else math.inf
+
+
+def _few_samples_interval(
+    first: Floats, second: Floats, *, confidence: float, n_resamples: int, rng: np.random.Generator
+) -> Pair:
+    """`difference_interval` of a few values, with the same random numbers: equal pairs of samples are counted."""
+    means_a, means_b = (_sums(values)[0] / values.size for values in (first, second))
+    pair = rng.integers(0, means_a.size, size=n_resamples, dtype=np.uint16).astype(np.intp) * means_b.size
+    pair += rng.integers(0, means_b.size, size=n_resamples, dtype=np.uint16)
+    differences = np.subtract.outer(means_a, means_b).ravel()
+    return _counted_interval(
+        differences, np.bincount(pair, minlength=differences.size), confidence=confidence
+    )
 
 
 def _grid(values: Floats) -> tuple[float, int] | None:
@@ -149,9 +180,7 @@ def _means_by_index(values: Floats, *, n_resamples: int, rng: np.random.Generato
     """Sums of uniformly drawn values, as many draws at a time as a table of their sums allows."""
     n = left = values.size
     total = np.zeros(n_resamples)
-    table, draws = values, 1
-    while draws < n and table.size * n <= _MAX_TABLE:
-        table, draws = np.add.outer(table, values).ravel(), draws + 1
+    table, draws = _sums(values)
     while left:
         if draws > left:
             table, draws = values, 1
@@ -159,6 +188,15 @@ def _means_by_index(values: Floats, *, n_resamples: int, rng: np.random.Generato
         total += table.take(rng.integers(0, table.size, size=n_resamples, dtype=kind))
         left -= draws
     return np.asarray(total / n)
+
+
+def _sums(values: Floats) -> tuple[Floats, int]:
+    """The sums of several draws, as many as a table of them allows, and the number of draws."""
+    # Adding to 0.0 turns -0.0 into 0.0.
+    table, draws = 0.0 + values, 1
+    while draws < values.size and table.size * values.size <= _MAX_TABLE:
+        table, draws = np.add.outer(table, values).ravel(), draws + 1
+    return table, draws
 
 
 def resampled_rows(n: int, *, n_resamples: int = N_RESAMPLES, rng: np.random.Generator) -> Floats:

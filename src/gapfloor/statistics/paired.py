@@ -13,6 +13,7 @@ References:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,11 +26,19 @@ from gapfloor.statistics.conventions import (
     NAN,
     NO_PAIR,
     THESE_LEVELS,
+    Floats,
     Pair,
     finite_sample,
     sem,
 )
-from gapfloor.statistics.welch import moments, t_interval, t_statistic, two_sided_p, welch_of_moments
+from gapfloor.statistics.welch import (
+    Moments,
+    moments,
+    t_interval,
+    t_statistic,
+    two_sided_p,
+    welch_of_moments,
+)
 
 
 @dataclass(frozen=True)
@@ -145,18 +154,39 @@ def agent_difference(
     n_resamples: int = N_RESAMPLES,
 ) -> AgentDifference:
     """A - b over runs: Welch's test, its t interval, and a percentile interval resampling both agents."""
-    first, second = finite_sample(a, "a"), finite_sample(b, "b")
-    known = moments(first), moments(second)
-    test = welch_of_moments(*known)
+    return difference_of_agents(
+        agent_sample(a, "a"), agent_sample(b, "b"), rng=rng, confidence=confidence, n_resamples=n_resamples
+    )
+
+
+class AgentSample(NamedTuple):
+    """The runs of an agent with what every comparison needs of them."""
+
+    runs: Floats
+    """In ascending order."""
+    moments: Moments
+
+
+def agent_sample(values: npt.ArrayLike, name: str) -> AgentSample:
+    """The sample of an agent with these run values; `name` is the argument that an error names."""
+    runs = finite_sample(values, name)
+    return AgentSample(runs, moments(runs))
+
+
+def difference_of_agents(
+    a: AgentSample, b: AgentSample, *, rng: np.random.Generator, confidence: float, n_resamples: int
+) -> AgentDifference:
+    """`agent_difference` for many pairs of a few agents."""
+    test = welch_of_moments(a.moments, b.moments)
     return AgentDifference(
-        n_a=first.size,
-        n_b=second.size,
-        mean_a=known[0].mean,
-        mean_b=known[1].mean,
-        sem_a=known[0].sem,
-        sem_b=known[1].sem,
+        n_a=a.moments.n,
+        n_b=b.moments.n,
+        mean_a=a.moments.mean,
+        mean_b=b.moments.mean,
+        sem_a=a.moments.sem,
+        sem_b=b.moments.sem,
         difference=test.difference,
-        ci=difference_interval(first, second, confidence=confidence, n_resamples=n_resamples, rng=rng),
+        ci=difference_interval(a.runs, b.runs, confidence=confidence, n_resamples=n_resamples, rng=rng),
         t=test.t,
         df=test.df,
         p=test.p,

@@ -64,22 +64,29 @@ def _drawn_sums(values: Floats, rng: np.random.Generator) -> Floats:
     The flips are those of `rng.integers(0, 2, size=(_DRAWN, values.size), dtype=np.int8)`, which keeps the
     highest bit of each random byte.
     """
-    drawn = np.frombuffer(rng.bytes(_DRAWN * values.size), dtype=np.uint8).reshape(_DRAWN, values.size)
+    n = values.size
+    # The bytes of `rng.bytes`, several times faster.
+    drawn = rng.integers(0, 1 << 32, size=_DRAWN * n // 4, dtype=np.uint32).astype("<u4", copy=False)
     total = np.zeros(_DRAWN)
-    for start in range(0, values.size, 8):
+    for start in range(0, n, 8):
         part = values[start : start + 8]
         signs = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)[:, : part.size] * 2.0 - 1
-        total += (signs @ part).take(_highest_bits(drawn[:, start : start + 8]))
+        # Eight bytes of every row as one number; the last eight of a row begin before `start`.
+        first = min(start, n - 8)
+        eight: npt.NDArray[np.uint64] = np.ndarray(
+            _DRAWN, dtype="<u8", buffer=drawn.data, offset=first, strides=(n,)
+        )
+        total += (signs @ part).take(_highest_bits(eight, after=start - first))
     return total
 
 
-def _highest_bits(drawn: npt.NDArray[np.uint8]) -> npt.NDArray[np.intp]:
-    """The highest bits of up to eight bytes per row as one number: `np.packbits(drawn >= 128, axis=1)`, much faster."""
-    eight = np.zeros((len(drawn), 8), dtype=np.uint8)
-    eight[:, : drawn.shape[1]] = drawn
+def _highest_bits(eight: npt.NDArray[np.uint64], *, after: int) -> npt.NDArray[np.intp]:
+    """The highest bits of the eight bytes of a number as one byte, without the first `after` bytes."""
+    bits = (eight >> np.uint64(7 + 8 * after)) & np.uint64(0x0101010101010101)
     # The product brings the lowest bits of all bytes together in the highest byte, the first one's on top.
-    lowest = (eight.view("<u8")[:, 0] >> np.uint64(7)) & np.uint64(0x0101010101010101)
-    return ((lowest * np.uint64(0x8040201008040201)) >> np.uint64(56)).astype(np.intp)
+    bits *= np.uint64(0x8040201008040201)
+    bits >>= np.uint64(56)
+    return bits.astype(np.intp)
 
 
 def _all_sums(values: Floats) -> Floats:
