@@ -17,10 +17,12 @@ from gapfloor.api.reading_progress import reading_progress
 from gapfloor.errors import UsageError
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Plan
+from gapfloor.rare_collections import rare_collections
 from gapfloor.records.dataset import dataset_plan
 from gapfloor.records.store import Store
 
 
+@rare_collections()
 def analyse(
     source: Any = None,
     plan: str | Path | Plan | LockedPlan | None = None,

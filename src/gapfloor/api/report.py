@@ -17,6 +17,7 @@ from gapfloor.api.progress import step_teller
 from gapfloor.api.reading_progress import reading_progress
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Plan
+from gapfloor.rare_collections import rare_collections
 from gapfloor.records.store import Store
 from gapfloor.report import write
 from gapfloor.report.learning_curves import read_learning_curves
@@ -24,6 +25,7 @@ from gapfloor.report.source import ReportSource, load_report_source, source_of_r
 from gapfloor.report.write import FORMATS, WrittenReport
 
 
+@rare_collections()
 def write_report(
     source: Any,
     out: str | Path = "gapfloor-report",

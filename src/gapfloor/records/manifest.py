@@ -96,10 +96,11 @@ def is_well_formed(manifest: Manifest) -> bool:
     values = [*plain.values(), *content.get("options", {}).values(), *content.get("classes", ())]
     for value in record.values():
         values += value if isinstance(value, list) else [value]
-    return all(
-        value is None or isinstance(value, float) or _is_whole(value) or is_writable_text(value)
-        for value in values
-    )
+    return all(map(_is_plain, values))
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, float) or _is_whole(value) or is_writable_text(value)
 
 
 def is_writable_text(value: Any) -> bool:

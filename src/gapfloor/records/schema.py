@@ -79,6 +79,5 @@ CELLS = pa.schema([(name, kind) for name, (kind, _) in CELL_COLUMNS.items()])
 
 def rows_to_table(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
     """A table of `schema`; what a row lacks is null."""
-    return pa.Table.from_pylist(
-        [{name: row.get(name) for name in schema.names} for row in rows], schema=schema
-    )
+    columns = [pa.array([row.get(field.name) for row in rows], field.type) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)

@@ -143,7 +143,7 @@ class Store:
         self.damaged = []
         found = []
         with explain_disk_errors(self.cells_folder):
-            paths = sorted(self.cells_folder.glob("*.json"))
+            paths = sorted(self.cells_folder.glob("*.json"), key=str)  # paths compare slowly
         for path in paths:
             episodes = path.with_suffix(".parquet")
             # Before the files are read: what changes them meanwhile must not go unnoticed.

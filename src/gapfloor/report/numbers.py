@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from gapfloor.analysis.row import Quantity
@@ -90,11 +91,14 @@ def to_json(numbers: dict[str, Number]) -> str:
     """The same keys with their unrounded values, as one JSON document."""
     # As `json.dumps(..., indent=1)` writes it, which takes six times as long.
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+    # Counts and words of a status occur again and again; the encoder writes a float by its `repr`.
+    repeated = cache(encode)
     entries = [
         f' {encode(number.key)}: {{\n  "text": {encode(number.cell.plain)},\n'
-        f'  "value": {encode(jsonable(number.cell.raw[0]))},\n  "n": {encode(number.n)},\n'
-        f'  "status": {encode(number.status or None)}\n }}'
+        f'  "value": {repr(value) if type(value) is float else encode(value)},\n  "n": {repeated(number.n)},\n'
+        f'  "status": {repeated(number.status or None)}\n }}'
         for number in _sorted(numbers)
+        for value in [jsonable(number.cell.raw[0])]
     ]
     return "{\n" + ",\n".join(entries) + "\n}\n" if entries else "{}\n"
 

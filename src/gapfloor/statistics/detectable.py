@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 
-from scipy import optimize, special, stats
+import numpy as np
+from scipy import optimize, special
 
 from gapfloor.statistics.conventions import ALPHA, NAN
 
@@ -24,14 +25,29 @@ def power_of_t(effect: float, *, se: float, df: float, alpha: float) -> float:
     >>> round(power_of_t(0.0, se=1.0, df=10, alpha=0.05), 3)
     0.05
     """
-    critical = float(special.stdtrit(df, 1 - alpha / 2))
-    shift = effect / se
+    return _power(effect / se, df=df, critical=float(special.stdtrit(df, 1 - alpha / 2)))
+
+
+def _power(shift: float, *, df: float, critical: float) -> float:
     if abs(shift) > 35:
         # Beyond this the noncentral t loses its digits; a normal with the same shift is exact enough.
         return float(special.ndtr(abs(shift) - critical))
-    # The checks of arguments in `stats.nct.sf` and `cdf` take fifty times as long as the numbers themselves.
-    upper, lower = float(stats.nct._sf(critical, df, shift)), float(special.nctdtr(df, shift, -critical))
+    upper, lower = _upper_tail(critical, df, shift), float(special.nctdtr(df, shift, -critical))
     return (0.0 if math.isnan(upper) else upper) + (0.0 if math.isnan(lower) else lower)
+
+
+def _upper_tail(critical: float, df: float, shift: float) -> float:
+    """`stats.nct.sf`, whose checks of arguments take fifty times as long as the number itself.
+
+    Importing `scipy.stats` takes as long as the analysis of a small study.
+    """
+    tail = getattr(special._ufuncs, "_nct_sf", None)
+    if tail is None:  # scipy before 1.15
+        from scipy import stats
+
+        tail = stats.nct._sf
+    with np.errstate(over="ignore"):
+        return min(max(float(tail(critical, df, shift)), 0.0), 1.0)
 
 
 def minimum_detectable_effect(
@@ -41,11 +57,12 @@ def minimum_detectable_effect(
     if not (se > 0 and df > 0) or math.isinf(df) or math.isnan(df):
         return NAN
     level = alpha / max(1, family_size)
+    critical = float(special.stdtrit(df, 1 - level / 2))
 
     def lacking(effect: float) -> float:
-        return power_of_t(effect, se=se, df=df, alpha=level) - power
+        return _power(effect / se, df=df, critical=critical) - power
 
-    high = se * (float(special.stdtrit(df, 1 - level / 2)) + 3)
+    high = se * (critical + 3)
     while lacking(high) < 0:
         high *= 2
         if high > 1e9 * se:
