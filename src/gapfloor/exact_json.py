@@ -45,7 +45,7 @@ def to_exact(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): to_exact(item) for key, item in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        _FIELDS[kind] = _stored_fields(kind)
+        _FIELDS[kind] = _stored_fields(type(value))
         return to_exact(value)
     return value
 

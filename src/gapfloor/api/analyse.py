@@ -13,11 +13,11 @@ from gapfloor.analysis.foreign_formats import read_labelled, rliable_scores, wri
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.stored_results import keep_results, results_digest
 from gapfloor.analysis.table_options import parse_table_options
+from gapfloor.api.rare_collections import rare_collections
 from gapfloor.api.reading_progress import reading_progress
 from gapfloor.errors import UsageError
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Plan
-from gapfloor.rare_collections import rare_collections
 from gapfloor.records.dataset import dataset_plan
 from gapfloor.records.store import Store
 

@@ -14,10 +14,10 @@ from gapfloor.analysis.table_options import TableOptions, parse_table_options
 from gapfloor.analysis.table_pieces import ReadingProgress
 from gapfloor.api.analyse import arrow_table
 from gapfloor.api.progress import step_teller
+from gapfloor.api.rare_collections import rare_collections
 from gapfloor.api.reading_progress import reading_progress
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Plan
-from gapfloor.rare_collections import rare_collections
 from gapfloor.records.store import Store
 from gapfloor.report import write
 from gapfloor.report.learning_curves import read_learning_curves
