@@ -25,6 +25,7 @@ from gapfloor.statistics import (
 from gapfloor.statistics.bootstrap import (
     _convolved,
     _means_by_index,
+    difference_interval,
     percentile_interval,
     resampled_differences,
     resampled_means,
@@ -295,6 +296,15 @@ class TestBootstrap:
 
     def test_a_constant_sample_has_constant_means(self):
         assert (resampled_means(np.full(100, 3.0), n_resamples=50, rng=rng()) == 3.0).all()
+
+    @pytest.mark.parametrize("sizes", [(2, 2), (3, 3), (3, 4), (2, 5)])
+    def test_counted_samples_give_the_interval_of_all_resamples(self, sizes):
+        """Few runs are counted instead of resampled one by one: same random numbers, same bytes."""
+        first, second = (np.sort(np.random.default_rng(n).normal(size=n)) for n in sizes)
+        settings = {"confidence": 0.95, "n_resamples": 10_000}
+        counted = difference_interval(first, second, rng=np.random.default_rng(1), **settings)
+        resamples = resampled_differences(first, second, rng=np.random.default_rng(1))
+        assert counted == percentile_interval(resamples)
 
     def test_interval_leaves_equal_tails(self):
         assert percentile_interval(np.arange(1001.0), confidence=0.9) == pytest.approx((50, 950))
