@@ -42,7 +42,7 @@ def _upper_tail(critical: float, df: float, shift: float) -> float:
     Importing `scipy.stats` takes as long as the analysis of a small study.
     """
     tail = getattr(special._ufuncs, "_nct_sf", None)
-    if tail is None:  # scipy before 1.15
+    if tail is None:  # another version of scipy
         from scipy import stats
 
         tail = stats.nct._sf
