@@ -100,7 +100,8 @@ class Study:
     """Number of levels per game whose episodes are replayed for the page; 0: none."""
     cka: bool = False
     """Measure CKA of all runs with its controls (docs/cka.md)."""
-    formats: tuple[str, ...] = ("tex", "md", "csv", "html", "card", "figures")
+    formats: tuple[str, ...] | None = None
+    """Formats of the report, as `gapfloor report --format` takes them; None: all."""
     tables: tuple[str, ...] | None = None
     """Further tables of the report: audit, commits, hyper."""
     home: Path = field(default=Path(), init=False, compare=False, repr=False)

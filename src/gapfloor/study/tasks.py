@@ -168,6 +168,7 @@ def _analyse(study: Study, home: Path, store: Store) -> None:
 
 def _report(study: Study, home: Path, store: Store) -> None:
     from gapfloor.report import load_report_source, write_report
+    from gapfloor.report.write import FORMATS
 
     digest = inputs_digest(study, home, store, "report")
     source = load_report_source(store.root, plan=_plan(study, home))
@@ -175,7 +176,7 @@ def _report(study: Study, home: Path, store: Store) -> None:
     write_report(
         replace(source, name=study.name),
         store.root / "report",
-        formats=study.formats,
+        formats=FORMATS if study.formats is None else study.formats,
         tables=study.tables or (),
     )
     write_text_atomically(store.root / "results" / "report.inputs", digest + "\n")
