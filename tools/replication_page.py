@@ -22,7 +22,7 @@ from gapfloor.study.costs import estimate, task_seconds
 from gapfloor.study.graph import build_graph
 from gapfloor.study.model import read_study
 from replication_findings import Sides, judge
-from replication_tables import build_tables
+from replication_tables import build_tables, references
 
 ROOT = Path(__file__).parents[1]
 DATA, STUDY = ROOT / "data" / "miniature", ROOT / "studies" / "miniature.toml"
@@ -30,7 +30,7 @@ CENSUS = ROOT / "data" / "miniature-census"
 PLAN = ROOT / "studies" / "miniature-plan.toml"
 #: The pages and the parts that each of them holds.
 PAGES = {
-    "replication.md": ("state", "findings", "calls", "census", "costs"),
+    "replication.md": ("state", "findings", "calls", "references", "census", "costs"),
     "replication-tables.md": ("tables",),
 }
 
@@ -70,6 +70,7 @@ def build_parts() -> dict[str, str]:
         "state": state(results, words),
         "findings": findings(paper, results),
         "calls": calls(paper, results),
+        "references": references(results) if results else "The dataset holds no complete game yet.",
         "census": census(paper, results),
         "costs": costs(),
         "tables": build_tables(paper, results, DATA),

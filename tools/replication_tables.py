@@ -67,6 +67,30 @@ def floors(paper: Paper, results: AnalysisResults) -> str:
     return _markdown(head, rows)
 
 
+def references(results: AnalysisResults) -> str:
+    """Held-out returns of policies that see nothing, with the call of the runs against each of them."""
+    names = [
+        name
+        for name in dict.fromkeys(row.reference for row in results.reference_comparisons)
+        if not name.startswith("constant:")  # the candidates for the best one
+    ]
+    rows = []
+    for game in results.source.games:
+        for rule in ("sampled", "greedy"):
+            floor = _one(results.floor_comparisons, game=game, rule=rule, level_set="test")
+            cells = [f"{floor.test.floor:.2f} ({_short(floor.decision.call)})"]
+            for name in names:
+                found = [
+                    row
+                    for row in results.reference_comparisons
+                    if (row.game, row.rule, row.level_set, row.reference, row.agent)
+                    == (game, rule, "test", name, None)
+                ]
+                cells.append(f"{found[0].test.floor:.2f} ({_short(found[0].decision.call)})" if found else "")
+            rows.append((game, rule, f"{floor.test.mean:.2f}", *cells))
+    return _markdown(("game", "rule", "runs", "uniform (the floor)", *names), rows)
+
+
 def gaps(paper: Paper, results: AnalysisResults) -> str:
     """tab:gap8m, with the floor's own gap."""
     rows = []

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import gapfloor
 import replication_findings as findings
 import replication_page as page
 
@@ -15,6 +16,18 @@ def test_the_pages_are_what_the_tool_makes_of_the_data():
     for name, held in page.PAGES.items():
         text = (ROOT / "docs" / name).read_text()
         assert page.fill_in(text, {part: parts[part] for part in held}) == text
+
+
+def test_the_report_of_the_miniature_is_made_from_its_dataset_under_the_locked_plan(tmp_path):
+    written = gapfloor.write_report(
+        page.DATA, out=tmp_path / "report", formats=("html", "card"), progress=False
+    )
+    text = (tmp_path / "report" / "index.html").read_text()
+    assert "plan pre-registered" in text
+    assert "30 runs" in text
+    assert {"unmask", "tiers", "merged", "ckacontrol", "leaks"} <= {
+        table.name for table in written.made.tables
+    }
 
 
 @pytest.mark.fast
