@@ -18,6 +18,14 @@ def test_the_pages_are_what_the_tool_makes_of_the_data():
         assert page.fill_in(text, {part: parts[part] for part in held}) == text
 
 
+def test_the_readme_counts_the_findings_as_the_page_does():
+    summary = page.build_parts()["findings"].rsplit("\n", 1)[-1]
+    counts = dict(reversed(part.split(" ", 1)) for part in summary.rstrip(".").split(": ")[1].split(", "))
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    assert f"{counts['shown']} of 18 findings of the paper are shown at this budget" in readme
+    assert f"{counts['not yet']} are not yet, and {counts['contradicted']} is contradicted" in readme
+
+
 def test_the_report_of_the_miniature_is_made_from_its_dataset_under_the_locked_plan(tmp_path):
     written = gapfloor.write_report(
         page.DATA, out=tmp_path / "report", formats=("html", "card"), progress=False
