@@ -82,7 +82,9 @@ def analysed() -> tuple[AnalysisResults | None, str]:
     if not DATA.is_dir():
         return None, "The dataset holds no complete game yet."
     try:
-        return analyse(DATA, plan=PLAN), "The study is complete: every result below is under the locked plan."
+        return analyse(
+            DATA, plan=PLAN
+        ), "The study is complete: the findings and the calls by the paper's tests are under the locked plan."
     except CheckFailedError:
         words = (
             "The study is not complete, so the locked plan does not allow an analysis yet. What follows is "
