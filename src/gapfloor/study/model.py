@@ -101,7 +101,7 @@ class Study:
     cka: bool = False
     """Measure CKA of all runs with its controls (docs/cka.md)."""
     formats: tuple[str, ...] | None = None
-    """Formats of the report, as `gapfloor report --format` takes them; None: all."""
+    """Formats of the report, with the names that `gapfloor report --format` takes; None: all."""
     tables: tuple[str, ...] | None = None
     """Further tables of the report: audit, commits, hyper."""
     home: Path = field(default=Path(), init=False, compare=False, repr=False)
