@@ -25,6 +25,7 @@ from gapfloor.statistics import (
 from gapfloor.statistics.bootstrap import (
     _convolved,
     _means_by_index,
+    _ordered_uniforms,
     difference_interval,
     percentile_interval,
     resampled_differences,
@@ -242,6 +243,16 @@ class TestBootstrap:
         variance = a.var() / 200 + b.var() / 300
         assert drawn.mean() == pytest.approx(a.mean() - b.mean(), abs=4 * np.sqrt(variance / 50_000))
         assert drawn.var() == pytest.approx(variance, rel=0.03)
+
+    def test_differences_from_real_values_are_of_independent_means(self):
+        """The means of the second sample are drawn in ascending order, without sorting."""
+        a, b = np.sort(rng(3).normal(size=6)), np.sort(rng(4).gamma(2.0, 2.0, size=384))
+        drawn = resampled_differences(a, b, n_resamples=50_000, rng=rng(5))
+        means = (each[rng(6).integers(0, each.size, (50_000, each.size))].mean(axis=1) for each in (a, b))
+        assert stats.ks_2samp(drawn, np.subtract(*means)).pvalue > 1e-3
+        uniforms = _ordered_uniforms(50_000, rng(7))
+        assert (np.diff(uniforms) >= 0).all()
+        assert stats.kstest(uniforms, "uniform").pvalue > 1e-3
 
     @pytest.mark.parametrize("n", [2, 6, 7, 12, 18, 40])
     def test_tables_of_sums_draw_as_single_draws_do(self, n):

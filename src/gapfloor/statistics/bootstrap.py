@@ -10,6 +10,7 @@ distribution in `convolution.py`, which is exact on a grid and exact in mean and
 the values alone, so the same seed and data always give the same bytes.
 
 References:
+    Devroye, L. (1986). Non-Uniform Random Variate Generation. Springer, ch. V.3. (Ordered uniform numbers.)
     Efron, B. & Tibshirani, R. J. (1993). An Introduction to the Bootstrap. Chapman & Hall, ch. 13.
 """
 
@@ -60,8 +61,14 @@ def resampled_differences(
         return means - np.repeat(points, rng.multinomial(n_resamples, chances))
     # A distribution of many points has more of them than there are resamples.
     cumulative = np.cumsum(chances)
-    drawn = np.searchsorted(cumulative, np.sort(rng.random(n_resamples)) * cumulative[-1], side="right")
+    drawn = np.searchsorted(cumulative, _ordered_uniforms(n_resamples, rng) * cumulative[-1], side="right")
     return np.asarray(means - points[np.minimum(drawn, points.size - 1)])
+
+
+def _ordered_uniforms(count: int, rng: np.random.Generator) -> Floats:
+    """Uniform random numbers in ascending order, without sorting: the arrival times of a Poisson process."""
+    arrivals = np.cumsum(rng.standard_exponential(count + 1))
+    return np.asarray(arrivals[:-1] / arrivals[-1])
 
 
 def _distribution(values: Floats) -> tuple[Floats, Floats, bool]:

@@ -66,8 +66,9 @@ def _distribution(values: Floats, step: float | None) -> tuple[Floats, Floats]:
     frequency = np.bincount(index % size, weights=1 - share, minlength=size)
     frequency += np.bincount((index + 1) % size, weights=share, minlength=size)
     density = fft.irfft(power(fft.rfft(frequency / n), n), size)
-    total = np.arange(size) + int(np.ceil(-below / step - n * origin)) - 1
-    chances = density[total % size]
+    lowest = int(np.ceil(-below / step - n * origin)) - 1
+    total = np.arange(lowest, lowest + size)
+    chances = np.roll(density, -(lowest % size))  # the probability of a total is at its remainder
     # Where the transform holds nothing but its rounding errors nothing is drawn.
     likely = np.flatnonzero(chances > 1e-15 + n * 1e-16 * float(chances.max()))
     kept = slice(int(likely[0]), int(likely[-1]) + 1)
