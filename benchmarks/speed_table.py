@@ -6,11 +6,10 @@
 `--list` prints the names of the rows; `--only` takes names or their beginnings. A row that fails says so and the others
 are measured. Every side runs as new processes, so start-up counts on both: ours is the command line with its default
 settings, the peers use two processes (one per level set) with one thread each, their fastest layout on two cores. The
-sides take turns and each turn gives one ratio; the table has the median and the range of the ratios. Short rows have
-three turns, those that take about half a minute two and longer ones one, unless `--repeats` says otherwise; the whole
-table takes about a quarter of an hour on two free cores. Counted steps are those of the episodes that
-enter a result; EnvPool is given all of its steps. Training speeds are those that both programs report, without
-start-up. The load of other processes is in every row.
+sides take turns and each turn gives one ratio; the table has the median and the range of the ratios. With three turns
+the whole table takes about half an hour on two free cores. Counted steps are those of the episodes that enter a
+result; EnvPool is given all of its steps. Training speeds are those that both programs report, without start-up. The
+load of other processes is in every row.
 """
 
 from __future__ import annotations
@@ -79,8 +78,6 @@ class Contest:
     theirs: Callable[[Timed], Timed]
     """Gets our last turn, for contests over the same number of steps."""
     unit: str = "counted steps/s"
-    turns: int = 3
-    """How often the sides take turns if nothing else is asked for."""
 
 
 def _busy_seconds() -> float:
@@ -141,7 +138,7 @@ def gapfloor(*arguments: str, references: bool) -> float:
 
 
 def evaluation(
-    game: str, rule: str, network: str, agent: str, *, few: list[str], theirs: int, ours: int, turns: int
+    game: str, rule: str, network: str, agent: str, *, few: list[str], theirs: int, ours: int
 ) -> Contest:
     """`gapfloor evaluate` against SB3; `theirs` and `ours` are episodes per level set."""
     script = str(HERE / "peer_sb3.py")
@@ -157,7 +154,7 @@ def evaluation(
         name,
         peer + note,
         lambda: timed(lambda: gapfloor("evaluate", agent, "--game", game, "--rules", rule, *few, references=False)),
-        lambda _: timed(lambda: processes(*peers)), turns=turns,
+        lambda _: timed(lambda: processes(*peers)),
     )  # fmt: skip
 
 
@@ -172,7 +169,6 @@ def floor(games: str, named: Sequence[str], few: list[str]) -> Contest:
     return Contest(
         f"floor {games}", "EnvPool, 2 processes",
         lambda: timed(lambda: gapfloor("floor", games, *few, references=True)), theirs,
-        turns=3 if len(named) == 1 else 1,
     )  # fmt: skip
 
 
@@ -235,7 +231,7 @@ def training(precision: str, chosen: argparse.Namespace) -> Contest:
 
     return Contest(
         f"train starpilot, {precision}", "CleanRL ppo_procgen, float32", ours,
-        lambda _: as_timed(training_speed.measure_cleanrl(updates, clone, python)), "environment steps/s", turns=1,
+        lambda _: as_timed(training_speed.measure_cleanrl(updates, clone, python)), "environment steps/s",
     )  # fmt: skip
 
 
@@ -270,13 +266,9 @@ def contests(chosen: argparse.Namespace) -> dict[str, Callable[[], Contest]]:
     def agent(game: str) -> str:
         return str(HERE.parent / "agents" / f"{game}-easy-impala-100k-s1")
 
-    def play(
-        game: str, rule: str, network: str = "own", episodes: int = 384, turns: int = 1
-    ) -> Callable[[], Contest]:
+    def play(game: str, rule: str, network: str = "own", episodes: int = 384) -> Callable[[], Contest]:
         theirs = 16 if quick else episodes
-        return lambda: evaluation(
-            game, rule, network, agent(game), few=few, theirs=theirs, ours=ours, turns=turns
-        )
+        return lambda: evaluation(game, rule, network, agent(game), few=few, theirs=theirs, ours=ours)
 
     def calibrate(game: str) -> Callable[[], Contest]:
         return lambda: calibration(game, 40 if quick else 400)
@@ -289,8 +281,8 @@ def contests(chosen: argparse.Namespace) -> dict[str, Callable[[], Contest]]:
         "sampled-starpilot-our-network": play("starpilot", "sampled", "ours"),
         # A miner's episodes are long: SB3 would need an hour for as many greedy ones as ours.
         "sampled-miner": play("miner", "sampled", episodes=32),
-        "greedy-starpilot": play("starpilot", "greedy", turns=2),
-        "greedy-fruitbot": play("fruitbot", "greedy", turns=2),
+        "greedy-starpilot": play("starpilot", "greedy"),
+        "greedy-fruitbot": play("fruitbot", "greedy"),
         "greedy-miner": play("miner", "greedy", episodes=32),
         "floor-starpilot": lambda: floor("starpilot", ["starpilot"], few),
         "floor-paper": lambda: floor("paper", PAPER_GAMES, few),
@@ -308,11 +300,10 @@ def contests(chosen: argparse.Namespace) -> dict[str, Callable[[], Contest]]:
     }
 
 
-def row(name: str, make: Callable[[], Contest], repeats: int | None) -> str:
+def row(name: str, make: Callable[[], Contest], repeats: int) -> str:
     """The contest's row: both sides in turn; a failure becomes a row too."""
     try:
-        contest = make()
-        return _measured_row(contest, repeats or contest.turns)
+        return _measured_row(make(), repeats)
     except (Exception, SystemExit) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[-1]
         return f"| {name} | not measured: {reason.replace('|', '/')} | | | | | | | |"
@@ -373,7 +364,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--repeats", type=int, default=None, help="turns of each row (default: 1 to 3)")
+    parser.add_argument("--repeats", type=int, default=3, help="turns of each row (default: 3)")
     parser.add_argument("--only", default="", help="rows or beginnings of their names, separated by commas")
     parser.add_argument("--list", action="store_true", help="print the names of the rows")
     parser.add_argument("--quick", action="store_true", help="a few episodes, to see that everything runs")
