@@ -64,7 +64,7 @@ PEERS := $(if $(CLEANRL),--cleanrl $(CLEANRL)) $(if $(CLEANRL_PYTHON),--cleanrl-
 bench: $(STAMP)
 	$(INSTALL) -c constraints.txt -e ".[bench]"
 	-$(BIN)/python benchmarks/speed_table.py --write docs/performance.md $(PEERS)
-	-$(BIN)/python benchmarks/analysis_scaling.py episodes agents store report --repeats 1 --write docs/performance.md
+	-$(BIN)/python benchmarks/analysis_scaling.py episodes agents store report --repeats 3 --write docs/performance.md
 
 # The benchmarks of single parts; a failure does not stop the others.
 bench-parts: $(STAMP)
