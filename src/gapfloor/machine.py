@@ -1,4 +1,4 @@
-"""What this machine offers: the cores that may be used, and torch held to one thread."""
+"""What this machine offers: the cores that may be used, and torch and BLAS held to one thread."""
 
 from __future__ import annotations
 
@@ -11,6 +11,22 @@ from collections.abc import Iterator
 def available_cores() -> int:
     """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextlib.contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold numpy's matrix products to one thread: their last bits depend on it, and threads that wait are busy."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, user_api="blas"):
+        yield
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold torch and numpy to one thread, as workers are: a policy may use either."""
+    with one_blas_thread(), one_torch_thread():
+        yield
 
 
 @contextlib.contextmanager

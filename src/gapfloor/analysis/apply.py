@@ -25,6 +25,7 @@ from gapfloor.analysis.screen_rows import (
     screen_summaries,
 )
 from gapfloor.errors import CheckFailedError
+from gapfloor.machine import one_blas_thread
 from gapfloor.plan.lock import LockedPlan, counted_by_time, load_plan
 from gapfloor.plan.model import Plan, content_hash, paper_plan
 from gapfloor.text_tables import counted
@@ -32,6 +33,7 @@ from gapfloor.text_tables import counted
 _SHOWN = 20
 
 
+@one_blas_thread()
 def analyse(
     source: Source, plan: str | Path | Plan | LockedPlan | None = None, *, cells: Any = None
 ) -> AnalysisResults:

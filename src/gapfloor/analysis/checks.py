@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+import numpy as np
+
 from gapfloor.analysis.copies import RunCopy, copied_runs
 from gapfloor.analysis.episodes import Inputs
 from gapfloor.analysis.grouping import StudyEpisodes
 from gapfloor.analysis.results import Problem
 from gapfloor.plan.model import Plan
+from gapfloor.statistics.conventions import Ints
+from gapfloor.statistics.distinct import distinct
 
 
 def find_problems(
@@ -171,18 +175,20 @@ def _shared_levels(study: StudyEpisodes, plan: Plan) -> Iterator[Problem]:
         return
     for place in study.places():
         for rule in study.rules:
-            train, test = (
-                {int(level) for sample in study.runs(*place, rule, name).values() for level in sample.levels}
-                for name in ("train", "test")
-            )
-            both = sorted(train & test)
-            if both:
+            train, test = (_levels_played(study, place, rule, name) for name in ("train", "test"))
+            both = np.intersect1d(train, test, assume_unique=True)
+            if both.size:
                 yield Problem(
                     kind="levels",
                     where=_name(place, rule),
-                    what=f"{len(both)} levels were played both as training and as held-out levels, "
+                    what=f"{both.size} levels were played both as training and as held-out levels, "
                     f"for example {both[0]}",
                 )
+
+
+def _levels_played(study: StudyEpisodes, place: tuple[str, str, str], rule: str, level_set: str) -> Ints:
+    levels = [sample.levels for sample in study.runs(*place, rule, level_set).values()]
+    return distinct(np.concatenate(levels)) if levels else np.zeros(0, dtype=np.int64)
 
 
 def _too_few_runs(study: StudyEpisodes, place: tuple[str, str, str], plan: Plan) -> Iterator[Problem]:

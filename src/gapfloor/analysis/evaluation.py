@@ -28,6 +28,7 @@ from gapfloor.analysis.evaluation_results import (
     StricterReference,
 )
 from gapfloor.analysis.grouping import ReferencePlace, RunName, RunSample, StudyEpisodes, group
+from gapfloor.machine import one_blas_thread
 from gapfloor.plan.model import LEAST_RUNS, paper_plan
 from gapfloor.records.episode_sample import ONE_ACTION_SHARE
 from gapfloor.records.store import StoredCell
@@ -42,6 +43,7 @@ from gapfloor.text_tables import counted
 _SEED = 0
 
 
+@one_blas_thread()
 def summarise_evaluation(
     *,
     floors: Sequence[StoredCell],

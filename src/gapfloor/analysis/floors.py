@@ -15,6 +15,7 @@ from gapfloor.analysis.planned_study import PlannedStudy, floor_family
 from gapfloor.analysis.robust_rows import complete_family, robust_floor_estimates
 from gapfloor.statistics.clustered import clustered_sem
 from gapfloor.statistics.conventions import NAN, Call, finite_sample, sem
+from gapfloor.statistics.distinct import distinct
 from gapfloor.statistics.families import FamilyCall, call_family
 from gapfloor.statistics.floor import compare_to_floor
 from gapfloor.statistics.reference_calls import ReferenceTest, call_reference_family, compare_to_reference
@@ -43,7 +44,7 @@ def floor_rows(context: PlannedStudy) -> tuple[FloorResult, ...]:
                 mean=float(returns.mean()),
                 sem=sem(sample.units),
                 n_draws=len(sample.draws),
-                n_levels=int(np.unique(sample.levels).size),
+                n_levels=distinct(sample.levels).size,
                 sem_clustered=clustered_sem(sample.returns, sample.levels) if sample.levels.size else NAN,
                 success=success_rate([sample]),
             )
@@ -201,7 +202,6 @@ def call_counts(
 def success_rate(samples: Iterable[RunSample]) -> float:
     """Share of positive returns where returns are all or nothing; NaN where they are graded."""
     returns = np.concatenate([sample.returns for sample in samples])
-    values = np.unique(returns)
-    if values.size > 2 or values.min() != 0:
+    if returns.min() != 0 or not ((returns == 0) | (returns == returns.max())).all():
         return NAN
     return float(np.count_nonzero(returns > 0) / returns.size)

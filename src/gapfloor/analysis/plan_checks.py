@@ -18,6 +18,7 @@ from gapfloor.errors import UsageError, nearest_names
 from gapfloor.levels.level_set import LevelSet
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import PairTest, Plan, split_difference
+from gapfloor.statistics.distinct import distinct
 
 
 def refuse_unknown_names(study: StudyEpisodes, locked: LockedPlan) -> None:
@@ -95,7 +96,7 @@ def _levels(study: StudyEpisodes, plan: Plan) -> Iterator[Problem]:
         game, _, budget, rule, level_set = condition
         if level_set not in planned or not plan.names(game=game, budget=budget):
             continue
-        seeds = np.unique(np.concatenate([sample.levels for sample in runs.values()]))
+        seeds = distinct(np.concatenate([sample.levels for sample in runs.values()]))
         outside = [int(seed) for seed in seeds if int(seed) not in planned[level_set]]
         if outside:
             yield Problem(

@@ -12,6 +12,7 @@ from gapfloor.api.agent_sources import read_sources
 from gapfloor.api.policy_campaign import play_policies
 from gapfloor.engines.registry import split_game
 from gapfloor.errors import UsageError
+from gapfloor.machine import one_blas_thread
 from gapfloor.plan.model import paper_plan
 from gapfloor.play.campaign import Campaign
 from gapfloor.play.candidate import Entrant
@@ -21,6 +22,7 @@ from gapfloor.records.temporary_store import open_store
 from gapfloor.rules import parse_rules
 
 
+@one_blas_thread()
 def compare(
     a: Any,
     b: Any = None,

@@ -11,6 +11,7 @@ from gapfloor.analysis.leaked import LeakedGap, gap_without
 from gapfloor.api.analyse import arrow_table
 from gapfloor.errors import UsageError
 from gapfloor.levels.overlap import Leakage, read_leakage
+from gapfloor.machine import one_blas_thread
 from gapfloor.records.store import Store
 from gapfloor.text_tables import ReadableResult, TextTable, number, signed, with_error
 
@@ -38,6 +39,7 @@ class LeakedGaps(ReadableResult):
         ]
 
 
+@one_blas_thread()
 def levels_gap(source: Any, *, leaks: str | Path | Leakage | None = None) -> LeakedGaps:
     """The gap with and without leaked levels, for runs and for the floor on the same levels.
 

@@ -12,6 +12,7 @@ from gapfloor.analysis.floor_results import FloorComparisonResult
 from gapfloor.analysis.row import Status
 from gapfloor.errors import UsageError
 from gapfloor.json_values import jsonable
+from gapfloor.machine import one_blas_thread
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Plan
 from gapfloor.statistics.conventions import NAN, NO_PAIR, Call, Pair
@@ -106,6 +107,7 @@ class PlanNext(ReadableResult):
         return [what, f"Train {counted(self.more_runs, 'more run')}: {', '.join(needed)}."]
 
 
+@one_blas_thread()
 def plan_next(
     source: Source,
     plan: str | Path | Plan | LockedPlan = "plan.toml",

@@ -14,6 +14,7 @@ from gapfloor.analysis.episodes import Source
 from gapfloor.analysis.pilot import PilotComparison, read_pilot
 from gapfloor.api.power_text import power_sentences
 from gapfloor.errors import UsageError
+from gapfloor.machine import one_blas_thread
 from gapfloor.plan.lock import load_plan
 from gapfloor.plan.model import Method
 from gapfloor.statistics.component_power import (
@@ -151,6 +152,7 @@ class _Aim:
         return smallest_reaching(power_at, self.power, most)
 
 
+@one_blas_thread()
 def power(
     pilot: Source = None,
     *,

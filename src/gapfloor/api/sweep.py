@@ -9,6 +9,7 @@ from typing import Any, Unpack
 from gapfloor.analysis.sweep import Sweep, analyse_sweep, rule_at
 from gapfloor.api.policy_campaign import play_policies
 from gapfloor.errors import UsageError
+from gapfloor.machine import one_blas_thread
 from gapfloor.play.campaign import Campaign
 from gapfloor.play.candidate import Entrant
 from gapfloor.play.protocol import INFERENCE_BATCH, ProtocolSettings, make_protocol
@@ -21,6 +22,7 @@ from gapfloor.rules import parse_rules
 TEMPERATURES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
 
 
+@one_blas_thread()
 def sweep(
     policy: Any,
     *,

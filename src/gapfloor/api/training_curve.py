@@ -15,6 +15,7 @@ from gapfloor.analysis.training_curves import (
 from gapfloor.api.policy_campaign import play_policies
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
+from gapfloor.machine import one_blas_thread
 from gapfloor.play.campaign import GameCells
 from gapfloor.play.candidate import Entrant
 from gapfloor.play.protocol import INFERENCE_BATCH, ProtocolSettings, make_protocol
@@ -26,6 +27,7 @@ from gapfloor.rules import parse_rules
 from gapfloor.training.history import History, read_history
 
 
+@one_blas_thread()
 def training_curve(
     runs: str | Path | Sequence[str | Path],
     *,

@@ -19,7 +19,7 @@ from gapfloor.engines.protocol import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.levels import LevelSet
-from gapfloor.machine import one_torch_thread
+from gapfloor.machine import one_thread
 from gapfloor.play.arithmetic import arithmetic_of
 from gapfloor.play.cell import CellSpec, Inference, Run
 from gapfloor.play.protocol import Protocol
@@ -205,7 +205,7 @@ def try_policy(policy: Any, *, name: str, engine: EngineSpec, batch: int) -> Tri
         observations, _, first = small.observe()
         check_actions(policy, small, name=name)
         reader = LogitsReader(policy, name=name, n_slots=batch, space=small.action_space)
-        with one_torch_thread():
+        with one_thread():
             arithmetic = arithmetic_of(reader.read(observations, first))
         content = fingerprint(policy, name=name, engine=small)
     finally:

@@ -20,7 +20,7 @@ from gapfloor.engines.protocol import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.engines.unseen import unseen_engine
 from gapfloor.errors import PolicyError
-from gapfloor.machine import one_torch_thread
+from gapfloor.machine import one_thread
 from gapfloor.play.actor import Actor, ReferenceActor, policy_actor
 from gapfloor.play.candidate import try_policy
 from gapfloor.play.cell import CellSpec
@@ -131,7 +131,7 @@ def play_group(
     if first is None:
         return
     policy = _load(group) if group.source is not None else None
-    with one_torch_thread():
+    with one_thread():
         plays = group.plays(itertools.chain([first], pieces))
         for play, actor in _play(group, policy, plays, on_episode):
             observed = play.observer.finish() if play.observer is not None else {}

@@ -23,7 +23,7 @@ from gapfloor.engines.protocol import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import CheckFailedError, PolicyError, StoreError, UsageError
 from gapfloor.levels import LevelSet
-from gapfloor.machine import one_torch_thread
+from gapfloor.machine import one_thread
 from gapfloor.play.actor import Actor, ReferenceActor, Turn, policy_actor
 from gapfloor.play.candidate import try_policy
 from gapfloor.play.cell import PROTOCOL_VERSION, CellSpec, Inference, Run, design_from
@@ -199,7 +199,7 @@ def play_again(
     """
     batch = spec.inference.batch or len(episodes)
     outcomes: list[tuple[float, int]] = []
-    with one_torch_thread():
+    with one_thread():
         for start in range(0, len(episodes), batch):
             outcomes += _play_batch(spec, policy, episodes[start : start + batch], batch, look)
     return outcomes

@@ -93,9 +93,7 @@ class CachedPolicy:
         assert self._sizes is not None
         size = int(self._sizes[np.searchsorted(self._sizes, len(rows))])
         self.n_computed += size
-        if len(rows) < len(
-            observations
-        ):  # all of them need no copy
+        if len(rows) < len(observations):  # all of them need no copy
             observations = observations[rows + rows[:1] * (size - len(rows))]
         return as_logits(self._policy.logits(observations))[: len(rows)]
 

@@ -19,6 +19,7 @@ from gapfloor.engines.registry import check_levels, make_spec
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.levels import LevelSet, check_disjoint
 from gapfloor.levels.draws import check_draw
+from gapfloor.machine import one_blas_thread
 from gapfloor.policies.checkpoint import CheckpointPolicy, load_checkpoint_policy
 from gapfloor.policies.fingerprint import instruction_set
 from gapfloor.policies.load import checkpoint_path
@@ -196,6 +197,7 @@ class _Session:
         return document
 
 
+@one_blas_thread()
 def measure_cka(
     checkpoints: Sequence[str | Path],
     settings: CkaSettings | None = None,

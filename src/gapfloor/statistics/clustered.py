@@ -23,6 +23,7 @@ import numpy as np
 from gapfloor.errors import UsageError
 from gapfloor.statistics.bootstrap import resampled_rows
 from gapfloor.statistics.conventions import CONFIDENCE, GENERATOR, NAN, NO_PAIR, Floats, Ints, Pair
+from gapfloor.statistics.distinct import distinct, places
 from gapfloor.statistics.satterthwaite import satterthwaite
 from gapfloor.statistics.welch import t_interval, t_statistic, two_sided_p
 
@@ -92,9 +93,9 @@ def level_matrix(
     samples = [*runs, floor] if floor is not None else list(runs)
     if not runs or any(levels.size == 0 for _, levels in samples):
         return None
-    shared = samples[0][1]
-    for _, levels in samples:
-        shared = np.intersect1d(shared, levels)
+    shared = distinct(samples[0][1])
+    for _, levels in samples[1:]:
+        shared = np.intersect1d(shared, distinct(levels), assume_unique=True)
     if shared.size < 2:
         return None
     rows, counts = zip(*(_level_means(returns, levels, shared) for returns, levels in runs), strict=True)
@@ -206,13 +207,13 @@ def _level_parts(matrix: LevelMatrix) -> tuple[float, float, float]:
 
 def _by_level(returns: Floats, levels: Ints) -> tuple[Floats, Floats]:
     """Sum of returns and number of episodes per level."""
-    _, place = np.unique(levels, return_inverse=True)
+    _, place = places(levels)
     sums = np.bincount(place, weights=np.asarray(returns, dtype=np.float64)).astype(np.float64)
     return sums, np.bincount(place).astype(np.float64)
 
 
 def _level_means(returns: Floats, levels: Ints, shared: Ints) -> tuple[Floats, Floats]:
-    found, place = np.unique(levels, return_inverse=True)
+    found, place = places(levels)
     sums, counts = np.bincount(place, weights=returns), np.bincount(place).astype(np.float64)
     keep = np.searchsorted(found, shared)
     return sums[keep] / counts[keep], counts[keep]

@@ -28,6 +28,7 @@ from gapfloor.errors import UsageError
 from gapfloor.statistics.clustered import level_matrix
 from gapfloor.statistics.components import VariancePart, components_interval, components_p
 from gapfloor.statistics.conventions import ALPHA, GENERATOR, NAN, NO_PAIR, Floats, Ints, Pair
+from gapfloor.statistics.distinct import distinct
 from gapfloor.statistics.families import holm
 from gapfloor.statistics.level_crossing import LevelTable, crossed_parts, reference_slope
 from gapfloor.statistics.reference_calls import LEAST_RUNS, holm_divisors
@@ -237,4 +238,4 @@ def _untested(
 
 
 def _n_played(runs: Sequence[Episodes]) -> int:
-    return int(np.unique(np.concatenate([levels for _, levels in runs])).size)
+    return distinct(np.concatenate([levels for _, levels in runs])).size
