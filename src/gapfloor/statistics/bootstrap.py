@@ -133,7 +133,8 @@ def difference_interval(
 
 def _n_samples(values: Floats) -> float:
     """How many samples can be drawn from `values` in order, if one random number stands for all draws of a sample."""
-    return values.size**values.size if values.size**values.size <= _MAX_TABLE else math.inf
+    n = values.size
+    return n**n if n < 8 and n**n <= _MAX_TABLE else math.inf  # a power of thousands has thousands of digits
 
 
 def _few_samples_interval(
