@@ -7,7 +7,8 @@ only ratios within a round mean something, and CPU time (the default clock) more
 harness are the counted ones; its initial states, its tails and its bookkeeping are all inside its time. EnvPool wants
 packages that the engine's wheel excludes, so it runs in an environment of its own
 (python -m venv E && E/bin/pip install "numpy<2" envpool; on Debian also apt install libqt5gui5). `--costs` measures
-only what the engine's own calls cost: the first engine of a process, loading a state, and a step.
+only what the engine's own calls cost: the first engine of a process (with all pictures, the game's own and blank
+ones), loading a state, and a step.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import argparse
 import json
 import statistics
 import subprocess
+import sys
 import time
 
 import numpy as np
@@ -32,6 +34,20 @@ from gapfloor.policies.references import Uniform
 
 LEVELS = LevelSet(0, 200)
 CLOCK = time.process_time
+
+FIRST_ENGINE = """
+import resource, sys, time
+from gapfloor.engines.picture_files import only_look_at
+from gapfloor.engines.procgen import ProcgenEngine
+from gapfloor.levels import LevelSet
+game, pictures = sys.argv[1:]
+if pictures != "all":
+    only_look_at([game] if pictures == "own" else [])
+start = time.process_time()
+ProcgenEngine(game, slots=16, levels=LevelSet(0, 200))
+seconds, peak = time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(f"{game}: first engine of a process, {pictures} pictures: {seconds:.2f} s, {peak:.0f} MB")
+"""
 
 ENVPOOL = """
 import sys, time, json, numpy as np, envpool
@@ -92,20 +108,18 @@ def envpool(
 
 
 def print_costs(game: str) -> None:
-    """CPU time of the engine's calls in a new process."""
-    start = time.process_time()
+    """CPU time of the engine's calls."""
+    for pictures in ("all", "own", "blank"):
+        command = [sys.executable, "-c", FIRST_ENGINE, game, pictures]
+        print(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
     engine = ProcgenEngine(game, slots=16, levels=LEVELS)
-    first = time.process_time() - start
     state = engine.initial_state(0)
     start = time.process_time()
     for number in range(2000):
         engine.load(number % 16, state)
     load = (time.process_time() - start) / 2000
     step = 1 / bare(game, 16_000)
-    print(
-        f"{game}: first engine of a process {first:.2f} s, loading a state {load * 1e3:.3f} ms, a step "
-        f"{step * 1e3:.3f} ms"
-    )
+    print(f"{game}: loading a state {load * 1e3:.3f} ms, a step {step * 1e3:.3f} ms")
 
 
 def compare(game: str, draws: range, python: str | None) -> dict[str, float]:

@@ -177,13 +177,12 @@ def costs() -> str:
     for name in ("miniature", "paper-8m", "paper-25m"):
         study = read_study(ROOT / "studies" / f"{name}.toml")
         size = estimate(study)
-        # A run is one task on one core, so more cores than runs do not help.
         longest = max(task_seconds(study, task) for task in build_graph(study) if task.kind == "train") / 3600
         hours, training = size.total_core_seconds / 3600, size.core_seconds["train"] / 3600
         cells = size.n_cells + size.n_addendum_cells + size.n_floor_cells
         rows.append(
             f"| `studies/{name}.toml` | {size.n_runs} | {cells} | {hours:,.0f} | {training:,.0f} | "
-            f"{longest:,.1f} h | {hours / 48:,.1f} | {max(hours / 64, longest):,.1f} |"
+            f"{longest:,.1f} h | {size.seconds_on(2) / 86400:,.1f} | {size.seconds_on(64) / 3600:,.1f} |"
         )
     return head + "\n".join(rows)
 

@@ -4,7 +4,7 @@ import pytest
 
 from gapfloor.errors import UsageError
 from gapfloor.records.store import Store
-from gapfloor.study.costs import estimate
+from gapfloor.study.costs import estimate, task_seconds
 from gapfloor.study.digest import inputs_digest
 from gapfloor.study.graph import build_graph
 from gapfloor.study.model import read_study
@@ -34,6 +34,14 @@ def study_of(tmp_path, text):
 def test_the_papers_studies_have_the_papers_size(name, runs, cells, addendum):
     size = estimate(read_study(STUDIES / f"{name}.toml"))
     assert (size.n_runs, size.n_cells, size.n_addendum_cells) == (runs, cells, addendum)
+
+
+def test_no_number_of_cores_makes_a_study_shorter_than_its_longest_run():
+    size = estimate(study := read_study(STUDIES / "paper-8m.toml"))
+    longest = max(task_seconds(study, task) for task in build_graph(study) if task.kind == "train")
+    assert size.seconds_on(1) == size.total_core_seconds
+    assert size.seconds_on(2) == size.total_core_seconds / 2
+    assert size.seconds_on(10_000) == size.longest_chain > longest
 
 
 def test_the_papers_updates_are_1953_and_381():

@@ -69,7 +69,7 @@ def picture_folder(original: Path) -> Iterator[Path]:
     if _Pictures.promised is None or _Pictures.are_read:
         yield original
     else:
-        with tempfile.TemporaryDirectory(prefix="gapfloor-pictures-") as folder:
+        with tempfile.TemporaryDirectory(prefix="gapfloor-pictures-", dir=_folder_in_memory()) as folder:
             try:
                 _fill(Path(folder), original, _Pictures.promised)
             except (
@@ -80,6 +80,12 @@ def picture_folder(original: Path) -> Iterator[Path]:
             else:
                 yield Path(folder)
     _Pictures.are_read = True
+
+
+def _folder_in_memory() -> str | None:
+    """Where files never reach a disk, unless the user has chosen a folder for temporary files."""
+    is_usable = "TMPDIR" not in os.environ and os.access("/dev/shm", os.W_OK | os.X_OK)
+    return "/dev/shm" if is_usable else None
 
 
 def _fill(folder: Path, original: Path, games: frozenset[str]) -> None:
@@ -99,7 +105,15 @@ def _fill_with_blanks(folder: Path, source: Path) -> None:
         inside.mkdir(parents=True, exist_ok=True)
         for name in names:
             if name.endswith(".png"):
-                (inside / name).write_bytes(_blank(*_size(os.path.join(place, name))))
+                _link_to_blank(inside / name, *_size(os.path.join(place, name)), folder.parent)
+
+
+def _link_to_blank(path: Path, width: int, height: int, folder: Path) -> None:
+    """One file of each size is written, and the others are links to it: a new file takes longer than reading it."""
+    blank = folder / f"{width}x{height}.png"
+    if not blank.exists():
+        blank.write_bytes(_blank(width, height))
+    os.link(blank, path)
 
 
 def _size(path: str) -> tuple[int, int]:

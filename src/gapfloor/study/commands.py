@@ -86,7 +86,8 @@ class StudyPreview(ReadableResult):
         return {
             "study": self.study.name, "runs": size.n_runs, "cells": size.n_cells,
             "addendum_cells": size.n_addendum_cells, "floor_cells": size.n_floor_cells,
-            "core_seconds": size.core_seconds, "disk_bytes": size.disk_bytes,
+            "core_seconds": size.core_seconds, "cores": self.cores,
+            "seconds": size.seconds_on(self.cores), "disk_bytes": size.disk_bytes,
         }  # fmt: skip
 
     def tables(self) -> list[TextTable]:
@@ -109,7 +110,7 @@ class StudyPreview(ReadableResult):
         return [
             *lines,
             *([awaited_sentence(study, absent)] if absent else []),
-            f"about {duration(size.total_core_seconds / self.cores)} on {counted(self.cores, 'core')}, "
+            f"about {duration(size.seconds_on(self.cores))} on {counted(self.cores, 'core')}, "
             f"{size.disk_bytes / 2**20:,.0f} MB of disk",
         ]
 

@@ -28,12 +28,18 @@ class Estimate:
     n_floor_cells: int
     core_seconds: dict[str, float]
     """By kind of task."""
+    longest_chain: float
+    """Core seconds of the tasks that must follow each other, from the longest run to the report."""
     disk_bytes: int
 
     @property
     def total_core_seconds(self) -> float:
         """All tasks together."""
         return sum(self.core_seconds.values())
+
+    def seconds_on(self, cores: int) -> float:
+        """The least time on this many cores: a task uses one of them, so the longest chain is a lower limit."""
+        return max(self.total_core_seconds / cores, self.longest_chain)
 
 
 def estimate(study: Study) -> Estimate:
@@ -43,8 +49,11 @@ def estimate(study: Study) -> Estimate:
     a_rule = level_sets * len(study.protocol(study.games[0]).draws)
     n_runs = len(study.training_specs())
     seconds: dict[str, float] = {}
+    ends: dict[str, float] = {}
     for task in tasks:
-        seconds[task.kind] = seconds.get(task.kind, 0.0) + task_seconds(study, task)
+        own = task_seconds(study, task)
+        seconds[task.kind] = seconds.get(task.kind, 0.0) + own
+        ends[task.name] = own + max((ends[name] for name in task.needs), default=0.0)
     n_cells = n_runs * a_rule * len(study.evaluation.rules)
     n_addendum = n_runs * a_rule * len(study.addendum.rules)
     networks = sum(recorded_name(name)[1] for game in study.games for name in study.references_of(game))
@@ -56,7 +65,7 @@ def estimate(study: Study) -> Estimate:
         + n_runs * sizes["checkpoint"]
         + trained * sizes["resume"]
     )
-    return Estimate(n_runs, n_cells, n_addendum, n_floors, seconds, int(disk))
+    return Estimate(n_runs, n_cells, n_addendum, n_floors, seconds, max(ends.values()), int(disk))
 
 
 def task_seconds(study: Study, task: Task) -> float:
