@@ -177,19 +177,6 @@ def test_many_branches_and_callers_stay_within_the_budget(tmp_path: Path):
     assert result.verdict.evaluates_heldout is None
 
 
-def test_names_with_odd_characters_stay_inside_the_report(tmp_path: Path):
-    from gapfloor.audit.judgement.formats import as_markdown
-
-    name = "odd | `name`.py"
-    write_files(tmp_path, GOOD | {name: "print 'old'\n"})
-    rows = [
-        line
-        for line in as_markdown(scan(str(tmp_path))).splitlines()
-        if "odd" in line and line.startswith("-")
-    ]
-    assert rows == ["- `odd \\| 'name'.py`: Python 2 syntax"]
-
-
 @pytest.mark.parametrize("target", ["{0}/none", "{0}@main", "{0}/none@main", "@x", "{0}@"])
 def test_a_target_that_is_not_there_is_one_sentence(tmp_path: Path, target: str):
     with pytest.raises(UsageError):

@@ -17,7 +17,7 @@ import pytest
 from tests.report.chromium import needs_chromium, visit
 from tests.report.test_latex import compile_tex, needs_pdflatex
 
-from gapfloor.report.escape import clean_text, escape_csv, escape_markdown, escape_tex, guard_row
+from gapfloor.escape import clean_text, escape_csv, escape_markdown, escape_tex, guard_row
 from gapfloor.report.findings import Findings
 from gapfloor.report.numbers import build_numbers
 from gapfloor.report.source import load_report_source
@@ -160,7 +160,7 @@ def test_escapes_leave_nothing_special(name: str) -> None:
     assert not guard_row(tex).startswith(("[", "*", "("))
     assert not escape_csv(name).startswith(("=", "+", "-", "@"))
     assert clean_text(name).isprintable()
-    assert not re.search(r"(?<!\\)[<>|`*_\[\]]", escape_markdown(name).replace("\\\\", ""))
+    assert not re.search(r"(?<!\\)([<>|`*\[\]]|\b_|_\b)", escape_markdown(name).replace("\\\\", ""))
 
 
 @pytest.mark.fast

@@ -11,9 +11,9 @@ import json
 import math
 from typing import Any
 
+from gapfloor.escape import escape_markdown
 from gapfloor.exact_json import to_exact
 from gapfloor.json_values import jsonable
-from gapfloor.report.escape import escape_markdown
 from gapfloor.report.findings import TEST, TRAIN, Env, Findings, agent_name
 from gapfloor.report.formats import call_words, estimate, mean_sem, p_value
 from gapfloor.report.methods import describe_floor_test, describe_gap_test

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gapfloor.report.escape import escape_markdown
+from gapfloor.escape import escape_markdown
 from gapfloor.report.formats import mean_sem
 
 Row = tuple[str, str, str]

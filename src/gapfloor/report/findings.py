@@ -19,7 +19,7 @@ from gapfloor.analysis.row import Quantity, Row
 from gapfloor.analysis.score_results import NormalisedResult, ProfileResult
 from gapfloor.analysis.screen_results import DisagreementResult, ScreenResult, ScreenSummary
 from gapfloor.engines.procgen import PAPER_GAMES
-from gapfloor.report.escape import key_part, safe_key
+from gapfloor.escape import key_part, safe_key
 from gapfloor.report.unique_names import unique_names
 
 AnyRow = TypeVar("AnyRow", bound=Row)

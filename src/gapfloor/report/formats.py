@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from gapfloor.report.escape import escape_tex
+from gapfloor.escape import escape_tex
 
 Raw = float | int | str | None
 

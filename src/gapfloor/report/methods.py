@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from gapfloor.analysis.floor_results import FloorComparisonResult
 from gapfloor.analysis.gap_results import GapResult
+from gapfloor.escape import clean_text, escape_markdown, escape_tex
 from gapfloor.report.bibliography import WORKS, to_bibtex
-from gapfloor.report.escape import clean_text, escape_markdown, escape_tex
 from gapfloor.report.findings import TEST, TRAIN, agent_name
 from gapfloor.report.source import ReportSource
 from gapfloor.text_tables import counted

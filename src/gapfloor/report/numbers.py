@@ -14,10 +14,10 @@ from functools import cache
 from typing import Any
 
 from gapfloor.analysis.row import Quantity
+from gapfloor.escape import key_part, safe_key
 from gapfloor.json_values import jsonable
 from gapfloor.report import number_columns as columns
 from gapfloor.report.cka_input import CkaRecord
-from gapfloor.report.escape import key_part, safe_key
 from gapfloor.report.findings import (
     ALL_OR_NOTHING,
     FLOOR,

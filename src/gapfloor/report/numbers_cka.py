@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from gapfloor.escape import key_part
 from gapfloor.report.cka_input import CkaRecord, seed_mean
-from gapfloor.report.escape import key_part
 from gapfloor.report.findings import Findings
 from gapfloor.report.formats import Cell, fixed
 

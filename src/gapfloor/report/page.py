@@ -16,8 +16,8 @@ from markupsafe import Markup, escape
 
 import gapfloor
 from gapfloor.analysis.row import Row
+from gapfloor.escape import clean_text
 from gapfloor.report.card import card_to_markdown
-from gapfloor.report.escape import clean_text
 from gapfloor.report.figures.build import build_figures
 from gapfloor.report.figures.inks import rule_ink
 from gapfloor.report.figures.model import LegendEntry, PanelSpec, PointMark

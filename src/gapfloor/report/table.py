@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from gapfloor.report.escape import escape_csv, escape_markdown, escape_tex, guard_row
+from gapfloor.escape import escape_csv, escape_markdown, escape_tex, guard_row
 from gapfloor.report.formats import Cell, Raw
 
 Align = Literal["l", "r", "c"]

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import UsageError, unknown_name
+from gapfloor.escape import clean_text, escape_markdown
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.report.card import build_card, card_to_json, card_to_markdown
-from gapfloor.report.escape import clean_text, escape_markdown
 from gapfloor.report.findings import Findings
 from gapfloor.report.methods import Methods, build_methods
 from gapfloor.report.numbers import Number, build_numbers, to_json, to_tex

@@ -13,6 +13,7 @@ from gapfloor.audit.judgement.reasons import explain, open_questions
 from gapfloor.audit.judgement.verdict import AuditVerdict, is_demonstration, preferred
 from gapfloor.audit.judgement.wording import in_words
 from gapfloor.audit.scan import ScanResult
+from gapfloor.escape import escape_markdown, markdown_code
 
 SCHEMA = "gapfloor-audit-scan/2"
 _SARIF_RULES = {
@@ -175,19 +176,19 @@ def _location(mark: Mark) -> dict[str, Any]:
 def as_markdown(result: ScanResult) -> str:
     """The scan as a Markdown report: warnings, the verdict, one row per script, then the evidence with its lines."""
     commit = f" at {result.commit[:12]}" if result.commit else ""
-    lines = [f"# {result.repo}{commit}", ""]
+    lines = [f"# {escape_markdown(result.repo)}{commit}", ""]
     if result.entry:
-        lines += [f"Command: `{_cell(result.entry)}`", ""]
-    lines += [f"> **Warning.** {_cell(text)}" for text in result.warnings]
+        lines += [f"Command: {markdown_code(result.entry)}", ""]
+    lines += [f"> **Warning.** {escape_markdown(text)}" for text in result.warnings]
     lines += [""] if result.warnings else []
     chosen = preferred(result.paths)
-    lines += [_sentence(result), "", _cell(in_words(result.verdict, chosen)), ""]
+    lines += [_sentence(result), "", escape_markdown(in_words(result.verdict, chosen)), ""]
     questions = open_questions(result.verdict, chosen, result.training, is_complete=not result.warnings)
     if questions:
         lines += [
             "What is open, and what would resolve it:",
             "",
-            *(f"- {_cell(text)}" for text in questions),
+            *(f"- {escape_markdown(text)}" for text in questions),
             "",
         ]
     if not result.paths:
@@ -200,16 +201,18 @@ def as_markdown(result: ScanResult) -> str:
     inert = [text for text in result.inert_flags if text not in shown]
     if inert:
         lines += ["", "## Flags that are accepted and never read", ""]
-        lines += [f"- {_cell(text)}" for text in inert[:20]]
+        lines += [f"- {escape_markdown(text)}" for text in inert[:20]]
     if result.training:
         lines += ["", "## Training rollouts", ""]
         lines += [
-            f"- {_cell(item.script)}: {item.rule}, levels {_cell(item.levels or '?')}"
+            f"- {escape_markdown(item.script)}: {item.rule}, levels {escape_markdown(item.levels or '?')}"
             for item in result.training
         ]
     if result.unread:
         lines += ["", "## Not read", ""]
-        lines += [f"- `{_cell(item.file)}`: {_cell(item.reason)}" for item in result.unread[:40]]
+        lines += [
+            f"- {markdown_code(item.file)}: {escape_markdown(item.reason)}" for item in result.unread[:40]
+        ]
         lines += [f"- and {len(result.unread) - 40} more"] if len(result.unread) > 40 else []
     return "\n".join(lines) + "\n"
 
@@ -229,41 +232,43 @@ def _table(paths: Iterable[EvaluationPath]) -> list[str]:
     ]
     for path in paths:
         script = path.script + (" (demonstration)" if is_demonstration(path) else "")
-        lines.append(
-            f"| {_cell(script)} | {_yes(path.evaluates_heldout)} | {_cell(path.levels or '?')} | {path.rule} | "
-            f"{path.provenance} | {_yes(path.in_loop)} | {_yes(path.seeded_levels)} | {_yes(path.same_procedure)} | "
-            f"{path.agent or '?'} |"
-        )
+        cells = (
+            script, _yes(path.evaluates_heldout), path.levels or "?", path.rule, path.provenance, _yes(path.in_loop),
+            _yes(path.seeded_levels), _yes(path.same_procedure), path.agent or "?",
+        )  # fmt: skip
+        lines.append(f"| {' | '.join(map(escape_markdown, cells))} |")
     return lines
 
 
 def _evidence(path: EvaluationPath, result: ScanResult) -> list[str]:
     step = step_mark(path)
-    lines = ["", f"## {_cell(path.script)}: {path.rule}, stepped at {_cell(step.file)}:{step.line}", ""]
-    lines += [f"- {_cell(text)}" for text in explain(path)]
+    title = escape_markdown(f"{path.script}: {path.rule}, stepped at {step.file}:{step.line}")
+    lines = ["", f"## {title}", ""]
+    lines += [f"- {escape_markdown(text)}" for text in explain(path)]
     for mark in path.evidence[:_MOST_LINES]:
         quoted = _quoted(mark, result)
         lines.append(
-            f"- `{_cell(mark.file)}:{mark.line}` {_cell(mark.what)}" + (f": `{quoted}`" if quoted else "")
+            f"- {markdown_code(f'{mark.file}:{mark.line}')} {escape_markdown(mark.what)}"
+            + (f": {markdown_code(quoted)}" if quoted else "")
         )
     if len(path.evidence) > _MOST_LINES:
         lines.append(f"- and {len(path.evidence) - _MOST_LINES} more lines (see --json)")
-    lines += [f"- inert flag: {_cell(text)}" for text in path.inert_flags]
-    lines += [f"- candidate: {_cell(text)}" for text in path.candidates]
+    lines += [f"- inert flag: {escape_markdown(text)}" for text in path.inert_flags]
+    lines += [f"- candidate: {escape_markdown(text)}" for text in path.candidates]
     return lines
 
 
 def _quoted(mark: Mark, result: ScanResult) -> str:
     text = result.texts.get(mark.file, ())
     line = text[mark.line - 1].strip() if 0 < mark.line <= len(text) else ""
-    return _cell(line if len(line) <= 90 else line[:87] + "...")
+    return line if len(line) <= 90 else line[:87] + "..."
 
 
 def changes_as_markdown(changes: PathChanges, *, base: str) -> str:
     """What changed since `base`, for a comment on a pull request."""
     if not changes.added and not changes.removed:
-        return f"No evaluation path changed since {base}.\n"
-    lines = [f"# Evaluation paths changed since {base}", ""]
+        return f"No evaluation path changed since {escape_markdown(base)}.\n"
+    lines = [f"# Evaluation paths changed since {escape_markdown(base)}", ""]
     for title, paths in (("New or changed", changes.added), ("Gone or changed", changes.removed)):
         if paths:
             lines += [f"## {title}", "", *_table(paths), ""]
@@ -279,8 +284,3 @@ def describe_findings(findings: list[Finding]) -> str:
 
 def _yes(value: bool | None) -> str:
     return {True: "yes", False: "no", None: "?"}[value]
-
-
-def _cell(text: str) -> str:
-    # File names come from the scanned repository: nothing in them may break out of the table or the code span.
-    return text.replace("|", "\\|").replace("`", "'").replace("\n", " ").replace("\r", " ")

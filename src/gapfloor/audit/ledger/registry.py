@@ -14,6 +14,7 @@ from typing import Any
 
 from gapfloor.audit.ledger.entries import EvidenceLine, load_ledger
 from gapfloor.errors import UsageError
+from gapfloor.escape import escape_markdown
 from gapfloor.input_files import read_input_text
 from gapfloor.settings import parse_json
 
@@ -93,14 +94,15 @@ def compare_entries(entries: tuple[RegistryEntry, ...]) -> str:
     words = {True: "yes", False: "no", None: "n/a"}
     levels = {True: "yes", False: "no", None: "?"}  # the command decides, not the code
     for entry in sorted(entries, key=lambda item: (item.rule, item.provenance, item.name.lower())):
-        lines.append(
-            f"| {entry.name} ({entry.repo}) | {entry.commit[:12]} | {levels[entry.evaluates_heldout]} | {entry.rule} | "
-            f"{entry.provenance} | {words[entry.in_loop]} | {len(entry.evidence)} lines |"
-        )
+        cells = (
+            f"{entry.name} ({entry.repo})", entry.commit[:12], levels[entry.evaluates_heldout], entry.rule,
+            entry.provenance, words[entry.in_loop], f"{len(entry.evidence)} lines",
+        )  # fmt: skip
+        lines.append(f"| {' | '.join(map(escape_markdown, cells))} |")
     implicit = [entry for entry in entries if entry.provenance in ("default-argument", "training-rollout")]
     lines += [
         "",
-        f"{len(entries)} repositories: {_counts([entry.rule for entry in entries])}. "
+        f"{len(entries)} repositories: {escape_markdown(_counts([entry.rule for entry in entries]))}. "
         f"The rule is inherited, not stated, in {len(implicit)} of them; "
         f"{sum(entry.in_loop is True for entry in entries)} report in-loop returns; "
         f"{sum(entry.evaluates_heldout is True for entry in entries)} evaluate on held-out levels.",

@@ -11,6 +11,7 @@ from gapfloor.audit.judgement.paths import EvaluationPath
 from gapfloor.audit.scan import ScanResult, scan
 from gapfloor.audit.trace.observe import ObservedPath, TraceResult
 from gapfloor.errors import UsageError
+from gapfloor.escape import escape_markdown, markdown_code
 
 #: Words of the scanner for what a trace calls by another name.
 _SAME = {("argmax", "deterministic"), ("deterministic", "argmax")}
@@ -73,7 +74,7 @@ def trace_document(observed: TraceResult, static: ScanResult | None) -> dict[str
 
 def trace_markdown(observed: TraceResult, static: ScanResult | None) -> str:
     """The trace as a short report."""
-    lines = [f"# Observed: `{' '.join(observed.command)}`", ""]
+    lines = [f"# Observed: {markdown_code(' '.join(observed.command))}", ""]
     if not observed.paths:
         lines += ["No environment step was observed.", ""]
     else:
@@ -83,16 +84,19 @@ def trace_markdown(observed: TraceResult, static: ScanResult | None) -> str:
         ]
     for path in observed.paths:
         said = static_rule(path, static)
-        shown = said or "–"
+        shown = escape_markdown(said or "–")
         if agreement(path.rule, said) == "differ":
             shown += " (**differs**)"
+        line = escape_markdown(f"{path.file}:{path.line} ({path.function})")
         lines.append(
-            f"| {path.file}:{path.line} ({path.function}) | {path.environment} | **{path.rule}** | {shown} | "
+            f"| {line} | {escape_markdown(path.environment)} | **{path.rule}** | {shown} | "
             f"{'yes' if path.in_loop else 'no'} | {path.n_steps} | {path.n_episodes} | {path.n_policy_versions} |"
         )
     for path in observed.paths:
-        lines += ["", f"{path.file}:{path.line}"]
-        lines += [f"- {text}" for text in path.evidence] or ["- no draw and no maximum equals the actions"]
+        lines += ["", escape_markdown(f"{path.file}:{path.line}")]
+        lines += [f"- {escape_markdown(text)}" for text in path.evidence] or [
+            "- no draw and no maximum equals the actions"
+        ]
         if path.reset_seeds:
             low, high = min(path.reset_seeds), max(path.reset_seeds)
             lines.append(f"- reset with seed {low}" if low == high else f"- reset with seeds {low} to {high}")
@@ -100,12 +104,12 @@ def trace_markdown(observed: TraceResult, static: ScanResult | None) -> str:
         lines += ["", "Environments made:"]
         # A constructor that calls another one is seen twice; the outer call, which ends last, has the author's words.
         rows = {_made_key(item): _made_text(item) for item in observed.made}
-        lines += [f"- {text}" for text in list(rows.values())[:12]]
+        lines += [f"- {escape_markdown(text)}" for text in list(rows.values())[:12]]
     lines += ["", f"Optimiser steps: {observed.n_updates}."]
     if static is not None and static.inert_flags:
-        lines.append("Accepted and never read: " + "; ".join(static.inert_flags) + ".")
+        lines.append("Accepted and never read: " + escape_markdown("; ".join(static.inert_flags)) + ".")
     if observed.unseen:
-        lines.append("Not seen: " + "; ".join(observed.unseen) + ".")
+        lines.append("Not seen: " + escape_markdown("; ".join(observed.unseen)) + ".")
     return "\n".join(lines) + "\n"
 
 

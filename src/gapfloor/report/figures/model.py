@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from gapfloor.report.escape import clean_text
+from gapfloor.escape import clean_text
 from gapfloor.report.formats import is_number
 
 GuideKind = Literal["floor", "floor train", "floor gap", "cut", "maximum", "zero"]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from gapfloor.report.escape import clean_text
+from gapfloor.escape import clean_text
 from gapfloor.report.figures.inks import INKS, SHADES
 from gapfloor.report.figures.model import (
     CurveMark,

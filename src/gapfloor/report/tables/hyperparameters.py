@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gapfloor.report.escape import escape_tex
+from gapfloor.escape import escape_tex
 from gapfloor.report.findings import steps_of
 from gapfloor.report.formats import Cell
 from gapfloor.report.table import Column, Missing, Table, Text

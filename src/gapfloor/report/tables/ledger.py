@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gapfloor.audit.ledger.entries import LedgerEntry, count_ledger, load_ledger
-from gapfloor.report.escape import escape_tex
+from gapfloor.escape import escape_tex
 from gapfloor.report.formats import Cell, count_word, text_cell
 from gapfloor.report.table import Column, Table, Text
 from gapfloor.report.tables.wording import sentence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gapfloor.analysis.row import Row
-from gapfloor.report.escape import escape_tex
+from gapfloor.escape import escape_tex
 from gapfloor.report.findings import Env, Findings
 from gapfloor.report.formats import count_word
 from gapfloor.report.table import Text

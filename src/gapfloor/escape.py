@@ -56,7 +56,11 @@ _WITHOUT_GLYPH = frozenset("ĄąĘęĮįŲų")
 _LIGATURES = re.compile(r"(?<=-)-|(?<=`)`|(?<=')'|(?<=[?!])`")
 #: What `\\`, `\midrule` and `\addlinespace` would take for an argument of theirs at the start of a row.
 _STARTS_ARGUMENT = ("[", "*", "(")
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#~$&@]|:(?=//)|(?<=www)\.)", re.IGNORECASE)
+#: An underscore between letters or digits is text in every Markdown of today, and names of code are full of them.
+_MARKDOWN = re.compile(
+    r"([\\`*{}\[\]<>|#~$&@]|(?<![a-z0-9])_|_(?![a-z0-9])|:(?=//)|(?<=www)\.)", re.IGNORECASE
+)
+_LIST_ITEM = re.compile(r"^(\d*)([-+.)])(?= )")
 _KEY = re.compile(r"[^A-Za-z0-9.:+\-]")
 _KEY_WITH_UNDERSCORE = re.compile(r"[^A-Za-z0-9.:+\-_]")
 #: Starts of a cell that a spreadsheet takes for a formula.
@@ -111,10 +115,20 @@ def guard_row(tex: str) -> str:
 def escape_markdown(text: str) -> str:
     r"""`text` so that Markdown, HTML inside Markdown, links, mentions and formulas see nothing of theirs.
 
-    >>> escape_markdown("<b>|x_y"), escape_markdown("http://a")
-    ('\\<b\\>\\|x\\_y', 'http\\://a')
+    >>> escape_markdown("<b>|x_y _z_"), escape_markdown("http://a"), escape_markdown("1. a")
+    ('\\<b\\>\\|x_y \\_z\\_', 'http\\://a', '1\\. a')
     """
-    return _MARKDOWN.sub(r"\\\1", " ".join(clean_text(text).split()))
+    escaped = _MARKDOWN.sub(r"\\\1", " ".join(clean_text(text).split()))
+    return _LIST_ITEM.sub(r"\1\\\2", escaped)
+
+
+def markdown_code(text: str) -> str:
+    """`text` as code in a paragraph of Markdown; a backtick, which would end it, becomes an apostrophe.
+
+    >>> markdown_code("a_b | `c`")
+    "`a_b | 'c'`"
+    """
+    return "`" + clean_text(text).replace("`", "'").strip() + "`"
 
 
 def escape_csv(text: str) -> str:
