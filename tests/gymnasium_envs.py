@@ -133,6 +133,27 @@ class AllTogether(SyncVectorEnv):
         return super().reset(seed=seed)
 
 
+class Answering(Corridor):
+    """Answers a step with what a test puts into `answer`, e.g. another reward."""
+
+    answer: ClassVar[dict[str, Any]] = {}
+
+    def step(self, action):
+        names = ("observation", "reward", "terminated", "truncated", "info")
+        return tuple((dict(zip(names, super().step(action), strict=True)) | self.answer).values())
+
+
+class TwoRewards(SyncVectorEnv):
+    """A vector environment that gives two rewards per environment."""
+
+    def __init__(self, num_envs: int = 2) -> None:
+        super().__init__([Corridor] * num_envs)
+
+    def step(self, actions):
+        observations, rewards, *rest = super().step(actions)
+        return observations, np.stack([rewards, rewards], axis=1), *rest
+
+
 class Doubling(gymnasium.RewardWrapper):
     """A wrapper to name on the command line."""
 

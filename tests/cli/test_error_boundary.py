@@ -128,6 +128,13 @@ def test_a_failure_inside_a_compiled_library_is_not_taken_for_the_users_code(
     assert "This is a bug in gapfloor (ArrowInvalid)" in capsys.readouterr().err
 
 
+@pytest.mark.fast
+def test_a_package_that_is_not_installed_is_not_a_fault_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    code = compile("import no_such_package.part", _OURS + "x.py", "exec")
+    assert guard(lambda: exec(code)) == 2
+    assert "needs the package no_such_package, which is not installed" in capsys.readouterr().err
+
+
 @pytest.fixture
 def users_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     (tmp_path / "my_agent_of_this_test.py").write_text("def act():\n    return 1 / 0\n")

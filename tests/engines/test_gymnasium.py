@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
+import gymnasium
 import numpy as np
 import pytest
 
 import gymnasium_envs
+from command_line import run
 from gapfloor.actions.spaces import Discrete
 from gapfloor.engines.gymnasium.engine import GymnasiumEngine, engine_from_spec
 from gapfloor.engines.gymnasium.factory import Recipe, describe
@@ -296,6 +300,58 @@ class TestSpec:
     def test_a_package_that_is_missing_is_named(self):
         with pytest.raises(MissingExtraError, match="pip install minihack"):
             make_spec("gym:MiniHack-Room-5x5-v0")
+
+    def test_a_package_that_an_extra_installs_is_named_by_the_extra(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "ale_py", None)
+        with pytest.raises(MissingExtraError, match=r"gapfloor\[atari\]"):
+            make_spec("gym:ALE/NoSuchGame-v5")
+
+        def refuse(*_, **__):
+            raise gymnasium.error.DependencyNotInstalled('run `pip install "gymnasium[mujoco]"`')
+
+        monkeypatch.setattr(gymnasium, "make", refuse)
+        with pytest.raises(MissingExtraError, match=r"gapfloor\[mujoco\]"):
+            make_spec("gym:Ant-v5", options={"max_episode_steps": 9})
+
+    def test_gymnasium_that_is_missing_is_named_by_its_extra(self, capsys, monkeypatch):
+        monkeypatch.setattr("gapfloor.engines.catalogue.package_version", lambda package: None)
+        for name in ("gymnasium", "gymnasium.vector"):
+            monkeypatch.setitem(sys.modules, name, None)
+        done = run(capsys, "floor", "gym:CartPole-v1", "--option", "max_episode_steps=9")
+        assert (done.code, done.err) == (
+            2, 'gapfloor: Gymnasium is not installed: pip install "gapfloor[gymnasium]".\n',
+        )  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("answer", "words"),
+        [
+            ({"reward": np.array([1.0, 2.0])}, "returned the reward array([1., 2.]), which is not one finite number"),
+            ({"reward": None}, "returned the reward None"),
+            ({"reward": np.nan}, "returned the reward nan"),
+            ({"observation": np.zeros(7)}, "not in its observation space (float32 4): its shape is (7,), not (4,)"),
+            ({"observation": np.zeros((2, 2))}, "its shape is (2, 2), not (4,)"),
+            ({"observation": None}, "its shape is (), not (4,)"),
+            ({"terminated": np.zeros(2)}, "failed in step("),
+        ],
+    )  # fmt: skip
+    def test_a_wrong_answer_of_an_environment_is_the_users_to_correct(
+        self, capsys, monkeypatch, tmp_path, answer, words
+    ):
+        monkeypatch.setattr(gymnasium_envs.Answering, "answer", answer)
+        done = run(capsys, "floor", "gymnasium_envs:Answering", "--workers", 1, "--store", tmp_path)
+        assert done.code == 2
+        assert words in done.err
+        assert "Traceback" not in done.err
+
+    def test_an_array_of_one_number_is_a_reward(self, monkeypatch):
+        monkeypatch.setattr(gymnasium_envs.Answering, "answer", {"reward": np.array([0.5], dtype=np.float32)})
+        assert set(returns_of(engine_of("Answering"), 3)) == {0.5}
+
+    def test_a_vector_environment_with_several_rewards_is_refused(self):
+        engine = engine_of("TwoRewards", slots=2)
+        engine.begin(0, 0)
+        with pytest.raises(UsageError, match="not one finite number"):
+            engine.step(np.zeros(2, dtype=np.int64))
 
     def test_slots_are_separate_environments(self):
         engine = engine_of("corridor", slots=2)

@@ -105,6 +105,11 @@ def sentence_for(error: BaseException) -> str | None:
         return f"Your own code raised {type(error).__name__}: {error}"
     if isinstance(error, OSError):
         return describe_disk_error(error, error.filename)
+    if isinstance(error, ModuleNotFoundError) and (error.name or ".").partition(".")[0] != "gapfloor":
+        return (
+            f"This command needs the package {error.name}, which is not installed: docs/install.md says which extra "
+            "installs it."
+        )
     if isinstance(error, ValueError):
         return next((words for start, words in _NOTHING_READABLE.items() if start in str(error)), None)
     if isinstance(error, RecursionError) and _raised_by_a_parser(error):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -133,6 +134,26 @@ class Batch(DrawnLevels):
                 "steps: end it with --option max_episode_steps=N."
             )
 
+    def _show(self, slot: int, observation: Any) -> None:
+        try:
+            self.description.layout.write(self._rows, slot, observation)
+        except (TypeError, ValueError, LookupError) as error:
+            words = f"it has no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
+            raise UsageError(
+                f"{self.recipe.game} returned an observation that is not in its observation space "
+                f"({self.description.layout.describe()}): {words}. Correct the observation or the space."
+            ) from error
+
+    def _reward(self, slot: int, reward: Any) -> None:
+        with contextlib.suppress(TypeError, ValueError, RuntimeError):
+            self._rewards[slot] = float(reward.item() if hasattr(reward, "item") else reward)
+            if math.isfinite(self._rewards[slot]):
+                return
+        raise UsageError(
+            f"{self.recipe.game} returned the reward {' '.join(repr(reward).split())[:100]}, which is not one finite "
+            "number: give it a wrapper that returns one (--option wrapper=module:Class)."
+        )
+
     def _first_success(self, slot: int, success: Any) -> float:
         """The score of a step where success is asked for: 1 when it is reported for the first time."""
         is_first = bool(success) and not self._succeeded[slot]
@@ -255,7 +276,7 @@ class GymnasiumEngine(Batch):
                 observation, info = self._envs[slot].reset(seed=level_seed)
         except Exception as error:
             raise self._fail(f"reset(seed={level_seed})", error) from error
-        self.description.layout.write(self._rows, slot, observation)
+        self._show(slot, observation)
         self._note_start(slot, level_seed)
         self._actions[slot] = []
         self._read_mask(slot, info)
@@ -263,17 +284,18 @@ class GymnasiumEngine(Batch):
     def _step(self, slot: int, action: Any) -> None:
         try:
             observation, reward, terminated, truncated, info = self._envs[slot].step(action)
+            has_ended = bool(terminated or truncated)
         except Exception as error:
             raise self._fail(f"step({action}) on level {self._level[slot]}", error) from error
-        self._rewards[slot] = reward
         if self._scores_success:
-            score = score_of(self.recipe, list(info))
-            self._rewards[slot] = self._first_success(slot, info[score.place] if score else False)
+            score = score_of(self.recipe, list(info or ()))
+            reward = self._first_success(slot, info[score.place] if score else False)
+        self._reward(slot, reward)
         self._actions[slot].append(action)
         self._count_step(slot)
         self._firsts[slot] = False
-        if not (terminated or truncated):
-            self.description.layout.write(self._rows, slot, observation)
+        if not has_ended:
+            self._show(slot, observation)
             self._read_mask(slot, info)
         elif self._follows_draw:
             self._play(slot, self._next_level(slot))

@@ -51,6 +51,9 @@ REGISTERED_BY: Mapping[str, str] = {
     "MiniHack": "minihack",
 }
 
+#: Those of these packages that an extra of gapfloor installs.
+EXTRAS: Mapping[str, str] = {"minigrid": "gymnasium", "ale_py": "atari"}
+
 #: Names under which environments call an action that does nothing.
 NOOP_NAMES = ("no-op", "noop", "no_op", "nop", "idle", "nothing", "do_nothing", "do nothing", "wait", "stay")
 
@@ -133,7 +136,15 @@ def _make_id(recipe: Recipe, render_mode: str | None) -> Any:
     if render_mode is not None:
         arguments.setdefault("render_mode", render_mode)
     _register(recipe.game)
-    return gymnasium.make(recipe.game, disable_env_checker=True, **arguments)
+    try:
+        return gymnasium.make(recipe.game, disable_env_checker=True, **arguments)
+    except gymnasium.error.DependencyNotInstalled as error:
+        extra = next((each for each in ("mujoco", "box2d") if f"[{each}]" in str(error)), None)
+        if extra is None:
+            raise
+        raise MissingExtraError(
+            f'{recipe.game} needs more packages: pip install "gapfloor[{extra}]".'
+        ) from None
 
 
 def _register(name: str) -> None:
@@ -147,7 +158,8 @@ def _register(name: str) -> None:
             try:
                 registering = importlib.import_module(package)
             except ImportError:
-                raise MissingExtraError(f"{name} is part of {package}: pip install {package}") from None
+                source = f'"gapfloor[{EXTRAS[package]}]"' if package in EXTRAS else package
+                raise MissingExtraError(f"{name} is part of {package}: pip install {source}") from None
             if package == "ale_py":
                 gymnasium.register_envs(registering)
     if name in gymnasium.registry:
@@ -225,12 +237,12 @@ def _as_users_error(game: str, what: str) -> Iterator[None]:
 @functools.lru_cache(maxsize=64)
 def describe(recipe: Recipe) -> Description:
     """Make an environment once and find out what it is; refuses what cannot be measured."""
+    env = make_env(recipe, n_envs=2)
     from gymnasium.vector import VectorEnv
 
-    env = make_env(recipe, n_envs=2)
     is_vector = isinstance(env, VectorEnv)
-    if not is_vector and not (
-        hasattr(env, "reset") and hasattr(env, "step") and hasattr(env, "action_space")
+    if not is_vector and not all(
+        hasattr(env, name) for name in ("reset", "step", "action_space", "observation_space")
     ):
         raise UsageError(
             f"{recipe.game} returned a {type(env).__name__}, which is not a Gymnasium environment: return one."
@@ -248,15 +260,16 @@ def describe(recipe: Recipe) -> Description:
     names, noop, words = _actions(env, recipe, form)
     info = _try_reset(env, recipe, is_vector)
     facts: dict[str, Any] = _masks(env, info, recipe, is_vector)
+    metadata = getattr(env, "metadata", None) or {}
     if is_vector:
-        mode = env.metadata.get("autoreset_mode")
+        mode = metadata.get("autoreset_mode")
         facts |= {
             "is_vector": True,
             "n_envs": int(env.num_envs),
             "autoreset": getattr(mode, "value", str(mode or "")),
             "is_masked": _is_masked(env, form),
         }
-    modes = (env.metadata or {}).get("render_modes") or ()
+    modes = metadata.get("render_modes") or ()
     if (
         getattr(env, "render_mode", None) is None
         and "rgb_array" in modes

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gapfloor.engines.protocol import Observations
 from gapfloor.errors import UsageError
@@ -66,7 +67,7 @@ class Layout:
                     "leave texts out with --option text=false."
                 )
             array = rows if self.is_plain else rows[part.key]
-            array[row] = np.asarray(value).reshape(part.shape) if part.shape else value
+            array[row] = _fitted(value, part.shape) if part.shape else value
 
     def describe(self) -> str:
         """The observation in words."""
@@ -75,6 +76,14 @@ class Layout:
             f"{'x'.join(['', *map(str, part.shape)]) if not part.shape else ' ' + 'x'.join(map(str, part.shape))}"
             for part in self.parts
         )
+
+
+def _fitted(value: Any, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """The array in its declared shape; only sides of length 1 may differ, because others would mix up its values."""
+    array = np.asarray(value)
+    if array.shape != shape and [n for n in array.shape if n != 1] != [n for n in shape if n != 1]:
+        raise ValueError(f"its shape is {array.shape}, not {shape}")
+    return array.reshape(shape)
 
 
 def layout_of(space: Any, *, with_text: bool = True) -> Layout:

@@ -84,19 +84,20 @@ class VectorEngine(Batch):
 
         try:
             observations, rewards, terminated, truncated, _ = vector.step(actions)
+            ended = (np.asarray(terminated) | np.asarray(truncated)).reshape(self._size)
+            rows = list(zip(iterate(vector.observation_space, observations), rewards, strict=True))
         except Exception as error:
             raise self._fail("step", error) from error
-        ended = np.asarray(terminated) | np.asarray(truncated)
         if self.description.autoreset not in _RESETS_ITSELF and ended.any():
             self._reset_rows(vector, ended, seed=0)
-        for row, observation in enumerate(iterate(vector.observation_space, observations)):
+        for row, (observation, reward) in enumerate(rows):
             slot = number * self._size + row
             if slot >= self.n_slots or not self._plays[slot]:
                 continue
-            self._rewards[slot] = rewards[row]
+            self._reward(slot, reward)
             self._count_step(slot)
             if not ended[row]:
-                self.description.layout.write(self._rows, slot, observation)
+                self._show(slot, observation)
                 continue
             self._firsts[slot] = True
             if self._follows_draw:
@@ -113,7 +114,7 @@ class VectorEngine(Batch):
         mask[row] = True
         observations = self._reset_rows(vector, mask, seed=level_seed)
         mine = list(iterate(vector.observation_space, observations))[row]
-        self.description.layout.write(self._rows, slot, mine)
+        self._show(slot, mine)
         self._note_start(slot, level_seed)
 
     def _reset_rows(self, vector: Any, mask: npt.NDArray[np.bool_], *, seed: int) -> Any:
