@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,11 @@ from collections.abc import Iterator
 def available_cores() -> int:
     """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def may_start_processes() -> bool:
+    """Whether this process may start others: daemonic ones, e.g. those of `multiprocessing.Pool`, may not."""
+    return not multiprocessing.current_process().daemon
 
 
 @contextlib.contextmanager

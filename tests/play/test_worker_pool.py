@@ -46,6 +46,27 @@ def test_functions_and_closures_of_an_unguarded_script_are_played_by_workers(way
     assert "the same returns" in done.stdout
 
 
+DAEMON = """
+import multiprocessing
+import numpy as np
+import gapfloor
+
+def measure():
+    policy = lambda observations: np.zeros((len(observations), 15))
+    gapfloor.evaluate(policy, game="starpilot", rules="sampled", episodes=4, slots=4, draws=0, workers=2)
+
+process = multiprocessing.get_context("fork").Process(target=measure, daemon=True)
+process.start()
+process.join()
+raise SystemExit(process.exitcode)
+"""
+
+
+def test_a_daemonic_process_plays_alone_because_it_may_not_start_others():
+    done = subprocess.run([sys.executable, "-c", DAEMON], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_an_object_that_cannot_be_pickled_is_played_in_this_process():
     import threading
 

@@ -14,6 +14,7 @@ from torch.distributions import Categorical, Normal
 
 from gapfloor.actions.spaces import Discrete
 from gapfloor.errors import PolicyError
+from gapfloor.play.worker_pool import can_travel
 from gapfloor.policies import notes
 from gapfloor.policies.fingerprint import own_fingerprint
 from gapfloor.policies.notes import PolicyWarning
@@ -53,6 +54,17 @@ def test_a_module_that_returns_logits_is_a_policy() -> None:
     assert isinstance(policy, Policy)
     assert not isinstance(policy, StatefulPolicy)
     assert np.array_equal(policy.logits(VECTORS), expected(module))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize(
+    "compiled", [torch.jit.script, lambda module: torch.jit.trace(module, torch.zeros(1, 4))]
+)
+def test_a_torchscript_module_is_a_policy_that_stays_in_this_process(compiled: Any) -> None:
+    module = nn.Sequential(nn.Linear(4, 3))
+    given = compiled(module)
+    assert np.array_equal(wrap(given).logits(VECTORS), wrap(module).logits(VECTORS))  # type: ignore[call-arg,union-attr]
+    assert not can_travel(given)
 
 
 class AgentWithoutForward(nn.Module):

@@ -23,7 +23,7 @@ from typing import Any, Protocol
 from gapfloor import errors
 from gapfloor.engines.protocol import EngineSpec
 from gapfloor.errors import GapfloorError, UsersCodeError
-from gapfloor.machine import available_cores
+from gapfloor.machine import available_cores, may_start_processes
 from gapfloor.play.candidate import action_space_of
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.group import CellGroup, Piece, PlayedPiece, file_cell, play_group
@@ -81,7 +81,7 @@ class CellWorkers:
         self.progress.start([cell for group in groups for cell in group.cells])
         workers = min(self.count or worthwhile_workers(groups), sum(len(group.pieces()) for group in groups))
         with _Filing(groups, store, self.progress) as filing:
-            if workers > 1 and all(_can_travel(group) for group in groups):
+            if workers > 1 and may_start_processes() and all(_can_travel(group) for group in groups):
                 _Dispatcher(groups, filing=filing, workers=workers).run()
                 return
             for group in groups:
@@ -108,7 +108,7 @@ def started_workers(
 ) -> contextlib.AbstractContextManager[None]:
     """Workers that read the engine's assets while the body of the `with` loads policies for so many episodes."""
     workers = _worthwhile(episodes) if count is None else min(count, episodes)
-    if workers < 2:
+    if workers < 2 or not may_start_processes():
         return contextlib.nullcontext()
     from gapfloor.play.worker_pool import started_early
 

@@ -72,7 +72,8 @@ def _is_of(given: Any, module: str, name: str) -> bool:
 
 def _acts_without_forward(module: Any, torch: Any) -> bool:
     """Whether a module is an agent as in CleanRL, which has `get_action_and_value` and no `forward`."""
-    has_forward = type(module).forward is not torch.nn.Module.forward
+    # Not type(module).forward: TorchScript's modules raise an error there.
+    has_forward = any("forward" in vars(cls) for cls in type(module).__mro__ if cls is not torch.nn.Module)
     return not has_forward and callable(getattr(module, "get_action_and_value", None))
 
 
