@@ -13,8 +13,9 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from gapfloor.errors import PolicyError, UsageError
+from gapfloor.errors import MissingExtraError, PolicyError, UsageError
 from gapfloor.policies import notes
+from gapfloor.policies.formats.inference import require_torch
 from gapfloor.policies.formats.spec import LOADERS
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.notes import PolicyWarning
@@ -247,3 +248,9 @@ def test_every_prefix_is_a_loader() -> None:
     for kind in LOADERS:
         with pytest.raises(PolicyError, match="is missing"):
             load(f"{kind}:no-such-file")
+
+
+def test_a_torch_in_which_weights_can_run_code_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "__version__", torch.torch_version.TorchVersion("2.5.1"))
+    with pytest.raises(MissingExtraError, match=r'torch 2\.5\.1: pip install "torch>=2\.6"'):
+        require_torch("cpu")

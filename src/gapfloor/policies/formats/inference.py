@@ -18,6 +18,10 @@ def require_torch(device: str) -> Any:
         import torch
     except ImportError as error:
         raise missing_library(error) from None
+    if torch.__version__ < "2.6":  # compared as versions, not as text; CVE-2025-32434
+        raise MissingExtraError(
+            f'A file of weights can run code in torch {torch.__version__}: pip install "torch>=2.6".'
+        )
     if device != "cpu" and not (device.startswith("cuda") and torch.cuda.is_available()):
         raise UsageError(f"torch cannot use the device '{device}' here: use --device cpu.")
     return torch
