@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
+
+
+def readme_script() -> str:
+    """The Python block of the README."""
+    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
+    return str(block)
 
 
 @cache

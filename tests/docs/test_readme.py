@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from source_tree import ROOT, SOURCE
+from source_tree import SOURCE, readme_script
 
 pytest.importorskip("procgen")
 
 
 def test_the_python_block_runs_as_a_script(tmp_path: Path) -> None:
-    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
     script = tmp_path / "script.py"
-    script.write_text(block, encoding="utf-8")
+    script.write_text(readme_script(), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, str(script)],
         cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(SOURCE)}, capture_output=True, text=True, check=False,
