@@ -6,12 +6,13 @@ An error in the user's code is the user's to correct, so it is reported with the
 from __future__ import annotations
 
 import contextlib
-import importlib
+import importlib.util
 import os
 import sys
 import sysconfig
 import traceback
 from collections.abc import Iterator
+from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -27,9 +28,26 @@ _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
 
 
 def put_folder_on_path() -> None:
-    """Let modules be found in the folder where the command is typed: a user's script usually lies there."""
+    """Let modules be found in the folder where the command is typed: the user's own module imports others there.
+
+    The folder comes last, so that no file in it takes the place of an installed module.
+    """
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
+        sys.path.append(str(Path.cwd()))
+
+
+def _load_from_here(name: str) -> None:
+    """Load the package or module that the user named from the current folder, if it lies there."""
+    found = None if name in sys.modules else PathFinder.find_spec(name, [str(Path.cwd())])
+    if found is None or found.loader is None:
+        return
+    module = importlib.util.module_from_spec(found)
+    sys.modules[name] = module
+    try:
+        found.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(name, None)
+        raise
 
 
 def import_from_here(module_name: str, *, named: str, error: type[GapfloorError]) -> ModuleType:
@@ -37,6 +55,7 @@ def import_from_here(module_name: str, *, named: str, error: type[GapfloorError]
     put_folder_on_path()
     try:
         with clean_arguments(module_name):
+            _load_from_here(module_name.partition(".")[0])
             return importlib.import_module(module_name)
     except SystemExit as failure:
         raise error(

@@ -20,6 +20,7 @@ from gapfloor.engines.gymnasium.spaces import row_bytes
 from gapfloor.engines.protocol import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.levels import LevelSet, draw_levels
+from gapfloor.safe_path import safe_path
 
 #: Steps after which a check has seen enough of an episode.
 STEPS = 60
@@ -143,9 +144,10 @@ def fresh_process(spec: EngineSpec, known: Plays) -> Clause:
     """Whether a new process, with another order of sets and other global random states, plays the same episodes."""
     name = "the same episodes in a fresh process"
     context = multiprocessing.get_context("spawn")
-    inbox = context.Queue()
-    process = context.Process(target=_send_plays, args=(spec, tuple(known), inbox), daemon=True)
-    process.start()
+    with safe_path():
+        inbox = context.Queue()
+        process = context.Process(target=_send_plays, args=(spec, tuple(known), inbox), daemon=True)
+        process.start()
     there: Any = None
     while there is None and (process.is_alive() or not inbox.empty()):
         with contextlib.suppress(queue.Empty):

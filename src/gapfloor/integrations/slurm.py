@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import MissingExtraError, UsageError
+from gapfloor.safe_path import safe_path
 from gapfloor.study.executors import Ending, StudyAssignment, carry_out
 from gapfloor.study.graph import Task
 
@@ -48,7 +49,9 @@ class SlurmExecutor:
     def submit(self, task: Task) -> None:
         # One thread per job, as in the workers of this machine: threads change the last bits of logits.
         os.environ["OMP_NUM_THREADS"] = "1"
-        self._jobs[self._submitit.submit(carry_out, task, self._assignment)] = task
+        with safe_path():
+            job = self._submitit.submit(carry_out, task, self._assignment)
+        self._jobs[job] = task
 
     def wait(self, seconds: float) -> list[Ending]:
         until = time.monotonic() + seconds

@@ -14,12 +14,15 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from multiprocessing import resource_tracker as python_tracker
 from typing import Any
 
 import loky
+from loky.backend import resource_tracker as loky_tracker
 from loky.backend.reduction import dumps as cloud_dumps
 
 from gapfloor.engines.picture_files import looked_at, only_look_at
+from gapfloor.safe_path import SAFE_PATH, safe_path
 
 #: Workers end after this many idle seconds.
 IDLE_SECONDS = 120
@@ -32,13 +35,19 @@ def shared_pool(workers: int) -> Any:
     """The pool of this process with `workers` workers, started or resized if need be."""
     # Loading torch looks like a memory leak to loky, which then replaces the worker. Nothing is lost by it.
     warnings.filterwarnings("ignore", message="A worker (stopped|was restarted) while", module="loky")
-    return loky.get_reusable_executor(
-        max_workers=workers,
-        timeout=IDLE_SECONDS,
-        initializer=begin_worker,
-        initargs=(os.getpid(), looked_at()),
-        env=ONE_THREAD,
-    )
+    return loky.get_reusable_executor(max_workers=workers, timeout=IDLE_SECONDS, **_settings())
+
+
+def _settings() -> dict[str, Any]:
+    """What every pool is made with; the helper processes of loky and of Python are started first, with a safe path."""
+    with safe_path():
+        loky_tracker.ensure_running()
+        python_tracker.ensure_running()
+    return {
+        "initializer": begin_worker,
+        "initargs": (os.getpid(), looked_at(), SAFE_PATH.keys() <= os.environ.keys()),
+        "env": ONE_THREAD | SAFE_PATH,
+    }
 
 
 @contextlib.contextmanager
@@ -62,16 +71,18 @@ def started_early(task: Callable[[], Any], workers: int) -> Iterator[None]:
 
 def private_pool(workers: int) -> Any:
     """A pool of its own, for a caller that replaces it when a worker dies."""
-    return loky.ProcessPoolExecutor(
-        max_workers=workers, initializer=begin_worker, initargs=(os.getpid(), looked_at()), env=ONE_THREAD
-    )
+    return loky.ProcessPoolExecutor(max_workers=workers, **_settings())
 
 
-def begin_worker(parent: int, games: frozenset[str] | None = None) -> None:
+def begin_worker(parent: int, games: frozenset[str] | None, is_path_safe: bool) -> None:
     """Leave Ctrl-C to the parent, and end when the parent ends, even if it was killed.
 
-    `games` are those whose pictures the parent looks at; None: it may look at any.
+    `games` are those whose pictures the parent looks at; None: it may look at any. Programs that a user's environment
+    starts get the safe path only if the parent had it (`is_path_safe`).
     """
+    if not is_path_safe:
+        for name in SAFE_PATH:
+            os.environ.pop(name, None)
     if games is not None:
         only_look_at(games)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -7,14 +7,17 @@ bytes that a task writes do not depend on where it ran. Several machines need Ra
 from __future__ import annotations
 
 import concurrent.futures
+import os
+import tempfile
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from gapfloor.errors import GapfloorError, MissingExtraError, UsageError
 from gapfloor.play.worker_pool import private_pool
 from gapfloor.records.manifest import content_key
+from gapfloor.safe_path import safe_path
 from gapfloor.settings import to_table
 from gapfloor.study.graph import Task
 from gapfloor.study.journal import TaskJournal
@@ -50,6 +53,8 @@ class StudyAssignment:
     """The library of all networks, chosen once for the whole study, whatever else a machine has installed."""
     giver: str = ""
     """The note of the process that gives out the tasks."""
+    folder: str = field(default_factory=os.getcwd)
+    """Where the command was typed: the user's own modules are found there."""
 
 
 def note_name(study: Study) -> str:
@@ -59,6 +64,8 @@ def note_name(study: Study) -> str:
 
 def carry_out(task: Task, assignment: StudyAssignment) -> tuple[str, str]:
     """Run one task in this process; the error in a sentence and in full, both empty when it is done."""
+    if os.path.isdir(assignment.folder):
+        os.chdir(assignment.folder)
     root = Path(assignment.store)
     journal = TaskJournal(root, study=note_name(assignment.study), giver=assignment.giver)
     try:
@@ -152,9 +159,14 @@ class RayExecutor:
         if must_authenticate and address != "local":
             refuse_open_cluster(address)
         try:
-            ray.init(
-                address=None if address == "local" else address, log_to_driver=False, logging_level="ERROR"
-            )
+            # Ray would put the current folder on the path of its workers; an empty working folder takes its place.
+            with safe_path(), tempfile.TemporaryDirectory(prefix="gapfloor-ray-") as nothing:
+                ray.init(
+                    address=None if address == "local" else address,
+                    runtime_env={"working_dir": nothing},
+                    log_to_driver=False,
+                    logging_level="ERROR",
+                )
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise UsageError(f"No Ray cluster answers at {address}: {error}") from None
         self.capacity = capacity or max(1, int(ray.cluster_resources().get("CPU", 1)))

@@ -26,7 +26,7 @@ def refuse_open_cluster(address: str) -> None:
     stranger |= {"RAY_AUTH_MODE": "disabled", "RAY_NUM_REDIS_GET_RETRIES": "2"}
     try:
         asked = subprocess.run(
-            [sys.executable, "-c", _CONNECT, address], env=stranger, capture_output=True, check=False,
+            [sys.executable, "-P", "-c", _CONNECT, address], env=stranger, capture_output=True, check=False,
             timeout=_MOST_SECONDS,
         )  # fmt: skip
     except subprocess.TimeoutExpired:

@@ -19,7 +19,7 @@ _SCRIPT = "import sys; from gapfloor.training.precision import try_bf16; try_bf1
 def check_bf16(encoder: str) -> None:
     """Refuse bf16 where a gradient of this encoder in bf16 ends the process."""
     done = subprocess.run(
-        [sys.executable, "-c", _SCRIPT, encoder],
+        [sys.executable, "-P", "-c", _SCRIPT, encoder],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         capture_output=True,
         text=True,
