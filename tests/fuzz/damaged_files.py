@@ -38,7 +38,6 @@ POLICY_KINDS: dict[str, tuple[str, str, tuple[int, ...], int]] = {
     "recurrent": ("recurrent.zip", "recurrent:{path}", (2, 4), 2),
     "cleanrl": ("agent.pt", "cleanrl:{path},agent=fuzz.sound_files:Agent", (2, 4), 3),
     "statedict": ("weights.pt", "statedict:{path},net=torch.nn:Linear,args=4,3", (2, 4), 3),
-    "torchscript": ("script.pt", "torchscript:{path}", (2, 4), 3),
     "onnx": ("net.onnx", "onnx:{path}", (2, 4), 3),
     "npz": ("stats.npz", "sb3:{folder}/ppo.zip,vecnormalize={path}", (2, 4), 2),
     "json": ("stats.json", "sb3:{folder}/ppo.zip,vecnormalize={path}", (2, 4), 2),

@@ -59,8 +59,6 @@ def write_sound_files(folder: Path) -> None:
         torch.save(Agent(Spaces).state_dict(), folder / "agent.pt")
         layer = torch.nn.Linear(4, 3)
         torch.save({"epoch": 3, "state_dict": layer.state_dict()}, folder / "weights.pt")
-        layers = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh(), torch.nn.Linear(4, 3))
-        torch.jit.save(torch.jit.script(layers), str(folder / "script.pt"))
     _write_onnx(folder / "net.onnx")
     np.savez(folder / "stats.npz", mean=np.zeros(4), var=np.ones(4), epsilon=1e-8, clip=10.0)
     numbers = {"mean": [0.0] * 4, "var": [1.0] * 4, "epsilon": 1e-8, "clip": 10.0}

@@ -157,24 +157,21 @@ def _study(
 
 
 def _expand(text: Any) -> list[Any]:
-    """The policies that match a pattern; anything that is not a pattern is used literally."""
+    """The paths that match a pattern; anything that is not a pattern is used literally."""
     if not isinstance(text, str) or not glob.has_magic(text):
         return [text]
-    paths = [
-        path
-        for path in sorted(glob.glob(text))
-        if Path(path).is_file() or (Path(path) / "checkpoint.safetensors").is_file()
-    ]
+    matching = map(Path, sorted(glob.glob(text)))
+    paths = [path for path in matching if path.is_file() or (path / "checkpoint.safetensors").is_file()]
     if not paths:
         raise UsageError(f"Nothing that could be a policy matches '{text}'.")
-    return list(paths)
+    return paths
 
 
 def _trained_on(policy: Any) -> str | None:
     """The game in a checkpoint's header; None for any other policy."""
     from gapfloor.policies.load import PolicySource, checkpoint_path
 
-    if not isinstance(policy, str | Path) or not PolicySource(str(policy)).is_checkpoint:
+    if not isinstance(policy, str | Path) or not PolicySource.named(policy).is_checkpoint:
         return None
     try:
         from gapfloor.training.checkpoint import read_header
@@ -182,4 +179,4 @@ def _trained_on(policy: Any) -> str | None:
         raise MissingExtraError(
             f'Loading a checkpoint needs {error.name}: pip install "gapfloor[train]".'
         ) from None
-    return str(read_header(checkpoint_path(str(policy)))["game"])
+    return str(read_header(checkpoint_path(policy))["game"])

@@ -164,7 +164,7 @@ def calibrate(
         check_levels(spec, chosen.levels)
     if picture is not None and Path(picture).suffix not in _PICTURE_KINDS:
         raise UsageError(f"The picture {picture} must end in one of {', '.join(_PICTURE_KINDS)}.")
-    source = PolicySource(policy) if policy is not None else None
+    source = PolicySource.named(policy) if policy is not None else None
     if source is not None:
         source.load()
     measured = []

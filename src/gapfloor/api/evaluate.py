@@ -57,7 +57,7 @@ def evaluate(
 
     Args:
         policies: One policy or a list, the runs of one agent. A checkpoint or the folder of a run, a file of another
-            library (`sb3:model.zip`, `recurrent:`, `cleanrl:`, `statedict:`, `torchscript:`, `onnx:`),
+            library (`sb3:model.zip`, `recurrent:`, `cleanrl:`, `statedict:`, `onnx:`),
             `package.module:factory`, or an object: a callable from observations to logits, a torch module, a model of
             Stable-Baselines3, an object with `predict_proba`.
         game: The game to evaluate on: a name of ProcGen, `gym:ID` or `package.module:make`.

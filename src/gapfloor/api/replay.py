@@ -101,6 +101,6 @@ def replay(
     opened.check_readable()
     request = ReplayRequest(tuple(named), level_set, agent, seed, level, count)
     episodes = choose_episodes(opened, request)
-    sources = [PolicySource(name) for name in policies]
+    sources = [PolicySource.named(name) for name in policies]
     paths = replay_episodes(episodes, store=opened, sources=sources, allowed=(*allowed, *named))
     return Replays(tuple(episodes), tuple(paths))

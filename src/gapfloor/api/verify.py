@@ -104,7 +104,9 @@ def verify_store(
     replayable: list[_Replayable] = []
     reasons: Counter[str] = Counter()
     if episodes or whole_cells:
-        replayable, reasons = _replayable(sound, opened, [PolicySource(name) for name in policies], allowed)
+        replayable, reasons = _replayable(
+            sound, opened, [PolicySource.named(name) for name in policies], allowed
+        )
     sample = _sample(replayable, episodes, seed)
     differences = _replay(replayable, sample, progress)
     whole = _whole_cells(replayable, whole_cells, seed)

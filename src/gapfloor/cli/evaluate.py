@@ -70,7 +70,7 @@ def command(
     r"""Evaluate POLICYs, the runs of one agent, and compare them with the floor.
 
     A POLICY is a checkpoint or the folder of a run, a file of another library (sb3:model.zip, recurrent:, cleanrl:,
-    statedict:, torchscript:, onnx:), a file on the Hugging Face Hub (hf:OWNER/NAME) or package.module:factory.
+    statedict:, onnx:), a file on the Hugging Face Hub (hf:OWNER/NAME) or package.module:factory.
 
     \b
     Examples:

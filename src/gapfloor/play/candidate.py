@@ -24,7 +24,6 @@ from gapfloor.play.arithmetic import arithmetic_of
 from gapfloor.play.cell import CellSpec, Inference, Run
 from gapfloor.play.protocol import Protocol
 from gapfloor.policies.fingerprint import backend_of, fingerprint
-from gapfloor.policies.formats.hugging_face import local_line
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.protocol import LogitsReader
 from gapfloor.records.run_identity import agent_of_header
@@ -143,8 +142,7 @@ def _load(source: PolicySource, entrant: Entrant, engine: EngineSpec, *, batch: 
 def policy_source(policy: Any, *, device: str, backend: str | None = None, number: int = 1) -> PolicySource:
     """Where a policy comes from: a name, or an object that is called by its own name or by its number."""
     if isinstance(policy, (str, Path)):
-        # Resolved here, so that every worker reads the same file even if the Hub changes meanwhile.
-        return PolicySource(local_line(str(policy)), device, backend=backend)
+        return PolicySource.named(policy, device=device, backend=backend).fetched()
     name = getattr(policy, "name", None) or getattr(policy, "__name__", None) or f"policy {number}"
     return PolicySource(str(name), given=policy)
 

@@ -22,8 +22,8 @@ from gapfloor.play.candidate import action_space_of, check_game, policy_header, 
 from gapfloor.play.cell import CellSpec, Run
 from gapfloor.play.group import CellGroup
 from gapfloor.play.protocol import Protocol
+from gapfloor.policies.formats.spec import RANDOM_WEIGHTS
 from gapfloor.policies.load import PolicySource
-from gapfloor.policies.random_weights import PREFIX as RANDOM_WEIGHTS
 from gapfloor.policies.references import Constant, Reference, Uniform, parse_reference
 from gapfloor.records.store import Store, read_returns
 

@@ -29,8 +29,8 @@ from gapfloor.play.candidate import try_policy
 from gapfloor.play.cell import PROTOCOL_VERSION, CellSpec, Inference, Run, design_from
 from gapfloor.play.streams import cell_stream_name, episode_stream
 from gapfloor.policies.backends import BACKENDS
+from gapfloor.policies.formats.spec import RANDOM_WEIGHTS, PolicySpec
 from gapfloor.policies.load import PolicySource
-from gapfloor.policies.random_weights import PREFIX as RANDOM_WEIGHTS
 from gapfloor.policies.references import parse_reference
 from gapfloor.records.atomic import write_bytes_atomically, write_text_atomically
 from gapfloor.records.run_identity import RunIdentity
@@ -183,11 +183,12 @@ def _own_sources(spec: CellSpec, store: Store) -> list[PolicySource]:
     The store never says where else to look: a name in somebody's store must not decide which code is imported.
     """
     if spec.run.reference.startswith(RANDOM_WEIGHTS):
-        return [PolicySource(f"{spec.run.reference}:{spec.run.seed}")]
+        name = f"{spec.run.reference}:{spec.run.seed}"
+        return [PolicySource(name, spec=PolicySpec(RANDOM_WEIGHTS, Path(name)))]
     own = RunIdentity.from_labels(spec.labels).name
     paths = sorted((store.root / "runs").glob("*/checkpoint.safetensors"))
     paths.sort(key=lambda path: path.parent.name != own)
-    return [PolicySource(str(path)) for path in paths]
+    return [PolicySource.named(path) for path in paths]
 
 
 def play_again(

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import PolicyError
-from gapfloor.policies.formats.hugging_face import PREFIX as HUB
-from gapfloor.policies.formats.hugging_face import local_line
-from gapfloor.policies.formats.recognise import suggest_line
-from gapfloor.policies.formats.spec import PolicySpec
+from gapfloor.policies.formats.recognise import NO_TORCHSCRIPT, suggest_line
+from gapfloor.policies.formats.spec import CHECKPOINT, FACTORY, HUB, RANDOM_WEIGHTS, UNKNOWN, PolicySpec
 from gapfloor.policies.protocol import Policy, StatefulPolicy, wrap
-from gapfloor.policies.random_weights import PREFIX as RANDOM_WEIGHTS
 from gapfloor.policies.random_weights import load_random_weights
 from gapfloor.users_code import clean_arguments, in_users_words, named_callable
+
+_CHECKPOINT_ENDINGS = (".safetensors", ".weights")
+_NOTHING = PolicySpec(UNKNOWN, Path())
 
 
 @dataclass(frozen=True)
@@ -29,56 +29,95 @@ class PolicySource:
     """A policy by name, or (`given`) an object that stays in this process."""
 
     name: str
+    """What the user typed, or what messages call the policy."""
     device: str = "cpu"
     given: Any = None
     backend: str | None = None
     """The library for networks of ours (`backends`); None leaves the choice to gapfloor."""
+    spec: PolicySpec = _NOTHING
+    """What the name means; read from it unless it is given."""
+
+    def __post_init__(self) -> None:
+        """Read the name, once."""
+        if self.spec is _NOTHING and self.given is None:
+            object.__setattr__(self, "spec", meaning_of(self.name))
+
+    @classmethod
+    def named(cls, name: str | Path, *, device: str = "cpu", backend: str | None = None) -> PolicySource:
+        """The source of a name or a path; a path is never read as a line with a prefix and options."""
+        return cls(str(name), device, backend=backend, spec=meaning_of(name))
 
     @property
     def is_checkpoint(self) -> bool:
-        """Whether the name is that of a checkpoint file or a run's folder."""
-        return self.given is None and (
-            self.name.endswith((".safetensors", ".weights")) or os.path.isdir(self.name)
-        )
+        """Whether the policy is a checkpoint file or a run's folder."""
+        return self.spec.kind == CHECKPOINT
 
     @property
     def is_own_network(self) -> bool:
         """Whether the policy is one of our networks, which several backends can compute."""
-        is_checkpoint = self.is_checkpoint and not PolicySpec.matches(self.name)
-        return is_checkpoint or (self.given is None and self.name.startswith(f"{RANDOM_WEIGHTS}:"))
+        return self.spec.kind in (CHECKPOINT, RANDOM_WEIGHTS)
 
     @property
     def is_pure_function(self) -> bool:
         """Whether nothing but a file's content computes the logits: no code of a user or of another library."""
-        return self.is_own_network or (self.given is None and self.name.startswith("onnx:"))
+        return self.is_own_network or self.spec.kind == "onnx"
 
     @property
     def stays_here(self) -> bool:
         """Whether the policy cannot be loaded by another process."""
         return self.given is not None
 
+    def fetched(self) -> PolicySource:
+        """The same with a file on this machine, if it is one on the Hub: every worker then reads the same file."""
+        if self.spec.kind != HUB:
+            return self
+        from gapfloor.policies.formats.hugging_face import fetch_policy
+
+        return replace(self, spec=fetch_policy(self.spec))
+
     def load(self) -> Policy | StatefulPolicy:
         """The policy itself."""
         if self.given is not None:
             return wrap(self.given, device=self.device)
-        if self.name.startswith(HUB):
-            return replace(self, name=local_line(self.name)).load()
-        if self.is_checkpoint and not PolicySpec.matches(self.name):
+        kind = self.spec.kind
+        if kind == HUB:
+            return self.fetched().load()
+        if kind == CHECKPOINT:
             from gapfloor.policies.checkpoint import load_network
 
-            return load_network(checkpoint_path(self.name), device=self.device, backend=self.backend)  # type: ignore[no-any-return]
-        if self.name.startswith(f"{RANDOM_WEIGHTS}:"):
+            return load_network(checkpoint_path(self.spec.path), device=self.device, backend=self.backend)  # type: ignore[no-any-return]
+        if kind == RANDOM_WEIGHTS:
             return load_random_weights(self.name, device=self.device, backend=self.backend)  # type: ignore[no-any-return]
-        if PolicySpec.matches(self.name):
-            from gapfloor.policies.formats.dispatch import load_policy
-
-            return load_policy(self.name, device=self.device)
-        if ":" in self.name and not os.path.lexists(self.name):
+        if kind == FACTORY:
             return wrap(_call_factory(self.name, self.device), device=self.device)
-        raise PolicyError(suggest_line(self.name))
+        if kind == UNKNOWN:
+            raise PolicyError(suggest_line(self.name))
+        from gapfloor.policies.formats.dispatch import load_policy
+
+        return load_policy(self.spec, device=self.device)
 
 
-def checkpoint_path(name: str) -> Path:
+def meaning_of(name: str | Path) -> PolicySpec:
+    """What a policy's name means; a path, or a text that is the name of a file, is never read as anything else.
+
+    >>> meaning_of("random-weights:impala:3").kind, meaning_of("my_agents:make").kind
+    ('random-weights', 'factory')
+    """
+    text = str(name)
+    prefix, colon, _ = text.partition(":")
+    is_file = isinstance(name, Path) or os.path.lexists(text)
+    if not is_file and prefix == "torchscript":
+        raise PolicyError(f"'{_shortened(text)}' cannot be read: {NO_TORCHSCRIPT}")
+    if not is_file and prefix == RANDOM_WEIGHTS:
+        return PolicySpec(RANDOM_WEIGHTS, Path(text))
+    if not is_file and colon and PolicySpec.matches(text):
+        return PolicySpec.parse(text)
+    if text.endswith(_CHECKPOINT_ENDINGS) or os.path.isdir(text):
+        return PolicySpec(CHECKPOINT, Path(text))
+    return PolicySpec(FACTORY if colon and not is_file else UNKNOWN, Path(text))
+
+
+def checkpoint_path(name: str | Path) -> Path:
     """The checkpoint file that `name` means: a file, or a run's folder that holds one."""
     path = Path(name)
     if os.path.isdir(path):

@@ -11,8 +11,7 @@ from typing import Any
 
 from gapfloor.errors import MissingExtraError, UsageError
 from gapfloor.policies.backends import TORCH, network_backend
-
-PREFIX = "random-weights"
+from gapfloor.policies.formats.spec import RANDOM_WEIGHTS as PREFIX
 
 
 def parse_random_weights(name: str) -> tuple[str, int]:

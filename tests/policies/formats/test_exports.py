@@ -1,4 +1,4 @@
-"""TorchScript and ONNX: exports of one network agree, and say what they cannot read."""
+"""ONNX: exports of one network agree with the library, and say what they cannot read."""
 
 from __future__ import annotations
 
@@ -59,9 +59,7 @@ def export_onnx(module: torch.nn.Module, example: torch.Tensor, path: Path, *, b
 def exports(ppo: Any, folder: Path) -> dict[str, Path]:
     module = ActorOnly(ppo.model.policy).eval()
     example = torch.zeros(1, 3, 7, 7)
-    torch.jit.save(torch.jit.trace(module, example), str(folder / "ppo.pt"))
     return {
-        "pt": folder / "ppo.pt",
         "onnx": export_onnx(module, example, folder / "ppo.onnx"),
         "single": export_onnx(module, example, folder / "single.onnx", batch=None),
     }
@@ -83,7 +81,6 @@ def test_exports_of_one_network_agree_with_the_library(
 ) -> None:
     theirs = load(f"sb3:{ppo.path}").logits(frames)
     for name in (
-        f"torchscript:{exports['pt']},transpose=yes,scale=255,output=1",
         f"onnx:{exports['onnx']},scale=255,output=1",  # the graph itself says that channels come first
         f"onnx:{exports['single']},scale=255,output=1",
     ):
@@ -100,21 +97,16 @@ def test_exports_of_one_network_agree_with_the_library(
 def test_a_rows_logits_do_not_depend_on_its_companions(exports: dict[str, Path], frames: np.ndarray) -> None:
     alone = np.zeros_like(frames)
     alone[5] = frames[5]
-    for name in (
-        f"torchscript:{exports['pt']},transpose=yes,scale=255,output=1",
-        f"onnx:{exports['onnx']},scale=255,output=1",
-    ):
-        policy = load(name)
-        assert np.array_equal(policy.logits(frames)[5], policy.logits(alone)[5])
+    policy = load(f"onnx:{exports['onnx']},scale=255,output=1")
+    assert np.array_equal(policy.logits(frames)[5], policy.logits(alone)[5])
 
 
 def test_the_same_observations_give_the_same_logits_at_every_call(
     exports: dict[str, Path], frames: np.ndarray
 ) -> None:
-    for name in (f"torchscript:{exports['pt']},transpose=yes,scale=255", f"onnx:{exports['onnx']},scale=255"):
-        policy = load(name)
-        first = policy.logits(frames)
-        assert all(np.array_equal(policy.logits(frames), first) for _ in range(4))
+    policy = load(f"onnx:{exports['onnx']},scale=255")
+    first = policy.logits(frames)
+    assert all(np.array_equal(policy.logits(frames), first) for _ in range(4))
 
 
 def test_the_hash_is_that_of_the_file_and_of_what_is_done_to_observations(exports: dict[str, Path]) -> None:
@@ -125,10 +117,6 @@ def test_the_hash_is_that_of_the_file_and_of_what_is_done_to_observations(export
     assert len(set(hashes)) == 3
     assert load(f"onnx:{exports['onnx']}").fingerprint == hashes[0]
     assert load(f"onnx:{exports['single']}").fingerprint != hashes[0]
-    torch_hashes = {
-        load(f"torchscript:{exports['pt']}{o}").fingerprint for o in ("", ",float=yes", ",scale=255")
-    }
-    assert len(torch_hashes) == 3
 
 
 def test_tensors_stored_next_to_the_graph_are_part_of_the_hash(
@@ -145,11 +133,6 @@ def test_tensors_stored_next_to_the_graph_are_part_of_the_hash(
 
 
 def test_dicts_of_observations_reach_inputs_of_the_same_name(tmp_path: Path) -> None:
-    class Both(torch.nn.Module):
-        def forward(self, observations: dict[str, torch.Tensor]) -> torch.Tensor:
-            return torch.cat([observations["a"], 2 * observations["b"]], dim=1)
-
-    torch.jit.save(torch.jit.script(Both()), str(tmp_path / "both.pt"))
     nodes = [
         onnx.helper.make_node("Add", ["b", "b"], ["twice"]),
         onnx.helper.make_node("Concat", ["a", "twice"], ["logits"], axis=1),
@@ -160,7 +143,6 @@ def test_dicts_of_observations_reach_inputs_of_the_same_name(tmp_path: Path) -> 
     onnx.save(model, str(tmp_path / "both.onnx"))
     seen = {"a": np.arange(6, dtype=np.float32).reshape(3, 2), "b": np.ones((3, 1), dtype=np.float32)}
     expected = np.concatenate([seen["a"], 2 * seen["b"]], axis=1)
-    assert np.array_equal(load(f"torchscript:{tmp_path / 'both.pt'}").logits(seen), expected)
     assert np.array_equal(load(f"onnx:{tmp_path / 'both.onnx'}").logits(seen), expected)
     with pytest.raises(PolicyError, match="reads an input b, but the observations are a"):
         load(f"onnx:{tmp_path / 'both.onnx'}").logits({"a": seen["a"]})
@@ -171,11 +153,6 @@ def test_what_cannot_be_read_is_refused_in_words(exports: dict[str, Path], tmp_p
     broken.write_bytes(b"nothing of the kind")
     with pytest.raises(PolicyError, match="does not load as ONNX"):
         load(f"onnx:{broken}")
-    with pytest.raises(PolicyError, match="is not a TorchScript file"):
-        load(f"torchscript:{broken}")
-    torch.save({"a": torch.zeros(1)}, tmp_path / "state.pt")
-    with pytest.raises(PolicyError, match=r"holds no TorchScript: .*statedict:"):
-        load(f"torchscript:{tmp_path / 'state.pt'}")
     with pytest.raises(PolicyError, match=r"reads x of shape \['n', 3, 7, 7\], not \[2, 8, 8, 3\]"):
         load(f"onnx:{exports['onnx']}").logits(np.zeros((2, 8, 8, 3), dtype=np.uint8))
     with pytest.raises(PolicyError, match="has 2 outputs, so there is no output=5"):
@@ -189,7 +166,7 @@ def test_what_cannot_be_read_is_refused_in_words(exports: dict[str, Path], tmp_p
 
 
 @pytest.mark.parametrize(
-    ("kind", "library"), [("onnx", "onnxruntime"), ("torchscript", "torch"), ("sb3", "stable_baselines3")]
+    ("kind", "library"), [("onnx", "onnxruntime"), ("statedict", "torch"), ("sb3", "stable_baselines3")]
 )
 def test_a_missing_library_is_named_with_the_extra(
     kind: str, library: str, exports: dict[str, Path], monkeypatch: pytest.MonkeyPatch

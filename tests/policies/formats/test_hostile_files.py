@@ -21,7 +21,7 @@ from onnx import TensorProto, helper
 from gapfloor.policies.load import PolicySource
 from policies.formats.refusals import ask_once, memory_used, refusal_of
 
-PREFIXES = ("sb3", "recurrent", "torchscript", "onnx", "cleanrl", "statedict")
+PREFIXES = ("sb3", "recurrent", "onnx", "cleanrl", "statedict")
 
 #: Memory that a refusal may take on top of what the process had; the bombs below ask for gigabytes.
 ALLOWED = 700 << 20

@@ -1,14 +1,19 @@
 """Policies on the Hugging Face Hub, through its real cache in offline mode."""
 
+import base64
+import json
 import os
+import pickle
+import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from gapfloor.errors import PolicyError
-from gapfloor.policies.formats.hugging_face import local_line
+from gapfloor.errors import GapfloorError
+from gapfloor.policies.load import PolicySource
 
 pytest.importorskip("huggingface_hub")
 stable_baselines3 = pytest.importorskip("stable_baselines3")
@@ -49,7 +54,10 @@ def offline(hub: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-LINE = "from gapfloor.policies.formats.hugging_face import local_line; print(local_line({!r}))"
+LINE = (
+    "from gapfloor.policies.load import PolicySource; spec = PolicySource({!r}).fetched().spec;"
+    "print(spec.kind, spec.path.name, spec.path.parent.name, dict(spec.options))"
+)
 
 
 @pytest.mark.parametrize(
@@ -60,11 +68,55 @@ LINE = "from gapfloor.policies.formats.hugging_face import local_line; print(loc
         f"hf:someone/ppo-CartPole-v1@{COMMIT}/ppo-CartPole-v1.zip",
     ],
 )
-def test_a_line_becomes_that_of_the_file_in_the_cache(hub, line):
-    done = offline(hub, "-c", LINE.format(line))
+def test_a_name_on_the_hub_becomes_the_file_in_the_cache(hub, line):
+    done = offline(hub, "-c", LINE.format(f"{line},framestack=2"))
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip().startswith("sb3:")
-    assert done.stdout.strip().endswith(f"{COMMIT}/ppo-CartPole-v1.zip")
+    assert done.stdout.split(maxsplit=3) == ["sb3", "ppo-CartPole-v1.zip", COMMIT, "{'framestack': '2'}\n"]
+
+
+class Bomb:
+    """Writes a file when it is unpickled."""
+
+    def __init__(self, marker: Path) -> None:
+        self._marker = str(marker)
+
+    def __reduce__(self):
+        return open, (self._marker, "w")
+
+
+def test_the_name_of_a_file_on_the_hub_is_never_read_as_options(hub, tmp_path):
+    """One repository, two files: a model that runs code when unpickled, and a file whose name asks for trust."""
+    marker = tmp_path / "it-ran"
+    snapshot = hub / "models--evil--ppo" / "snapshots" / COMMIT
+    snapshot.mkdir(parents=True)
+    (hub / "models--evil--ppo" / "refs").mkdir()
+    (hub / "models--evil--ppo" / "refs" / "main").write_text(COMMIT)
+    with (
+        zipfile.ZipFile(hub / "models--someone--ppo-CartPole-v1" / "blobs" / "model.zip") as old,
+        zipfile.ZipFile(snapshot / "model", "w") as new,
+    ):
+        for name in old.namelist():
+            content = old.read(name)
+            if name == "data":
+                data = json.loads(content)
+                for value in data.values():
+                    if isinstance(value, dict) and ":serialized:" in value:
+                        value[":serialized:"] = base64.b64encode(pickle.dumps(Bomb(marker))).decode()
+                content = json.dumps(data).encode()
+            new.writestr(name, content)
+    shutil.copy(snapshot / "model", snapshot / "model,trust=yes,key=a.zip")
+    done = offline(
+        hub, "-m", "gapfloor.cli.main", "evaluate", "hf:evil/ppo", "--game", "gym:CartPole-v1", "--rules", "greedy",
+        "--draws", "0", "--episodes", "4", "--slots", "4", "--train", "0:4", "--test", "10:14", "--workers", "1",
+        "--store", str(tmp_path / "store"),
+    )  # fmt: skip
+    assert not marker.exists(), done.stdout + done.stderr
+    assert done.returncode in (0, 2), done.stderr
+
+
+def test_an_option_that_the_format_of_a_file_does_not_have_is_refused(hub):
+    done = offline(hub, "-c", LINE.format("hf:someone/ppo-CartPole-v1,scale=255"))
+    assert "option of sb3:" in done.stderr
 
 
 def test_a_model_of_the_hub_is_evaluated_by_its_name(hub, tmp_path):
@@ -96,5 +148,5 @@ def test_what_is_not_in_the_cache_is_one_sentence(hub):
 
 @pytest.mark.parametrize("line", ["hf:", "hf:name", "hf:a/b@", "hf:a b/c"])
 def test_a_line_that_names_nothing_is_refused(line):
-    with pytest.raises(PolicyError, match="write hf:OWNER/NAME"):
-        local_line(line)
+    with pytest.raises(GapfloorError, match="write hf:OWNER/NAME"):
+        PolicySource(line).fetched()

@@ -34,10 +34,11 @@ def network() -> TwoHeads:
 
 
 @pytest.fixture(scope="module")
-def scripted(network: TwoHeads, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def actor(network: TwoHeads, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The line of a file with the weights of the network."""
     path = tmp_path_factory.mktemp("stated") / "actor.pt"
-    torch.jit.save(torch.jit.script(network), path)
-    return path
+    torch.save(network.state_dict(), path)
+    return f"statedict:{path},net={TwoHeads.__module__}:TwoHeads"
 
 
 @pytest.mark.parametrize(
@@ -46,13 +47,13 @@ def scripted(network: TwoHeads, tmp_path_factory: pytest.TempPathFactory) -> Pat
         ("distribution=gaussian,deviation=1", Gaussian),
         ("distribution=squashed,deviation=1", SquashedGaussian),
         ("distribution=beta,output=1,beta=1", Beta),
-        ("distribution=action", Deterministic),
+        ("distribution=action,output=0", Deterministic),
     ],
 )
 def test_a_stated_distribution_has_the_networks_outputs(
-    options: str, kind: type, scripted: Path, network: TwoHeads
+    options: str, kind: type, actor: str, network: TwoHeads
 ) -> None:
-    found = PolicySource(f"torchscript:{scripted},{options}").load().logits(SEEN)
+    found = PolicySource(f"{actor},{options}").load().logits(SEEN)
     assert type(found) is kind
     with torch.no_grad():
         first, second = (each.numpy() for each in network(torch.as_tensor(SEEN)))
@@ -60,9 +61,9 @@ def test_a_stated_distribution_has_the_networks_outputs(
     assert found.parameters == pytest.approx(np.concatenate(expected, axis=1), abs=1e-6)
 
 
-def test_the_logarithm_of_a_deviation_is_another_policy(scripted: Path) -> None:
+def test_the_logarithm_of_a_deviation_is_another_policy(actor: str) -> None:
     plain, logarithm = (
-        PolicySource(f"torchscript:{scripted},distribution=gaussian,{option}=1").load()
+        PolicySource(f"{actor},distribution=gaussian,{option}=1").load()
         for option in ("deviation", "log_deviation")
     )
     assert plain.fingerprint != logarithm.fingerprint
@@ -79,15 +80,13 @@ def test_the_logarithm_of_a_deviation_is_another_policy(scripted: Path) -> None:
         ("distribution=action,deviation=1", "needs no second output"),
     ],
 )
-def test_a_line_that_states_too_little_or_too_much_is_refused(
-    options: str, words: str, scripted: Path
-) -> None:
+def test_a_line_that_states_too_little_or_too_much_is_refused(options: str, words: str, actor: str) -> None:
     with pytest.raises(GapfloorError, match=words):
-        PolicySource(f"torchscript:{scripted},{options}").load()
+        PolicySource(f"{actor},{options}").load()
 
 
-def test_an_output_that_does_not_exist_is_named(scripted: Path) -> None:
-    policy = PolicySource(f"torchscript:{scripted},distribution=gaussian,deviation=7").load()
+def test_an_output_that_does_not_exist_is_named(actor: str) -> None:
+    policy = PolicySource(f"{actor},distribution=gaussian,deviation=7").load()
     with pytest.raises(GapfloorError, match="no output=7"):
         policy.logits(SEEN)
 

@@ -113,7 +113,8 @@ def load_cleanrl(spec: PolicySpec, *, device: str) -> tuple[Policy | StatefulPol
     """The agent of a state_dict and a class, or of a trusted pickle; and the line with the remaining options."""
     torch = require_torch(device)
     path, name = spec.path, spec.text("agent")
-    put_folder_on_path()
+    if spec.is_trusted:
+        put_folder_on_path()
     saved, spec = read_saved(spec)
     if isinstance(saved, torch.nn.Module):
         agent: Any = saved

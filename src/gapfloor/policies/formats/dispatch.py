@@ -1,4 +1,4 @@
-"""From one line of the command line to a policy: the format's loader, then what comes before the network."""
+"""From a parsed line to a policy: the format's loader, then what comes before the network."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from gapfloor.policies.protocol import Policy, StatefulPolicy, wrap
 from gapfloor.users_code import in_users_words
 
 
-def load_policy(text: str, *, device: str = "cpu") -> Policy | StatefulPolicy:
-    """The policy that `KIND:PATH,option=value` names, e.g. `sb3:model.zip,framestack=4`."""
-    spec = PolicySpec.parse(text)
+def load_policy(spec: PolicySpec, *, device: str = "cpu") -> Policy | StatefulPolicy:
+    """The policy of a file, e.g. that of `PolicySpec.parse("sb3:model.zip,framestack=4")`."""
     spec.file()
     policy, rest = _load(spec, device)
-    if spec.kind in ("torchscript", "onnx", "statedict"):
+    if spec.kind in ("onnx", "statedict"):
         from gapfloor.policies.formats.stated_distribution import with_stated_distribution
 
         policy = with_stated_distribution(policy, spec)
@@ -29,10 +28,6 @@ def _load(spec: PolicySpec, device: str) -> tuple[Policy | StatefulPolicy, Polic
         from gapfloor.policies.formats.sb3 import load_sb3
 
         return load_sb3(spec, device=device), spec
-    if spec.kind == "torchscript":
-        from gapfloor.policies.formats.torchscript import load_torchscript
-
-        return load_torchscript(spec, device=device), spec
     if spec.kind == "onnx":
         from gapfloor.policies.formats.onnx import load_onnx
 

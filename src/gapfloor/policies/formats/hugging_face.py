@@ -1,6 +1,6 @@
 """Policies on the Hugging Face Hub: `hf:OWNER/NAME[@REVISION][/FILE]`, resolved through the Hub's own cache.
 
-The line becomes that of a local file, e.g. `sb3:/path/in/the/cache/model.zip`, so the checks of its format apply and
+A file of the Hub becomes a local path with the options that the user gave, so the checks of its format apply and
 nothing is unpickled without `trust=yes`. With `HF_HUB_OFFLINE=1` only the cache is used.
 """
 
@@ -13,40 +13,31 @@ from typing import Any
 from gapfloor.errors import MissingExtraError, PolicyError
 from gapfloor.policies.formats.file_bytes import read_policy_file
 from gapfloor.policies.formats.recognise import kind_of_content
-
-PREFIX = "hf:"
+from gapfloor.policies.formats.spec import CHECKPOINT, PolicySpec
 
 #: The files of a repository that can be a policy, by their endings.
 ENDINGS = (".zip", ".cleanrl_model", ".safetensors", ".onnx", ".pt", ".pth")
 
-_LINE = re.compile(
-    r"hf:(?P<repo>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w.-]+))?(?:/(?P<file>[^,]+))?(?P<options>,.*)?"
-)
+_NAME = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w.-]+))?(?:/(?P<file>.+))?")
 
 
-def local_line(line: str) -> str:
-    """The line of the local file that a line beginning with `hf:` means; other lines are returned as they are.
-
-    >>> local_line("sb3:model.zip")
-    'sb3:model.zip'
-    """
-    if not line.startswith(PREFIX):
-        return line
-    match = _LINE.fullmatch(line)
+def fetch_policy(spec: PolicySpec) -> PolicySpec:
+    """The local file that `hf:OWNER/NAME` means; its name is a path, whatever characters it holds."""
+    match = _NAME.fullmatch(str(spec.path))
     if match is None:
         raise PolicyError(
-            f"'{line[:200]}' does not name a file on the Hub: write hf:OWNER/NAME, hf:OWNER/NAME/FILE or "
+            f"'hf:{str(spec.path)[:200]}' does not name a file on the Hub: write hf:OWNER/NAME, hf:OWNER/NAME/FILE or "
             "hf:OWNER/NAME@REVISION/FILE."
         )
     repo, revision = match["repo"], match["revision"]
     file = match["file"] or _only_policy(repo, revision)
     path = _download(repo, revision, file)
-    if path.suffix == ".safetensors" and not match["options"]:
-        return str(path)
+    if path.suffix == ".safetensors" and not spec.options:
+        return PolicySpec(CHECKPOINT, path)
     kind = "cleanrl" if file.endswith(".cleanrl_model") else kind_of_content(read_policy_file(path))
     if kind is None:
         raise PolicyError(f"{file} of {repo} is not a file that gapfloor knows: name another file of it.")
-    return f"{kind}:{path}{match['options'] or ''}"
+    return PolicySpec(kind, path, spec.options).checked()
 
 
 def _only_policy(repo: str, revision: str | None) -> str:

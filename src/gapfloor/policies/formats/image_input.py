@@ -1,7 +1,7 @@
 """How observations become the input of an exported network, which does not record what it was trained on.
 
-The options are `transpose=yes` (images as channels, height, width), `scale=255` (divide) and, for TorchScript,
-`float=yes` (32-bit floats; scaling does that too). Without an option nothing is changed.
+The options are `transpose=yes` (images as channels, height, width) and `scale=255` (divide). Without an option nothing
+is changed.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ class InputForm:
 
     transpose: bool = False
     scale: float | None = None
-    as_float: bool = False
-    output: int = 0
-    """Which of the network's outputs holds the logits."""
+    output: int | None = None
+    """Which of the network's outputs holds the logits; None: the user does not say."""
     second: int | None = None
     """Which output holds the second parameters of a stated distribution; they become further columns."""
 
@@ -43,10 +42,10 @@ class InputForm:
             scale = 0.0
         if scale is not None and not 0 < scale < np.inf:
             raise UsageError(f"The option scale={text} is not a number above 0: write scale=255.")
-        output = spec.whole_number("output", least=0) or 0
+        output = spec.whole_number("output", least=0)
         stated = [spec.whole_number(name, least=0) for name in SECOND_OUTPUTS]
         second = next((number for number in stated if number is not None), None)
-        return cls(spec.yes_or_no("transpose"), scale, spec.yes_or_no("float"), output, second)
+        return cls(spec.yes_or_no("transpose"), scale, output, second)
 
     def apply(self, observations: Any) -> Any:
         """The observations as the network reads them."""
@@ -59,14 +58,15 @@ class InputForm:
             array = array.transpose(0, 3, 1, 2)
         if self.scale is not None:
             return writeable(array.astype(np.float32) / np.float32(self.scale))
-        return writeable(array.astype(np.float32, copy=False) if self.as_float else array)
+        return writeable(array)
 
     def choose(self, outputs: Any, *, name: str) -> Any:
         """The output that holds the logits."""
         if self.second is None and not isinstance(outputs, (tuple, list)):
             return outputs
         several = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
-        wanted = [self.output] if self.second is None else [self.output, self.second]
+        first = self.output or 0
+        wanted = [first] if self.second is None else [first, self.second]
         for number in wanted:
             if number >= len(several):
                 raise PolicyError(
@@ -74,7 +74,7 @@ class InputForm:
                     "are counted from 0."
                 )
         if self.second is None:
-            return several[self.output]
+            return several[first]
         if hasattr(several[0], "detach"):
             import torch
 
@@ -83,7 +83,8 @@ class InputForm:
 
     def describe(self) -> dict[str, Any]:
         """The form as JSON holds it, for the content hash."""
-        described = asdict(self)
+        # With an option of version 0.2 that is gone: the hashes of policies stay as they were.
+        described = asdict(self) | {"as_float": False, "output": self.output or 0}
         if self.second is None:
             del described["second"]
         return described

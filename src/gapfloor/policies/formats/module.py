@@ -44,7 +44,7 @@ class ModulePolicy:
         prepared = self._form.apply(observations)
         with repeatable():
             output = self._run(prepared)
-            if self._form.output or self._form.second is not None:
+            if self._form.output is not None or self._form.second is not None:
                 output = self._form.choose(output, name=self.name)
             logits: Logits = self._choice.find(output).detach().float().cpu().numpy()
         return logits
@@ -86,7 +86,8 @@ def load_state_dict_policy(spec: PolicySpec, *, device: str) -> tuple[ModulePoli
     """The network of a class that the user names with the weights of a file; and the line's remaining options."""
     torch = require_torch(device)
     form, name = InputForm.of(spec), spec.text("net")
-    put_folder_on_path()
+    if spec.is_trusted:
+        put_folder_on_path()
     saved, spec = read_saved(spec)
     if isinstance(saved, torch.nn.Module):
         module: Any = saved

@@ -8,19 +8,26 @@ from __future__ import annotations
 import io
 import os
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
-from gapfloor.errors import GapfloorError
+from gapfloor.errors import GapfloorError, PolicyError
 from gapfloor.npy_bytes import DAMAGED_ZIP
 from gapfloor.policies.formats.archive import looks_like_zip
 from gapfloor.policies.formats.file_bytes import read_policy_file
 from gapfloor.policies.formats.flax_file import refuse_flax
 from gapfloor.policies.formats.spec import LOADERS
 
+#: What to do instead of saving a TorchScript program, whose reader in torch is not safe for files of others.
+NO_TORCHSCRIPT = (
+    "TorchScript files are not read (torch has deprecated them). Name a function that returns the network, "
+    "package.module:factory, or export it with torch.onnx.export() and write onnx:FILE."
+)
+
 #: What a file's ending suggests if its content cannot be looked at.
 _ENDINGS = {
     ".zip": "sb3",
-    ".pt": "torchscript",
+    ".pt": "statedict",
     ".onnx": "onnx",
     ".pth": "statedict",
     ".cleanrl_model": "cleanrl",
@@ -41,9 +48,10 @@ def suggest_line(name: str) -> str:
     try:
         content = read_policy_file(Path(path))
         refuse_flax(content, name=path)
+        found = kind_of_content(content)
     except GapfloorError as error:
         return str(error)
-    kind = kind_of_content(content) or _ENDINGS.get(Path(path).suffix)
+    kind = found or _ENDINGS.get(Path(path).suffix)
     if kind is None:
         return (
             f"'{shown}' is not a file that gapfloor knows: it reads .safetensors checkpoints and, with a prefix, other "
@@ -58,7 +66,6 @@ def suggest_line(name: str) -> str:
 _MEANING = {
     "sb3": "a Stable-Baselines3 model",
     "recurrent": "a RecurrentPPO model",
-    "torchscript": "a TorchScript program",
     "onnx": "an ONNX model",
     "cleanrl": "weights of a CleanRL agent",
     "statedict": "weights of a torch network",
@@ -93,11 +100,16 @@ def _kind_of_zip(content: bytes) -> str | None:
         return None
     if {"data", "policy.pth"} <= set(names):
         return "recurrent" if b"recurrent" in start else "sb3"
-    if any(name.endswith(".py") for name in names):
-        return "torchscript"
+    refuse_torchscript(names)
     if any(name.endswith("/data.pkl") for name in names):
         return "statedict"
     return None
+
+
+def refuse_torchscript(names: Iterable[str]) -> None:
+    """Refuse an archive that `torch.jit.save` wrote, by the names of its entries."""
+    if any(name.lower().endswith("/constants.pkl") for name in names):
+        raise PolicyError(NO_TORCHSCRIPT)
 
 
 def _starts_as_onnx(content: bytes) -> bool:

@@ -1,7 +1,8 @@
 """How a saved policy is named on the command line: `KIND:PATH,option=value,option=value`.
 
-The line says everything that changes the logits, because worker processes load the policy from it and readers
-copy it. Unknown options are refused, so that a misspelt one is never ignored.
+The line says everything that changes the logits, because readers copy it. It is parsed once, where the user's own text
+comes in: a name from anywhere else (a folder, a repository, a store) is a path, and is never part of a line. Unknown
+options are refused, so that a misspelt one is never ignored.
 """
 
 from __future__ import annotations
@@ -24,12 +25,15 @@ LOADERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "sb3": (),
         "recurrent": (),
-        "torchscript": ("transpose", "scale", "float", "output", *_DISTRIBUTION),
         "onnx": ("transpose", "scale", "output", *_DISTRIBUTION),
         "cleanrl": ("agent", "observation", "actions", "head", "weights"),
         "statedict": ("net", "args", "weights", "transpose", "scale", "output", *_DISTRIBUTION),
     }
 )
+
+#: Kinds that are not a format of another library: a file on the Hugging Face Hub, a checkpoint of gapfloor, an
+#: untrained network, the user's own function, and a name that is none of these.
+HUB, CHECKPOINT, RANDOM_WEIGHTS, FACTORY, UNKNOWN = "hf", "checkpoint", "random-weights", "factory", "unknown"
 
 #: Options of every format: what was between the environment and the network during training.
 SHARED_OPTIONS = ("key", "vecnormalize", "framestack", "gymstack", "trust")
@@ -60,7 +64,7 @@ class PolicySpec:
     def matches(text: str) -> bool:
         """Whether `text` begins with the prefix of a format."""
         kind = text.partition(":")[0]
-        return kind in LOADERS or kind in plugin_names("policy_formats")
+        return kind in LOADERS or kind == HUB or kind in plugin_names("policy_formats")
 
     @classmethod
     def parse(cls, text: str) -> PolicySpec:
@@ -68,16 +72,24 @@ class PolicySpec:
         kind, _, rest = text.partition(":")
         path, *pairs = _OPTION.split(rest)
         options: dict[str, str] = {}
-        known = (*_own_options(kind), *SHARED_OPTIONS)
         for name, value in zip(pairs[::2], pairs[1::2], strict=True):
-            if name not in known:
-                raise unknown_name(f"option of {kind}:", name, known)
             if name in options:
                 raise UsageError(f"The option {name} is given twice in {text}: give it once.")
             options[name] = value
         if not path:
-            raise UsageError(f"'{text}' does not name a file: write {kind}:PATH, and options as ,name=value.")
-        return cls(kind, Path(path), options)
+            form = "hf:OWNER/NAME" if kind == HUB else f"{kind}:PATH"
+            raise UsageError(f"'{text}' does not name a file: write {form}, and options as ,name=value.")
+        spec = cls(kind, Path(path), options)
+        # What a file on the Hub is, and so which options it has, is known when it has been fetched.
+        return spec if kind == HUB else spec.checked()
+
+    def checked(self) -> PolicySpec:
+        """The same; an option that its format does not have is refused."""
+        known = (*_own_options(self.kind), *SHARED_OPTIONS)
+        for name in self.options:
+            if name not in known:
+                raise unknown_name(f"option of {self.kind}:", name, known)
+        return self
 
     @property
     def is_trusted(self) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from gapfloor.errors import PolicyError
 from gapfloor.policies.formats.archive import DamagedArchiveError, looks_like_zip, read_archive
 from gapfloor.policies.formats.file_bytes import most_unpacked, size_in_words
+from gapfloor.policies.formats.recognise import refuse_torchscript
 from gapfloor.policies.formats.spec import TRUST_MEANS
 
 #: How torch's `weights_only` reader says that a file wants more than tensors, as against being damaged.
@@ -33,7 +34,9 @@ def load_torch_file(content: bytes, *, name: str, is_trusted: bool) -> Any:
 
     if looks_like_zip(content):
         try:
-            content = read_archive(content, name=name).rebuilt()
+            archive = read_archive(content, name=name)
+            refuse_torchscript(archive.entries)
+            content = archive.rebuilt()
         except DamagedArchiveError:
             raise _damaged(name) from None
     try:
