@@ -101,9 +101,7 @@ def can_travel(value: Any) -> bool:
     >>> can_travel(lambda observations: observations), can_travel(threading.Lock())
     (True, False)
     """
-    with contextlib.suppress(
-        Exception
-    ):  # libraries raise errors of every kind, e.g. TorchScript a RuntimeError
+    with contextlib.suppress(Exception):  # errors of every kind: that of TorchScript is a RuntimeError
         cloud_dumps(value)
         return True
     return False
