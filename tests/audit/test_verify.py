@@ -21,8 +21,8 @@ pytestmark = pytest.mark.fast
 TEXT = "first = 1\n    second = 2\nthird = 3\n"
 
 
-def entry_with(line: EvidenceLine) -> LedgerEntry:
-    return dataclasses.replace(load_ledger()[0], evidence=(line,))
+def entry_with(*lines: EvidenceLine) -> LedgerEntry:
+    return dataclasses.replace(load_ledger()[0], evidence=lines)
 
 
 def evidence(
@@ -87,23 +87,55 @@ def test_missing_clones_and_commits_are_told_apart(tmp_path: Path):
     assert states == ["no commit", "no clone"]
 
 
-def test_clone_fetches_only_what_is_missing_and_keeps_a_users_head(tmp_path: Path, monkeypatch):
-    upstream = tmp_path / "upstream" / "who" / "what.git"
-    upstream.mkdir(parents=True)
-    old = commit_files(upstream, {"code.py": TEXT})
-    new = commit_files(upstream, {"code.py": "gone = 0\n"})
+@pytest.fixture
+def upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What GitHub has of who/what."""
+    folder = tmp_path / "upstream" / "who" / "what.git"
+    folder.mkdir(parents=True)
     config = tmp_path / "gitconfig"
     config.write_text(f'[url "file://{tmp_path}/upstream/"]\n\tinsteadOf = https://github.com/\n')
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
-    repos = tmp_path / "repos"
-    repos.mkdir()
-    git(tmp_path, "clone", "-q", "--depth=1", f"file://{upstream}", str(repos / "what"))
-    entries = (entry_with(evidence(old)),)
+    return folder
+
+
+def test_clone_fetches_every_pinned_commit_once(tmp_path: Path, upstream: Path):
+    commits = [commit_files(upstream, {"code.py": text}) for text in (TEXT, f"{TEXT}\n")]
     git(upstream, "config", "uploadpack.allowAnySHA1InWant", "true")
+    repos = tmp_path / "repos"
+    entries = (entry_with(*map(evidence, commits)),)
     assert clone_missing(repos, entries=entries) == ["who/what"]
     assert verify_ledger(repos, entries=entries).is_confirmed
-    assert git(repos / "what", "rev-parse", "HEAD") == new
     assert clone_missing(repos, entries=entries) == []
+
+
+def test_nothing_is_fetched_into_a_clone_that_was_here_because_its_hooks_would_run(
+    tmp_path: Path, upstream: Path
+):
+    missing = commit_files(upstream, {"code.py": TEXT})
+    commit_files(upstream, {"code.py": "gone = 0\n"})
+    git(upstream, "config", "uploadpack.allowAnySHA1InWant", "true")
+    git(tmp_path, "clone", "-q", "--depth=1", f"file://{upstream}", str(tmp_path / "repos" / "what"))
+    hook = tmp_path / "repos" / "what" / ".git" / "hooks" / "reference-transaction"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/it-ran\n")
+    hook.chmod(0o755)
+    with pytest.raises(UsageError, match=f"lacks the commit {missing}: fetch it by hand"):
+        clone_missing(tmp_path / "repos", entries=(entry_with(evidence(missing)),))
+    assert not (tmp_path / "it-ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("repo", "commit"),
+    [
+        ("who/what", "--upload-pack=touch it-ran"),
+        ("../what", "0" * 40),
+        ("a/../b", "0" * 40),
+        ("who/..", "0" * 40),
+    ],
+)
+def test_names_in_a_registry_cannot_be_options_or_paths(repo: str, commit: str, tmp_path: Path):
+    with pytest.raises(UsageError, match="is not owner/name and a commit's hash"):
+        clone_missing(tmp_path, entries=(entry_with(evidence(commit, repo=repo)),))
 
 
 def test_a_failed_fetch_is_one_sentence(tmp_path: Path, monkeypatch):

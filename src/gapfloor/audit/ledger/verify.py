@@ -7,6 +7,8 @@ from git objects at the pinned commit, so the state of a work tree does not matt
 from __future__ import annotations
 
 import hashlib
+import re
+import shutil
 import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,6 +19,9 @@ from gapfloor.audit.ledger.registry import RegistryEntry
 from gapfloor.audit.reading.git import find_git_dir, read_file, resolve_commit
 from gapfloor.errors import UsageError
 from gapfloor.text_tables import ReadableResult, TextTable
+
+_REPOSITORY = re.compile(r"[A-Za-z0-9-]+/(?!\.+$)[\w.-]+")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 STATES = ("ok", "moved", "changed", "no clone", "no commit")
 
@@ -155,26 +160,36 @@ def clone_missing(
     """Fetch pinned commits that are not below `repos` yet from GitHub; returns the repositories fetched."""
     entries = load_ledger() if entries is None else entries
     wanted = sorted({(line.repo, line.commit) for entry in entries for line in entry.evidence})
-    fetched = []
+    made: dict[str, Path] = {}
     for repo, commit in wanted:
-        git_dir = find_clone(repos, repo)
-        is_new = git_dir is None
+        if not _REPOSITORY.fullmatch(repo) or not _COMMIT.fullmatch(commit):
+            raise UsageError(
+                f"'{repo}' at '{commit}' is not owner/name and a commit's hash: correct the entry."
+            )
+        git_dir = made.get(repo) or find_clone(repos, repo)
         if git_dir is None:
-            git_dir = repos / repo.replace("/", "+")
+            git_dir = made[repo] = repos / repo.replace("/", "+")
             git_dir.mkdir(parents=True, exist_ok=True)
-            _git_or_explain(["git", "init", "--quiet", "--bare", str(git_dir)], repo)
+            _git_or_explain(["git", "init", "--quiet", "--bare", "--template=", str(git_dir)], repo)
         try:
             resolve_commit(git_dir, commit)
+            continue
         except UsageError:
-            url = f"https://github.com/{repo}.git"
+            pass
+        if repo not in made:
+            # The configuration and hooks of a clone that was here could name programs, and git fetch would run them.
+            raise UsageError(f"The clone of {repo} in {git_dir} lacks the commit {commit}: fetch it by hand.")
+        url = f"https://github.com/{repo}.git"
+        try:
             _git_or_explain(
                 ["git", f"--git-dir={git_dir}", "fetch", "--quiet", "--depth=1", url, commit], repo
             )
-            # A ref of our own keeps the commit from being collected; a clone that was here keeps its HEAD.
-            for ref in (f"refs/gapfloor/{commit}", *(["HEAD"] if is_new else [])):
-                _git_or_explain(["git", f"--git-dir={git_dir}", "update-ref", ref, commit], repo)
-            fetched.append(repo)
-    return fetched
+        except UsageError:
+            shutil.rmtree(git_dir)  # the next try starts without it
+            raise
+        for ref in (f"refs/gapfloor/{commit}", "HEAD"):  # a ref keeps the commit from being collected
+            _git_or_explain(["git", f"--git-dir={git_dir}", "update-ref", ref, commit], repo)
+    return list(made)
 
 
 def _git_or_explain(command: list[str], repo: str) -> None:
