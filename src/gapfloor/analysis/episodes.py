@@ -42,7 +42,7 @@ from gapfloor.errors import UsageError
 from gapfloor.records.cell_times import cell_times
 from gapfloor.records.dataset import store_of
 from gapfloor.records.store import Store, StoredCell, cell_table, labelled_episodes
-from gapfloor.statistics.conventions import Floats, Ints
+from gapfloor.statistics.conventions import LARGEST, SMALLEST, Floats, Ints
 
 #: Labels that tell rows apart, in the order in which rows are sorted.
 LABELS = ("game", "mode", "budget", "agent", "seed", "reference", "rule", "level_set", "draw")
@@ -196,6 +196,7 @@ def tidy(
     refuse_mixed_seeds(labels["seed"][1], source=source)
     _mark_floors(labels)
     returns = _numbers(table["episode_return"], "episode_return", place, source=source)
+    returns = _computable(returns, labels["game"], place, source=source)
     whole = {name: _whole(table, name, source=source) for name in ("level_seed", "slot", "index")}
     assumed += _unnamed_runs(labels, place)
     inputs = Inputs(
@@ -254,6 +255,27 @@ def _numbers(column: pa.ChunkedArray, name: str, place: _Places, *, source: str)
             "these episodes."
         )
     return numbers
+
+
+def _computable(returns: Floats, games: Label, place: _Places, *, source: str) -> Floats:
+    """Returns whose powers are finite; one too small for that is 0 next to the others of its game."""
+    bad = (returns > LARGEST) | (returns < -LARGEST)
+    if bad.any():
+        first = returns[int(np.flatnonzero(bad)[0])]
+        raise UsageError(
+            f"{source}: episode_return is larger than {LARGEST:g} in {place.listed(bad)} (first: {first:g}). Divide "
+            "all returns, or the environment's rewards, by one constant."
+        )
+    tiny = (returns < SMALLEST) & (returns > -SMALLEST) & (returns != 0)
+    codes, names = games
+    for code in np.unique(codes[tiny]):
+        largest = np.abs(returns[codes == code]).max()
+        if largest < SMALLEST * 1e20:
+            raise UsageError(
+                f"{source}: no episode_return of {names[code]} is larger than {largest:g}, which is too small to "
+                "compute with. Multiply all returns, or the environment's rewards, by one constant."
+            )
+    return np.where(tiny, 0.0, returns) if tiny.any() else returns
 
 
 def _plain(values: pa.Array) -> pa.Array:

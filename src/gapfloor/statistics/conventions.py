@@ -29,6 +29,9 @@ ALPHA = 0.05
 CONFIDENCE = 0.95
 N_RESAMPLES = 10_000
 
+#: Sizes between which sums of sixth powers are neither infinite nor 0. Every float32 that is not 0 lies between them.
+SMALLEST, LARGEST = 1e-50, 1e50
+
 NAN = float("nan")
 NO_PAIR: Pair = (NAN, NAN)
 
@@ -64,9 +67,12 @@ def finite_sample(values: npt.ArrayLike, name: str, *, minimum: int = 1) -> Floa
         raise UsageError(f"`{name}` must be one-dimensional, but has shape {array.shape}.")
     if array.size < minimum:
         raise UsageError(f"`{name}` needs at least {minimum} values, but has {array.size}.")
-    if not np.isfinite(array).all():
-        where = int(np.flatnonzero(~np.isfinite(array))[0])
-        raise UsageError(f"`{name}` must be finite, but value {where} is {array[where]}.")
+    bad = ~(np.abs(array) <= LARGEST)
+    if bad.any():
+        where = int(np.flatnonzero(bad)[0])
+        raise UsageError(
+            f"`{name}` must be finite and at most {LARGEST:g} in size, but value {where} is {array[where]}."
+        )
     return np.sort(array)
 
 

@@ -54,7 +54,7 @@ def minimum_detectable_effect(
     *, se: float, df: float, alpha: float = ALPHA, family_size: int = 1, power: float = POWER
 ) -> float:
     """The smallest |effect| found with this power at Holm's first, hardest step (alpha / family size)."""
-    if not (se > 0 and df > 0) or math.isinf(df) or math.isnan(df):
+    if not (0 < se < math.inf and 0 < df < math.inf):
         return NAN
     level = alpha / max(1, family_size)
     critical = float(special.stdtrit(df, 1 - level / 2))
@@ -65,7 +65,7 @@ def minimum_detectable_effect(
     high = se * (critical + 3)
     while lacking(high) < 0:
         high *= 2
-        if high > 1e9 * se:
+        if not high < 1e9 * se:
             return NAN
     return float(optimize.brentq(lacking, 0.0, high, xtol=1e-6 * se))
 
