@@ -22,7 +22,7 @@ from gapfloor.statistics.component_power import (
     recommended_power,
     simulate_recommended_family,
 )
-from gapfloor.statistics.conventions import ALPHA, GENERATOR, NAN
+from gapfloor.statistics.conventions import ALPHA, GENERATOR, LARGEST, NAN, SMALLEST
 from gapfloor.statistics.designs import (
     Costs,
     PilotEstimate,
@@ -48,6 +48,8 @@ from gapfloor.text_tables import ReadableResult, TextTable
 DEFAULT_COSTS = Costs(run=1.0, floor_episode=0.001, level=0.001)
 #: Floor episodes where neither a floor nor its size is known, as in the paper.
 USUAL_FLOOR = 384
+#: Games in all simulated families together; more would take gigabytes.
+MOST_SIMULATED = 20_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,10 +213,22 @@ def power(
     for name, value in (("power", wanted), ("alpha", alpha)):
         if not 0 < value < 1:
             raise UsageError(f"The {name} must lie between 0 and 1, but is {value}.")
+    _check_sizes(
+        {
+            "delta": delta, "SEM": sem, "floor's SEM": floor_sem, "smallest delta": smallest_delta, "alpha": alpha,
+            "power": wanted, "cost of a run": costs.run, "cost of a floor episode": costs.floor_episode,
+            "cost of a level": costs.level, "budget": budget,
+        }
+    )  # fmt: skip
     _check_costs(costs, budget)
     method: Method = "recommended" if content is None else content.floor.method or "paper"
 
     def aim(family_size: int) -> _Aim:
+        if n_simulations * family_size > MOST_SIMULATED:
+            raise UsageError(
+                f"{n_simulations} simulations of a family of {family_size} are too many: at most {MOST_SIMULATED:,} "
+                "games can be simulated. Give fewer simulations."
+            )
         return _Aim(method, family_size, alpha, wanted, costs, budget, smallest_delta)
 
     if pilot is not None:
@@ -233,6 +247,14 @@ def power(
     return PowerAdvice(
         power=wanted, alpha=alpha, method=method, costs=costs, comparisons=tuple(rows), budget=budget
     )
+
+
+def _check_sizes(numbers: dict[str, float | None]) -> None:
+    for name, value in numbers.items():
+        if value is not None and value != 0 and not SMALLEST <= abs(value) <= LARGEST:
+            raise UsageError(
+                f"The {name} must be 0 or between {SMALLEST:g} and {LARGEST:g} in size, but is {value:g}."
+            )
 
 
 def _check_costs(costs: Costs, budget: float | None) -> None:
