@@ -29,7 +29,7 @@ def with_one(rows, value):
 
 @pytest.mark.parametrize("value", [2 * LARGEST, 1e80, 1e100, 1e155, -1e200, 1.7e308])
 def test_a_return_that_is_too_large_is_named(rows, as_table, value):
-    with pytest.raises(UsageError, match=r"larger than 1e\+50 in row 3 .*Divide all returns"):
+    with pytest.raises(UsageError, match=r"above 1e\+50 in row 3 .*Divide all returns"):
         analyse(as_table(with_one(rows, value)))
 
 
@@ -87,7 +87,7 @@ class Jackpot(gymnasium.Env):
 
 def test_returns_that_gapfloor_played_itself_are_refused_too(tmp_path):
     gymnasium.register("Jackpot-v0", Jackpot)
-    with pytest.raises(UsageError, match="larger than 1e\\+50"):
+    with pytest.raises(UsageError, match="above 1e\\+50"):
         gapfloor.measure_floor(["gym:Jackpot-v0"], store=tmp_path, episodes=4, slots=2, draws=[0], workers=1)
 
 
@@ -96,6 +96,6 @@ def test_public_statistics_refuse_what_they_cannot_compute_with():
         compare_to_floor([1.0, 1e80], [1.0, 2.0], rng=None)
 
 
-@pytest.mark.parametrize("se", [math.inf, math.nan, 0.0])
-def test_without_a_standard_error_there_is_no_detectable_effect(se):
-    assert math.isnan(minimum_detectable_effect(se=se, df=5))
+@pytest.mark.parametrize(("se", "alpha"), [(math.inf, 0.05), (math.nan, 0.05), (0.0, 0.05), (1.0, 1e-308)])
+def test_without_a_standard_error_or_a_limit_there_is_no_detectable_effect(se, alpha):
+    assert math.isnan(minimum_detectable_effect(se=se, df=5, alpha=alpha))

@@ -84,6 +84,13 @@ def test_a_smaller_difference_needs_more_runs(episodes):
 
 
 @pytest.mark.fast
+@pytest.mark.parametrize("difference", [math.nan, math.inf, 1e200])
+def test_a_difference_that_cannot_be_computed_with_is_refused(episodes, difference):
+    with pytest.raises(UsageError, match="difference to detect must be 0 or between"):
+        compare(episodes, agents=AGENTS, games=["heist"], detect=difference)
+
+
+@pytest.mark.fast
 def test_the_other_order_is_the_other_sign(episodes, comparison):
     turned = compare(episodes, agents=AGENTS[::-1], games=["heist"])
     for row in turned.rows:

@@ -263,8 +263,8 @@ def _computable(returns: Floats, games: Label, place: _Places, *, source: str) -
     if bad.any():
         first = returns[int(np.flatnonzero(bad)[0])]
         raise UsageError(
-            f"{source}: episode_return is larger than {LARGEST:g} in {place.listed(bad)} (first: {first:g}). Divide "
-            "all returns, or the environment's rewards, by one constant."
+            f"{source}: the size of episode_return is above {LARGEST:g} in {place.listed(bad)} (first: {first:g}). "
+            "Divide all returns, or the environment's rewards, by one constant."
         )
     tiny = (returns < SMALLEST) & (returns > -SMALLEST) & (returns != 0)
     codes, names = games

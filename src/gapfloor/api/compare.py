@@ -20,6 +20,7 @@ from gapfloor.play.protocol import INFERENCE_BATCH, ProtocolSettings, make_proto
 from gapfloor.play.workers import Progress
 from gapfloor.records.temporary_store import open_store
 from gapfloor.rules import parse_rules
+from gapfloor.statistics.conventions import check_sizes
 
 
 @one_blas_thread()
@@ -86,6 +87,7 @@ def compare(
         >>> round(row.over_runs.test.difference, 2), row.verdict
         (3.0, 'a higher')
     """
+    check_sizes({"difference to detect": detect})
     budgets, games, rules = (_names(given) for given in (budgets, games, rules))
     if b is None and agents is None:
         raise UsageError("One source holds both agents: name them, e.g. --agents impala,fpn.")

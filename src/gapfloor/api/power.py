@@ -22,7 +22,7 @@ from gapfloor.statistics.component_power import (
     recommended_power,
     simulate_recommended_family,
 )
-from gapfloor.statistics.conventions import ALPHA, GENERATOR, LARGEST, NAN, SMALLEST
+from gapfloor.statistics.conventions import ALPHA, GENERATOR, NAN, check_sizes
 from gapfloor.statistics.designs import (
     Costs,
     PilotEstimate,
@@ -213,7 +213,7 @@ def power(
     for name, value in (("power", wanted), ("alpha", alpha)):
         if not 0 < value < 1:
             raise UsageError(f"The {name} must lie between 0 and 1, but is {value}.")
-    _check_sizes(
+    check_sizes(
         {
             "delta": delta, "SEM": sem, "floor's SEM": floor_sem, "smallest delta": smallest_delta, "alpha": alpha,
             "power": wanted, "cost of a run": costs.run, "cost of a floor episode": costs.floor_episode,
@@ -247,14 +247,6 @@ def power(
     return PowerAdvice(
         power=wanted, alpha=alpha, method=method, costs=costs, comparisons=tuple(rows), budget=budget
     )
-
-
-def _check_sizes(numbers: dict[str, float | None]) -> None:
-    for name, value in numbers.items():
-        if value is not None and value != 0 and not SMALLEST <= abs(value) <= LARGEST:
-            raise UsageError(
-                f"The {name} must be 0 or between {SMALLEST:g} and {LARGEST:g} in size, but is {value:g}."
-            )
 
 
 def _check_costs(costs: Costs, budget: float | None) -> None:

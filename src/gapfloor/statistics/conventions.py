@@ -5,6 +5,7 @@ They are defaults for direct use of `gapfloor.statistics`; an analysis takes the
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -74,6 +75,15 @@ def finite_sample(values: npt.ArrayLike, name: str, *, minimum: int = 1) -> Floa
             f"`{name}` must be finite and at most {LARGEST:g} in size, but value {where} is {array[where]}."
         )
     return np.sort(array)
+
+
+def check_sizes(numbers: Mapping[str, float | None]) -> None:
+    """Refuse numbers (by name) that are not finite, or whose powers are not."""
+    for name, value in numbers.items():
+        if value is not None and value != 0 and not SMALLEST <= abs(value) <= LARGEST:
+            raise UsageError(
+                f"The {name} must be 0 or between {SMALLEST:g} and {LARGEST:g} in size, but is {value:g}."
+            )
 
 
 def sem(values: Floats) -> float:

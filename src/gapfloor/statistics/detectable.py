@@ -54,10 +54,10 @@ def minimum_detectable_effect(
     *, se: float, df: float, alpha: float = ALPHA, family_size: int = 1, power: float = POWER
 ) -> float:
     """The smallest |effect| found with this power at Holm's first, hardest step (alpha / family size)."""
-    if not (0 < se < math.inf and 0 < df < math.inf):
-        return NAN
     level = alpha / max(1, family_size)
     critical = float(special.stdtrit(df, 1 - level / 2))
+    if not (0 < se < math.inf and 0 < df < math.inf and critical < math.inf):
+        return NAN
 
     def lacking(effect: float) -> float:
         return _power(effect / se, df=df, critical=critical) - power

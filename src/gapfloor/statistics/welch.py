@@ -147,7 +147,7 @@ def equivalence_p(
 ) -> Floats:
     """TOST: the larger of the two one-sided p against -margin and +margin."""
     difference, se = np.asarray(difference, dtype=np.float64), np.asarray(se, dtype=np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         lower = special.stdtr(df, -(difference + margin) / se)
         upper = special.stdtr(df, (difference - margin) / se)
     both = np.maximum(lower, upper)
