@@ -127,7 +127,7 @@ def users_frame(error: BaseException) -> traceback.FrameSummary | None:
     found = None
     while each is not None and id(each) not in seen:
         seen.add(id(each))
-        frames = [frame for frame in traceback.extract_tb(each.__traceback__) if _is_users(frame.filename)]
+        frames = [frame for frame, is_users in _frames(each) if is_users]
         found = frames[-1] if frames else getattr(each, "users_frame", None) or found
         each = each.__cause__
     return found
@@ -135,12 +135,23 @@ def users_frame(error: BaseException) -> traceback.FrameSummary | None:
 
 def is_in_users_code(error: BaseException) -> bool:
     """Whether the error came from the user's code, or from a library that the user's code called."""
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if _is_users(frame.filename):
+    for frame, is_users in reversed(_frames(error)):
+        if is_users:
             return True
         if os.path.realpath(frame.filename).startswith(_OURS):
             return False
     return False
+
+
+def _frames(error: BaseException) -> list[tuple[traceback.FrameSummary, bool]]:
+    """The lines that led to an error, each with whether it is the user's."""
+    walked = traceback.walk_tb(error.__traceback__)
+    # Code that dataclasses generate for our classes has no file; its module is ours.
+    ours = [str(frame.f_globals.get("__name__")).startswith("gapfloor.") for frame, _ in walked]
+    lines = traceback.extract_tb(error.__traceback__)
+    return [
+        (line, not is_ours and _is_users(line.filename)) for line, is_ours in zip(lines, ours, strict=True)
+    ]
 
 
 def _is_users(file: str) -> bool:

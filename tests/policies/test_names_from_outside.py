@@ -10,6 +10,7 @@ from gapfloor.api.agent_sources import find_policies
 from gapfloor.errors import GapfloorError
 from gapfloor.policies.formats.spec import CHECKPOINT, UNKNOWN
 from gapfloor.policies.load import PolicySource, meaning_of
+from gapfloor.users_code import users_frame
 
 pytestmark = pytest.mark.fast
 
@@ -44,3 +45,12 @@ def test_what_a_pattern_matches_is_a_path(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_path_is_a_path_whether_it_exists_or_not(name: str) -> None:
     assert meaning_of(Path(name)).kind == UNKNOWN
     assert meaning_of(Path(f"{name}.safetensors")).kind == CHECKPOINT
+
+
+@pytest.mark.parametrize("name", ["torchscript:a.pt", "sb3:a.zip,no_such=1", "sb3:"])
+def test_a_refused_name_is_shown_with_the_callers_line(name: str) -> None:
+    with pytest.raises(GapfloorError) as refused:
+        PolicySource(name)
+    frame = users_frame(refused.value)
+    assert frame is not None
+    assert frame.filename == __file__  # the caller, and not what a dataclass generates

@@ -107,7 +107,7 @@ def meaning_of(name: str | Path) -> PolicySpec:
     prefix, colon, _ = text.partition(":")
     is_file = isinstance(name, Path) or os.path.lexists(text)
     if not is_file and prefix == "torchscript":
-        raise PolicyError(f"'{_shortened(text)}' cannot be read: {NO_TORCHSCRIPT}")
+        raise PolicyError(NO_TORCHSCRIPT)
     if not is_file and prefix == RANDOM_WEIGHTS:
         return PolicySpec(RANDOM_WEIGHTS, Path(text))
     if not is_file and colon and PolicySpec.matches(text):
