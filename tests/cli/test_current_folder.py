@@ -14,29 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from study.tiny_study import STUDY
+
 GAPFLOOR = str(Path(sys.executable).with_name("gapfloor"))
 
 FEW = ("--draws", "0", "--episodes", "4", "--slots", "2", "--workers", "2")
-
-STUDY = """
-name = "tiny"
-train = "0:10"
-test = "100:110"
-formats = ["md"]
-
-[[runs]]
-games = ["bossfight"]
-encoders = ["impala"]
-seeds = [1]
-steps = 512
-environments = 2
-
-[evaluation]
-draws = [0]
-episodes = 4
-slots = 2
-batch = 8
-"""
 
 
 @pytest.fixture

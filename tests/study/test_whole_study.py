@@ -16,30 +16,7 @@ from command_line import GAPFLOOR
 from folders import file_hashes
 from gapfloor.study.journal import TaskJournal
 from gapfloor.study.runner import ATTEMPTS_IF_LOST
-
-STUDY = """
-name = "tiny"
-train = "0:10"
-test = "100:110"
-formats = ["md", "html"]
-
-[[runs]]
-games = ["bossfight"]
-encoders = ["impala"]
-seeds = [1]
-steps = 512
-environments = 2
-
-[evaluation]
-draws = [0]
-episodes = 8
-slots = 4
-batch = 8
-probe = 8
-
-[addendum]
-rules = ["merged"]
-"""
+from study.tiny_study import STUDY
 
 
 def command(study, store, *more):
