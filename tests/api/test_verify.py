@@ -170,23 +170,41 @@ def test_the_sample_is_chosen_by_its_seed(store):
     assert gapfloor.verify_store(store, episodes=3).seed != gapfloor.verify_store(store, episodes=3).seed
 
 
-def test_code_that_only_the_store_names_is_not_imported(store, tmp_path, monkeypatch):
-    (tmp_path / "evil_envs.py").write_text("open('ran', 'w')\ndef make(): ...\n")
-    monkeypatch.chdir(tmp_path)
-    cell = first_cell(store, reference=True)
+def replace_cells(store, cell, *, content, labels):
+    """A store whose only cell is `cell` with another specification and other labels."""
     names = ("slot", "index", "level_seed", "episode_return", "length")
     rows = {name: pq.read_table(cell.path).column(name) for name in names}
     shutil.rmtree(store / "cells")
-    content = {**cell.manifest.content, "engine": "gymnasium", "game": "evil_envs:make"}
-    labels = {**cell.manifest.labels, "game": "evil_envs:make"}
+    content, labels = {**cell.manifest.content, **content}, {**cell.manifest.labels, **labels}
     Store(store).write_cell(
         file_name=f"x-{content_key(content)[:16]}", content=content, labels=labels, columns=rows,
         record=cell.manifest.record,
     )  # fmt: skip
+
+
+def test_code_that_only_the_store_names_is_not_imported(store, tmp_path, monkeypatch):
+    (tmp_path / "evil_envs.py").write_text("open('ran', 'w')\ndef make(): ...\n")
+    monkeypatch.chdir(tmp_path)
+    cell = first_cell(store, reference=True)
+    named = {"game": "evil_envs:make"}
+    replace_cells(store, cell, content={"engine": "gymnasium", **named}, labels=named)
     found = gapfloor.verify_store(store, episodes=10)
     assert found.is_sound
     assert "add --allow evil_envs:make" in found.not_replayed[0]
     with pytest.raises(UsageError, match="add --allow evil_envs:make"):
+        replay_episodes(recorded_episodes(Store(store).cells()[0]), store=Store(store))
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_name_of_a_reference_in_a_store_is_not_read_as_a_factory(store, tmp_path, monkeypatch):
+    (tmp_path / "random-weights_evil.py").write_text("open('ran', 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    name = "random-weights_evil"
+    labels = {"agent": "", "budget": "", "reference": name, "rule": name}
+    replace_cells(store, first_cell(store, reference=False), content={}, labels=labels)
+    found = gapfloor.verify_store(store, episodes=10)
+    assert "is not a random network" in found.not_replayed[0]
+    with pytest.raises(UsageError, match="is not a random network"):
         replay_episodes(recorded_episodes(Store(store).cells()[0]), store=Store(store))
     assert not (tmp_path / "ran").exists()
 

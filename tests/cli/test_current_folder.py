@@ -1,4 +1,4 @@
-"""A command that is typed in a folder of downloads imports nothing that lies there, in no process that it starts.
+"""A command that is typed in a folder of downloads imports nothing from it, in any process that it starts.
 
 The folder has a file for every module of Python and every installed package; each leaves a mark when it is imported.
 """

@@ -11,15 +11,15 @@ from typing import Any
 
 from gapfloor.errors import MissingExtraError, UsageError
 from gapfloor.policies.backends import TORCH, network_backend
-from gapfloor.policies.formats.spec import RANDOM_WEIGHTS as PREFIX
+from gapfloor.policies.formats.spec import RANDOM_WEIGHTS
 
 
 def parse_random_weights(name: str) -> tuple[str, int]:
     """Encoder and seed of `random-weights:impala:3`."""
     parts = name.split(":")
-    if len(parts) != 3 or parts[0] != PREFIX or not parts[2].isdecimal():
+    if len(parts) != 3 or parts[0] != RANDOM_WEIGHTS or not parts[2].isdecimal():
         raise UsageError(
-            f"'{name}' is not a random network: write {PREFIX}:ENCODER:SEED, e.g. {PREFIX}:impala:3."
+            f"'{name}' is not a random network: write {RANDOM_WEIGHTS}:ENCODER:SEED, e.g. {RANDOM_WEIGHTS}:impala:3."
         )
     return parts[1], int(parts[2])
 

@@ -1,19 +1,16 @@
 """Policies on the Hugging Face Hub, through its real cache in offline mode."""
 
-import base64
-import json
 import os
-import pickle
 import shutil
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
 
 from gapfloor.errors import GapfloorError
 from gapfloor.policies.load import PolicySource
+from policies.formats.bombs import bomb_in_every_pickle, rewrite
 
 pytest.importorskip("huggingface_hub")
 stable_baselines3 = pytest.importorskip("stable_baselines3")
@@ -74,16 +71,6 @@ def test_a_name_on_the_hub_becomes_the_file_in_the_cache(hub, line):
     assert done.stdout.split(maxsplit=3) == ["sb3", "ppo-CartPole-v1.zip", COMMIT, "{'framestack': '2'}\n"]
 
 
-class Bomb:
-    """Writes a file when it is unpickled."""
-
-    def __init__(self, marker: Path) -> None:
-        self._marker = str(marker)
-
-    def __reduce__(self):
-        return open, (self._marker, "w")
-
-
 def test_the_name_of_a_file_on_the_hub_is_never_read_as_options(hub, tmp_path):
     """One repository, two files: a model that runs code when unpickled, and a file whose name asks for trust."""
     marker = tmp_path / "it-ran"
@@ -91,19 +78,8 @@ def test_the_name_of_a_file_on_the_hub_is_never_read_as_options(hub, tmp_path):
     snapshot.mkdir(parents=True)
     (hub / "models--evil--ppo" / "refs").mkdir()
     (hub / "models--evil--ppo" / "refs" / "main").write_text(COMMIT)
-    with (
-        zipfile.ZipFile(hub / "models--someone--ppo-CartPole-v1" / "blobs" / "model.zip") as old,
-        zipfile.ZipFile(snapshot / "model", "w") as new,
-    ):
-        for name in old.namelist():
-            content = old.read(name)
-            if name == "data":
-                data = json.loads(content)
-                for value in data.values():
-                    if isinstance(value, dict) and ":serialized:" in value:
-                        value[":serialized:"] = base64.b64encode(pickle.dumps(Bomb(marker))).decode()
-                content = json.dumps(data).encode()
-            new.writestr(name, content)
+    model = hub / "models--someone--ppo-CartPole-v1" / "blobs" / "model.zip"
+    rewrite(model, snapshot / "model", data=bomb_in_every_pickle(model, marker))
     shutil.copy(snapshot / "model", snapshot / "model,trust=yes,key=a.zip")
     done = offline(
         hub, "-m", "gapfloor.cli.main", "evaluate", "hf:evil/ppo", "--game", "gym:CartPole-v1", "--rules", "greedy",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import io
-import json
 import pickle
 import zipfile
 from pathlib import Path
@@ -17,39 +15,13 @@ import torch
 from gapfloor.errors import PolicyError
 from gapfloor.policies.formats.normalisation import main as convert
 from gapfloor.policies.load import PolicySource
+from policies.formats.bombs import Bomb, bomb_in_every_pickle, rewrite
 from policies.formats.two_directories import two_directories
-
-
-class Bomb:
-    """Writes a file when it is unpickled."""
-
-    def __init__(self, marker: Path) -> None:
-        self._marker = str(marker)
-
-    def __reduce__(self) -> Any:
-        return open, (self._marker, "w")
 
 
 @pytest.fixture
 def marker(tmp_path: Path) -> Path:
     return tmp_path / "it-ran"
-
-
-def rewrite(source: Path, target: Path, **members: bytes) -> Path:
-    """The zip with some of its members replaced."""
-    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
-        for name in old.namelist():
-            new.writestr(name, members.get(name.replace(".", "_"), old.read(name)))
-    return target
-
-
-def bomb_in_every_pickle(source: Path, marker: Path) -> bytes:
-    with zipfile.ZipFile(source) as archive:
-        data = json.loads(archive.read("data"))
-    for value in data.values():
-        if isinstance(value, dict) and ":serialized:" in value:
-            value[":serialized:"] = base64.b64encode(pickle.dumps(Bomb(marker))).decode()
-    return json.dumps(data).encode()
 
 
 def torch_bytes(content: Any) -> bytes:
