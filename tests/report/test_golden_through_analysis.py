@@ -9,8 +9,8 @@ from typing import Any
 
 from tests.report.printed_results import CALLS, PAPER
 
-from gapfloor.report.table import to_csv
 from gapfloor.report.write import WrittenReport
+from gapfloor.tables.table import to_csv
 
 #: A value fitted to a printed one may round to its neighbour.
 STEP = 0.0101

@@ -12,8 +12,8 @@ from tests.report.printed_results import INVENTED, printed_results, without
 
 from gapfloor.report.cka_input import read_cka
 from gapfloor.report.findings import Findings
-from gapfloor.report.formats import count_word, p_value, percent_number
 from gapfloor.report.numbers import Number, build_numbers, to_json, to_tex
+from gapfloor.tables.cells import count_word, p_value, percent_number
 
 pytestmark = pytest.mark.fast
 

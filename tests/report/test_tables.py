@@ -14,8 +14,8 @@ from tests.report.printed_results import PAPER, printed_results, without
 
 from gapfloor.report.cka_input import read_cka
 from gapfloor.report.findings import Findings
-from gapfloor.report.table import to_csv, to_float, to_markdown, to_tabular
 from gapfloor.report.tables.build import EXTRA_TABLES, Tables, build_tables
+from gapfloor.tables.table import to_csv, to_float, to_markdown, to_tabular
 
 pytestmark = pytest.mark.fast
 

@@ -17,6 +17,7 @@ _PLAYING = {"levels", "actions", "rules", "engines", "policies", "records"}
 ALLOWED: dict[str, set[str]] = {
     "levels": set(),
     "actions": set(),
+    "tables": set(),
     "statistics": set(),
     "records": set(),
     "rules": {"actions"},
@@ -26,12 +27,22 @@ ALLOWED: dict[str, set[str]] = {
     "plan": {"engines", "records"},
     "calibration": _PLAYING,
     "play": _PLAYING,
-    "analysis": {"levels", "records", "plan", "statistics"},
+    "analysis": {"levels", "records", "plan", "statistics", "tables"},
     "representation": _PLAYING | {"play"},
     "audit": {"engines"},
-    "report": {"levels", "actions", "engines", "records", "plan", "statistics", "analysis", "audit"},
+    "report": {
+        "levels",
+        "actions",
+        "engines",
+        "records",
+        "plan",
+        "statistics",
+        "tables",
+        "analysis",
+        "audit",
+    },
     "api": _PLAYING
-    | {"play", "calibration", "training", "plan", "statistics", "analysis"}
+    | {"play", "calibration", "training", "plan", "statistics", "tables", "analysis"}
     | {"representation", "report", "audit"},
     "study": _PLAYING
     | {"play", "calibration", "training", "plan", "analysis", "report", "representation", "api"},

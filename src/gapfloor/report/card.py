@@ -15,11 +15,11 @@ from gapfloor.escape import escape_markdown
 from gapfloor.exact_json import to_exact
 from gapfloor.json_values import jsonable
 from gapfloor.report.findings import TEST, TRAIN, Env, Findings, agent_name
-from gapfloor.report.formats import call_words, estimate, mean_sem, p_value
 from gapfloor.report.methods import describe_floor_test, describe_gap_test
 from gapfloor.report.provenance import Provenance
 from gapfloor.report.source import ReportSource
 from gapfloor.report.verdict import build_verdicts
+from gapfloor.tables.cells import call_words, estimate, mean_sem, p_value
 from gapfloor.text_tables import counted
 
 SCHEMA = "gapfloor-card/1"

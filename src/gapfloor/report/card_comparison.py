@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gapfloor.escape import escape_markdown
-from gapfloor.report.formats import mean_sem
+from gapfloor.tables.cells import mean_sem
 
 Row = tuple[str, str, str]
 

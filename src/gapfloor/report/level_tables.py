@@ -7,9 +7,9 @@ from typing import Any
 
 from gapfloor.report.figure_data import LevelPanel, LevelPoint
 from gapfloor.report.findings import Env, Findings
-from gapfloor.report.formats import fixed
 from gapfloor.report.replays import Scene
 from gapfloor.report.tables.wording import at_budget
+from gapfloor.tables.cells import fixed
 from gapfloor.text_tables import counted
 
 

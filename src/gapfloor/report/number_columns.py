@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gapfloor.report.formats import (
+from gapfloor.statistics.conventions import Pair
+from gapfloor.tables.cells import (
     Cell,
     call_words,
     count_word,
@@ -17,7 +18,6 @@ from gapfloor.report.formats import (
     p_value,
     percent_number,
 )
-from gapfloor.statistics.conventions import Pair
 
 #: Keys with what makes their value from a row.
 NumberColumns = tuple[tuple[str, Callable[[Any], Cell]], ...]

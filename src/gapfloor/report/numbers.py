@@ -29,9 +29,9 @@ from gapfloor.report.findings import (
     Findings,
     rule_letter,
 )
-from gapfloor.report.formats import Cell, is_number, percent_number
 from gapfloor.report.number_columns import NumberColumns
 from gapfloor.report.numbers_cka import cka_numbers
+from gapfloor.tables.cells import Cell, is_number, percent_number
 
 _QUANTITIES: tuple[Quantity, ...] = ("train", "test", "gap")
 _SETS: tuple[Quantity, ...] = ("train", "test")

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from gapfloor.escape import key_part
 from gapfloor.report.cka_input import CkaRecord, seed_mean
 from gapfloor.report.findings import Findings
-from gapfloor.report.formats import Cell, fixed
+from gapfloor.tables.cells import Cell, fixed
 
 _Groups = dict[tuple[str, str], dict[str, tuple[CkaRecord, ...]]]
 

@@ -24,14 +24,14 @@ from gapfloor.report.figures.model import LegendEntry, PanelSpec, PointMark
 from gapfloor.report.figures.page_figure import legend_svg, panel_svg, render_panels
 from gapfloor.report.figures.verdict_strip import verdict_strip
 from gapfloor.report.findings import MERGED, Findings
-from gapfloor.report.formats import Cell, count_word
 from gapfloor.report.level_tables import level_tables
 from gapfloor.report.packed_parts import MOST_INLINE, PACKED_NOTE_PLACE, PageParts
 from gapfloor.report.replays import Scene
 from gapfloor.report.source import ReportSource
-from gapfloor.report.table import Table
 from gapfloor.report.tables.build import Tables
 from gapfloor.report.verdict import build_verdicts, headline
+from gapfloor.tables.cells import Cell, count_word
+from gapfloor.tables.table import Table
 from gapfloor.text_tables import counted
 
 #: What the coloured label of a verdict says, and what that means.

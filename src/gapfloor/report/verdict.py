@@ -14,7 +14,6 @@ from typing import Literal
 from gapfloor.analysis.floor_results import CallCount, FloorComparisonResult
 from gapfloor.analysis.gap_results import GapResult
 from gapfloor.report.findings import MERGED, TEST, TRAIN, Env, Findings, agent_name
-from gapfloor.report.formats import Cell, count_word, estimate, fixed, is_number, p_value
 from gapfloor.statistics.components import VariancePart, components_p
 from gapfloor.statistics.reference_calls import ReferenceCall
 from gapfloor.statistics.sentences import (
@@ -29,6 +28,7 @@ from gapfloor.statistics.sentences import (
     may_say_transfers,
     methods_disagree,
 )
+from gapfloor.tables.cells import Cell, count_word, estimate, fixed, is_number, p_value
 
 Tone = Literal["supported", "open", "unsupported"]
 

@@ -15,9 +15,9 @@ from gapfloor.report.findings import Findings
 from gapfloor.report.methods import Methods, build_methods
 from gapfloor.report.numbers import Number, build_numbers, to_json, to_tex
 from gapfloor.report.source import ReportSource, load_report_source
-from gapfloor.report.table import to_csv, to_float, to_markdown, to_tabular
 from gapfloor.report.tables.build import EXTRA_TABLES, Tables, build_tables
 from gapfloor.report.verdict import build_verdicts, headline
+from gapfloor.tables.table import to_csv, to_float, to_markdown, to_tabular
 from gapfloor.text_tables import ReadableResult, TextTable, counted
 
 #: Everything a report can consist of; figures come with tex and html only when asked for by name.

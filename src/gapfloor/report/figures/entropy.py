@@ -15,7 +15,7 @@ from gapfloor.report.figures.model import (
     name_text,
 )
 from gapfloor.report.findings import MERGED, Findings
-from gapfloor.report.formats import fixed, is_number
+from gapfloor.tables.cells import fixed, is_number
 
 
 def entropy_figure(findings: Findings, budget: str, *, name: str, title: str) -> FigureSpec | None:

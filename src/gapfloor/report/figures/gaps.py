@@ -16,7 +16,7 @@ from gapfloor.report.figures.model import (
     padded,
 )
 from gapfloor.report.findings import Findings
-from gapfloor.report.formats import estimate, fixed, is_number
+from gapfloor.tables.cells import estimate, fixed, is_number
 from gapfloor.text_tables import counted
 
 

@@ -18,7 +18,7 @@ from gapfloor.report.figures.model import (
     padded,
 )
 from gapfloor.report.findings import Env, Findings
-from gapfloor.report.formats import fixed
+from gapfloor.tables.cells import fixed
 from gapfloor.text_tables import counted
 
 

@@ -21,7 +21,7 @@ from gapfloor.report.figures.model import (
     padded,
 )
 from gapfloor.report.figures.returns import MeanMark, figure_of_returns, returns_panel
-from gapfloor.report.formats import is_number
+from gapfloor.tables.cells import is_number
 from gapfloor.text_tables import with_error
 
 

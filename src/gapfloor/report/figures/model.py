@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gapfloor.escape import clean_text
-from gapfloor.report.formats import is_number
+from gapfloor.tables.cells import is_number
 
 GuideKind = Literal["floor", "floor train", "floor gap", "cut", "maximum", "zero"]
 Ticks = tuple[tuple[float, str], ...]

@@ -21,7 +21,7 @@ from gapfloor.report.figures.model import (
     padded,
 )
 from gapfloor.report.findings import FLOOR, TEST, TRAIN, Env, Findings
-from gapfloor.report.formats import estimate, is_number, mean_sem
+from gapfloor.tables.cells import estimate, is_number, mean_sem
 from gapfloor.text_tables import counted
 
 #: Ends of a 95% interval, in standard errors of a normal.

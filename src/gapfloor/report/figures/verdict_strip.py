@@ -5,7 +5,7 @@ from __future__ import annotations
 from gapfloor.report.figures.inks import rule_ink
 from gapfloor.report.figures.model import GuideLine, PanelSpec, PointMark, Scale, Shape, interval_of, padded
 from gapfloor.report.findings import FLOOR, TEST, Env, Findings
-from gapfloor.report.formats import estimate, is_number, mean_sem
+from gapfloor.tables.cells import estimate, is_number, mean_sem
 
 
 def verdict_strip(findings: Findings, env: Env, budget: str) -> PanelSpec | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from gapfloor.analysis.difference_results import AgentResult
 from gapfloor.analysis.row import Row
 from gapfloor.report.findings import Findings, agent_name, rule_title
-from gapfloor.report.formats import Cell, mean_sem, missing_cell, text_cell, tier_cell
-from gapfloor.report.table import Column, ColumnGroup, Missing, RuleLine, Table, Text
 from gapfloor.report.tables.wording import at_budget, draws_phrase, runs_phrase, sentence, status_of
+from gapfloor.tables.cells import Cell, mean_sem, missing_cell, text_cell, tier_cell
+from gapfloor.tables.table import Column, ColumnGroup, Missing, RuleLine, Table, Text
 
 
 def full(findings: Findings, budget: str) -> Table | Missing:

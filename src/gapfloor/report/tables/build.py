@@ -10,7 +10,6 @@ from gapfloor.analysis.leaked import LeakedGap
 from gapfloor.errors import unknown_name
 from gapfloor.report.cka_input import CkaRecord
 from gapfloor.report.findings import MERGED, Findings
-from gapfloor.report.table import Missing, Table
 from gapfloor.report.tables import agents, entropy, floor, gap, robust
 from gapfloor.report.tables.cka import ckacontrol
 from gapfloor.report.tables.hyperparameters import hyper
@@ -18,6 +17,7 @@ from gapfloor.report.tables.leaks import leaks
 from gapfloor.report.tables.ledger import audit, commits
 from gapfloor.report.tables.normalised import cobbe
 from gapfloor.report.tables.references import references
+from gapfloor.tables.table import Missing, Table
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gapfloor.report.cka_input import CkaRecord, seed_mean
 from gapfloor.report.findings import Findings, agent_name
-from gapfloor.report.formats import bare, text_cell
-from gapfloor.report.table import Column, ColumnGroup, Missing, Table, Text
 from gapfloor.report.tables.wording import sentence
+from gapfloor.tables.cells import bare, text_cell
+from gapfloor.tables.table import Column, ColumnGroup, Missing, Table, Text
 
 
 def ckacontrol(findings: Findings, records: tuple[CkaRecord, ...]) -> Table | Missing:

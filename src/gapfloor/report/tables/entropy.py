@@ -5,7 +5,8 @@ from __future__ import annotations
 from gapfloor.analysis.row import Row
 from gapfloor.analysis.screen_results import ScreenResult
 from gapfloor.report.findings import Env, Findings
-from gapfloor.report.formats import (
+from gapfloor.report.tables.wording import at_budget, left_out, sentence, status_of, suffix
+from gapfloor.tables.cells import (
     Cell,
     call_cell,
     fixed,
@@ -16,8 +17,7 @@ from gapfloor.report.formats import (
     tier_cell,
     tier_letter,
 )
-from gapfloor.report.table import Column, ColumnGroup, Missing, RuleLine, Table, Text
-from gapfloor.report.tables.wording import at_budget, left_out, sentence, status_of, suffix
+from gapfloor.tables.table import Column, ColumnGroup, Missing, RuleLine, Table, Text
 
 _NO_CELLS = (
     "no cell records with entropies over numbered actions (gapfloor evaluate writes them; an episode file and "

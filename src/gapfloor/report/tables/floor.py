@@ -5,18 +5,6 @@ from __future__ import annotations
 from gapfloor.analysis.floor_results import FloorComparisonResult
 from gapfloor.analysis.row import Row
 from gapfloor.report.findings import MERGED, TEST, TRAIN, Env, Findings, rule_title
-from gapfloor.report.formats import (
-    Cell,
-    call_cell,
-    estimate,
-    fixed,
-    integer,
-    mean_sem,
-    missing_cell,
-    percent,
-    text_cell,
-)
-from gapfloor.report.table import Column, ColumnGroup, Missing, RuleLine, Table, Text
 from gapfloor.report.tables.wording import (
     at_budget,
     draws_phrase,
@@ -28,6 +16,18 @@ from gapfloor.report.tables.wording import (
     status_of,
     suffix,
 )
+from gapfloor.tables.cells import (
+    Cell,
+    call_cell,
+    estimate,
+    fixed,
+    integer,
+    mean_sem,
+    missing_cell,
+    percent,
+    text_cell,
+)
+from gapfloor.tables.table import Column, ColumnGroup, Missing, RuleLine, Table, Text
 
 DELTA_CI = Text("Δ [95% CI]", r"$\Delta$ [95\% CI]")
 

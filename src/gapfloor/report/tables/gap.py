@@ -5,7 +5,8 @@ from __future__ import annotations
 from gapfloor.analysis.gap_results import GapResult
 from gapfloor.analysis.row import Row
 from gapfloor.report.findings import TEST, TRAIN, Env, Findings, rule_title
-from gapfloor.report.formats import (
+from gapfloor.report.tables.wording import at_budget, left_out, on_same_draws, sentence, status_of
+from gapfloor.tables.cells import (
     Cell,
     estimate,
     fixed,
@@ -16,8 +17,7 @@ from gapfloor.report.formats import (
     p_value,
     text_cell,
 )
-from gapfloor.report.table import Column, Missing, RuleLine, Table, Text
-from gapfloor.report.tables.wording import at_budget, left_out, on_same_draws, sentence, status_of
+from gapfloor.tables.table import Column, Missing, RuleLine, Table, Text
 
 
 def pooled(findings: Findings) -> Table | Missing:

@@ -7,9 +7,9 @@ from typing import Any
 
 from gapfloor.escape import escape_tex
 from gapfloor.report.findings import steps_of
-from gapfloor.report.formats import Cell
-from gapfloor.report.table import Column, Missing, Table, Text
 from gapfloor.report.tables.wording import sentence
+from gapfloor.tables.cells import Cell
+from gapfloor.tables.table import Column, Missing, Table, Text
 
 #: How hyperparameters of the trainer's header are named in a table; others keep their own name.
 HYPERPARAMETERS = {

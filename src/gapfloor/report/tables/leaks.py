@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from gapfloor.analysis.leaked import LeakedGap
 from gapfloor.report.findings import Env, Findings
-from gapfloor.report.formats import Cell, fixed, integer, mean_sem, text_cell
-from gapfloor.report.table import Column, ColumnGroup, Table, Text
 from gapfloor.report.tables.wording import sentence
+from gapfloor.tables.cells import Cell, fixed, integer, mean_sem, text_cell
+from gapfloor.tables.table import Column, ColumnGroup, Table, Text
 
 
 def leaks(findings: Findings, rows: Sequence[LeakedGap]) -> Table | None:

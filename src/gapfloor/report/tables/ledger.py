@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from gapfloor.audit.ledger.entries import LedgerEntry, count_ledger, load_ledger
 from gapfloor.escape import escape_tex
-from gapfloor.report.formats import Cell, count_word, text_cell
-from gapfloor.report.table import Column, Table, Text
 from gapfloor.report.tables.wording import sentence
+from gapfloor.tables.cells import Cell, count_word, text_cell
+from gapfloor.tables.table import Column, Table, Text
 
 
 def audit(entries: Sequence[LedgerEntry] | None = None) -> Table:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from gapfloor.analysis.score_results import NormalisedResult
 from gapfloor.report.findings import FLOOR, SUITE, TEST, TRAIN, Findings, rule_title
-from gapfloor.report.formats import Cell, bare, empty_cell, missing_cell, text_cell
-from gapfloor.report.table import Column, ColumnGroup, Missing, RuleLine, Table, Text
 from gapfloor.report.tables.wording import on_same_draws, sentence, status_of
 from gapfloor.statistics.normalised import has_scale, score_range
+from gapfloor.tables.cells import Cell, bare, empty_cell, missing_cell, text_cell
+from gapfloor.tables.table import Column, ColumnGroup, Missing, RuleLine, Table, Text
 
 
 def cobbe(findings: Findings) -> Table | Missing:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from gapfloor.analysis.floor_results import FloorComparisonResult
 from gapfloor.report.findings import TEST, Env, Findings
-from gapfloor.report.formats import Cell, call_cell, empty_cell, estimate, mean_sem, p_value, text_cell
-from gapfloor.report.table import Column, Table, Text
 from gapfloor.report.tables.wording import sentence, status_of
 from gapfloor.statistics.conventions import NAN, NO_PAIR
 from gapfloor.statistics.normalised import has_scale, score_range
+from gapfloor.tables.cells import Cell, call_cell, empty_cell, estimate, mean_sem, p_value, text_cell
+from gapfloor.tables.table import Column, Table, Text
 
 
 def references(findings: Findings) -> Table | None:

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from gapfloor.report.findings import MERGED, TEST, TRAIN, Env, Findings
-from gapfloor.report.formats import Cell, is_number
-from gapfloor.report.table import Table, Text
 from gapfloor.report.tables import robust_columns
 from gapfloor.report.tables.robust_columns import NamedRow, RobustColumn
 from gapfloor.report.tables.wording import at_budget, sentence, status_of, suffix
+from gapfloor.tables.cells import Cell, is_number
+from gapfloor.tables.table import Table, Text
 
 
 def robust_unmask(findings: Findings, budget: str) -> Table | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gapfloor.report.findings import FLOOR, agent_name
-from gapfloor.report.formats import (
+from gapfloor.tables.cells import (
     Cell,
     call_cell,
     estimate,
@@ -17,7 +17,7 @@ from gapfloor.report.formats import (
     percent,
     text_cell,
 )
-from gapfloor.report.table import Column, Text
+from gapfloor.tables.table import Column, Text
 
 
 @dataclass(frozen=True)

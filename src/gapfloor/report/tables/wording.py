@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from gapfloor.analysis.row import Row
 from gapfloor.escape import escape_tex
 from gapfloor.report.findings import Env, Findings
-from gapfloor.report.formats import count_word
-from gapfloor.report.table import Text
+from gapfloor.tables.cells import count_word
+from gapfloor.tables.table import Text
 from gapfloor.text_tables import counted
 
 

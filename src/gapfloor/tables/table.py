@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gapfloor.escape import escape_csv, escape_markdown, escape_tex, guard_row
-from gapfloor.report.formats import Cell, Raw
+from gapfloor.tables.cells import Cell, Raw
 
 Align = Literal["l", "r", "c"]
 
