@@ -53,7 +53,7 @@ def test_a_report_gives_the_gap_with_and_without(source: ReportSource, tmp_path:
 
 
 def test_the_whole_gap_of_the_table_is_the_gap_of_the_analysis(source: ReportSource) -> None:
-    gaps = {(row.budget, row.rule): row.gap.mean for row in source.findings.results.gaps}
+    gaps = {(row.budget, row.rule): row.gap for row in source.findings.results.gaps}
     together = [row for row in source.leaked if row.agent == ""]
     assert together
     for row in together:

@@ -15,7 +15,14 @@ from gapfloor.analysis.gap_rows import gap_families, gap_rows
 from gapfloor.analysis.grouping import StudyEpisodes, group
 from gapfloor.analysis.plan_checks import departures, refuse_unknown_names
 from gapfloor.analysis.planned_study import PlannedStudy
-from gapfloor.analysis.results import AddendumUsed, AnalysisResults, OtherMethod, PlanUsed, Problem, SourceSummary
+from gapfloor.analysis.results import (
+    AddendumUsed,
+    AnalysisResults,
+    OtherMethod,
+    PlanUsed,
+    Problem,
+    SourceSummary,
+)
 from gapfloor.analysis.score_rows import normalised_rows, profile_rows
 from gapfloor.analysis.screen_rows import (
     agent_tier,
@@ -77,7 +84,9 @@ def analyse(
         floors=floor_rows(context),
         floor_comparisons=against_floor,
         agent_floor_comparisons=tuple(
-            row for agent in study.agents for row in comparison_rows(context, comparisons(context, agent=agent))
+            row
+            for agent in study.agents
+            for row in comparison_rows(context, comparisons(context, agent=agent))
         ),
         reference_comparisons=tuple(
             row
@@ -97,9 +106,7 @@ def analyse(
         other_method=OtherMethod(
             floor_method=_other(context.floor_method),
             gap_method=_other(context.gap_method),
-            floor_comparisons=comparison_rows(
-                context, floor_families, method=_other(context.floor_method)
-            ),
+            floor_comparisons=comparison_rows(context, floor_families, method=_other(context.floor_method)),
             gaps=gap_rows(context, families_of_gaps, method=_other(context.gap_method)),
         ),
         screen_summaries=screen_summaries(screen),

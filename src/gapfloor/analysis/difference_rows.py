@@ -17,12 +17,12 @@ from gapfloor.analysis.rows import (
     AgentRow,
     Decision,
     DifferenceWord,
-    Estimate,
     Quantity,
     RuleDifferenceRow,
 )
 from gapfloor.plan.model import split_difference
 from gapfloor.statistics.conventions import NAN, Floats, Tier, sem
+from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.families import holm
 from gapfloor.statistics.paired import (
     AgentDifference,
@@ -245,9 +245,7 @@ def _with_share(gap: AgentDifferenceRow, train: AgentDifferenceRow | None) -> Ag
     return dataclasses.replace(gap, share_from_training=train.difference.value / whole if whole else NAN)
 
 
-def agent_rows(
-    context: PlannedStudy, tier_of: Callable[[Place, str], Tier | None]
-) -> tuple[AgentRow, ...]:
+def agent_rows(context: PlannedStudy, tier_of: Callable[[Place, str], Tier | None]) -> tuple[AgentRow, ...]:
     """One agent's means and SEMs, as in the paper's per-encoder tables."""
     rows = []
     for place in context.study.places():

@@ -174,9 +174,7 @@ def summarise_evaluation(
     return Evaluation(
         cells=rows,
         returns=tuple(returns),
-        gaps=tuple(
-            row for agent in agents for row in gap_rows(context, gap_families(context, agent=agent))
-        ),
+        gaps=tuple(row for agent in agents for row in gap_rows(context, gap_families(context, agent=agent))),
         floor_comparisons=against_floor,
         notes=(*notes, *_notes(context, rows, [*floors, *cells])),
         reference_comparisons=tuple(
@@ -200,7 +198,9 @@ def reference_rows(*, cells: Sequence[StoredCell], deterministic_rules: Collecti
     # One game of two engines is two games: their episodes are never pooled.
     for same in _grouped(cells, _engine):
         context = _context(same)
-        rows = {(row.game, row.mode, row.reference, row.level_set): row for row in floor_rows(context)}
+        rows: dict[tuple[str, ...], ReturnRow] = {
+            (row.game, row.mode, row.reference, row.level_set): row for row in floor_rows(context)
+        }
         for members in _grouped(same, lambda cell: _named(cell, "game", "mode", "reference", "level_set")):
             row = rows[_named(members[0], "game", "mode", "reference", "level_set")]
             sample = _sample(context, members[0])
@@ -227,7 +227,9 @@ def _run_returns(
     context: PlannedStudy, cells: Sequence[StoredCell], deterministic_rules: Collection[str]
 ) -> Iterator[ReturnRow]:
     """One row per agent, budget, rule and level set, in the order of the cells."""
-    for same in _grouped(cells, lambda cell: _named(cell, "game", "mode", "budget", "agent", "rule", "level_set")):
+    for same in _grouped(
+        cells, lambda cell: _named(cell, "game", "mode", "budget", "agent", "rule", "level_set")
+    ):
         game, mode, budget, agent, rule, level_set = _named(
             same[0], "game", "mode", "budget", "agent", "rule", "level_set"
         )
@@ -305,9 +307,7 @@ def _sample(context: PlannedStudy, cell: StoredCell) -> RunSample:
         return next(sample for key, sample in context.study.references.items() if tuple(key) == place)
     where = _named(cell, "game", "mode", "budget", "rule", "level_set")
     name = _named(cell, "agent", "seed")
-    return next(
-        sample for run, sample in context.study.runs(*where).items() if tuple(run) == name
-    )
+    return next(sample for run, sample in context.study.runs(*where).items() if tuple(run) == name)
 
 
 def _engine(cell: StoredCell) -> str:

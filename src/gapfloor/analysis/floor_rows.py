@@ -17,15 +17,15 @@ from gapfloor.analysis.rows import (
     ComparisonRow,
     Decision,
     Equivalence,
-    Estimate,
-    ReturnRow,
     LookStep,
+    ReturnRow,
 )
 from gapfloor.plan.model import Method
 from gapfloor.statistics.clustered import clustered_sem
 from gapfloor.statistics.conventions import NAN, NO_PAIR, THESE_LEVELS, THESE_RUNS, finite_sample, sem
 from gapfloor.statistics.detectable import equivalence_unreachable
 from gapfloor.statistics.distinct import distinct
+from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.families import call_family, holm
 from gapfloor.statistics.floor import compare_to_floor
 from gapfloor.statistics.reference_calls import ReferenceCall, call_reference_family, compare_to_reference
@@ -310,9 +310,7 @@ def _too_few(one: Comparison) -> str:
 
 
 def _not_yet(one: Comparison, step: LookStep | None) -> str:
-    return (
-        _too_few(one) if step is None else f"{counted(step.more_runs, 'run')} to add before the first look"
-    )
+    return _too_few(one) if step is None else f"{counted(step.more_runs, 'run')} to add before the first look"
 
 
 def call_counts(rows: Iterable[ComparisonRow]) -> tuple[CallCount, ...]:
@@ -332,4 +330,3 @@ def call_counts(rows: Iterable[ComparisonRow]) -> tuple[CallCount, ...]:
         )
         for (budget, rule, level_set), members in groups.items()
     )
-

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gapfloor.analysis.rows import ComparisonRow, Decision, Estimate, GapRow, ReturnRow, ScoreRow
+from gapfloor.analysis.rows import ComparisonRow, Decision, GapRow, ReturnRow, ScoreRow
+from gapfloor.statistics.estimate import Estimate
 from gapfloor.text_tables import TextTable, counted, ends_text, number, p_text, signed, with_error
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ def comparison_table(rows: Sequence[ComparisonRow]) -> TextTable:
     """Runs against a reference."""
     reference = "reference" if any(row.reference != "uniform" for row in rows) else "floor"
     headings = [
-        "game", "budget", "agent", "rule", "levels", "n", "return", reference, "difference [interval]", "Holm p", "call",
+        "game", "budget", "agent", "rule", "levels", "n", "return", reference, "difference [interval]", "Holm p",
+        "call",
     ]  # fmt: skip
     cells = [
         [row.game, row.budget, row.agent or "", row.rule, row.level_set, str(row.n), with_error(row.mean, row.sem),
@@ -109,5 +111,9 @@ def _call(row: ComparisonRow) -> str:
 
 def _without_empty(headings: list[str], rows: list[list[str]]) -> TextTable:
     """The table without columns of labels that the data do not have."""
-    kept = [at for at, name in enumerate(headings) if name not in ("budget", "agent") or any(row[at] for row in rows)]
+    kept = [
+        at
+        for at, name in enumerate(headings)
+        if name not in ("budget", "agent") or any(row[at] for row in rows)
+    ]
     return [headings[at] for at in kept], [[row[at] for at in kept] for row in rows]

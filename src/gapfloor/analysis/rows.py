@@ -82,7 +82,7 @@ class ReturnRow(Row):
     mean: float
     """Mean return."""
     sem: float
-    """Over runs (or networks) where there are several; else per episode, sd(ddof=1)/sqrt(n); in a census within levels."""
+    """Over runs (or networks) if there are several, else over episodes, sd(ddof=1)/sqrt(n)."""
     n_episodes: int
     """Counted episodes."""
     n_draws: int
@@ -168,7 +168,7 @@ class ComparisonRow(Row):
 
     @property
     def ratio(self) -> float:
-        """mean / floor; NaN where the floor is not positive."""
+        """Mean / floor; NaN where the floor is not positive."""
         return self.mean / self.floor if self.floor > 0 else NAN
 
 
@@ -221,7 +221,7 @@ class GapRow(Row):
     n_levels: tuple[int, int] = (0, 0)
     """Training and held-out levels that every run and the floor have played. Recommended method only."""
     is_established: bool = False
-    """Whether train is higher beyond what the floor shows (recommended: with the estimated slope and with slope one)."""
+    """Whether train is higher beyond what the floor shows (recommended: with the estimated slope and with one)."""
     levels_differ: bool = False
     """Whether the runs score differently on the training and held-out levels that were played."""
     runs: tuple[RunGap, ...] = ()
@@ -229,7 +229,7 @@ class GapRow(Row):
 
     @property
     def call(self) -> str:
-        """train higher, test higher, not distinguishable or not tested."""
+        """Train higher, test higher, not distinguishable or not tested."""
         return self.decision.call
 
 
@@ -381,7 +381,7 @@ class ScreenRow(Row):
     """Tier of `merged_game_scaled`."""
     sweep: tuple[Tiers, ...]
     """The tiers with the lower cut moved; one entry per cut."""
-    call: Call | None
+    call: str | None
     """Primary-rule, test-level call of this game (the above-floor check)."""
     gap_primary: float
     """Pooled gap under the plan's primary rule (sampled)."""

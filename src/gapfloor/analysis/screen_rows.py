@@ -116,7 +116,7 @@ def screen_rows(
     agent: str | None = None,
 ) -> tuple[ScreenRow, ...]:
     """The screen of every game and budget that has entropies, all agents pooled or one alone."""
-    calls = {(r.game, r.mode, r.budget, r.rule, r.level_set): r.call for r in comparisons}
+    calls = {(r.game, r.mode, r.budget, r.rule, r.level_set): r.decision.call for r in comparisons}
     gap_of = {(r.game, r.mode, r.budget, r.rule): r.gap for r in gaps}
     rule, rows = context.plan.screen.rule, []
     second = next((r for r in context.plan.scope.rules if r != context.plan.scope.primary_rule), "")

@@ -11,7 +11,7 @@ from gapfloor.analysis.floor_rows import Comparison
 from gapfloor.analysis.gap_rows import GapHalves
 from gapfloor.analysis.grouping import RunName, RunSample
 from gapfloor.analysis.planned_study import PlannedStudy
-from gapfloor.analysis.rows import Estimate, Quantity, SensitivityRow
+from gapfloor.analysis.rows import Quantity, SensitivityRow
 from gapfloor.statistics.clustered import (
     CrossedEstimate,
     clustered_sem,
@@ -22,6 +22,7 @@ from gapfloor.statistics.clustered import (
 )
 from gapfloor.statistics.conventions import GENERATOR, NAN, Call
 from gapfloor.statistics.detectable import minimum_detectable_effect
+from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.excess import compare_to_floor_stratified
 from gapfloor.statistics.families import call_family
 from gapfloor.statistics.random_effects import random_effects_mean

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy.typing as npt
 from scipy import special
@@ -27,7 +27,7 @@ from gapfloor.statistics.conventions import ALPHA, NAN, THESE_LEVELS, finite_sam
 from gapfloor.statistics.families import holm
 from gapfloor.statistics.gap_calls import GapCall
 from gapfloor.statistics.power import Effect
-from gapfloor.statistics.reference_calls import LEAST_RUNS, ReferenceCall
+from gapfloor.statistics.reference_calls import LEAST_RUNS
 
 #: The floor's own gap is worth a sentence from this share of the runs' gap on.
 FLOOR_SHARE = 0.1
@@ -42,26 +42,33 @@ def gap_is_established(gap: GapCall) -> bool:
     return bool(gap.call == "train higher" and gap.p_plain_holm < gap.alpha and gap.test.plain_excess > 0)
 
 
-def may_say_new_levels_cost(gap: GapCall, *, train: ReferenceCall, test: ReferenceCall) -> bool:
+class CallOfReturn(Protocol):
+    """What a sentence needs to know about a comparison with the floor."""
+
+    @property
+    def call(self) -> str: ...
+    @property
+    def doubt(self) -> str: ...
+
+
+def may_say_new_levels_cost(is_established: bool, *, train: CallOfReturn, test: CallOfReturn) -> bool:
     """Whether the gap may be read as what new levels cost.
 
     It must be established, and it must lie between two returns above chance.
     """
-    return bool(gap_is_established(gap) and _clearly_above(train) and _clearly_above(test))
+    return is_established and _clearly_above(train) and _clearly_above(test)
 
 
-def may_say_training_levels_learnt(gap: GapCall, *, train: ReferenceCall, test: ReferenceCall) -> bool:
+def may_say_training_levels_learnt(is_established: bool, *, train: CallOfReturn, test: CallOfReturn) -> bool:
     """Whether something was learnt about the training levels that new levels do not show.
 
     That training return is called above the floor and held-out return is not does not say so (Gelman and Stern): the
     gap between them must be established itself.
     """
-    return bool(
-        gap_is_established(gap) and _clearly_above(train) and test.call not in ("above", "not tested")
-    )
+    return is_established and _clearly_above(train) and test.call not in ("above", "not tested")
 
 
-def may_say_transfers(test: ReferenceCall) -> bool:
+def may_say_transfers(test: CallOfReturn) -> bool:
     """Whether the policy transfers: held-out return is above chance, and the call is not in doubt."""
     return _clearly_above(test)
 
@@ -78,11 +85,6 @@ def may_say_not_established_for_generator(gap: GapCall) -> bool:
     any run differs.
     """
     return bool(may_say_played_levels_differ(gap) and gap.call == "not distinguishable")
-
-
-def methods_disagree(paper: str, recommended: ReferenceCall) -> bool:
-    """Whether the paper's call and the recommended one differ; a row that was not tested agrees with nothing."""
-    return bool(paper != recommended.call)
 
 
 @dataclass(frozen=True)
@@ -202,7 +204,7 @@ def equivalence_reach(
     )
 
 
-def _clearly_above(call: ReferenceCall) -> bool:
+def _clearly_above(call: CallOfReturn) -> bool:
     return call.call == "above" and not call.doubt
 
 

@@ -26,6 +26,8 @@ _CALLS = {
     "equivalent": ("equiv.", r"equiv.", "equivalent to the floor"),
     "not distinguishable": ("n.d.", r"n.d.", "not distinguishable"),
     "not tested": ("n.t.", r"n.t.", "not tested"),
+    "train higher": ("train higher", "train higher", "higher on training levels"),
+    "test higher": ("test higher", "test higher", "higher on held-out levels"),
 }
 _TIERS = {"low": ("low", "L"), "intermediate": ("interm.", "I"), "high": ("high", "H")}
 
