@@ -12,7 +12,7 @@ from typing import Literal
 
 from gapfloor.statistics.aggregate import PerformanceProfile
 from gapfloor.statistics.conventions import NAN, Call, Tier
-from gapfloor.statistics.estimate import Estimate
+from gapfloor.statistics.estimate import Estimate as Estimate
 from gapfloor.statistics.gap_calls import GapWord
 from gapfloor.statistics.looks import LookAdvice
 from gapfloor.statistics.screen import Tiers
@@ -38,6 +38,8 @@ class Row:
     """How actions were chosen: sampled, greedy, merged, epsilon:E, temperature:T."""
     level_set: str = ""
     """`train` or `test` (held-out)."""
+    at: float | None = None
+    """Temperature of a sweep, or training steps of a curve; None elsewhere."""
     n: int
     """Number of runs behind the row (of episodes for a reference, of games for a suite mean)."""
     seed: int
