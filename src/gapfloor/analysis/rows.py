@@ -136,7 +136,7 @@ class ComparisonRow(Row):
     mean: float
     """Mean return over runs."""
     sem: float
-    """Its standard error over runs; over episodes if there is one run."""
+    """Its standard error over runs; over episodes if there is one run, over levels in a sweep or a curve."""
     floor: float
     """Mean return of the reference."""
     floor_sem: float
@@ -207,7 +207,7 @@ class GapRow(Row):
     gap: float
     """Mean over runs of train - test."""
     gap_sem: float
-    """Its standard error over runs; over episodes if there is one run."""
+    """Its standard error over runs; over episodes if there is one run, over levels in a sweep or a curve."""
     estimate: Estimate
     """What was tested: the gap (paper), or the gap minus slope times the floor's gap (recommended)."""
     decision: Decision
