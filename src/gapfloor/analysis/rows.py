@@ -119,6 +119,8 @@ class Equivalence:
 class LookStep:
     """Where a comparison is in a plan with looks."""
 
+    runs: int
+    """Different runs there are."""
     runs_used: int
     """Different runs at the look that decides, in the order of their seeds; 0 before the first look."""
     advice: LookAdvice
