@@ -200,7 +200,9 @@ def reference_rows(*, cells: Sequence[StoredCell], deterministic_rules: Collecti
     # One game of two engines is two games: their episodes are never pooled.
     for same in _grouped(cells, _engine):
         context = _context(same)
-        rows = {(row.game, row.mode, row.reference, row.level_set): row for row in floor_rows(context)}
+        rows: dict[tuple[str, ...], ReturnRow] = {
+            (row.game, row.mode, row.reference, row.level_set): row for row in floor_rows(context)
+        }
         for members in _grouped(same, lambda cell: _named(cell, "game", "mode", "reference", "level_set")):
             row = rows[_named(members[0], "game", "mode", "reference", "level_set")]
             sample = _sample(context, members[0])

@@ -385,7 +385,7 @@ class ScreenRow(Row):
     """Tier of `merged_game_scaled`."""
     sweep: tuple[Tiers, ...]
     """The tiers with the lower cut moved; one entry per cut."""
-    call: Call | None
+    call: str | None
     """Primary-rule, test-level call of this game (the above-floor check)."""
     gap_primary: float
     """Pooled gap under the plan's primary rule (sampled)."""
