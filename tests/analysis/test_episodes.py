@@ -164,7 +164,10 @@ def test_one_run_is_described_and_named(rows, as_table):
     assert ("too few", "heist, 8M, sampled, test") in kinds(results)
     assert {row.decision.call for row in results.floor_comparisons} == {"not tested"}
     assert {row.decision.label for row in results.floor_comparisons} == {"not tested (1 run)"}
-    assert {row.decision.label for row in results.gaps} <= {"not tested (1 run)", "not tested (no level seeds)"}
+    assert {row.decision.label for row in results.gaps} <= {
+        "not tested (1 run)",
+        "not tested (no level seeds)",
+    }
     assert {row.decision.family_size for row in results.floor_comparisons} == {0}
 
 

@@ -66,7 +66,9 @@ def test_fewer_runs_than_the_plan_asks_for_are_not_tested_by_either_method(n, la
 def test_the_least_number_of_runs_is_the_plans():
     episodes = table(game_rows(n_runs=4))
     assert held_out(analyse(episodes, plan("[floor]\nleast_runs = 4"))).call == "above"
-    assert held_out(analyse(episodes, plan("[floor]\nleast_runs = 5"))).decision.label == "not tested (4 runs)"
+    assert (
+        held_out(analyse(episodes, plan("[floor]\nleast_runs = 5"))).decision.label == "not tested (4 runs)"
+    )
 
 
 def test_copies_of_a_run_do_not_make_a_call():

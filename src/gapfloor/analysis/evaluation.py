@@ -51,9 +51,9 @@ class FloorMeasurement(ReadableResult):
     redone: tuple[str, ...] = ()
     """Cells that were found cut or altered and have been measured again."""
 
-    def tables(self) -> list[TextTable]:
+    def table(self) -> TextTable:
         """The floors."""
-        return [floor_table(self.floors)]
+        return floor_table(self.floors)
 
     def sentences(self) -> list[str]:
         """What was measured again, and a level set from which no other is disjoint."""

@@ -11,11 +11,10 @@ import numpy as np
 
 from gapfloor.analysis.grouping import RunName, RunSample
 from gapfloor.analysis.planned_study import PlannedStudy, family_name
-from gapfloor.analysis.rows import Decision, GapRow, RunGap
+from gapfloor.analysis.rows import Decision, Estimate, GapRow, RunGap
 from gapfloor.plan.model import Method
 from gapfloor.statistics.components import VariancePart, components_p
 from gapfloor.statistics.conventions import GENERATOR, NAN, sem
-from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.families import holm
 from gapfloor.statistics.gap_calls import Episodes, ExcessTest, GapWord, call_gap_family, excess_gap
 from gapfloor.statistics.gaps import Gap, gap
@@ -108,7 +107,9 @@ def gap_rows(
     rows = [row for family in families for row in make(context, family)]
     order = {place: i for i, place in enumerate(context.study.places())}
     rules = context.study.rules
-    return tuple(sorted(rows, key=lambda row: (order[row.game, row.mode, row.budget], rules.index(row.rule))))
+    return tuple(
+        sorted(rows, key=lambda row: (order[row.game, row.mode, row.budget], rules.index(row.rule)))
+    )
 
 
 def _paper_rows(context: PlannedStudy, family: Sequence[GapHalves]) -> list[GapRow]:
@@ -240,7 +241,7 @@ def _floor_gap_p(context: PlannedStudy, one: GapHalves) -> float:
     ]
     budget = one.labels["budget"]
     games = sum(place[2] == budget for place in context.study.places())
-    return float(min(1.0, components_p(one.floor_gap, parts) * games))
+    return min(1.0, float(components_p(one.floor_gap, parts)) * games)
 
 
 def _runs(n: int) -> str:

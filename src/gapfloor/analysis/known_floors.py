@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from gapfloor.analysis.evaluation_results import FloorRow
+from gapfloor.analysis.rows import ReturnRow
 from gapfloor.text_tables import with_error
 
 
@@ -24,9 +24,9 @@ class KnownFloor:
         return [with_error(*pair) if pair else "" for pair in (self.shipped, self.paper)]
 
 
-def shipped_procgen_floor(row: FloorRow) -> KnownFloor | None:
+def shipped_procgen_floor(row: ReturnRow) -> KnownFloor | None:
     """The known floor of the same game, mode and levels under the uniform policy in ProcGen, if there is one."""
-    if row.reference != "uniform" or row.engine != "procgen":
+    if row.reference != "uniform" or row.engine.split(" ")[0] != "procgen":
         return None
     document = _document()
     place = [row.game, row.mode, row.levels]

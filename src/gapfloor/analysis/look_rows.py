@@ -48,8 +48,13 @@ def calls_at_looks(
         for decision, test in zip(decisions, tests, strict=True)
     )
     steps = tuple(
-        LookStep(runs_used=decision.n_used, advice=decision.advice, more_runs=decision.more_runs)
-        for decision in decisions
+        LookStep(
+            runs=len(one.distinct),
+            runs_used=decision.n_used,
+            advice=decision.advice,
+            more_runs=decision.more_runs,
+        )
+        for one, decision in zip(family, decisions, strict=True)
     )
     return calls, steps
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from gapfloor.statistics.aggregate import PerformanceProfile
 from gapfloor.statistics.conventions import NAN, Call, Tier
-from gapfloor.statistics.estimate import Estimate
+from gapfloor.statistics.estimate import Estimate as Estimate
 from gapfloor.statistics.gap_calls import GapWord
 from gapfloor.statistics.looks import LookAdvice
 from gapfloor.statistics.screen import Tiers
@@ -38,6 +38,8 @@ class Row:
     """How actions were chosen: sampled, greedy, merged, epsilon:E, temperature:T."""
     level_set: str = ""
     """`train` or `test` (held-out)."""
+    at: float | None = None
+    """Temperature of a sweep, or training steps of a curve; None elsewhere."""
     n: int
     """Number of runs behind the row (of episodes for a reference, of games for a suite mean)."""
     seed: int
@@ -117,6 +119,8 @@ class Equivalence:
 class LookStep:
     """Where a comparison is in a plan with looks."""
 
+    runs: int
+    """Different runs there are."""
     runs_used: int
     """Different runs at the look that decides, in the order of their seeds; 0 before the first look."""
     advice: LookAdvice
@@ -134,7 +138,7 @@ class ComparisonRow(Row):
     mean: float
     """Mean return over runs."""
     sem: float
-    """Its standard error over runs; over episodes if there is one run."""
+    """Its standard error over runs; over episodes if there is one run, over levels in a sweep or a curve."""
     floor: float
     """Mean return of the reference."""
     floor_sem: float
@@ -205,7 +209,7 @@ class GapRow(Row):
     gap: float
     """Mean over runs of train - test."""
     gap_sem: float
-    """Its standard error over runs; over episodes if there is one run."""
+    """Its standard error over runs; over episodes if there is one run, over levels in a sweep or a curve."""
     estimate: Estimate
     """What was tested: the gap (paper), or the gap minus slope times the floor's gap (recommended)."""
     decision: Decision

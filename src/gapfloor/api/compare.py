@@ -84,8 +84,8 @@ def compare(
         ... ]
         >>> found = gapfloor.compare(pa.Table.from_pylist(rows), agents=("ppo", "dqn"))
         >>> row = found.row("heist", "sampled", "test")
-        >>> round(row.over_runs.test.difference, 2), row.verdict
-        (3.0, 'a higher')
+        >>> round(row.difference.value, 2), row.decision.call
+        (3.0, 'first higher')
     """
     check_sizes({"difference to detect": detect})
     budgets, games, rules = (_names(given) for given in (budgets, games, rules))

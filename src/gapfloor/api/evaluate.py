@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gapfloor.analysis.evaluation import summarise_evaluation
-from gapfloor.analysis.evaluation_results import Evaluation
+from gapfloor.analysis.evaluation import Evaluation, summarise_evaluation
 from gapfloor.analysis.registry_entries import upper_reference
 from gapfloor.api.policy_campaign import play_policies
 from gapfloor.engines.protocol import Option
@@ -88,8 +87,8 @@ def evaluate(
         progress: What hears of episodes and cells. None: a bar on a terminal, a line in a notebook; False: nothing.
 
     Returns:
-        Rows of cells, returns, gaps and comparisons. With one policy the call is about this checkpoint only; a call
-        about the agent needs several runs.
+        Rows of cells, returns, gaps and comparisons with the floor. One policy is not tested: a call is about the
+        agent and needs several runs.
 
     Examples:
         A policy that always prefers one action:
@@ -101,9 +100,9 @@ def evaluate(
         >>> result = gapfloor.evaluate(
         ...     right, game="starpilot", rules="sampled,greedy", draws=0, episodes=16, progress=False
         ... )
-        >>> [(row.rule, row.n_episodes) for row in result.summary if row.level_set == "test"]
+        >>> [(row.rule or row.reference, row.n_episodes) for row in result.returns if row.level_set == "test"]
         [('uniform', 16), ('sampled', 16), ('greedy', 16)]
-        >>> result.to_dict()["gap"][0]["rule"]
+        >>> result.to_dict()["gaps"][0]["rule"]
         'sampled'
     """
     protocol = make_protocol(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gapfloor.analysis.evaluation import reference_rows
-from gapfloor.analysis.evaluation_results import FloorMeasurement
+from gapfloor.analysis.evaluation import FloorMeasurement, reference_rows
 from gapfloor.api.progress import showing
 from gapfloor.engines.protocol import Option
 from gapfloor.engines.registry import check_seed
@@ -70,7 +69,7 @@ def measure_floor(
         starpilot  easy  train      0:200      uniform    1.72  0.34  32
         starpilot  easy  test       1000:1100  uniform    1.62  0.36  32
         >>> floor.to_arrow().column_names[:4]
-        ['game', 'mode', 'level_set', 'levels']
+        ['game', 'mode', 'budget', 'agent']
     """
     named = [games] if isinstance(games, str) else list(games)
     protocol = make_protocol(
@@ -92,4 +91,4 @@ def measure_floor(
             cells=campaign.stored_cells(campaign.reference_cells),
             deterministic_rules=campaign.deterministic_rules,
         )
-        return FloorMeasurement(tuple(rows), design=str(protocol.design), damaged=campaign.damaged)
+        return FloorMeasurement(tuple(rows), design=str(protocol.design), redone=campaign.damaged)

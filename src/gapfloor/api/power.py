@@ -233,7 +233,7 @@ def power(
 
     if pilot is not None:
         found = read_pilot(pilot, plan, rule=rule, level_set=level_set)
-        sized = [(aim(family or one.row.decision.family_size), one) for one in found]
+        sized = [(aim(family or one.family_size), one) for one in found]
         answers = [(_of_pilot(one, goal), one.estimate, goal) for goal, one in sized]
     else:
         estimate, guessed = _of_numbers(delta, sem, runs, floor_sem, floor_episodes)
@@ -285,23 +285,22 @@ def _of_numbers(
 
 
 def _of_pilot(found: PilotComparison, aim: _Aim) -> ComparisonPower:
-    row = found.row
     answer = replace(
         _answer(found.estimate, aim),
-        game=row.game,
-        budget=row.budget,
-        rule=row.rule,
-        level_set=row.level_set,
+        game=found.game,
+        budget=found.budget,
+        rule=found.rule,
+        level_set=found.level_set,
         # With as many runs as one likes: what the floor alone must allow.
         floor_episodes_for_equivalence=floor_episodes_for_equivalence(
             replace(found.effect, delta=0.0),
             n_runs=None,
-            margin=row.test.margin,
+            margin=found.margin,
             family_size=aim.family_size,
             alpha=aim.alpha,
             power=aim.power,
         )
-        if row.test.margin
+        if found.margin
         else None,
     )
     if found.generator is None:
@@ -310,7 +309,7 @@ def _of_pilot(found: PilotComparison, aim: _Aim) -> ComparisonPower:
     return replace(
         answer,
         n_levels=found.n_levels,
-        required_levels=required_levels(found.generator, n_runs=row.n, **shared),
+        required_levels=required_levels(found.generator, n_runs=found.estimate.n_runs, **shared),
         generator_design=cheapest_design(found.generator, costs=aim.costs, estimand=GENERATOR, **shared),
     )
 

@@ -20,6 +20,7 @@ from gapfloor.cli.options import (
 )
 from gapfloor.cli.pictures import read_fewer_pictures
 from gapfloor.cli.tables import print_table
+from gapfloor.json_values import jsonable
 
 if TYPE_CHECKING:
     from gapfloor.analysis.leaked import LeakedGap
@@ -91,10 +92,10 @@ def command(
             progress=progress,
             **settings,
         )
-    leaked = _without_leaks(store, leakage, {(row.game, row.agent) for row in result.gap})
+    leaked = _without_leaks(store, leakage, {(row.game, row.agent) for row in result.gaps})
     if as_json:
         document = result.to_dict()
-        print_json({**document, "leaks": [row.to_dict() for row in leaked]} if leakage else document)
+        print_json({**document, "leaks": jsonable(leaked)} if leakage else document)
         return
     tables = list(result.tables())
     if leaked:
@@ -124,7 +125,9 @@ def _read_leaks(path: Path | None, game: str, mode: str | None) -> Leakage | Non
     return leakage
 
 
-def _without_leaks(store: str, leakage: Leakage | None, agents: set[tuple[str, str]]) -> list[LeakedGap]:
+def _without_leaks(
+    store: str, leakage: Leakage | None, agents: set[tuple[str, str | None]]
+) -> list[LeakedGap]:
     if leakage is None:
         return []
     from gapfloor.analysis.leaked import gap_without

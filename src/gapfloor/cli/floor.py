@@ -122,7 +122,7 @@ def _measure(
         headings = [*headings, "shipped", "paper"]
         rows = [[*row, *(it.columns() if it else ["", ""])] for row, it in zip(rows, known, strict=True)]
     print_table(headings, rows)
-    engines = dict.fromkeys(f"{row.engine} {row.engine_version}" for row in measured.floors)
+    engines = dict.fromkeys(row.engine for row in measured.floors)
     is_drawn = settings["design"] == "draws"
     drawn = f"; draws {','.join(map(str, settings['draws']))}" if is_drawn else ""
     click.echo(

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from scipy import special
 
 from gapfloor.statistics.conventions import NAN, Floats, Pair
+from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.satterthwaite import satterthwaite
 
 
@@ -140,6 +141,19 @@ def t_interval(estimate: float, se: float, df: float, *, confidence: float) -> P
     """Student's interval: estimate -+ t quantile * se."""
     reach = float(special.stdtrit(df, (1 + confidence) / 2)) * se
     return float(estimate - reach), float(estimate + reach)
+
+
+def t_estimate(
+    value: float, se: float, df: float, *, confidence: float, estimand: str, method: str
+) -> Estimate:
+    """An estimate with Student's interval and its two-sided p; NaN where the standard error is unknown."""
+    if math.isnan(se):
+        return Estimate(value=value, confidence=confidence, estimand=estimand, method=method)
+    low, high = t_interval(value, se, df, confidence=confidence)
+    return Estimate(
+        value=value, se=se, df=df, low=low, high=high, confidence=confidence,
+        p=float(two_sided_p(t_statistic(value, se), df)), estimand=estimand, method=method,
+    )  # fmt: skip
 
 
 def equivalence_p(
