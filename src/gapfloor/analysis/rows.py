@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from gapfloor.json_values import only_if_set
 from gapfloor.statistics.aggregate import PerformanceProfile
 from gapfloor.statistics.conventions import NAN, Call, Tier
 from gapfloor.statistics.estimate import Estimate as Estimate
@@ -38,7 +39,7 @@ class Row:
     """How actions were chosen: sampled, greedy, merged, epsilon:E, temperature:T."""
     level_set: str = ""
     """`train` or `test` (held-out)."""
-    at: float | None = None
+    at: float | None = field(default=None, metadata=only_if_set())
     """Temperature of a sweep, or training steps of a curve; None elsewhere."""
     n: int
     """Number of runs behind the row (of episodes for a reference, of games for a suite mean)."""
@@ -224,6 +225,8 @@ class GapRow(Row):
     """The runs' one-sided tests combined; above zero: train is higher. Paper's method only."""
     n_levels: tuple[int, int] = (0, 0)
     """Training and held-out levels that every run and the floor have played. Recommended method only."""
+    n_levels_played: tuple[int, int] = (0, 0)
+    """Training and held-out levels that at least one run has played. Recommended method only."""
     is_established: bool = False
     """Whether train is higher beyond what the floor shows (recommended: with the estimated slope and with one)."""
     levels_differ: bool = False
