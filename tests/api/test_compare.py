@@ -61,9 +61,7 @@ def test_the_paper_rows_by_level_estimate_the_same_difference(comparison):
 @pytest.mark.fast
 def test_holm_runs_over_the_games_of_a_rule_quantity_and_budget(comparison):
     family = [
-        row
-        for row in comparison.rows
-        if (row.rule, row.quantity, row.budget) == ("sampled", "test", "8M")
+        row for row in comparison.rows if (row.rule, row.quantity, row.budget) == ("sampled", "test", "8M")
     ]
     assert [row.game for row in family] == ["fruitbot", "heist"]
     assert [row.decision.family_size for row in family] == [2, 2]
@@ -114,7 +112,10 @@ def test_one_agent_of_two_budgets_is_compared_under_two_names(episodes):
 def test_an_episode_file_without_levels_is_compared_over_runs_only(episode_rows):
     rows = [{name: value for name, value in row.items() if name != "level_seed"} for row in episode_rows]
     found = compare(pa.Table.from_pylist(rows), agents=("a", "b"))
-    assert all(row.n_levels == 0 and math.isnan(row.new_runs.value) and math.isnan(row.these_runs_p_adjusted) for row in found.rows)
+    assert all(
+        row.n_levels == 0 and math.isnan(row.new_runs.value) and math.isnan(row.these_runs_p_adjusted)
+        for row in found.rows
+    )
     assert all(math.isfinite(row.difference.p) for row in found.rows)
     assert any("levels" in note for note in found.notes)
 

@@ -45,7 +45,11 @@ def test_a_report_gives_the_gap_with_and_without(source: ReportSource, tmp_path:
     table = written.made.get("leaks")
     assert table is not None
     assert {row[3].plain for row in table.body} >= {"sampled", "greedy"}
-    assert {(row[5].plain, row[7].plain) for row in table.body} == {("", "100"), ("leaked", "73"), ("shared", "73")}
+    assert {(row[5].plain, row[7].plain) for row in table.body} == {
+        ("", "100"),
+        ("leaked", "73"),
+        ("shared", "73"),
+    }
     assert "(exploratory)" in to_markdown(table)
     assert "Floor's gap" in to_tabular(table)
     assert to_csv(table).startswith("env,budget,agent,rule,runs,left_out,train_levels,test_levels,")

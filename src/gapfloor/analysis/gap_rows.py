@@ -241,7 +241,7 @@ def _floor_gap_p(context: PlannedStudy, one: GapHalves) -> float:
     ]
     budget = one.labels["budget"]
     games = sum(place[2] == budget for place in context.study.places())
-    return min(1.0, float(components_p(one.floor_gap, parts)) * games)
+    return float(min(1.0, components_p(one.floor_gap, parts) * games))
 
 
 def _runs(n: int) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from gapfloor.json_values import ABSENT_IF_NONE
 from gapfloor.statistics.aggregate import PerformanceProfile
 from gapfloor.statistics.conventions import NAN, Call, Tier
 from gapfloor.statistics.estimate import Estimate as Estimate
@@ -38,7 +39,7 @@ class Row:
     """How actions were chosen: sampled, greedy, merged, epsilon:E, temperature:T."""
     level_set: str = ""
     """`train` or `test` (held-out)."""
-    at: float | None = None
+    at: float | None = field(default=None, metadata=ABSENT_IF_NONE)
     """Temperature of a sweep, or training steps of a curve; None elsewhere."""
     n: int
     """Number of runs behind the row (of episodes for a reference, of games for a suite mean)."""
@@ -157,7 +158,7 @@ class ComparisonRow(Row):
     """Runs that repeat another run; the recommended method leaves them out."""
     widened: Literal["", "upper", "lower", "both"] = ""
     """Which limits of the interval were moved outwards because run values may be skewed."""
-    look: LookStep | None = None
+    look: LookStep | None = field(default=None, metadata=ABSENT_IF_NONE)
     """Which runs the call is made with, if the plan has looks."""
 
     @property
@@ -172,7 +173,7 @@ class ComparisonRow(Row):
 
     @property
     def ratio(self) -> float:
-        """mean / floor; NaN where the floor is not positive."""
+        """Mean / floor; NaN where the floor is not positive."""
         return self.mean / self.floor if self.floor > 0 else NAN
 
 
@@ -233,7 +234,7 @@ class GapRow(Row):
 
     @property
     def call(self) -> str:
-        """train higher, test higher, not distinguishable or not tested."""
+        """Train higher, test higher, not distinguishable or not tested."""
         return self.decision.call
 
 

@@ -92,7 +92,9 @@ class Sweep(ReadableResult):
     def table(self) -> TextTable:
         """One row per temperature, the floor last; errors are clustered by level."""
         reference = self.trends[0].rule
-        pairs: dict[tuple[float | None, str], Estimate] = {(row.at, row.quantity): row.difference for row in self.pairs}
+        pairs: dict[tuple[float | None, str], Estimate] = {
+            (row.at, row.quantity): row.difference for row in self.pairs
+        }
         gaps = {row.at: row.estimate for row in self.gaps}
         headings = ["T", "rule"]
         for name in self.level_sets:

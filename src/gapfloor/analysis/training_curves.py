@@ -148,7 +148,9 @@ class TrainingCurves(ReadableResult):
         rows = []
         for curve in self.curves:
             logged: dict[float | None, InLoopPoint] = {row.steps: row for row in curve.in_loop}
-            deltas = {(row.at, row.rule): row.delta for row in curve.floor_comparisons if row.level_set == "test"}
+            deltas = {
+                (row.at, row.rule): row.delta for row in curve.floor_comparisons if row.level_set == "test"
+            }
             for gap in curve.gaps:
                 delta = deltas[gap.at, gap.rule]
                 row = [

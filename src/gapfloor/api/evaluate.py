@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gapfloor.analysis.evaluation import summarise_evaluation
-from gapfloor.analysis.evaluation import Evaluation
+from gapfloor.analysis.evaluation import Evaluation, summarise_evaluation
 from gapfloor.analysis.registry_entries import upper_reference
 from gapfloor.api.policy_campaign import play_policies
 from gapfloor.engines.protocol import Option

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gapfloor.analysis.evaluation import reference_rows
-from gapfloor.analysis.evaluation import FloorMeasurement
+from gapfloor.analysis.evaluation import FloorMeasurement, reference_rows
 from gapfloor.api.progress import showing
 from gapfloor.engines.protocol import Option
 from gapfloor.engines.registry import check_seed

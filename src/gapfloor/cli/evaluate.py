@@ -125,7 +125,9 @@ def _read_leaks(path: Path | None, game: str, mode: str | None) -> Leakage | Non
     return leakage
 
 
-def _without_leaks(store: str, leakage: Leakage | None, agents: set[tuple[str, str | None]]) -> list[LeakedGap]:
+def _without_leaks(
+    store: str, leakage: Leakage | None, agents: set[tuple[str, str | None]]
+) -> list[LeakedGap]:
     if leakage is None:
         return []
     from gapfloor.analysis.leaked import gap_without
