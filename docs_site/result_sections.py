@@ -44,7 +44,9 @@ SECTIONS = (
         "same ones; a section below lists only what a command adds.",
         "gapfloor.analysis.rows",
     ),
-    Section("every row: an estimate", "A number with its error and its interval.", "gapfloor.statistics.estimate"),
+    Section(
+        "every row: an estimate", "A number with its error and its interval.", "gapfloor.statistics.estimate"
+    ),
     Section(
         "floor and evaluate",
         "`gapfloor floor --json`, `gapfloor evaluate --json`, and what `gapfloor.measure_floor` and "

@@ -5,19 +5,21 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from command_line import run
 from field_docs import field_docs
 from gapfloor.analysis.comparison import Comparison
-from gapfloor.analysis.evaluation_results import Evaluation, FloorMeasurement, FloorRow, StricterReference
-from gapfloor.analysis.sweep import Sweep, SweepTrend
+from gapfloor.analysis.evaluation import FloorMeasurement
+from gapfloor.analysis.result_tables import comparison_table, gap_table, score_table
+from gapfloor.analysis.sweep import analyse_sweep
 from gapfloor.analysis.training_curves import TrainingCurves
 from gapfloor.api.levels_gap import leak_table
 from gapfloor.levels.overlap import Leakage
+from gapfloor.records.episode_sample import EpisodeSample
+from gapfloor.records.run_identity import RunIdentity
 from gapfloor.representation.cka_measurement import CkaMeasurement
-from gapfloor.statistics.level_means import LevelContrast
-from gapfloor.statistics.ranks import RankCorrelation
 from gapfloor.study.commands import StudyStatus
 from number_pages import number_pages
 from result_sections import SECTIONS
@@ -69,37 +71,20 @@ def test_headings_of_analyse_are_explained(episodes: Path, capsys: pytest.Captur
 def test_headings_of_floor_evaluate_and_contrasts_are_explained():
     floor = [*FloorMeasurement(()).table()[0], "shipped", "paper"]
     assert floor == PRINTED["gapfloor floor"]
-    assert Evaluation((), (), (), ()).table()[0] == PRINTED["gapfloor evaluate"]
-    floor = FloorRow("g", "easy", "test", "0:9", "sticky:0.9", 1.0, 0.1, 8, (0,))
-    row = StricterReference(floor, {"AGENT RULE": 0.5})
-    assert (
-        Evaluation((), (), (), (), references=(row,)).reference_table()[0]
-        == PRINTED["gapfloor evaluate --reference NAME"]
-    )
+    tables = (comparison_table(()), gap_table(()), score_table(()))
+    evaluate = {heading for headings, _ in tables for heading in headings}
+    assert {*evaluate, "budget", "agent", "reference"} == set(PRINTED["gapfloor evaluate"])
     assert TrainingCurves((), "").table()[0] == PRINTED["gapfloor training-curve"]
     compared = Comparison("AGENT A", "AGENT B", (), 0.05)
     assert {*compared.table()[0], *compared.settling_table()[0]} == set(PRINTED["gapfloor compare"])
     assert Leakage(()).table()[0] == PRINTED["gapfloor levels check"]
-    assert {heading.strip() for heading in leak_table(())[0]} == set(PRINTED["gapfloor levels gap"])
+    assert leak_table(())[0] == PRINTED["gapfloor levels gap"]
 
 
 def test_headings_of_sweep_are_explained():
-    contrast = LevelContrast(
-        value=1.0,
-        se=0.1,
-        df=9.0,
-        p=0.5,
-        interval=(0.8, 1.2),
-        n_levels=10,
-        n_episodes=10,
-        estimand="the generator",
-    )
-    ranks = RankCorrelation(
-        tau=0.0, p=1.0, smallest=0.1, n=3, is_exact=True, rises_always=False, n_rises=1
-    )  # fmt: skip
-    trends = [SweepTrend(name, ranks, "sampled", "greedy", contrast) for name in ("train", "test")]
-    floors = {"train": contrast, "test": contrast}
-    sweep = Sweep("heist", "easy", None, "", (0,), (), floors, {1.0: contrast}, tuple(trends))
+    sample = EpisodeSample(np.arange(4.0), np.arange(4), 1.0, 1.0, 0.2)
+    both = {"train": {0.0: sample, 1.0: sample}, "test": {0.0: sample, 1.0: sample}}
+    sweep = analyse_sweep(both, {"train": sample, "test": sample}, run=RunIdentity(), design="", draws=[0])
     assert sweep.table()[0] == PRINTED["gapfloor sweep"]
 
 

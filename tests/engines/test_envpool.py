@@ -194,8 +194,8 @@ def test_both_engines_in_one_command_are_two_rows_and_only_procgens_is_shown_wit
     measured = measure_floor(
         ["starpilot", "envpool:starpilot"], **{**SMALL, "train": "none", "test": "1000:1100"}
     )
-    assert [row.engine for row in measured.floors] == ["procgen", "envpool"]
-    assert measured.floors[1].engine_version == engine_version()
+    assert measured.floors[0].engine.startswith("procgen ")
+    assert measured.floors[1].engine == f"envpool {engine_version()}"
     assert shipped_procgen_floor(measured.floors[0]) is not None
     assert shipped_procgen_floor(measured.floors[1]) is None
 

@@ -129,7 +129,7 @@ def test_an_evaluation_in_a_box_is_recorded_and_replayed(tmp_path: Any) -> None:
         gaussian, game="action_space_envs:box", rules="sampled,greedy", train="0:20", test="30:40", draws=(0,),
         episodes=8, slots=4, workers=1, store=tmp_path,
     )  # fmt: skip
-    assert {row.rule for row in result.comparisons} == {"sampled", "greedy"}
+    assert {row.rule for row in result.floor_comparisons} == {"sampled", "greedy"}
     played = 0
     for cell in Store(tmp_path).cells():
         record, spec = cell.manifest.record, spec_of(cell)

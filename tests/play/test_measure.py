@@ -52,7 +52,7 @@ def test_a_damaged_cell_is_named_and_measured_again(tmp_path):
     victim = next((tmp_path / "cells").glob("*test*.parquet"))
     victim.write_bytes(victim.read_bytes()[:-100])
     again = measure_floor("starpilot", store=tmp_path, **SMALL)
-    assert again.damaged == (victim.stem,)
+    assert again.redone == (victim.stem,)
     assert file_hashes(tmp_path / "cells") == before
 
 
@@ -61,17 +61,17 @@ def test_evaluation_shows_train_test_gap_and_floor(tmp_path):
         small_policies.linear(), game="starpilot", rules="sampled,greedy", store=tmp_path, **SMALL
     )
     document = json.loads(json.dumps(result.to_dict()))
-    assert {(row["rule"], row["level_set"]) for row in document["summary"]} == {
+    halves = {(row["rule"] or row["reference"], row["level_set"]): row["mean"] for row in document["returns"]}
+    assert set(halves) == {
         (rule, role) for rule in ("uniform", "sampled", "greedy") for role in ("train", "test")
     }
-    gaps = {row["rule"]: row for row in document["gap"]}
-    halves = {(row["rule"], row["level_set"]): row["mean"] for row in document["summary"]}
+    gaps = {row["rule"]: row for row in document["gaps"]}
     for rule in ("sampled", "greedy"):
         assert gaps[rule]["gap"] == pytest.approx(halves[rule, "train"] - halves[rule, "test"])
         assert gaps[rule]["floor_gap"] == pytest.approx(
             halves["uniform", "train"] - halves["uniform", "test"]
         )
-    assert "this checkpoint only" in repr(result)
+    assert "not tested (1 run)" in repr(result)
     assert any("needs at least 3 runs" in note for note in result.notes)
 
 
@@ -88,8 +88,8 @@ def test_policy_and_floor_are_measured_on_the_same_levels(tmp_path):
 def test_three_runs_give_the_call_over_runs():
     policies = [small_policies.LinearPolicy(seed) for seed in range(3)]
     result = evaluate(policies, game="starpilot", rules="sampled", **SMALL)
-    assert {row.scope for row in result.comparisons} == {"runs"}
-    assert {row.n_runs for row in result.gap} == {3}
+    assert {row.n for row in (*result.floor_comparisons, *result.gaps)} == {3}
+    assert "not tested" not in {row.call for row in result.floor_comparisons}
 
 
 def test_copies_among_the_policies_are_refused(tmp_path):
@@ -225,4 +225,4 @@ def test_a_policy_is_evaluated_on_the_one_level_of_exploration_mode():
         small_policies.linear(), game="coinrun", rules="greedy", mode="exploration", train="none", test=level,
         episodes=1, slots=1, draws=(0,), workers=1,
     )  # fmt: skip
-    assert {row.level_set for row in result.summary} == {"test"}
+    assert {row.level_set for row in result.returns} == {"test"}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gapfloor.json_values import only_if_set
+from gapfloor.json_values import ABSENT_IF_NONE
 from gapfloor.statistics.aggregate import PerformanceProfile
 from gapfloor.statistics.conventions import NAN, Call, Tier
 from gapfloor.statistics.estimate import Estimate as Estimate
@@ -39,7 +39,7 @@ class Row:
     """How actions were chosen: sampled, greedy, merged, epsilon:E, temperature:T."""
     level_set: str = ""
     """`train` or `test` (held-out)."""
-    at: float | None = field(default=None, metadata=only_if_set())
+    at: float | None = field(default=None, metadata=ABSENT_IF_NONE)
     """Temperature of a sweep, or training steps of a curve; None elsewhere."""
     n: int
     """Number of runs behind the row (of episodes for a reference, of games for a suite mean)."""
@@ -85,7 +85,7 @@ class ReturnRow(Row):
     mean: float
     """Mean return."""
     sem: float
-    """Over runs (or networks) if there are several, else over episodes, sd(ddof=1)/sqrt(n)."""
+    """Over runs (or networks) where there are several; else per episode, sd(ddof=1)/sqrt(n); in a census within levels."""
     n_episodes: int
     """Counted episodes."""
     n_draws: int
@@ -158,7 +158,7 @@ class ComparisonRow(Row):
     """Runs that repeat another run; the recommended method leaves them out."""
     widened: Literal["", "upper", "lower", "both"] = ""
     """Which limits of the interval were moved outwards because run values may be skewed."""
-    look: LookStep | None = None
+    look: LookStep | None = field(default=None, metadata=ABSENT_IF_NONE)
     """Which runs the call is made with, if the plan has looks."""
 
     @property
@@ -225,10 +225,8 @@ class GapRow(Row):
     """The runs' one-sided tests combined; above zero: train is higher. Paper's method only."""
     n_levels: tuple[int, int] = (0, 0)
     """Training and held-out levels that every run and the floor have played. Recommended method only."""
-    n_levels_played: tuple[int, int] = (0, 0)
-    """Training and held-out levels that at least one run has played. Recommended method only."""
     is_established: bool = False
-    """Whether train is higher beyond what the floor shows (recommended: with the estimated slope and with one)."""
+    """Whether train is higher beyond what the floor shows (recommended: with the estimated slope and with slope one)."""
     levels_differ: bool = False
     """Whether the runs score differently on the training and held-out levels that were played."""
     runs: tuple[RunGap, ...] = ()
