@@ -73,8 +73,9 @@ def of_tables(folder: Path, source: ReportSource) -> Iterator[Statement]:
                 for rule in rules:
                     if row.get(f"{rule}_call"):
                         yield Statement(path.name, (row["env"], budget, rule, "test"), row[f"{rule}_call"])
-            for line in (folder / "tables" / f"{name}.tabular.tex").read_text(encoding="utf-8").splitlines():
-                cells = [cell.strip(r" \\") for cell in line.split("&")]
+            text = (folder / "tables" / f"{name}.tabular.tex").read_text(encoding="utf-8")
+            for line in text.splitlines():
+                cells = [cell.replace("\\\\", "").strip() for cell in line.split("&")]
                 calls = [CALLS[cell] for cell in cells if cell in CALLS]
                 for rule, call in zip(rules, calls, strict=False):
                     yield Statement(f"{name}.tex", (cells[0], budget, rule, "test"), call)

@@ -22,7 +22,6 @@ from gapfloor.statistics.sentences import (
     may_say_played_levels_differ,
     may_say_training_levels_learnt,
     may_say_transfers,
-    methods_disagree,
 )
 
 pytestmark = pytest.mark.fast
@@ -55,31 +54,31 @@ ABOVE, AT_FLOOR = reference_call(5.0), reference_call(0.0)
 
 def test_new_levels_cost_needs_the_gap_and_two_returns_above_chance():
     real = gap_call(gap=2.0)
-    assert may_say_new_levels_cost(real, train=ABOVE, test=ABOVE)
-    assert not may_say_new_levels_cost(gap_call(gap=0.0), train=ABOVE, test=ABOVE)
-    assert not may_say_new_levels_cost(real, train=ABOVE, test=AT_FLOOR)
-    assert not may_say_new_levels_cost(gap_call(gap=-2.0), train=ABOVE, test=ABOVE)
+    assert may_say_new_levels_cost(gap_is_established(real), train=ABOVE, test=ABOVE)
+    assert not may_say_new_levels_cost(gap_is_established(gap_call(gap=0.0)), train=ABOVE, test=ABOVE)
+    assert not may_say_new_levels_cost(gap_is_established(real), train=ABOVE, test=AT_FLOOR)
+    assert not may_say_new_levels_cost(gap_is_established(gap_call(gap=-2.0)), train=ABOVE, test=ABOVE)
 
 
 def test_new_levels_cost_is_not_said_where_the_floor_has_the_same_gap():
     call = gap_call(gap=0.0, floor_gap=3.0)
     assert call.test.gap > 2
     assert may_say_played_levels_differ(call)
-    assert not may_say_new_levels_cost(call, train=ABOVE, test=ABOVE)
+    assert not may_say_new_levels_cost(gap_is_established(call), train=ABOVE, test=ABOVE)
 
 
 def test_a_call_in_doubt_supports_no_sentence():
     doubtful = dataclasses.replace(ABOVE, doubt="skewed run values")
     assert not may_say_transfers(doubtful)
     assert may_say_transfers(ABOVE)
-    assert not may_say_new_levels_cost(gap_call(gap=2.0), train=ABOVE, test=doubtful)
+    assert not may_say_new_levels_cost(gap_is_established(gap_call(gap=2.0)), train=ABOVE, test=doubtful)
 
 
 def test_two_calls_that_differ_do_not_say_that_training_levels_were_learnt():
-    assert not may_say_training_levels_learnt(gap_call(gap=0.0), train=ABOVE, test=AT_FLOOR)
-    assert may_say_training_levels_learnt(gap_call(gap=2.0), train=ABOVE, test=AT_FLOOR)
-    assert not may_say_training_levels_learnt(gap_call(gap=2.0), train=ABOVE, test=ABOVE)
-    assert not may_say_training_levels_learnt(gap_call(gap=2.0), train=ABOVE, test=reference_call(0.0, n=1))
+    assert not may_say_training_levels_learnt(gap_is_established(gap_call(gap=0.0)), train=ABOVE, test=AT_FLOOR)
+    assert may_say_training_levels_learnt(gap_is_established(gap_call(gap=2.0)), train=ABOVE, test=AT_FLOOR)
+    assert not may_say_training_levels_learnt(gap_is_established(gap_call(gap=2.0)), train=ABOVE, test=ABOVE)
+    assert not may_say_training_levels_learnt(gap_is_established(gap_call(gap=2.0)), train=ABOVE, test=reference_call(0.0, n=1))
 
 
 def test_the_generator_remark_needs_a_gap_on_played_levels_that_new_levels_leave_open():
@@ -99,7 +98,7 @@ def test_an_untested_gap_supports_no_sentence():
     assert not gap_is_established(call)
     assert not may_say_played_levels_differ(call)
     assert not may_say_not_established_for_generator(call)
-    assert not may_say_new_levels_cost(call, train=ABOVE, test=ABOVE)
+    assert not may_say_new_levels_cost(gap_is_established(call), train=ABOVE, test=ABOVE)
 
 
 def test_agents_of_one_distribution_rarely_differ_and_others_do():
@@ -156,12 +155,6 @@ def test_an_error_below_the_margin_is_not_said_to_exceed_it():
     assert found.n_floor_needed > 384
     assert equivalence_reach(margin=0.29, floor_sem=0.30, floor_n=384).verdict == "floor error exceeds margin"
     assert equivalence_reach(margin=0.29, floor_sem=0.1, floor_n=384).n_floor_needed is None
-
-
-def test_methods_that_disagree_are_found():
-    assert methods_disagree("not distinguishable", ABOVE)
-    assert not methods_disagree("above", ABOVE)
-    assert methods_disagree("not distinguishable", reference_call(0.0, n=1))
 
 
 def test_the_order_of_games_does_not_matter_and_the_same_seed_gives_the_same():

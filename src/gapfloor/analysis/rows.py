@@ -85,7 +85,7 @@ class ReturnRow(Row):
     mean: float
     """Mean return."""
     sem: float
-    """Over runs (or networks) where there are several; else per episode, sd(ddof=1)/sqrt(n); in a census within levels."""
+    """Over runs (or networks) if there are several, else over episodes; in a census within levels."""
     n_episodes: int
     """Counted episodes."""
     n_draws: int
@@ -225,8 +225,10 @@ class GapRow(Row):
     """The runs' one-sided tests combined; above zero: train is higher. Paper's method only."""
     n_levels: tuple[int, int] = (0, 0)
     """Training and held-out levels that every run and the floor have played. Recommended method only."""
+    n_levels_played: tuple[int, int] = (0, 0)
+    """Training and held-out levels that at least one run has played. Recommended method only."""
     is_established: bool = False
-    """Whether train is higher beyond what the floor shows (recommended: with the estimated slope and with slope one)."""
+    """Whether train is higher beyond what the floor shows (recommended: with the estimated slope and with one)."""
     levels_differ: bool = False
     """Whether the runs score differently on the training and held-out levels that were played."""
     runs: tuple[RunGap, ...] = ()
