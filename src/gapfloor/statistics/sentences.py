@@ -21,12 +21,11 @@ from typing import Literal
 import numpy.typing as npt
 from scipy import special
 
-from gapfloor.statistics.component_power import floor_episodes_for_equivalence
 from gapfloor.statistics.components import VariancePart, components_p
 from gapfloor.statistics.conventions import ALPHA, NAN, THESE_LEVELS, finite_sample
 from gapfloor.statistics.families import holm
 from gapfloor.statistics.gap_calls import GapCall
-from gapfloor.statistics.power import Effect
+from gapfloor.statistics.power import Effect, floor_episodes_for_equivalence
 from gapfloor.statistics.reference_calls import LEAST_RUNS, ReferenceCall
 
 #: The floor's own gap is worth a sentence from this share of the runs' gap on.
