@@ -192,11 +192,24 @@ class TestExcessAndStrata:
 class TestRandomEffects:
     gaps, variances = rng(4).normal(1, 0.6, 8), rng(5).uniform(0.02, 0.2, 8)
 
-    def test_it_is_statsmodels(self):
-        found = random_effects_mean(self.gaps, self.variances)
-        theirs = combine_effects(self.gaps, self.variances, method_re="iterated", use_t=True)
-        assert found.mean == pytest.approx(theirs.mean_effect_re)
+    @pytest.mark.parametrize("seed", range(20))
+    def test_it_is_statsmodels(self, seed):
+        n = 2 + seed % 7
+        gaps, variances = rng(seed).normal(1, 0.3, n), rng(100 + seed).uniform(0.001, 0.3, n)
+        found = random_effects_mean(gaps, variances)
+        theirs = combine_effects(gaps, variances, method_re="iterated", use_t=True)
+        assert found.tau**2 == pytest.approx(theirs.tau2, rel=1e-12, abs=1e-15)
+        assert found.mean == pytest.approx(theirs.mean_effect_re, rel=1e-12)
         assert found.interval == pytest.approx(theirs.conf_int(alpha=0.05, use_t=True)[3], rel=1e-9)
+
+    def test_it_is_what_statsmodels_gave(self):
+        """Fixed values of `combine_effects([1, 2, 4, 5.5], [0.5, 0.3, 0.4, 0.6], method_re="iterated", use_t=True)`."""
+        found = random_effects_mean([1.0, 2.0, 4.0, 5.5], [0.5, 0.3, 0.4, 0.6])
+        fixed = (3.5448304307, 3.1018976236, 0.99896196637, -0.077245195415, 6.2810404425)
+        assert (found.tau**2, found.mean, found.se, *found.interval) == pytest.approx(fixed, rel=1e-9)
+
+    def test_runs_that_agree_have_no_variance_between_them(self):
+        assert random_effects_mean([1.0, 1.1, 0.9], [0.5, 0.5, 0.5]).tau == 0
 
     def test_paule_and_mandels_equation_holds(self):
         """sum w (y - mean)^2 = k - 1 at the between-run variance found."""
