@@ -25,7 +25,6 @@ from gapfloor.statistics.clustered import (
     crossed_mean,
     level_matrix,
     level_variance_share,
-    pigeonhole_se,
 )
 from gapfloor.statistics.excess import compare_to_floor_stratified, floor_excess_gap
 from gapfloor.statistics.floor import compare_to_floor
@@ -89,15 +88,6 @@ class TestClustered:
         assert found.se == pytest.approx(np.sqrt(parts[0] + parts[1] - parts[2]))
         df = found.se**4 / (parts[0] ** 2 / 5 + parts[1] ** 2 / 39 + parts[2] ** 2 / 195)
         assert found.df == pytest.approx(df)
-
-    def test_pigeonhole_agrees_when_residuals_are_small(self):
-        values = (
-            rng(6).normal(size=(12, 1)) + rng(7).normal(size=(1, 60)) + 0.3 * rng(8).normal(size=(12, 60))
-        )
-        matrix = LevelMatrix(values, np.full(60, 1 / 60))
-        bootstrap = pigeonhole_se([matrix], [1.0], n_resamples=4000, rng=rng())
-        # A bootstrap variance is (n - 1)/n of the unbiased one.
-        assert bootstrap == pytest.approx(crossed_mean(matrix).se, rel=0.08)
 
     def test_gap_of_two_sets_adds_their_level_variances(self):
         train = LevelMatrix(rng(1).normal(size=(6, 50)), np.full(50, 0.02))

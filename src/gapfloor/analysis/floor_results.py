@@ -55,8 +55,6 @@ class RobustFloorEstimates:
     """Delta with each level's floor subtracted from the same level's return, levels weighted equally."""
     level_variance_share: float = NAN
     """Between-level variance over total episode variance of the policy (0 = levels do not matter)."""
-    pigeonhole_se: float = NAN
-    """Check of `crossed.se`: runs and levels resampled independently."""
     stratified: StratifiedComparison = field(default_factory=StratifiedComparison)
     """The comparison with run variance taken within agents."""
     strata: ReferenceTest | None = None

@@ -38,8 +38,6 @@ class RobustGapEstimates:
     """The gap over runs x levels of both level sets. Estimand: the generator."""
     level_variance_share: float = NAN
     """Between-level variance over total episode variance (0 = levels do not matter)."""
-    pigeonhole_se: float = NAN
-    """Check of `crossed.se`: runs and levels resampled independently."""
     excess: Excess = field(default_factory=Excess)
     """The gap minus the floor's own: what is left when the level sets' own difference is removed."""
     random_effects: RandomEffects = field(default_factory=RandomEffects)

@@ -18,7 +18,6 @@ from gapfloor.statistics.clustered import (
     crossed_mean,
     level_matrix,
     level_variance_share,
-    pigeonhole_se,
 )
 from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.detectable import equivalence_unreachable, minimum_detectable_effect
@@ -29,9 +28,6 @@ from gapfloor.statistics.gaps import Gap
 from gapfloor.statistics.random_effects import random_effects_mean
 from gapfloor.statistics.reference_calls import call_reference_family, compare_strata_to_reference
 from gapfloor.statistics.signflip import sign_flip_test
-
-#: The pigeonhole bootstrap checks a standard error; this many resamples give it to 2%.
-_PIGEONHOLES = 1000
 
 
 def robust_floor_estimates(
@@ -73,7 +69,7 @@ def robust_floor_estimates(
         iqm=iqm,
         improvement=improvement,
     )
-    return _with_levels_of_floor(context, estimates, samples, floor, rng=rng)
+    return _with_levels_of_floor(context, estimates, samples, floor)
 
 
 def _means_by_agent(runs: dict[RunName, RunSample]) -> list[list[float]]:
@@ -88,8 +84,6 @@ def _with_levels_of_floor(
     estimates: RobustFloorEstimates,
     samples: Sequence[RunSample],
     floor: RunSample,
-    *,
-    rng: np.random.Generator,
 ) -> RobustFloorEstimates:
     """Add what is estimated for the generator of levels, where enough levels were played by all runs and the floor."""
     pairs = [(sample.returns, sample.levels) for sample in samples]
@@ -99,15 +93,11 @@ def _with_levels_of_floor(
     if played is None or equal is None:
         return estimates
     confidence = context.plan.intervals.confidence
-    pigeonhole = NAN
-    if len(samples) > 1:
-        pigeonhole = pigeonhole_se([played], [1.0], n_resamples=_PIGEONHOLES, rng=rng)
     return dataclasses.replace(
         estimates,
         crossed=crossed_mean(played, confidence=confidence),
         level_paired=crossed_mean(equal, confidence=confidence),
         level_variance_share=level_variance_share(pairs),
-        pigeonhole_se=pigeonhole,
     )
 
 
@@ -171,15 +161,13 @@ def robust_gap_estimates(
     if train_floor is not None and test_floor is not None:
         excess = floor_excess_gap(gaps, train_floor.units, test_floor.units, confidence=confidence)
         estimates = dataclasses.replace(estimates, excess=excess)
-    return _with_levels_of_gap(context, estimates, both, rng=rng)
+    return _with_levels_of_gap(context, estimates, both)
 
 
 def _with_levels_of_gap(
     context: PlannedStudy,
     estimates: RobustGapEstimates,
     both: Sequence[tuple[RunSample, RunSample]],
-    *,
-    rng: np.random.Generator,
 ) -> RobustGapEstimates:
     """Add what is estimated for the generator of levels, where all runs share at least two levels."""
     trains = [(train.returns, train.levels) for train, _ in both]
@@ -191,7 +179,6 @@ def _with_levels_of_gap(
         estimates,
         crossed=crossed_gap(train, test, confidence=context.plan.intervals.confidence),
         level_variance_share=level_variance_share([*trains, *tests]),
-        pigeonhole_se=pigeonhole_se([train, test], [1.0, -1.0], n_resamples=_PIGEONHOLES, rng=rng),
     )
 
 

@@ -34,7 +34,6 @@ _HOMES = {
     "crossed_mean": "clustered",
     "crossed_gap": "clustered",
     "level_variance_share": "clustered",
-    "pigeonhole_se": "clustered",
     "floor_excess_gap": "excess",
     "compare_to_floor_stratified": "excess",
     "random_effects_mean": "random_effects",
