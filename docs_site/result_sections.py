@@ -67,7 +67,7 @@ SECTIONS = (
             ("scores of a suite", "Part of each profile.", "statistics.aggregate", ()),
             ("sign flip", "`robust.sign_flip`.", "statistics.signflip", ()),
             ("runs and levels", "`robust.crossed`.", "statistics.clustered", ("CrossedEstimate",)),
-            ("excess and strata", "`robust.excess` and `robust.stratified`.", "statistics.excess", ()),
+            ("excess", "`robust.excess`.", "statistics.excess", ()),
             ("random effects", "`robust.random_effects`.", "statistics.random_effects", ()),
         )
     ),

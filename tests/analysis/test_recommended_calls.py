@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from gapfloor.analysis import analyse
 from gapfloor.plan.model import parse_plan
-from gapfloor.statistics.reference_calls import call_reference_family
+from gapfloor.statistics.reference_calls import call_reference_family, compare_strata_to_reference
 from known_truth import game_rows, repeated, table
 
 pytestmark = pytest.mark.fast
@@ -100,14 +101,22 @@ def test_the_json_has_both_calls_of_both_kinds_of_rows():
     assert gap["recommended"]["test"]["n_levels"] == [60, 60]
 
 
-def test_the_call_with_agents_as_strata_is_that_of_the_plans_method():
+def test_the_call_with_agents_as_strata_is_the_recommended_one():
     rows = game_rows(agents=("a", "b"), n_runs=3, test=2.6)
     found = analyse(table(rows)).floor_comparisons
     (robust,) = (row.robust for row in found if row.level_set == "test" and row.agent is None)
+    by_run: dict[tuple[str, int], list[float]] = {}
+    floor = []
+    for row in rows:
+        if row["level_set"] != "test":
+            continue
+        if row["rule"] == "uniform":
+            floor.append(row["episode_return"])
+        else:
+            by_run.setdefault((row["agent"], row["seed"]), []).append(row["episode_return"])
+    agents = [[np.mean(by_run[run]) for run in by_run if run[0] == agent] for agent in ("a", "b")]
+    (expected,) = call_reference_family([compare_strata_to_reference(agents, floor)])
     assert robust.strata is not None
-    (expected,) = call_reference_family([robust.strata])
-    assert robust.stratified_decision is not None
-    assert robust.stratified_decision.p_holm == pytest.approx(expected.p_holm)
-    assert robust.stratified_decision.p_holm != pytest.approx(robust.stratified.p)
+    assert (robust.strata.call, robust.strata.p_holm) == (expected.call, pytest.approx(expected.p_holm))
     too_few = analyse(table(game_rows(agents=("a", "b"), n_runs=2))).floor_comparisons
-    assert all(row.robust.stratified_decision is None for row in too_few)
+    assert all(row.robust.strata is None for row in too_few)

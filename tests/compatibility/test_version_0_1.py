@@ -30,7 +30,9 @@ DESIGN = (
     "--store", "store", "--json",
 )  # fmt: skip
 #: Estimators that are no longer computed.
-REMOVED = {"pigeonhole_se"}
+REMOVED = {
+    "pigeonhole_se", "stratified_se", "stratified_p", "stratified_p_tost", "stratified_p_holm", "stratified_call",
+}  # fmt: skip
 #: Estimators that were flat below `beside` are now results of their own; those not named here are below `robust`.
 MOVED = {
     "t_interval": "t_interval",
@@ -38,8 +40,6 @@ MOVED = {
     "p_sign_flip": "robust.sign_flip.p",
     "p_sign_flip_smallest": "robust.sign_flip.smallest",
     "level_paired_delta": "robust.level_paired.estimate",
-    "stratified_p_holm": "robust.stratified_decision.p_holm",
-    "stratified_call": "robust.stratified_decision.call",
     "iqm": "robust.iqm.value",
     "iqm_ci": "robust.iqm.ci",
     "p_improvement": "robust.improvement.value",
@@ -50,7 +50,6 @@ MOVED = {
     "prediction_interval": "robust.random_effects.prediction",
     **{f"crossed_{name}": f"robust.crossed.{name}" for name in ("se", "df", "p", "interval")},
     **{f"level_paired_{name}": f"robust.level_paired.{name}" for name in ("se", "p")},
-    **{f"stratified_{name}": f"robust.stratified.{name}" for name in ("se", "p", "p_tost")},
     **{f"excess_{name}": f"robust.excess.{name}" for name in ("se", "df", "p", "interval")},
     **{f"random_effects_{name}": f"robust.random_effects.{name}" for name in ("mean", "interval", "tau")},
 }

@@ -26,8 +26,7 @@ from gapfloor.statistics.clustered import (
     level_matrix,
     level_variance_share,
 )
-from gapfloor.statistics.excess import compare_to_floor_stratified, floor_excess_gap
-from gapfloor.statistics.floor import compare_to_floor
+from gapfloor.statistics.excess import floor_excess_gap
 from gapfloor.statistics.random_effects import random_effects_mean
 from gapfloor.statistics.signflip import sign_flip_test
 
@@ -138,7 +137,7 @@ class TestClustered:
             )
 
 
-class TestExcessAndStrata:
+class TestExcess:
     floor = rng(1).poisson(3, 384).astype(float)
 
     def test_excess_with_a_silent_floor_is_the_t_test_of_the_gaps(self):
@@ -156,27 +155,6 @@ class TestExcessAndStrata:
         assert found.estimate == pytest.approx(gaps.mean() - found.floor_gap)
         df = sum(parts) ** 2 / (parts[0] ** 2 / 5 + parts[1] ** 2 / 383 + parts[2] ** 2 / 99)
         assert found.df == pytest.approx(df)
-
-    def test_one_agent_is_the_papers_comparison(self):
-        runs = rng(3).normal(3, 1, 6)
-        one, paper = (
-            compare_to_floor_stratified([runs], self.floor),
-            compare_to_floor(runs, self.floor, rng=rng()),
-        )
-        assert (one.delta, one.df, one.p, one.p_tost) == pytest.approx(
-            (paper.delta, paper.df, paper.p, paper.p_tost)
-        )
-
-    def test_agents_that_differ_but_agree_within_are_told_from_noise(self):
-        agents = [[1.2, 1.3, 1.25], [4.4, 4.5, 4.3]]
-        floor = np.tile([0.0, 2.0], 192)
-        stratified = compare_to_floor_stratified(agents, floor)
-        pooled = compare_to_floor(np.concatenate(agents), floor, rng=rng())
-        assert stratified.delta == pytest.approx(pooled.delta)
-        assert stratified.p < 1e-6 < pooled.p
-
-    def test_an_agent_with_one_run_has_no_variance_within(self):
-        assert np.isnan(compare_to_floor_stratified([[1.0, 2.0], [3.0]], self.floor).p)
 
 
 class TestRandomEffects:

@@ -10,11 +10,10 @@ from gapfloor.plan.model import Method
 from gapfloor.statistics.aggregate import RunSummary
 from gapfloor.statistics.clustered import CrossedEstimate
 from gapfloor.statistics.conventions import NAN, Call, Pair
-from gapfloor.statistics.excess import StratifiedComparison
 from gapfloor.statistics.families import FamilyCall
 from gapfloor.statistics.floor import FloorComparison
 from gapfloor.statistics.looks import LookAdvice
-from gapfloor.statistics.reference_calls import ReferenceCall, ReferenceTest
+from gapfloor.statistics.reference_calls import ReferenceCall
 from gapfloor.statistics.signflip import SignFlip
 from gapfloor.text_tables import counted
 
@@ -55,12 +54,8 @@ class RobustFloorEstimates:
     """Delta with each level's floor subtracted from the same level's return, levels weighted equally."""
     level_variance_share: float = NAN
     """Between-level variance over total episode variance of the policy (0 = levels do not matter)."""
-    stratified: StratifiedComparison = field(default_factory=StratifiedComparison)
-    """The comparison with run variance taken within agents."""
-    strata: ReferenceTest | None = None
-    """The same by the recommended test, in which each agent keeps its own degrees of freedom."""
-    stratified_decision: FamilyCall | None = None
-    """The call by the plan's method if agents are strata instead of one pool; None where it cannot be tested."""
+    strata: FamilyCall | None = None
+    """The recommended call if agents are strata instead of one pool; None where it cannot be tested."""
     minimum_detectable: float = NAN
     """Smallest |delta| found with 80% power at the family's hardest Holm step (alpha / m)."""
     equivalence_unreachable: bool = False

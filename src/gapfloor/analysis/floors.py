@@ -135,7 +135,7 @@ def _compare(
     if agent is None and reference == context.plan.floor.reference:
         result = dataclasses.replace(
             result,
-            robust=robust_floor_estimates(context, found, runs, floor, distinct=distinct, rng=rng),
+            robust=robust_floor_estimates(context, found, runs, floor, rng=rng),
         )
     return result, recommended
 

@@ -21,8 +21,8 @@ from gapfloor.statistics.clustered import (
 )
 from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.detectable import equivalence_unreachable, minimum_detectable_effect
-from gapfloor.statistics.excess import compare_to_floor_stratified, floor_excess_gap
-from gapfloor.statistics.families import FamilyCall, call_family
+from gapfloor.statistics.excess import floor_excess_gap
+from gapfloor.statistics.families import FamilyCall
 from gapfloor.statistics.floor import FloorComparison
 from gapfloor.statistics.gaps import Gap
 from gapfloor.statistics.random_effects import random_effects_mean
@@ -36,17 +36,12 @@ def robust_floor_estimates(
     runs: dict[RunName, RunSample],
     floor: RunSample,
     *,
-    distinct: dict[RunName, RunSample],
     rng: np.random.Generator,
 ) -> RobustFloorEstimates:
-    """Every robust estimate of a floor comparison except those that depend on its family.
-
-    `distinct` are the runs without copies, which the recommended test with agents as strata needs.
-    """
+    """Every robust estimate of a floor comparison except those that depend on its family."""
     named = sorted(runs.items())
     samples = [sample for _, sample in named]
     values = np.array([sample.mean for sample in samples])
-    by_agent, once_by_agent = _means_by_agent(runs), _means_by_agent(distinct)
     # The order of these draws from `rng` is part of the results.
     flip = sign_flip_test(values - floor.mean, rng=rng)
     iqm = summarise_iqm(values, rng=rng, **context.resampling)
@@ -56,10 +51,6 @@ def robust_floor_estimates(
     estimates = RobustFloorEstimates(
         sign_flip=flip,
         floor_sem_clustered=clustered_sem(floor.returns, floor.levels) if floor.levels.size else NAN,
-        stratified=compare_to_floor_stratified(by_agent, floor.units, margin=context.margin),
-        strata=compare_strata_to_reference(
-            once_by_agent, floor.units, margin=context.margin, least_runs=context.plan.least_runs
-        ),
         equivalence_unreachable=equivalence_unreachable(
             margin=found.margin,
             floor_sem=found.floor_sem,
@@ -104,13 +95,13 @@ def _with_levels_of_floor(
 def complete_family(
     context: PlannedStudy, rows: Sequence[FloorComparisonResult]
 ) -> tuple[FloorComparisonResult, ...]:
-    """Add what depends on the family: the stratified call and the smallest effect that Holm lets through."""
+    """Add what depends on the family: the call with agents as strata and the smallest effect that Holm lets through."""
     alpha = context.plan.floor.alpha
     completed = []
-    for row, decision in zip(rows, _stratified_decisions(context, rows), strict=True):
+    for row, strata in zip(rows, _strata_calls(context, rows), strict=True):
         robust = dataclasses.replace(
             row.robust,
-            stratified_decision=decision,
+            strata=strata,
             minimum_detectable=minimum_detectable_effect(
                 se=row.test.se, df=row.test.df, alpha=alpha, family_size=row.decision.family_size
             ),
@@ -119,22 +110,28 @@ def complete_family(
     return tuple(completed)
 
 
-def _stratified_decisions(
-    context: PlannedStudy, rows: Sequence[FloorComparisonResult]
-) -> list[FamilyCall | None]:
-    """The calls with agents as strata, by the plan's method; None where they cannot be tested."""
-    alpha = context.plan.floor.alpha
-    tests = [row.robust.strata for row in rows]
-    if context.floor_method == "recommended" and all(tests):
-        calls = call_reference_family([test for test in tests if test is not None], alpha=alpha)
-        return [
-            None if one.call == "not tested" else FamilyCall(one.p_holm, one.call, one.family_size)
-            for one in calls
-        ]
-    decisions = call_family([row.robust.stratified for row in rows], alpha=alpha)
+def _strata_calls(context: PlannedStudy, rows: Sequence[FloorComparisonResult]) -> list[FamilyCall | None]:
+    """The recommended calls of a family with agents as strata; None where they cannot be tested."""
+    if any(row.agent is not None or row.reference != context.plan.floor.reference for row in rows):
+        return [None] * len(rows)
+    tests = []
+    for row in rows:
+        runs = context.study.runs(row.game, row.mode, row.budget, row.rule, row.level_set)
+        floor = context.floor(row.game, row.mode, row.budget, row.level_set)
+        assert floor is not None  # the row has been compared with it
+        # Copies of a run say nothing about the spread between runs.
+        distinct = context.distinct(runs, game=row.game, mode=row.mode, budget=row.budget)
+        tests.append(
+            compare_strata_to_reference(
+                _means_by_agent(distinct),
+                floor.units,
+                margin=context.margin,
+                least_runs=context.plan.least_runs,
+            )
+        )
     return [
-        None if np.isnan(row.robust.stratified.p) else decision
-        for row, decision in zip(rows, decisions, strict=True)
+        None if one.call == "not tested" else FamilyCall(one.p_holm, one.call, one.family_size)
+        for one in call_reference_family(tests, alpha=context.plan.floor.alpha)
     ]
 
 

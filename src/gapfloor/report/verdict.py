@@ -384,9 +384,10 @@ def _remarks(
             )
     if test.call == "equivalent" and test.recommended is not None and test.recommended.family_size > 1:
         remarks.append(_family_wise_equivalence(test.recommended, alpha=findings.plan.alpha))
-    strata = test.robust.stratified_decision
-    # A call at a look has its own level and its own runs, so there is nothing to compare it with.
-    if strata is not None and strata.call != test.call and test.look is None:
+    strata = test.robust.strata
+    # It is the recommended call, and only comparable with that. A call at a look has its own level and its own runs.
+    is_comparable = test.method == "recommended" and test.look is None
+    if strata is not None and is_comparable and strata.call != test.call:
         remarks.append(
             f"With agents as strata instead of one pool the call would be: {_BADGES[strata.call]}."
         )

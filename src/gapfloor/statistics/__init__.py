@@ -35,7 +35,6 @@ _HOMES = {
     "crossed_gap": "clustered",
     "level_variance_share": "clustered",
     "floor_excess_gap": "excess",
-    "compare_to_floor_stratified": "excess",
     "random_effects_mean": "random_effects",
     "minimum_detectable_effect": "detectable",
     "equivalence_unreachable": "detectable",

@@ -97,8 +97,11 @@ CSV_COLUMNS: dict[str, tuple[str, str]] = {
         "smallest",
         "The smallest p that this n allows (or that the number of drawn flips allows).",
     ),
-    "stratified_holm_p": ("Strata p (Holm)", "Holm p with run variance taken within agents."),
-    "stratified_call": ("Strata call", "The call if agents are strata instead of one pool."),
+    "stratified_holm_p": (
+        "Strata p (Holm)",
+        "Holm p of the recommended test with run variance taken within agents.",
+    ),
+    "stratified_call": ("Strata call", "The recommended call if agents are strata instead of one pool."),
     "minimum_detectable": (
         "80% power",
         "Smallest gap found with 80% power at the family's hardest Holm step (alpha / m).",

@@ -74,12 +74,12 @@ UNMASK = (
     _number(
         "Strata p (Holm)",
         "stratified_holm_p",
-        lambda row: p_value(getattr(row.robust.stratified_decision, "p_holm", float("nan"))),
+        lambda row: p_value(getattr(row.robust.strata, "p_holm", float("nan"))),
         tex="Strata $p$ (Holm)",
     ),
     RobustColumn(
         Column(Text("Strata call"), "l", ("stratified_call",)),
-        lambda named: call_cell(getattr(named.row.robust.stratified_decision, "call", None)),
+        lambda named: call_cell(getattr(named.row.robust.strata, "call", None)),
     ),
     _number("Floor SEM (levels)", "floor_sem_clustered", lambda row: fixed(row.robust.floor_sem_clustered)),
     _number("80% power", "minimum_detectable", lambda row: fixed(row.robust.minimum_detectable)),
