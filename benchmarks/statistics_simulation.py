@@ -25,7 +25,6 @@ from gapfloor.statistics.clustered import (
     level_matrix,
 )
 from gapfloor.statistics.detectable import equivalence_unreachable, minimum_detectable_effect
-from gapfloor.statistics.excess import floor_excess_gap
 from gapfloor.statistics.families import holm
 from gapfloor.statistics.gaps import combine_fisher
 from gapfloor.statistics.random_effects import random_effects_mean
@@ -211,18 +210,6 @@ def paired_delta(replicates: int, rng: np.random.Generator) -> Iterator[Rate]:
         yield _rate(f"level-paired delta rejects, run sd {run_sd}", hits, (0.03, 0.065))
 
 
-def excess(replicates: int, rng: np.random.Generator) -> Iterator[Rate]:
-    """Coverage of the floor-excess gap where level sets differ by 1 for policy and floor alike."""
-    for n in (3, 6, 12):
-        covered = []
-        for _ in range(replicates):
-            gaps = 1 + rng.standard_normal(n) * 0.5
-            floors = rng.standard_normal((2, N_FLOOR)) * 4
-            low, high = floor_excess_gap(gaps, floors[0] + 1, floors[1]).interval
-            covered.append(low <= 0 <= high)
-        yield _rate(f"floor-excess interval covers, n={n}", covered, (0.93, 0.96) if n > 3 else (0.90, 0.96))
-
-
 def random_effects(replicates: int, rng: np.random.Generator) -> Iterator[Rate]:
     """Coverage of the random-effects mean and of a new run's gap."""
     for n in (6, 12):
@@ -286,7 +273,6 @@ SECTIONS: dict[str, Callable[[int, np.random.Generator], Iterator[Rate]]] = {
     "sign_flip": sign_flip,
     "floor_sem": floor_sem,
     "paired_delta": paired_delta,
-    "excess": excess,
     "random_effects": random_effects,
     "detectable": detectable,
     "aggregate": aggregate,

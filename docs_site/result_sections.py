@@ -67,7 +67,6 @@ SECTIONS = (
             ("scores of a suite", "Part of each profile.", "statistics.aggregate", ()),
             ("sign flip", "`robust.sign_flip`.", "statistics.signflip", ()),
             ("runs and levels", "`robust.crossed`.", "statistics.clustered", ("CrossedEstimate",)),
-            ("excess", "`robust.excess`.", "statistics.excess", ()),
             ("random effects", "`robust.random_effects`.", "statistics.random_effects", ()),
         )
     ),

@@ -32,6 +32,7 @@ DESIGN = (
 #: Estimators that are no longer computed.
 REMOVED = {
     "pigeonhole_se", "stratified_se", "stratified_p", "stratified_p_tost", "stratified_p_holm", "stratified_call",
+    "floor_gap_se", "excess", "excess_se", "excess_df", "excess_p", "excess_interval",
 }  # fmt: skip
 #: Estimators that were flat below `beside` are now results of their own; those not named here are below `robust`.
 MOVED = {
@@ -44,13 +45,10 @@ MOVED = {
     "iqm_ci": "robust.iqm.ci",
     "p_improvement": "robust.improvement.value",
     "p_improvement_ci": "robust.improvement.ci",
-    "floor_gap": "robust.excess.floor_gap",
-    "floor_gap_se": "robust.excess.floor_gap_se",
-    "excess": "robust.excess.estimate",
+    "floor_gap": "floor_gap",
     "prediction_interval": "robust.random_effects.prediction",
     **{f"crossed_{name}": f"robust.crossed.{name}" for name in ("se", "df", "p", "interval")},
     **{f"level_paired_{name}": f"robust.level_paired.{name}" for name in ("se", "p")},
-    **{f"excess_{name}": f"robust.excess.{name}" for name in ("se", "df", "p", "interval")},
     **{f"random_effects_{name}": f"robust.random_effects.{name}" for name in ("mean", "interval", "tau")},
 }
 

@@ -26,7 +26,6 @@ from gapfloor.statistics.clustered import (
     level_matrix,
     level_variance_share,
 )
-from gapfloor.statistics.excess import floor_excess_gap
 from gapfloor.statistics.random_effects import random_effects_mean
 from gapfloor.statistics.signflip import sign_flip_test
 
@@ -135,26 +134,6 @@ class TestClustered:
             crossed_gap(
                 LevelMatrix(np.ones((6, 3)), np.ones(3) / 3), LevelMatrix(np.ones((5, 3)), np.ones(3) / 3)
             )
-
-
-class TestExcess:
-    floor = rng(1).poisson(3, 384).astype(float)
-
-    def test_excess_with_a_silent_floor_is_the_t_test_of_the_gaps(self):
-        gaps = rng(2).normal(1, 1, 6)
-        quiet = np.r_[np.zeros(383), 1e-9]
-        found = floor_excess_gap(gaps, quiet, quiet)
-        theirs = stats.ttest_1samp(gaps, 0)
-        assert (found.estimate, found.p) == pytest.approx((gaps.mean(), theirs.pvalue), rel=1e-6)
-
-    def test_excess_error_adds_the_floors_own(self):
-        gaps = rng(2).normal(1, 1, 6)
-        found = floor_excess_gap(gaps, self.floor, self.floor[:100])
-        parts = [stats.sem(x) ** 2 for x in (gaps, self.floor, self.floor[:100])]
-        assert found.se == pytest.approx(np.sqrt(sum(parts)))
-        assert found.estimate == pytest.approx(gaps.mean() - found.floor_gap)
-        df = sum(parts) ** 2 / (parts[0] ** 2 / 5 + parts[1] ** 2 / 383 + parts[2] ** 2 / 99)
-        assert found.df == pytest.approx(df)
 
 
 class TestRandomEffects:

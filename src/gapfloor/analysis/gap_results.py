@@ -9,7 +9,6 @@ from gapfloor.json_values import inlined
 from gapfloor.plan.model import Method
 from gapfloor.statistics.clustered import CrossedEstimate
 from gapfloor.statistics.conventions import NAN
-from gapfloor.statistics.excess import Excess
 from gapfloor.statistics.gap_calls import GapCall, GapWord
 from gapfloor.statistics.gaps import Gap, RunTest
 from gapfloor.statistics.random_effects import RandomEffects
@@ -38,8 +37,6 @@ class RobustGapEstimates:
     """The gap over runs x levels of both level sets. Estimand: the generator."""
     level_variance_share: float = NAN
     """Between-level variance over total episode variance (0 = levels do not matter)."""
-    excess: Excess = field(default_factory=Excess)
-    """The gap minus the floor's own: what is left when the level sets' own difference is removed."""
     random_effects: RandomEffects = field(default_factory=RandomEffects)
     """Mean and spread of the runs' true gaps, and where the gap of a new run is expected."""
     minimum_detectable: float = NAN

@@ -78,7 +78,7 @@ def _gap(
         family_size=0,
         method=context.gap_method,
         recommended=_recommended(context, place, both, floors),
-        robust=robust_gap_estimates(context, found, list(both.values()), floors, rng=rng),
+        robust=robust_gap_estimates(context, found, list(both.values()), rng=rng),
     )
 
 

@@ -21,7 +21,6 @@ from gapfloor.statistics.clustered import (
 )
 from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.detectable import equivalence_unreachable, minimum_detectable_effect
-from gapfloor.statistics.excess import floor_excess_gap
 from gapfloor.statistics.families import FamilyCall
 from gapfloor.statistics.floor import FloorComparison
 from gapfloor.statistics.gaps import Gap
@@ -139,7 +138,6 @@ def robust_gap_estimates(
     context: PlannedStudy,
     found: Gap,
     both: Sequence[tuple[RunSample, RunSample]],
-    floors: tuple[RunSample | None, RunSample | None],
     *,
     rng: np.random.Generator,
 ) -> RobustGapEstimates:
@@ -154,10 +152,6 @@ def robust_gap_estimates(
         sign_flip=sign_flip_test(gaps, rng=rng),
         random_effects=random_effects_mean(gaps, variances, confidence=confidence),
     )
-    train_floor, test_floor = floors
-    if train_floor is not None and test_floor is not None:
-        excess = floor_excess_gap(gaps, train_floor.units, test_floor.units, confidence=confidence)
-        estimates = dataclasses.replace(estimates, excess=excess)
     return _with_levels_of_gap(context, estimates, both)
 
 

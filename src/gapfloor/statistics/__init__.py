@@ -34,7 +34,6 @@ _HOMES = {
     "crossed_mean": "clustered",
     "crossed_gap": "clustered",
     "level_variance_share": "clustered",
-    "floor_excess_gap": "excess",
     "random_effects_mean": "random_effects",
     "minimum_detectable_effect": "detectable",
     "equivalence_unreachable": "detectable",

@@ -129,13 +129,6 @@ CSV_COLUMNS: dict[str, tuple[str, str]] = {
     "p_improvement_low": ("P(> floor) [", "Lower end of its 95% interval."),
     "p_improvement_high": ("P(> floor) ]", "Upper end."),
     "floor_gap": ("Floor gap", "The floor's own train - test difference."),
-    "excess": (
-        "Excess",
-        "Gap minus the floor's gap: what is left after removing the difference between the level sets.",
-    ),
-    "excess_low": ("Excess [", "Lower end of its 95% interval."),
-    "excess_high": ("Excess ]", "Upper end."),
-    "excess_p": ("p", "Two-sided p of an excess of zero."),
     "prediction_low": ("New run [", "Lower end of where the gap of a new run is expected."),
     "prediction_high": ("New run ]", "Upper end."),
     "difference": ("Estimate, Merged−greedy", "The difference named in the row."),

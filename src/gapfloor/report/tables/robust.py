@@ -166,7 +166,7 @@ def _gap_caption(budget: str) -> Text:
     return sentence(
         "Robust estimates for the gap table{budget}: t interval and p over runs and the exact sign flip (these levels, "
         "new runs); runs × levels interval and p (the generator of levels); the floor's own train − test "
-        "difference, what is left of the gap without it (excess), and where the gap of a new run is expected.",
+        "difference, and where the gap of a new run is expected.",
         budget=at_budget(budget),
     )
 

@@ -133,13 +133,7 @@ _GAP_NUMBERS = (
         "Crossed interval", "crossed_low crossed_high", lambda row: interval(row.robust.crossed.interval)
     ),
     _p("p", "crossed_p", lambda row: row.robust.crossed.p),
-    _number("Floor gap", "floor_gap", lambda row: fixed(row.robust.excess.floor_gap, sign=True)),
-    _number(
-        "Excess [interval]",
-        "excess excess_low excess_high",
-        lambda row: estimate(row.robust.excess.estimate, row.robust.excess.interval),
-    ),
-    _p("p", "excess_p", lambda row: row.robust.excess.p),
+    _number("Floor gap", "floor_gap", lambda row: fixed(row.floor_gap, sign=True)),
     _number(
         "New run",
         "prediction_low prediction_high",
