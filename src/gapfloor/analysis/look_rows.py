@@ -44,7 +44,7 @@ def with_looks(
         margin=context.margin,
     )
     called = []
-    for row, decision in zip(rows, found.decisions, strict=False):
+    for row, decision in zip(rows, found, strict=False):
         assert row.recommended is not None
         call = call_at_look(decision, row.recommended.test, family_size=len(rows) + waiting, alpha=alpha)
         step = LookStep(runs_used=decision.n_used, advice=decision.advice, more_runs=decision.more_runs)
