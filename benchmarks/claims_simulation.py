@@ -38,7 +38,6 @@ from claims_worlds import (
     unit_draws,
     worlds,
 )
-from gapfloor.statistics.components import squared_reach
 from gapfloor.statistics.level_crossing import CrossedParts, crossed_parts, reference_slope
 from gapfloor.statistics.power import (
     MAX_EPISODES,
@@ -57,7 +56,7 @@ from gapfloor.statistics.skewness import (
     sample_skewness,
 )
 from gapfloor.statistics.welch import two_sided_p, welch
-from simulated_families import simulate_paper_family, simulate_recommended_family
+from simulated_families import simulate_paper_family, simulate_recommended_family, squared_reach
 
 PAPER_TABLES = Path(__file__).resolve().parents[1] / "tests" / "data" / "paper_tables.json"
 ALPHA = 0.05

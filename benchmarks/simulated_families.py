@@ -11,12 +11,25 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
-from gapfloor.statistics.components import squared_reach
 from gapfloor.statistics.conventions import ALPHA, Floats
 from gapfloor.statistics.families import holm
 from gapfloor.statistics.power import Effect, variance_parts
 from gapfloor.statistics.welch import welch
+
+
+def squared_reach(variances: npt.ArrayLike, dfs: npt.ArrayLike, alpha: npt.ArrayLike) -> Floats:
+    """The squared half-width of Banerjee's interval at 1 - alpha, summed over the last axis.
+
+    Args:
+        variances: the parts of the variance, in the last axis.
+        dfs: their degrees of freedom, broadcast against `variances`.
+        alpha: the two-sided level, broadcast against what remains without the last axis.
+    """
+    level = np.asarray(alpha, dtype=np.float64)[..., None]
+    quantile = special.stdtrit(np.asarray(dfs, dtype=np.float64), 1 - level / 2)
+    return np.asarray(np.sum(np.asarray(variances) * quantile**2, axis=-1), dtype=np.float64)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from gapfloor.statistics.reference_calls import call_reference_family, compare_t
 from gapfloor.statistics.sentences import (
     agents_that_differ,
     equivalence_reach,
-    floor_gaps,
     gap_is_established,
     may_say_new_levels_cost,
     may_say_not_established_for_generator,
@@ -130,21 +129,10 @@ def test_pairs_of_agents_share_one_family():
     assert [pair.p_holm for pair in pairs] == pytest.approx(expected)
 
 
-def test_random_play_is_said_to_differ_only_where_it_is_established():
-    rng = np.random.default_rng(0)
-    null = [rng.standard_normal(384) for _ in range(8)]
-    other = [rng.standard_normal(384) for _ in range(8)]
-    assert not any(found.may_print for found in floor_gaps(null, other, gaps=[0.01] * 8))
-    (shifted,) = floor_gaps([null[0] + 1], [other[0]], gaps=[1.0])
-    assert shifted.may_print
-    (negligible,) = floor_gaps([null[0] + 1], [other[0]], gaps=[50.0])
-    assert not negligible.may_print
-
-
-def test_the_floors_gap_is_welchs_for_many_episodes():
+def test_two_agents_with_many_runs_are_compared_as_by_welch():
     rng = np.random.default_rng(3)
     a, b = rng.exponential(size=384), 1.1 * rng.exponential(size=300)
-    (found,) = floor_gaps([a], [b], gaps=[0.0])
+    ((found,),) = agents_that_differ([{"a": a, "b": b}])
     assert found.p == pytest.approx(stats.ttest_ind(a, b, equal_var=False).pvalue, rel=0.02)
 
 

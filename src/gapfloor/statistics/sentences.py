@@ -122,49 +122,6 @@ def agents_that_differ(
 
 
 @dataclass(frozen=True)
-class FloorGap:
-    """Random play on training levels minus random play on held-out levels."""
-
-    difference: float
-    p: float
-    p_holm: float
-    may_print: bool
-    """Whether the difference is established, and not negligible next to the runs' gap."""
-    estimand: str = THESE_LEVELS
-
-
-def floor_gaps(
-    train: Sequence[npt.ArrayLike],
-    test: Sequence[npt.ArrayLike],
-    *,
-    gaps: Sequence[float],
-    alpha: float = ALPHA,
-    least_share: float = FLOOR_SHARE,
-) -> tuple[FloorGap, ...]:
-    """Whether random play itself scores more (or less) on the training levels, per game, with Holm over games.
-
-    Args:
-        train: per game the floor's returns on training levels, one value per independent unit (episodes; level
-            means for a claim about the generator).
-        test: the same on held-out levels.
-        gaps: per game the runs' gap, next to which the floor's must not be negligible.
-        alpha: family-wise level.
-        least_share: of the runs' gap, from which on the sentence is worth printing.
-    """
-    found = [_two_samples(a, b) for a, b in zip(train, test, strict=True)]
-    adjusted = holm([p for _, p in found])
-    return tuple(
-        FloorGap(
-            difference,
-            p,
-            float(p_holm),
-            bool(p_holm < alpha and abs(difference) >= least_share * abs(gap)),
-        )
-        for (difference, p), p_holm, gap in zip(found, adjusted, gaps, strict=True)
-    )
-
-
-@dataclass(frozen=True)
 class EquivalenceReach:
     """Whether the floor's own error lets an equivalence test pass at all."""
 
