@@ -21,7 +21,7 @@ COMMANDS = {
     "card_check": "card", "card_compare": "card", "card_export": "card", "cka": "cka", "doctor": "doctor",
     "engines_check": "engines", "engines_list": "engines", "levels_gap": "levels", "plan_addendum": "plan",
     "plan_check": "plan", "plan_init": "plan", "plan_lock": "plan",
-    "calibrate_box": "calibrate", "known_floor": "floor", "known_floors": "floor", "measure_registry": "floor",
+    "calibrate_box": "calibrate", "known_floor": "floor", "known_floors": "floor",
 }  # fmt: skip
 _SECTIONS = ("Args", "Returns", "Raises", "Examples")
 _INTRODUCTION = """# Python

@@ -38,7 +38,6 @@ _HOMES = {
     "levels_gap": "api.levels_gap",
     "load_policy": "api.load_policy",
     "measure_floor": "api.floor",
-    "measure_registry": "api.measure_registry",
     "plan_addendum": "api.plan_files",
     "plan_check": "api.plan_files",
     "plan_init": "api.plan_files",

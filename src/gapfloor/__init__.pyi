@@ -39,7 +39,6 @@ from gapfloor.api.known_floor import known_floor as known_floor
 from gapfloor.api.known_floor import known_floors as known_floors
 from gapfloor.api.levels_gap import levels_gap as levels_gap
 from gapfloor.api.load_policy import load_policy as load_policy
-from gapfloor.api.measure_registry import measure_registry as measure_registry
 from gapfloor.api.plan_files import (
     plan_addendum as plan_addendum,
 )

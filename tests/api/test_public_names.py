@@ -121,10 +121,10 @@ def test_names_of_the_command_line_are_those_of_python() -> None:
         "analyse": "analyse", "report": "write_report",
     }  # fmt: skip
     # Names that a command spells differently: its output, what it makes of text, flags with a `no`, and flags that are
-    # functions of their own (known_floor, measure_registry).
+    # functions of their own (known_floor).
     other = {
         "as_json", "references", "leaks", "no_tensorboard", "floor_name", "rule_name", "out", "source", "file",
-        "known", "registry",
+        "known",
     }  # fmt: skip
     context = cli.make_context("gapfloor", ["floor"], resilient_parsing=True)
     for command, function in same.items():

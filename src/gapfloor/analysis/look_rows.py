@@ -41,7 +41,7 @@ def calls_at_looks(
         alpha=alpha,
         margin=context.margin,
     )
-    decisions = found.decisions[: len(family)]
+    decisions = found[: len(family)]
     size = len(family) + waiting
     calls = tuple(
         call_at_look(decision, test, family_size=size, alpha=alpha)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,9 +15,6 @@ from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.errors import UsageError
 from gapfloor.plan.lock import load_plan
 from gapfloor.plan.model import content_hash, paper_plan
-from gapfloor.statistics.clustered import crossed_mean, level_matrix
-from gapfloor.statistics.conventions import NAN
-from gapfloor.statistics.designs import PilotEstimate
 from gapfloor.statistics.power import Effect
 
 
@@ -34,16 +30,10 @@ class PilotComparison:
     """Comparisons of the pilot in the same family."""
     margin: float
     """How far from the floor still counts as equivalent."""
-    estimate: PilotEstimate
+    effect: Effect
     """Over different runs: copies of a run tell nothing about the spread between runs."""
-    generator: Effect | None
-    """The same delta with run, level and residual variance; None without level seeds."""
-    n_levels: int
-
-    @property
-    def effect(self) -> Effect:
-        """The estimates taken as true."""
-        return self.estimate.effect
+    n_runs: int
+    n_floor: int
 
 
 def read_pilot(
@@ -69,37 +59,15 @@ def read_pilot(
 
 def _comparison(context: PlannedStudy, one: Comparison, *, family_size: int) -> PilotComparison:
     values, floor = np.sort([sample.mean for sample in one.distinct.values()]), np.sort(one.floor.units)
-    delta = float(values.mean() - floor.mean())
-    n = len(values)
-    estimate = PilotEstimate(
-        delta=delta,
-        run_sd=float(values.std(ddof=1)),
-        n_runs=n,
-        floor_sd=float(floor.std(ddof=1)),
-        n_floor=floor.size,
-    )
-    pairs = [(sample.returns, sample.levels) for _, sample in sorted(one.distinct.items())]
-    matrix = level_matrix(pairs, floor=(one.floor.returns, one.floor.levels))
-    generator, n_levels = None, 0
-    if matrix is not None:
-        crossed = crossed_mean(matrix)
-        n_levels = crossed.n_levels
-        generator = Effect(
-            delta,
-            run_sd=_sd(crossed.v_run - crossed.v_residual, n),
-            floor_sd=NAN,
-            level_sd=_sd(crossed.v_level - crossed.v_residual, n_levels),
-            residual_sd=_sd(crossed.v_residual, n * n_levels),
-        )
     return PilotComparison(
         **{name: one.labels[name] for name in ("game", "budget", "rule", "level_set")},
         family_size=family_size,
         margin=context.margin.at(float(floor.mean())),
-        estimate=estimate,
-        generator=generator,
-        n_levels=n_levels,
+        effect=Effect(
+            delta=float(values.mean() - floor.mean()),
+            run_sd=float(values.std(ddof=1)),
+            floor_sd=float(floor.std(ddof=1)),
+        ),
+        n_runs=values.size,
+        n_floor=floor.size,
     )
-
-
-def _sd(variance: float, n: int) -> float:
-    return math.sqrt(max(variance, 0.0) * n)

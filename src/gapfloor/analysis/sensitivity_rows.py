@@ -23,8 +23,6 @@ from gapfloor.statistics.clustered import (
 from gapfloor.statistics.conventions import GENERATOR, NAN, Call
 from gapfloor.statistics.detectable import minimum_detectable_effect
 from gapfloor.statistics.estimate import Estimate
-from gapfloor.statistics.excess import compare_to_floor_stratified
-from gapfloor.statistics.families import call_family
 from gapfloor.statistics.random_effects import random_effects_mean
 from gapfloor.statistics.reference_calls import call_reference_family, compare_strata_to_reference
 from gapfloor.statistics.signflip import sign_flip_test
@@ -82,26 +80,18 @@ def _of_comparison(
 
 
 def _stratified_calls(context: PlannedStudy, family: Sequence[Comparison]) -> list[Call | None]:
-    """The calls with agents as strata, by the plan's method; None where they cannot be tested."""
-    alpha = context.plan.floor.alpha
-    if context.floor_method == "recommended":
-        tests = [
-            compare_strata_to_reference(
-                _means_by_agent(one.distinct),
-                one.floor.units,
-                margin=context.margin,
-                least_runs=context.plan.least_runs,
-            )
-            for one in family
-        ]
-        calls: list[Call] = [found.call for found in call_reference_family(tests, alpha=alpha)]
-    else:
-        strata = [
-            compare_to_floor_stratified(_means_by_agent(one.runs), one.floor.units, margin=context.margin)
-            for one in family
-        ]
-        calls = [found.call for found in call_family(strata, alpha=alpha)]
-    return [None if call == "not tested" else call for call in calls]
+    """The recommended calls with agents as strata; None where they cannot be tested."""
+    tests = [
+        compare_strata_to_reference(
+            _means_by_agent(one.distinct),
+            one.floor.units,
+            margin=context.margin,
+            least_runs=context.plan.least_runs,
+        )
+        for one in family
+    ]
+    calls = call_reference_family(tests, alpha=context.plan.floor.alpha)
+    return [None if found.call == "not tested" else found.call for found in calls]
 
 
 def _means_by_agent(runs: dict[RunName, RunSample]) -> list[list[float]]:

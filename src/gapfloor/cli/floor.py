@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -27,10 +26,6 @@ from gapfloor.errors import UsageError
     "--known", is_flag=True,
     help="List floors that come with gapfloor, without playing: all, or those of the named environments or families.",
 )  # fmt: skip
-@click.option(
-    "--registry", type=click.Path(path_type=Path), default=None, metavar="FILE",
-    help="Measure every environment of a registry file, e.g. studies/registry.toml.",
-)  # fmt: skip
 @protocol_options
 @reference_option(default=("uniform",))
 @workers_option
@@ -39,7 +34,6 @@ from gapfloor.errors import UsageError
 def command(
     games: tuple[str, ...],
     known: bool,
-    registry: Path | None,
     references: tuple[str, ...],
     store: str,
     as_json: bool,
@@ -56,14 +50,9 @@ def command(
       gapfloor floor starpilot --reference uniform --reference best-constant --reference sticky:0.9
       gapfloor floor envpool:Pong-v5 --design census --train none --test 1000:1020
       gapfloor floor --known mujoco
-      gapfloor floor --registry studies/registry.toml --store registry
     """
-    if known and registry is not None:
-        raise UsageError("--known lists floors and --registry measures them: give one of the two.")
     if known:
         _list_known(games, as_json=as_json)
-    elif registry is not None:
-        _measure_registry(registry, games, store=store, workers=settings["workers"], as_json=as_json)
     else:
         if not games:
             raise UsageError(
@@ -82,26 +71,6 @@ def _list_known(names: tuple[str, ...], *, as_json: bool) -> None:
         is_game = any(entry.game == name for entry in known_floors().entries) or ":" in name
         found += [known_floor(name)] if is_game else known_floors(name).entries
     print_result(found[0] if len(found) == 1 and names else FloorRegistry(tuple(found)), as_json=as_json)
-
-
-def _measure_registry(
-    path: Path, games: tuple[str, ...], *, store: str, workers: int | None, as_json: bool
-) -> None:
-    from gapfloor.api.measure_registry import measure_registry
-    from gapfloor.api.registry_cost import RegistryCost
-
-    if games:
-        raise UsageError(f"The registry file names its environments: leave out {games[0]}.")
-
-    def tell(words: str) -> None:
-        if not as_json:
-            click.echo(f"{words} ...", err=True)
-
-    print_result(measure_registry(path, store=store, workers=workers, progress=tell), as_json=as_json)
-    if not as_json:
-        for line in filter(None, [RegistryCost(Path(store)).sentence()]):
-            click.echo(line)
-        click.echo(f"Written: {Path(store) / 'results' / 'registry.json'} and registry.csv.")
 
 
 def _measure(

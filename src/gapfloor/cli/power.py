@@ -1,4 +1,4 @@
-"""`gapfloor power`: how many runs, floor episodes and levels a call needs."""
+"""`gapfloor power`: how many runs and floor episodes a call needs."""
 
 from __future__ import annotations
 
@@ -46,37 +46,6 @@ if TYPE_CHECKING:
 )
 @click.option("--power", "wanted", type=float, default=0.8, show_default=True, help="The power to reach.")
 @click.option("--alpha", type=float, default=None, help="Level of the call.  [default: the plan's, or 0.05]")
-@click.option("--run-cost", type=float, default=1.0, show_default=True, help="Cost of training one run.")
-@click.option(
-    "--floor-cost",
-    type=float,
-    default=0.001,
-    show_default=True,
-    help="Cost of one floor episode, in the same unit.",
-)
-@click.option(
-    "--level-cost", type=float, default=0.001, show_default=True, help="Cost of playing one run on one level."
-)
-@click.option(
-    "--budget",
-    type=float,
-    help="Budget per game, in the unit of the costs: print the highest power that it pays for.",
-)
-@click.option(
-    "--smallest-delta",
-    type=float,
-    help="The smallest difference worth finding, where the pilot leaves the difference open.",
-)
-@click.option(
-    "--simulations",
-    type=click.IntRange(min=0),
-    default=2000,
-    show_default=True,
-    help="Number of families to simulate.",
-)
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the simulation."
-)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @table_options(with_rule=False)
 def command(
@@ -92,21 +61,13 @@ def command(
     family: int | None,
     wanted: float,
     alpha: float | None,
-    run_cost: float,
-    floor_cost: float,
-    level_cost: float,
-    budget: float | None,
-    smallest_delta: float | None,
-    simulations: int,
-    seed: int,
     as_json: bool,
     table: TableOptions,
 ) -> None:
-    r"""Compute how many runs, floor episodes and levels a call needs for a given power after Holm.
+    r"""Compute how many runs and floor episodes a call needs for a given power after Holm.
 
     From a PILOT (a store or an episode file), or from --delta, --sem and --runs. Runs and floor episodes are searched
-    together for the cheapest design. A second design takes the pilot's own error into account: it reaches the power
-    with 80% probability.
+    together: one run is saved for at most 1,000 more floor episodes.
 
     \b
     Examples:
@@ -115,7 +76,6 @@ def command(
     """
     from gapfloor.analysis.episodes import read_inputs
     from gapfloor.api.power import power
-    from gapfloor.statistics.designs import Costs
 
     numbers = (delta, sem, runs, floor_sem, floor_episodes)
     if pilot is not None and any(value is not None for value in numbers):
@@ -133,11 +93,6 @@ def command(
         family=family,
         wanted=wanted,
         alpha=alpha,
-        costs=Costs(run_cost, floor_cost, level_cost),
-        budget=budget,
-        smallest_delta=smallest_delta,
-        n_simulations=simulations,
-        seed=seed,
     )
     if as_json:
         print_json(advice.to_dict())

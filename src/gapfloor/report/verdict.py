@@ -368,13 +368,14 @@ def _remarks(findings: Findings, env: Env, budget: str, test: ComparisonRow, gap
             )
     if test.call == "equivalent" and test.decision.family_size > 1:
         remarks.append(_family_wise_equivalence(test, alpha=findings.plan.alpha))
-    strata = other.stratified_call if other is not None else None
+    is_recommended = test.delta.method == "recommended"
+    strata = other.stratified_call if other is not None and is_recommended else None
     # A call at a look has its own level and its own runs, so there is nothing to compare it with.
     if strata is not None and strata != test.call and test.look is None:
         remarks.append(f"With agents as strata instead of one pool the call would be: {_BADGES[strata]}.")
     if test.decision.doubt:
         remarks.append(f"The call {test.call} is unreliable: {test.decision.doubt}.")
-    if test.n_copies and test.delta.method == "recommended":
+    if test.n_copies and is_recommended:
         remarks.append(f"{test.decision.label.capitalize()}: runs that repeat another run do not count.")
     remarks += _agents_that_differ(findings, env, budget)
     if gap is not None:

@@ -96,17 +96,13 @@ def moments(sample: Floats) -> Moments:
     return Moments(float(sample.mean()), variance, sample.size)
 
 
-def welch_test(a: Floats, b: Floats) -> WelchTest:
-    """Welch's test of the means of `a` and `b` (sorted by the caller); NaN where a sample has one value.
+def welch_of_moments(a: Moments, b: Moments) -> WelchTest:
+    """`welch` of two samples, in plain numbers: for many pairs of few samples. NaN where a sample has one value.
 
-    >>> round(welch_test(np.array([1.0, 2.0, 3.0]), np.array([4.0, 6.0])).t, 3)
+    >>> a, b = moments(np.array([1.0, 2.0, 3.0])), moments(np.array([4.0, 6.0]))
+    >>> round(welch_of_moments(a, b).t, 3)
     -2.598
     """
-    return welch_of_moments(moments(a), moments(b))
-
-
-def welch_of_moments(a: Moments, b: Moments) -> WelchTest:
-    """`welch` of two samples, in plain numbers: for many pairs of few samples."""
     difference = a.mean - b.mean
     parts = (a.variance / a.n, b.variance / b.n)
     square = parts[0] + parts[1]

@@ -1,11 +1,18 @@
-"""Measure a registry of floors: a file that lists environments, references and seeds, one family after the other."""
+"""Measure a registry of floors: a file that lists environments, references and seeds, one family after the other.
+
+    python tools/measure_registry.py studies/registry.toml --store registry
+
+Run it again to measure only what is missing. `gapfloor floor --known` reads the registry that was made with it.
+"""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import functools
 import hashlib
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -19,8 +26,6 @@ from gapfloor.analysis.registry_entries import (
     scores_of,
 )
 from gapfloor.api.progress import step_teller
-from gapfloor.api.registry_cost import RegistryCost
-from gapfloor.api.registry_file import FloorGroup, read_registry_file
 from gapfloor.engines.contract_promises import plays_of
 from gapfloor.engines.families import family_of
 from gapfloor.engines.protocol import EngineSpec
@@ -35,6 +40,8 @@ from gapfloor.play.workers import CellWorkers, Silence
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.records.manifest import canonical_json
 from gapfloor.records.store import Store, StoredCell, read_episodes
+from registry_cost import RegistryCost
+from registry_file import FloorGroup, read_registry_file
 
 #: The reported cell of each reference.
 _Cells = Mapping[str, StoredCell]
@@ -47,7 +54,7 @@ def measure_registry(
     workers: int | None = None,
     progress: Callable[[str], None] | bool | None = None,
 ) -> FloorRegistry:
-    r"""The floors of every environment that a registry file lists; run it again to do only what is missing.
+    """The floors of every environment that a registry file lists; run it again to do only what is missing.
 
     Args:
         path: A TOML file, e.g. `studies/registry.toml`.
@@ -57,17 +64,6 @@ def measure_registry(
 
     Returns:
         The registry.
-
-    Examples:
-        >>> import gapfloor
-        >>> import pathlib
-        >>> import tempfile
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> text = '[[floors]]\nfamily = "toy text"\ngames = ["gym:Blackjack-v1"]\ntest = "1000:1050"'
-        >>> _ = (folder / "mine.toml").write_text(text)
-        >>> registry = gapfloor.measure_registry(folder / "mine.toml", store=folder / "store", progress=False)
-        >>> registry.entries[0].floor.n_episodes, registry.entries[0].seed
-        (50, 'start and chance')
     """
     tell = step_teller(progress)
     groups = read_registry_file(Path(path)).floors
@@ -212,3 +208,25 @@ def _seeds_seen(engine: EngineSpec, seeds: LevelSet) -> str:
 
 def _rounded(value: float) -> float:
     return float(f"{value:.6g}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure the registry that the arguments name, and print it."""
+    parser = argparse.ArgumentParser(description="Measure every environment of a registry file.")
+    parser.add_argument("file", type=Path, help="A TOML file, e.g. studies/registry.toml.")
+    parser.add_argument("--store", type=Path, required=True, help="The folder that keeps the cells.")
+    parser.add_argument("--workers", type=int, help="Number of worker processes (default: one per core).")
+    given = parser.parse_args(arguments)
+    try:
+        found = measure_registry(given.file, store=given.store, workers=given.workers)
+    except GapfloorError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    written = f"Written: {given.store / 'results' / 'registry.json'} and registry.csv."
+    for line in filter(None, [repr(found), RegistryCost(given.store).sentence(), written]):
+        sys.stdout.write(f"{line}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
