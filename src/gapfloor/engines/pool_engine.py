@@ -20,7 +20,7 @@ from gapfloor.actions.spaces import Actions, Discrete
 from gapfloor.engines.catalogue import ENVPOOL
 from gapfloor.engines.gymnasium.actions import ActionForm, action_form
 from gapfloor.engines.gymnasium.engine import MODE, Batch, as_frame
-from gapfloor.engines.gymnasium.factory import Description, Recipe
+from gapfloor.engines.gymnasium.factory import Description, Recipe, chosen_noop
 from gapfloor.engines.gymnasium.score import Score, score_of
 from gapfloor.engines.gymnasium.spaces import Layout, Part, copy_row
 from gapfloor.engines.protocol import EngineSpec, Option, State, Step
@@ -63,12 +63,7 @@ def make_spec(game: str, *, mode: str | None, options: Mapping[str, Option] | No
 
 def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> PoolEngine:
     """A running engine of `spec`; refuses a specification made with another version of EnvPool."""
-    installed = ENVPOOL.installed_version()
-    if spec.version != installed:
-        raise UsageError(
-            f"{spec.game} was measured with EnvPool {spec.version} and {installed} is installed: install that version, "
-            "or measure again in another --store."
-        )
+    ENVPOOL.check_version(spec.version, ENVPOOL.installed_version())
     return PoolEngine(Recipe(spec.game, tuple(sorted(spec.options))), slots=slots, levels=levels, draw=draw)
 
 
@@ -79,8 +74,17 @@ class PoolEngine(Batch):
     can_clone = False
     description: PoolDescription
 
-    def __init__(self, recipe: Recipe, *, slots: int, levels: LevelSet, draw: int = 0) -> None:
-        super().__init__(recipe, slots=slots, levels=levels, draw=draw, description=describe_pool(recipe))
+    def __init__(
+        self,
+        recipe: Recipe,
+        *,
+        slots: int,
+        levels: LevelSet,
+        draw: int = 0,
+        description: PoolDescription | None = None,
+    ) -> None:
+        description = description or describe_pool(recipe)
+        super().__init__(recipe, slots=slots, levels=levels, draw=draw, description=description)
         self._pools: list[Any] = [None] * slots
 
     def step(self, actions: Actions) -> Step:
@@ -99,7 +103,7 @@ class PoolEngine(Batch):
 
     def save(self, slot: int) -> State:
         raise UsageError(
-            f"EnvPool cannot save states of {self.recipe.game}, so there is no calibration of it."
+            f"EnvPool cannot save and load states of {self.recipe.game}, so there is no calibration with it."
         )
 
     def load(self, slot: int, state: State) -> None:
@@ -115,13 +119,26 @@ class PoolEngine(Batch):
 
     def _play(self, slot: int, level_seed: int) -> None:
         try:
-            pool = _make_pool(self.recipe, seed=level_seed)
+            pool = self._make_pool(level_seed)
         except Exception as error:
             raise self._fail(f"making a pool with seed {level_seed}", error) from error
         self._pools[slot] = pool
         pool._reset(_ONLY)
-        self._show(slot, _received(pool))
+        state = _received(pool)
+        self._check_level(state, level_seed)
+        self._show(slot, state)
         self._note_start(slot, level_seed)
+
+    def _make_pool(self, level_seed: int) -> Any:
+        import envpool
+
+        settings = pool_settings(self.recipe)
+        return envpool.make(
+            self.recipe.game, env_type="gymnasium", num_envs=1, num_threads=1, seed=level_seed, **settings
+        )
+
+    def _check_level(self, state: Mapping[str, Any], level_seed: int) -> None:
+        """Refuse a pool that plays another level; only ProcGen's pools say which one they play."""
 
     def _receive(self, slot: int) -> None:
         state = _received(self._pools[slot])
@@ -168,21 +185,15 @@ def describe_pool(recipe: Recipe) -> PoolDescription:
     noop, words = form.space.zero(), "the action of zeros (or the nearest one) is used"
     if isinstance(form.space, Discrete):
         names = tuple(map(str, range(form.space.n)))
-        noop, words = _noop(recipe, form.space)
+        noop, words = 0, "not named by the environment: action 0 is used; choose another with --option noop=K"
+        chosen = chosen_noop(recipe, form.space.n)
+        if chosen is not None:
+            noop, words = chosen, f"action {chosen} (--option noop={chosen})"
     score = score_of(recipe, [name for name in states if name.startswith("info:")])
     return PoolDescription(
         version, form, noop, words, names, Layout(tuple(parts)), masks=masks[0] if wanted else "",
         offers_masks=bool(masks), score=score,
     )  # fmt: skip
-
-
-def _noop(recipe: Recipe, space: Discrete) -> tuple[int, str]:
-    chosen = recipe.own("noop")
-    if chosen is None:
-        return 0, "not named by the environment: action 0 is used; choose another with --option noop=K"
-    if isinstance(chosen, bool) or not isinstance(chosen, int) or not 0 <= chosen < space.n:
-        raise UsageError(f"The option noop is {chosen!r}: name an action from 0 to {space.n - 1}.")
-    return chosen, f"action {chosen} (--option noop={chosen})"
 
 
 def _pool_spec(recipe: Recipe) -> Any:
@@ -261,14 +272,6 @@ def _shape(array: Any) -> tuple[int, ...]:
 def _part(name: str, array: Any) -> Part:
     _, _, key = name.partition(":")
     return Part((key,) if key else (), _shape(array), np.dtype(array.dtype).str)
-
-
-def _make_pool(recipe: Recipe, *, seed: int) -> Any:
-    import envpool
-
-    return envpool.make(
-        recipe.game, env_type="gymnasium", num_envs=1, num_threads=1, seed=seed, **pool_settings(recipe)
-    )
 
 
 def _received(pool: Any) -> dict[str, Any]:

@@ -61,11 +61,7 @@ def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: in
     """A running engine of `spec`; refuses a specification made with other versions."""
     recipe = recipe_of(spec)
     found = describe(recipe)
-    if spec.version != found.version:
-        raise UsageError(
-            f"{spec.game} was measured with gymnasium {spec.version} and {found.version} is installed: install those "
-            "versions, or measure again in another --store."
-        )
+    GYMNASIUM.check_version(spec.version, found.version)
     if found.is_vector:
         from gapfloor.engines.gymnasium.vector import VectorEngine
 

@@ -360,9 +360,8 @@ def _actions(env: Any, recipe: Recipe, form: ActionForm) -> tuple[tuple[str, ...
     inner = getattr(inner, "unwrapped", inner)
     if not space.factors:
         names = _names(inner, n_actions)
+    chosen = chosen_noop(recipe, n_actions)
     if chosen is not None:
-        if isinstance(chosen, bool) or not isinstance(chosen, int) or not 0 <= chosen < n_actions:
-            raise UsageError(f"The option noop is {chosen!r}: name an action from 0 to {n_actions - 1}.")
         noop, words = chosen, f"action {chosen} (--option noop={chosen})"
     else:
         known = [at for at, name in enumerate(names) if name.lower() in NOOP_NAMES]
@@ -376,6 +375,16 @@ def _actions(env: Any, recipe: Recipe, form: ActionForm) -> tuple[tuple[str, ...
             return names, noop, words
     plain = "no-op" if names[noop].lower() in NOOP_NAMES else f"{names[noop]} (no-op)"
     return (*names[:noop], plain, *names[noop + 1 :]), noop, words
+
+
+def chosen_noop(recipe: Recipe, n_actions: int) -> int | None:
+    """The numbered action that the user names as the no-op, if any."""
+    chosen = recipe.own("noop")
+    if chosen is None:
+        return None
+    if isinstance(chosen, bool) or not isinstance(chosen, int) or not 0 <= chosen < n_actions:
+        raise UsageError(f"The option noop is {chosen!r}: name an action from 0 to {n_actions - 1}.")
+    return chosen
 
 
 def _names(inner: Any, n_actions: int) -> tuple[str, ...]:
