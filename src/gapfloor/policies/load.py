@@ -17,7 +17,6 @@ from gapfloor.errors import PolicyError
 from gapfloor.policies.formats.recognise import NO_TORCHSCRIPT, suggest_line
 from gapfloor.policies.formats.spec import CHECKPOINT, FACTORY, HUB, RANDOM_WEIGHTS, UNKNOWN, PolicySpec
 from gapfloor.policies.protocol import Policy, StatefulPolicy, wrap
-from gapfloor.policies.random_weights import load_random_weights
 from gapfloor.users_code import clean_arguments, in_users_words, named_callable
 
 _CHECKPOINT_ENDINGS = (".safetensors", ".weights")
@@ -87,6 +86,8 @@ class PolicySource:
 
             return load_network(checkpoint_path(self.spec.path), device=self.device, backend=self.backend)  # type: ignore[no-any-return]
         if kind == RANDOM_WEIGHTS:
+            from gapfloor.policies.checkpoint import load_random_weights
+
             return load_random_weights(self.name, device=self.device, backend=self.backend)  # type: ignore[no-any-return]
         if kind == FACTORY:
             return wrap(_call_factory(self.name, self.device), device=self.device)

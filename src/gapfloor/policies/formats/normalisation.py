@@ -23,11 +23,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.errors import PolicyError, UsageError
+from gapfloor.file_bytes import read_policy_file
 from gapfloor.npy_bytes import read_npy
 from gapfloor.policies.formats.archive import DamagedArchiveError, read_archive
 from gapfloor.policies.formats.content_hash import hash_arrays
 from gapfloor.policies.formats.converter import run_converter
-from gapfloor.policies.formats.file_bytes import read_policy_file
 from gapfloor.policies.formats.inference import missing_library
 from gapfloor.policies.formats.spec import TRUST_MEANS
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.policies.formats.content_hash import extend_hash
 from gapfloor.policies.formats.image_input import InputForm
-from gapfloor.policies.formats.inference import missing_library
+from gapfloor.policies.formats.inference import missing_library, open_session
 from gapfloor.policies.formats.onnx_file import not_onnx, read_onnx
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.torch_file import first_line
@@ -119,14 +119,8 @@ def load_onnx(spec: PolicySpec, *, device: str) -> OnnxPolicy:
     if provider not in onnxruntime.get_available_providers() or not device.startswith(("cpu", "cuda")):
         raise UsageError(f"ONNX Runtime cannot use the device '{device}' here: use --device cpu.")
     file = read_onnx(path)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1  # thread counts change the last bits
-    options.log_severity_level = 4  # errors are reported once, as ours
-    if _memory_is_limited():
-        options.add_session_config_entry("session.use_env_allocators", "1")
     try:
-        # With its fallback, the runtime would print to standard output and try the same again.
-        session = onnxruntime.InferenceSession(file.content, options, providers=[provider], enable_fallback=0)
+        session = open_session(file.content, provider=provider, limits_memory=_memory_is_limited())
     except Exception as error:
         raise not_onnx(path, error) from None
     content = extend_hash(file.content_hash, form=form.describe())

@@ -34,7 +34,8 @@ def export_checkpoint(run: str | Path, path: str | Path) -> None:
     except ImportError as error:
         raise missing_library(error) from None
     from gapfloor.records.atomic import write_bytes_atomically
-    from gapfloor.training.checkpoint import load_agent, read_checkpoint
+    from gapfloor.training.checkpoint import load_agent
+    from gapfloor.training.checkpoint_file import read_checkpoint
 
     checkpoint = read_checkpoint(checkpoint_path(str(run)))
     agent = load_agent(checkpoint).eval()

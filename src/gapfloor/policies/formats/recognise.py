@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from gapfloor.errors import GapfloorError, PolicyError
+from gapfloor.file_bytes import read_policy_file
 from gapfloor.npy_bytes import DAMAGED_ZIP
 from gapfloor.policies.formats.archive import looks_like_zip
-from gapfloor.policies.formats.file_bytes import read_policy_file
 from gapfloor.policies.formats.flax_file import refuse_flax
 from gapfloor.policies.formats.spec import LOADERS
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from gapfloor.errors import UsageError, unknown_name
+from gapfloor.file_bytes import existing_file
 from gapfloor.plugins import find_plugin, plugin_names
-from gapfloor.policies.formats.file_bytes import existing_file
 
 #: Options that say which distribution the outputs of an exported network are the parameters of.
 _DISTRIBUTION = ("distribution", "deviation", "log_deviation", "beta")

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import PolicyError
-from gapfloor.policies.formats.file_bytes import read_policy_file
+from gapfloor.file_bytes import read_policy_file
 from gapfloor.policies.formats.flax_file import refuse_flax
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.torch_file import check_tensors, load_torch_file
 from gapfloor.policies.notes import note_once
+from gapfloor.safetensors_bytes import parse_tensors
 
 #: Prefixes that DataParallel and torch.compile put before every name.
 _WRAPPER_PREFIXES = ("module.", "_orig_mod.")
@@ -31,7 +32,7 @@ def read_saved(spec: PolicySpec) -> tuple[Any, PolicySpec]:
     content = read_policy_file(spec.path)
     refuse_flax(content, name=str(spec.path))
     if _is_safetensors(content):
-        saved = _read_safetensors(content, path=spec.path)
+        saved = parse_tensors(content, name=str(spec.path), library="torch")
     else:
         saved = load_torch_file(content, name=str(spec.path), is_trusted=spec.is_trusted)
     if isinstance(saved, torch.nn.Module):
@@ -122,9 +123,3 @@ def _contents(saved: Any) -> str:
 
 def _is_safetensors(content: bytes) -> bool:
     return content[8:9] == b"{" and int.from_bytes(content[:8], "little") <= len(content)
-
-
-def _read_safetensors(content: bytes, *, path: Path) -> Any:
-    from gapfloor.policies.formats.safetensors_file import parse_safetensors
-
-    return parse_safetensors(content, name=str(path)).tensors
