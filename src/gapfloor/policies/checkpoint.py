@@ -84,14 +84,7 @@ class GraphPolicy(_OwnNetwork):
 
     def logits(self, observations: Frames) -> Floats:
         """Logits `[N, actions]` of uint8 observations `[N, height, width, channels]`."""
-        frames = self._checked(observations)
-        if self.header.get("blind"):
-            # Every row is the same black image: one is computed.
-            return np.repeat(self._run(np.zeros_like(frames[:1])), len(frames), axis=0)
-        return self._run(frames)
-
-    def _run(self, frames: Frames) -> Floats:
-        logits: Floats = self._session.run(None, {"observations": frames})[0]
+        logits: Floats = self._session.run(None, {"observations": self._checked(observations)})[0]
         return logits
 
 

@@ -181,6 +181,8 @@ def agent_graph(arrays: Mapping[str, Array], header: Mapping[str, Any], *, path:
     graph = _Graph(arrays, path=path, encoder=encoder)
     planes = graph.add("Transpose", "observations", perm=[0, 3, 1, 2])
     numbers = graph.add("Cast", planes, to=TensorProto.FLOAT)
+    if header.get("blind"):
+        numbers = graph.add("Mul", numbers, graph.constant(np.array(0, dtype=np.float32)))
     images = graph.add("Div", numbers, graph.constant(np.array(255, dtype=np.float32)))
     maps = _backbone(graph, images, channels)
     features = graph.add("Relu", _HEADS[encoder](graph, maps, height, width))

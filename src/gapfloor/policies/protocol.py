@@ -74,8 +74,10 @@ def wrap(policy: Any, *, device: str = "cpu") -> Policy | StatefulPolicy:
 
 
 def copy_description(policy: Any, other: Any) -> None:
-    """Give `other` the name, header and content hash of the policy that it wraps."""
-    other.name, other.header, other.fingerprint = policy.name, policy.header, policy.fingerprint
+    """Give `other` what is known of the policy that it wraps."""
+    for name in ("name", "header", "fingerprint", "backend", "device", "acts_in", "reads_masks"):
+        if hasattr(policy, name):
+            setattr(other, name, getattr(policy, name))
 
 
 class LogitsReader:

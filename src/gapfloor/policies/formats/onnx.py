@@ -108,7 +108,7 @@ def _header(session: Any) -> Mapping[str, Any]:
     return header if isinstance(header, dict) else {"encoder": "onnx"}
 
 
-def load_onnx(spec: PolicySpec, *, device: str) -> OnnxPolicy:
+def load_onnx(spec: PolicySpec, *, device: str) -> tuple[OnnxPolicy, PolicySpec]:
     """The policy of an ONNX file."""
     try:
         import onnxruntime
@@ -124,7 +124,7 @@ def load_onnx(spec: PolicySpec, *, device: str) -> OnnxPolicy:
     except Exception as error:
         raise not_onnx(path, error) from None
     content = extend_hash(file.content_hash, form=form.describe())
-    return OnnxPolicy(session, form, name=path.stem, fingerprint=content, device=device)
+    return OnnxPolicy(session, form, name=path.stem, fingerprint=content, device=device), spec
 
 
 @functools.cache
