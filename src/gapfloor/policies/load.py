@@ -7,9 +7,10 @@ factory is the user's own code, named by the user.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,15 @@ class PolicySource:
         return replace(self, spec=fetch_policy(self.spec))
 
     def load(self) -> Policy | StatefulPolicy:
-        """The policy itself."""
+        """The policy itself, loaded once: what was checked and hashed is also what plays in this process."""
+        return self._loaded
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields alone: another process loads the policy itself."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @functools.cached_property
+    def _loaded(self) -> Policy | StatefulPolicy:
         if self.given is not None:
             return wrap(self.given, device=self.device)
         kind = self.spec.kind
