@@ -1,6 +1,6 @@
 """Small copies of trained runs, for publication: float16 weights and the training log.
 
-    python -m gapfloor.training.export STORE/runs/RUN... --out agents
+    python tools/export_half.py STORE/runs/RUN... --out agents
 
 A copy is a different checkpoint (rounding changes the logits), so it has its own content hash and names the
 original's in its header. Evaluation computes in float32, as for every checkpoint.
