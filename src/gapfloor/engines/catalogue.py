@@ -25,7 +25,7 @@ class EngineFacts:
     title: str
     """The name in sentences."""
     module: str
-    """The module with the functions of `gapfloor.engines.registry.Family`."""
+    """The module with the functions of `gapfloor.engines.registry.EngineModule`."""
     prefix: str
     """What stands before the colon in the name of one of its games."""
     package: str

@@ -21,9 +21,9 @@ from gapfloor.engines.catalogue import ENVPOOL
 from gapfloor.engines.gymnasium.actions import ActionForm, action_form
 from gapfloor.engines.gymnasium.engine import MODE, Batch, as_frame
 from gapfloor.engines.gymnasium.factory import Description, Recipe, chosen_noop
-from gapfloor.engines.gymnasium.score import Score, score_of
+from gapfloor.engines.gymnasium.score import success_name, wants_success
 from gapfloor.engines.gymnasium.spaces import Layout, Part, copy_row
-from gapfloor.engines.protocol import EngineSpec, Option, State, Step
+from gapfloor.engines.protocol import EngineSpec, Option, Step
 from gapfloor.errors import UnknownEnvironmentError, UsageError, unknown_name
 from gapfloor.levels import LevelSet
 
@@ -47,7 +47,8 @@ _ONLY = np.zeros(1, dtype=np.int32)
 class PoolDescription(Description):
     """What was learnt about an environment of EnvPool; `masks` is the name of the array with the legal actions."""
 
-    score: Score | None = None
+    success: str = ""
+    """The name of the array that reports success, where that is the score."""
 
 
 def make_spec(game: str, *, mode: str | None, options: Mapping[str, Option] | None) -> EngineSpec:
@@ -71,7 +72,6 @@ class PoolEngine(Batch):
     """A batch of pools with one environment each; see `gapfloor.engines.protocol.Engine`."""
 
     idle_slots_cost = False
-    can_clone = False
     description: PoolDescription
 
     def __init__(
@@ -100,14 +100,6 @@ class PoolEngine(Batch):
         for slot in playing:
             self._receive(int(slot))
         return self._rows, self._rewards, self._firsts
-
-    def save(self, slot: int) -> State:
-        raise UsageError(
-            f"EnvPool cannot save and load states of {self.recipe.game}, so there is no calibration with it."
-        )
-
-    def load(self, slot: int, state: State) -> None:
-        self.save(slot)
 
     def frame(self, slot: int) -> npt.NDArray[np.uint8] | None:
         self._start()
@@ -143,8 +135,8 @@ class PoolEngine(Batch):
     def _receive(self, slot: int) -> None:
         state = _received(self._pools[slot])
         self._rewards[slot] = state["reward"][0]
-        if self.description.score is not None:
-            self._rewards[slot] = self._first_success(slot, state[self.description.score.place][0])
+        if self.description.success:
+            self._rewards[slot] = self._first_success(slot, state[self.description.success][0])
         self._count_step(slot)
         self._firsts[slot] = bool(state["done"][0])
         if not self._firsts[slot]:
@@ -189,10 +181,10 @@ def describe_pool(recipe: Recipe) -> PoolDescription:
         chosen = chosen_noop(recipe, form.space.n)
         if chosen is not None:
             noop, words = chosen, f"action {chosen} (--option noop={chosen})"
-    score = score_of(recipe, [name for name in states if name.startswith("info:")])
+    info = [name for name in states if name.startswith("info:")]
     return PoolDescription(
         version, form, noop, words, names, Layout(tuple(parts)), masks=masks[0] if wanted else "",
-        offers_masks=bool(masks), score=score,
+        offers_masks=bool(masks), success=success_name(recipe, info) if wants_success(recipe) else "",
     )  # fmt: skip
 
 

@@ -24,9 +24,9 @@ from gapfloor.engines.drawn_levels import DrawnLevels
 from gapfloor.engines.gymnasium.actions import LegalChoice, read_mask
 from gapfloor.engines.gymnasium.cloning import CloningMethod, find_cloning_method
 from gapfloor.engines.gymnasium.factory import Description, Recipe, describe, make_env, without_chatter
-from gapfloor.engines.gymnasium.score import score_of, wants_success
+from gapfloor.engines.gymnasium.score import success_name, wants_success
 from gapfloor.engines.gymnasium.spaces import copy_row, put_row
-from gapfloor.engines.protocol import Engine, EngineSpec, Observations, Option, Step
+from gapfloor.engines.protocol import Engine, EngineSpec, Observations, Option, State, Step
 from gapfloor.errors import GapfloorError, UsageError
 from gapfloor.levels import LevelSet
 
@@ -107,6 +107,19 @@ class Batch(DrawnLevels):
     def masks(self) -> Masks | None:
         return self._masks
 
+    @property
+    def can_clone(self) -> bool:
+        return False
+
+    def save(self, slot: int) -> State:
+        raise UsageError(
+            f"The state of one environment of {self.recipe.game} cannot be saved here, so there is no calibration "
+            "with it: give Gymnasium's own ID, or a factory of single environments."
+        )
+
+    def load(self, slot: int, state: State) -> None:
+        self.save(slot)
+
     def observe(self) -> Step:
         self._start()
         return self._rows, self._rewards, self._firsts
@@ -161,7 +174,7 @@ class Batch(DrawnLevels):
 
 
 @dataclass(frozen=True)
-class State:
+class SlotState:
     """A slot's state: the environment as its cloning method keeps it, and what the slot showed."""
 
     level_seed: int
@@ -206,7 +219,7 @@ class GymnasiumEngine(Batch):
                 self._step(slot, to_environment(action))
         return self._rows, self._rewards, self._firsts
 
-    def save(self, slot: int) -> State:
+    def save(self, slot: int) -> SlotState:
         self._start()
         plays = bool(self._plays[slot])
         level, actions = int(self._level[slot]), self._actions[slot]
@@ -214,11 +227,11 @@ class GymnasiumEngine(Batch):
         observation = copy_row(self._rows, slot)
         legal = None if self._masks is None else self._masks[slot].copy()
         succeeded = bool(self._succeeded[slot])
-        return State(
+        return SlotState(
             level, content, observation, tuple(actions), bool(self._firsts[slot]), plays, legal, succeeded
         )
 
-    def load(self, slot: int, state: State) -> None:
+    def load(self, slot: int, state: SlotState) -> None:
         self._follows_draw = False
         if state.plays:
             env = self._envs[slot]
@@ -284,8 +297,7 @@ class GymnasiumEngine(Batch):
         except Exception as error:
             raise self._fail(f"step({action}) on level {self._level[slot]}", error) from error
         if self._scores_success:
-            score = score_of(self.recipe, list(info or ()))
-            reward = self._first_success(slot, info[score.place] if score else False)
+            reward = self._first_success(slot, info[success_name(self.recipe, info or ())])
         self._reward(slot, reward)
         self._actions[slot].append(action)
         self._count_step(slot)

@@ -105,7 +105,7 @@ class Description:
     is_vector: bool = False
     n_envs: int = 1
     """Environments of one vector environment."""
-    is_masked: bool = False
+    resets_one: bool = False
     """Whether a vector environment can put one of its environments at a level."""
     autoreset: str = ""
     render_mode: str | None = None
@@ -267,7 +267,7 @@ def describe(recipe: Recipe) -> Description:
             "is_vector": True,
             "n_envs": int(env.num_envs),
             "autoreset": getattr(mode, "value", str(mode or "")),
-            "is_masked": _is_masked(env, form),
+            "resets_one": _resets_one(env, form),
         }
     modes = metadata.get("render_modes") or ()
     if (
@@ -322,7 +322,7 @@ def _masks(env: Any, info: Any, recipe: Recipe, is_vector: bool) -> dict[str, An
     return {"masks": source if wanted else "", "offers_masks": True}
 
 
-def _is_masked(env: Any, form: ActionForm) -> bool:
+def _resets_one(env: Any, form: ActionForm) -> bool:
     """Whether a reset of one environment leaves the others of a vector environment alone."""
     import numpy as np
     from gymnasium.vector.utils import iterate
