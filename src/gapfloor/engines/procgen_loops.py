@@ -8,6 +8,8 @@ Which games these are was read in the engine's C++ code. In miner and maze no st
 number decides whether an object moves first horizontally or vertically, and only where both moves are the same. In
 heist it can decide how an agent drifts diagonally without an action, which cannot be part of a loop of one step.
 `tests/play/test_loops.py` compares with the plain loop.
+
+Row of `make bench`: "evaluate, miner, greedy".
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 ONNX Runtime computes an agent's logits about 1.5 times as fast as torch on one thread, and a process that needs no
 torch starts a second earlier. A graph is made in memory of a checkpoint's arrays; no code of the checkpoint runs. It is
 the function of `training.encoders` up to rounding, which the tests compare for every encoder.
+
+Row of `make bench`: "evaluate, starpilot, sampled".
 """
 
 from __future__ import annotations
