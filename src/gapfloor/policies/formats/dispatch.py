@@ -8,7 +8,6 @@ from gapfloor.errors import GapfloorError, PolicyError
 from gapfloor.plugins import find_plugin, refuse_plugin
 from gapfloor.policies.formats.preprocessing import prepare
 from gapfloor.policies.formats.spec import FORMATS, PolicySpec
-from gapfloor.policies.formats.stated_distribution import with_stated_distribution
 from gapfloor.policies.protocol import Policy, StatefulPolicy, wrap
 from gapfloor.users_code import in_users_words
 
@@ -23,8 +22,6 @@ def load_policy(spec: PolicySpec, *, device: str = "cpu") -> Policy | StatefulPo
     module, _, function = known.loader.partition(":")
     load = getattr(importlib.import_module(f"gapfloor.policies.formats.{module}"), function)
     policy, rest = load(spec, device=device)
-    if "distribution" in known.options:
-        policy = with_stated_distribution(policy, spec)
     return prepare(policy, rest)
 
 

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.policies.formats.content_hash import extend_hash
-from gapfloor.policies.formats.image_input import InputForm
 from gapfloor.policies.formats.inference import missing_library, open_session
+from gapfloor.policies.formats.network_form import NetworkForm
 from gapfloor.policies.formats.onnx_file import not_onnx, read_onnx
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.torch_file import first_line
@@ -42,7 +42,7 @@ class OnnxPolicy:
 
     backend = "onnxruntime"
 
-    def __init__(self, session: Any, form: InputForm, *, name: str, fingerprint: str, device: str) -> None:
+    def __init__(self, session: Any, form: NetworkForm, *, name: str, fingerprint: str, device: str) -> None:
         self.name, self.fingerprint, self.device = name, fingerprint, device
         self.header = _header(session)
         self._session, self._form = session, form
@@ -54,18 +54,20 @@ class OnnxPolicy:
                     "with inputs of numbers."
                 )
 
-    def logits(self, observations: Any) -> Logits:
-        """Logits: the graph's output, or the one that `output=` names."""
+    def logits(self, observations: Any) -> Any:
+        """The graph's output, or the one that `output=` names, as logits or as the stated distribution."""
         given = self._form.apply(observations)
         arrays = given if isinstance(given, Mapping) else {self._inputs[0].name: given}
         feeds = {each.name: self._fit(each, arrays) for each in self._inputs}
         if all(each.shape and each.shape[0] == 1 for each in self._inputs):
             # Exported for one observation at a time.
             rows = range(len(next(iter(feeds.values()))))
-            return np.concatenate(
+            outputs = np.concatenate(
                 [self._run({k: v[row : row + 1] for k, v in feeds.items()}) for row in rows]
             )
-        return self._run(feeds)
+        else:
+            outputs = self._run(feeds)
+        return self._form.policy_output(outputs)
 
     def _run(self, feeds: Mapping[str, npt.NDArray[Any]]) -> Logits:
         try:
@@ -114,7 +116,7 @@ def load_onnx(spec: PolicySpec, *, device: str) -> tuple[OnnxPolicy, PolicySpec]
         import onnxruntime
     except ImportError as error:
         raise missing_library(error) from None
-    path, form = spec.path, InputForm.of(spec)
+    path, form = spec.path, NetworkForm.of(spec)
     provider = "CPUExecutionProvider" if device == "cpu" else "CUDAExecutionProvider"
     if provider not in onnxruntime.get_available_providers() or not device.startswith(("cpu", "cuda")):
         raise UsageError(f"ONNX Runtime cannot use the device '{device}' here: use --device cpu.")
@@ -123,7 +125,7 @@ def load_onnx(spec: PolicySpec, *, device: str) -> tuple[OnnxPolicy, PolicySpec]
         session = open_session(file.content, provider=provider, limits_memory=_memory_is_limited())
     except Exception as error:
         raise not_onnx(path, error) from None
-    content = extend_hash(file.content_hash, form=form.describe())
+    content = form.extend(extend_hash(file.content_hash, form=form.describe()))
     return OnnxPolicy(session, form, name=path.stem, fingerprint=content, device=device), spec
 
 
