@@ -14,7 +14,7 @@ import struct
 
 from gapfloor.engines.catalogue import PROCGEN
 from gapfloor.engines.procgen import ProcgenEngine, check_version
-from gapfloor.engines.procgen_state import find_places
+from gapfloor.engines.procgen_state import find_offsets
 from gapfloor.engines.protocol import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.levels import LevelSet
@@ -45,8 +45,8 @@ class UnseenProcgen(ProcgenEngine):
 
 def _without_cells(state: bytes) -> bytes:
     """The state with a view into which no cell falls; some games set their own view again, and draw as before."""
-    places = find_places(state)
+    offsets = find_offsets(state)
     changed = bytearray(state)
-    struct.pack_into("<i", changed, places.center_agent, 1)  # only then is the width that of the state
-    struct.pack_into("<f", changed, places.visibility, _NO_CELLS)
+    struct.pack_into("<i", changed, offsets.center_agent, 1)  # only then is the width that of the state
+    struct.pack_into("<f", changed, offsets.visibility, _NO_CELLS)
     return bytes(changed)
