@@ -14,9 +14,9 @@ from gapfloor.actions.spaces import Discrete
 from gapfloor.cli.main import main
 from gapfloor.engines import envpool as engine_module
 from gapfloor.engines.doctor import examine_envpool
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.envpool import engine_from_spec, engine_version, make_spec
 from gapfloor.engines.procgen import EXPLORATION_LEVELS, GAMES, PAPER_GAMES, ProcgenEngine
-from gapfloor.engines.protocol import EngineSpec
 from gapfloor.errors import MissingExtraError, StoreError, UsageError
 from gapfloor.levels import LevelSet, draw_levels
 from gapfloor.play.actor import ReferenceActor

@@ -12,7 +12,7 @@ from safetensors.torch import save
 
 from gapfloor.errors import GapfloorError, PolicyError, UsageError
 from gapfloor.policies.checkpoint import CheckpointPolicy, load_checkpoint_policy
-from gapfloor.policies.protocol import Policy
+from gapfloor.policies.policy import Policy
 from gapfloor.training.agent import make_agent
 from gapfloor.training.checkpoint import hash_contents, write_checkpoint
 from gapfloor.training.checkpoint_file import FORMAT, hash_header, read_header

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from gapfloor.api.progress import step_teller
 from gapfloor.engines.catalogue import PROCGEN
+from gapfloor.engines.engine import Option
 from gapfloor.engines.layout_pictures import draw_pairs
 from gapfloor.engines.level_comparison import compare_levels
-from gapfloor.engines.protocol import Option
 from gapfloor.engines.registry import make_spec, split_game
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet

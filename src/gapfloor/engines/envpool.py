@@ -19,10 +19,10 @@ from typing import Any
 from gapfloor.actions.spaces import Discrete
 from gapfloor.engines import pool_engine, procgen
 from gapfloor.engines.catalogue import ENVPOOL
+from gapfloor.engines.engine import Engine, EngineSpec, Option
 from gapfloor.engines.gymnasium.actions import ActionForm
 from gapfloor.engines.gymnasium.factory import Recipe
 from gapfloor.engines.gymnasium.spaces import Layout, Part
-from gapfloor.engines.protocol import Engine, EngineSpec, Option
 from gapfloor.errors import MissingExtraError, UsageError
 from gapfloor.levels import LevelSet, draw_levels
 
@@ -95,7 +95,7 @@ def _system_qt() -> str:
 
 
 class EnvpoolEngine(pool_engine.PoolEngine):
-    """A batch of ProcGen slots in EnvPool; see `gapfloor.engines.protocol.Engine` for what each method promises."""
+    """A batch of ProcGen slots in EnvPool; see `gapfloor.engines.engine.Engine` for what each method promises."""
 
     def __init__(self, spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> None:
         check_levels(spec, levels)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gapfloor.engines.catalogue import ENVPOOL, GYMNASIUM, PROCGEN
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.engine import EngineSpec
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.level_comparison import LONG_STEPS, STEPS, Fingerprints
 from gapfloor.engines.procgen import ACTION_NAMES, NOOP, ProcgenEngine
-from gapfloor.engines.protocol import EngineSpec
 from gapfloor.levels import LevelSet
 
 #: Sequences of actions, each played from the level's initial state.

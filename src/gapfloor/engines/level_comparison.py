@@ -20,8 +20,8 @@ from typing import Protocol
 import numpy as np
 
 from gapfloor.engines.catalogue import PROCGEN
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.gymnasium.spaces import row_bytes
-from gapfloor.engines.protocol import EngineSpec
 from gapfloor.engines.registry import check_levels, engine_from_spec, written_game
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet

@@ -18,12 +18,12 @@ import numpy.typing as npt
 
 from gapfloor.actions.spaces import Actions, Discrete
 from gapfloor.engines.catalogue import ENVPOOL
+from gapfloor.engines.engine import EngineSpec, Option, Step
 from gapfloor.engines.gymnasium.actions import ActionForm, action_form
 from gapfloor.engines.gymnasium.engine import MODE, Batch, as_frame
 from gapfloor.engines.gymnasium.factory import Description, Recipe, chosen_noop
 from gapfloor.engines.gymnasium.score import success_name, wants_success
 from gapfloor.engines.gymnasium.spaces import Layout, Part, copy_row
-from gapfloor.engines.protocol import EngineSpec, Option, Step
 from gapfloor.errors import UnknownEnvironmentError, UsageError, unknown_name
 from gapfloor.levels import LevelSet
 
@@ -69,7 +69,7 @@ def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: in
 
 
 class PoolEngine(Batch):
-    """A batch of pools with one environment each; see `gapfloor.engines.protocol.Engine`."""
+    """A batch of pools with one environment each; see `gapfloor.engines.engine.Engine`."""
 
     idle_slots_cost = False
     description: PoolDescription

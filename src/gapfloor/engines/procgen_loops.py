@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gapfloor.engines.catalogue import PROCGEN
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.procgen_state import AGE, ENTITY_NUMBERS, LAST_AGE, find_offsets, number_at
-from gapfloor.engines.protocol import EngineSpec
 
 #: Steps of the longest loop that is known to repeat itself unchanged, by game.
 _LONGEST_LOOPS = {"heist": 1, "maze": 1000, "miner": 1000}

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from typing import Protocol, cast
 
 from gapfloor.engines.catalogue import ENGINES, GYMNASIUM, PROCGEN
+from gapfloor.engines.engine import Engine, EngineSpec, Option
 from gapfloor.engines.gymnasium.spaces import row_bytes
 from gapfloor.engines.procgen import GAMES as PROCGEN_GAMES
-from gapfloor.engines.protocol import Engine, EngineSpec, Option
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.plugins import find_plugin, plugin_names, refuse_plugin

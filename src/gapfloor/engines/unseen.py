@@ -13,9 +13,9 @@ from __future__ import annotations
 import struct
 
 from gapfloor.engines.catalogue import PROCGEN
+from gapfloor.engines.engine import Engine, EngineSpec
 from gapfloor.engines.procgen import ProcgenEngine, check_version
 from gapfloor.engines.procgen_state import find_offsets
-from gapfloor.engines.protocol import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.levels import LevelSet
 

@@ -33,7 +33,7 @@ Floats = npt.NDArray[np.float32]
 
 
 class _OwnNetwork:
-    """What both libraries share; see `gapfloor.policies.protocol.Policy`."""
+    """What both libraries share; see `gapfloor.policies.policy.Policy`."""
 
     keeps_no_state = True
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.policies.load import PolicySource
-from gapfloor.policies.protocol import Logits, Policy, StatefulPolicy, as_logits
+from gapfloor.policies.policy import Logits, Policy, StatefulPolicy, as_logits
 
 #: Memory for the frames of one policy, in bytes.
 MOST_BYTES = 128 << 20

@@ -17,7 +17,7 @@ from typing import Any
 from gapfloor.errors import PolicyError
 from gapfloor.policies.formats.recognise import NO_TORCHSCRIPT, suggest_line
 from gapfloor.policies.formats.spec import CHECKPOINT, FACTORY, HUB, RANDOM_WEIGHTS, UNKNOWN, PolicySpec
-from gapfloor.policies.protocol import Policy, StatefulPolicy, wrap
+from gapfloor.policies.policy import Policy, StatefulPolicy, as_policy
 from gapfloor.users_code import clean_arguments, in_users_words, named_callable
 
 _CHECKPOINT_ENDINGS = (".safetensors", ".weights")
@@ -86,7 +86,7 @@ class PolicySource:
     @functools.cached_property
     def _loaded(self) -> Policy | StatefulPolicy:
         if self.given is not None:
-            return wrap(self.given, device=self.device)
+            return as_policy(self.given, device=self.device)
         kind = self.spec.kind
         if kind == HUB:
             return self.fetched().load()
@@ -99,7 +99,7 @@ class PolicySource:
 
             return load_random_weights(self.name, device=self.device, backend=self.backend)  # type: ignore[no-any-return]
         if kind == FACTORY:
-            return wrap(_call_factory(self.name, self.device), device=self.device)
+            return as_policy(_call_factory(self.name, self.device), device=self.device)
         if kind == UNKNOWN:
             raise PolicyError(suggest_line(self.name))
         from gapfloor.policies.formats.dispatch import load_policy

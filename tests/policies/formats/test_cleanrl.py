@@ -13,7 +13,7 @@ import torch
 
 from gapfloor.errors import GapfloorError, PolicyError, UsageError
 from gapfloor.policies.load import PolicySource
-from gapfloor.policies.protocol import Policy, StatefulPolicy
+from gapfloor.policies.policy import Policy, StatefulPolicy
 
 #: Agents with the interface of CleanRL's `ppo`, `ppo_procgen` and `ppo_atari_lstm`.
 SCRIPT = """

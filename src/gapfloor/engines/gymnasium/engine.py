@@ -21,12 +21,12 @@ import numpy.typing as npt
 from gapfloor.actions.spaces import Actions, ActionSpace, Discrete, Masks, MultiDiscrete
 from gapfloor.engines.catalogue import GYMNASIUM
 from gapfloor.engines.drawn_levels import DrawnLevels
+from gapfloor.engines.engine import Engine, EngineSpec, Observations, Option, State, Step
 from gapfloor.engines.gymnasium.actions import LegalChoice, read_mask
 from gapfloor.engines.gymnasium.cloning import CloningMethod, find_cloning_method
 from gapfloor.engines.gymnasium.factory import Description, Recipe, describe, make_env, without_chatter
 from gapfloor.engines.gymnasium.score import success_name, wants_success
 from gapfloor.engines.gymnasium.spaces import copy_row, put_row
-from gapfloor.engines.protocol import Engine, EngineSpec, Observations, Option, State, Step
 from gapfloor.errors import GapfloorError, UsageError
 from gapfloor.levels import LevelSet
 
@@ -190,7 +190,7 @@ class SlotState:
 
 
 class GymnasiumEngine(Batch):
-    """A batch of single environments; see `gapfloor.engines.protocol.Engine` for what each method promises."""
+    """A batch of single environments; see `gapfloor.engines.engine.Engine` for what each method promises."""
 
     idle_slots_cost = False
 

@@ -25,10 +25,10 @@ from typing import Any
 
 from gapfloor.actions.spaces import Discrete
 from gapfloor.engines.catalogue import GYMNASIUM
+from gapfloor.engines.engine import Option
 from gapfloor.engines.gymnasium.actions import ActionForm, action_form, mask_source
 from gapfloor.engines.gymnasium.score import wants_success
 from gapfloor.engines.gymnasium.spaces import Layout, layout_of
-from gapfloor.engines.protocol import Option
 from gapfloor.errors import (
     GapfloorError,
     MissingExtraError,

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.actions.spaces import Actions
+from gapfloor.engines.engine import Step
 from gapfloor.engines.gymnasium.engine import Batch, as_frame
 from gapfloor.engines.gymnasium.factory import Recipe, make_env, takes_num_envs
-from gapfloor.engines.protocol import Step
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 

@@ -21,7 +21,7 @@ from gapfloor.policies.formats.inference import repeatable, writeable
 from gapfloor.policies.formats.recurrent import LstmPolicy
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.state_dict import read_network
-from gapfloor.policies.protocol import Logits
+from gapfloor.policies.policy import Logits
 
 
 class _HeadOutput:
@@ -36,7 +36,7 @@ class _HeadOutput:
 
 
 class CleanRLPolicy:
-    """An agent of CleanRL; see `gapfloor.policies.protocol.Policy`."""
+    """An agent of CleanRL; see `gapfloor.policies.policy.Policy`."""
 
     backend = "torch"
 

@@ -8,7 +8,7 @@ from gapfloor.errors import GapfloorError, PolicyError
 from gapfloor.plugins import find_plugin, refuse_plugin
 from gapfloor.policies.formats.preprocessing import prepare
 from gapfloor.policies.formats.spec import FORMATS, PolicySpec
-from gapfloor.policies.protocol import Policy, StatefulPolicy, wrap
+from gapfloor.policies.policy import Policy, StatefulPolicy, as_policy
 from gapfloor.users_code import in_users_words
 
 
@@ -31,7 +31,7 @@ def _load_plugin(spec: PolicySpec, device: str) -> Policy | StatefulPolicy:
     if not callable(load):
         raise refuse_plugin("policy_formats", spec.kind, "it is not a function")
     try:
-        return wrap(load(spec, device=device), device=device)
+        return as_policy(load(spec, device=device), device=device)
     except GapfloorError:
         raise
     except Exception as error:

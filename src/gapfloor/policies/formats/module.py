@@ -22,12 +22,12 @@ from gapfloor.policies.formats.state_dict import read_network
 from gapfloor.policies.formats.torch_file import check_weights_fit
 from gapfloor.policies.network_output import LogitsChoice
 from gapfloor.policies.notes import note_once
-from gapfloor.policies.protocol import Logits
+from gapfloor.policies.policy import Logits
 from gapfloor.users_code import in_users_words
 
 
 class ModulePolicy:
-    """A torch network; see `gapfloor.policies.protocol.Policy`."""
+    """A torch network; see `gapfloor.policies.policy.Policy`."""
 
     backend = "torch"
 

@@ -22,7 +22,7 @@ from gapfloor.policies.formats.network_form import NetworkForm
 from gapfloor.policies.formats.onnx_file import not_onnx, read_onnx
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.torch_file import first_line
-from gapfloor.policies.protocol import Logits
+from gapfloor.policies.policy import Logits
 
 #: ONNX Runtime's names of input types.
 TYPES: Mapping[str, type[np.generic]] = {
@@ -38,7 +38,7 @@ MOST_MEMORY = 2 << 30
 
 
 class OnnxPolicy:
-    """A graph in ONNX Runtime; see `gapfloor.policies.protocol.Policy`."""
+    """A graph in ONNX Runtime; see `gapfloor.policies.policy.Policy`."""
 
     backend = "onnxruntime"
 

@@ -19,7 +19,7 @@ from gapfloor.policies.formats.content_hash import extend_hash
 from gapfloor.policies.formats.frame_stack import FrameStack, JoinedFrames, SeparateFrames
 from gapfloor.policies.formats.normalisation import ObservationStatistics, read_statistics
 from gapfloor.policies.formats.spec import PolicySpec
-from gapfloor.policies.protocol import Policy, StatefulPolicy, copy_description
+from gapfloor.policies.policy import Policy, StatefulPolicy, copy_description
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.policies.formats.inference import repeatable
-from gapfloor.policies.protocol import copy_description
+from gapfloor.policies.policy import copy_description
 
 
 class LstmPolicy:

@@ -24,14 +24,14 @@ from gapfloor.policies.formats.sb3_outputs import actor_output, distribution_out
 from gapfloor.policies.formats.sb3_zip import POLICY_CLASSES, SavedModel, read_zip
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.torch_file import check_weights_fit, first_line
-from gapfloor.policies.protocol import Logits, Policy, StatefulPolicy
+from gapfloor.policies.policy import Logits, Policy, StatefulPolicy
 
 #: The least probability that an epsilon-greedy distribution gives an action: its logarithm must be finite.
 LEAST_PROBABILITY = 1e-30
 
 
 class SB3Policy:
-    """An actor-critic policy of Stable-Baselines3; see `gapfloor.policies.protocol.Policy`."""
+    """An actor-critic policy of Stable-Baselines3; see `gapfloor.policies.policy.Policy`."""
 
     backend = "torch"
 
