@@ -19,8 +19,9 @@ import numpy.typing as npt
 from gapfloor.actions.spaces import Actions, Discrete
 from gapfloor.engines.catalogue import ENVPOOL
 from gapfloor.engines.engine import EngineSpec, Option, Step
+from gapfloor.engines.environment_batch import EnvironmentBatch, as_frame
 from gapfloor.engines.gymnasium.actions import ActionForm, action_form
-from gapfloor.engines.gymnasium.engine import MODE, Batch, as_frame
+from gapfloor.engines.gymnasium.engine import MODE
 from gapfloor.engines.gymnasium.factory import Description, Recipe, chosen_noop
 from gapfloor.engines.gymnasium.score import success_name, wants_success
 from gapfloor.engines.gymnasium.spaces import Layout, Part, copy_row
@@ -68,7 +69,7 @@ def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: in
     return PoolEngine(Recipe(spec.game, tuple(sorted(spec.options))), slots=slots, levels=levels, draw=draw)
 
 
-class PoolEngine(Batch):
+class PoolEngine(EnvironmentBatch):
     """A batch of pools with one environment each; see `gapfloor.engines.engine.Engine`."""
 
     idle_slots_cost = False
@@ -84,7 +85,7 @@ class PoolEngine(Batch):
         description: PoolDescription | None = None,
     ) -> None:
         description = description or describe_pool(recipe)
-        super().__init__(recipe, slots=slots, levels=levels, draw=draw, description=description)
+        super().__init__(recipe, description, slots=slots, levels=levels, draw=draw)
         self._pools: list[Any] = [None] * slots
 
     def step(self, actions: Actions) -> Step:

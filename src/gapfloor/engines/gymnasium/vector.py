@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from gapfloor.actions.spaces import Actions
 from gapfloor.engines.engine import Step
-from gapfloor.engines.gymnasium.engine import Batch, as_frame
-from gapfloor.engines.gymnasium.factory import Recipe, make_env, takes_num_envs
+from gapfloor.engines.environment_batch import EnvironmentBatch, as_frame
+from gapfloor.engines.gymnasium.factory import Recipe, describe, make_env, takes_num_envs
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 
@@ -25,13 +25,13 @@ from gapfloor.levels import LevelSet
 _RESETS_ITSELF = ("NextStep", "SameStep")
 
 
-class VectorEngine(Batch):
+class VectorEngine(EnvironmentBatch):
     """One or more vector environments that together have at least as many environments as there are slots."""
 
     idle_slots_cost = True
 
     def __init__(self, recipe: Recipe, *, slots: int, levels: LevelSet, draw: int = 0) -> None:
-        super().__init__(recipe, slots=slots, levels=levels, draw=draw)
+        super().__init__(recipe, describe(recipe), slots=slots, levels=levels, draw=draw)
         found, sized = self.description, takes_num_envs(recipe)
         if not found.resets_one and not sized:
             raise UsageError(
