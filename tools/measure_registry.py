@@ -27,8 +27,8 @@ from gapfloor.analysis.registry_entries import (
 )
 from gapfloor.api.progress import step_teller
 from gapfloor.engines.contract_promises import plays_of
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.families import family_of
-from gapfloor.engines.protocol import EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import GapfloorError, UsageError
 from gapfloor.levels import LevelSet

@@ -14,9 +14,9 @@ from gapfloor.actions.spaces import Discrete
 from gapfloor.cli.main import main
 from gapfloor.engines import envpool as engine_module
 from gapfloor.engines.doctor import examine_envpool
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.envpool import engine_from_spec, engine_version, make_spec
 from gapfloor.engines.procgen import EXPLORATION_LEVELS, GAMES, PAPER_GAMES, ProcgenEngine
-from gapfloor.engines.protocol import EngineSpec
 from gapfloor.errors import MissingExtraError, StoreError, UsageError
 from gapfloor.levels import LevelSet, draw_levels
 from gapfloor.play.actor import ReferenceActor
@@ -345,5 +345,5 @@ def test_doctor_says_that_it_is_there_and_cannot_clone():
     assert [finding.mark for finding in findings] == ["ok", "note", "ok", "note"]
     assert engine_version() in findings[0].words
     assert "no calibration" in findings[1].words
-    assert "12 of 13 parts of the engine contract hold" in findings[2].words
+    assert "13 of 14 parts of the engine contract hold" in findings[2].words
     assert "states can be cloned" in findings[3].words

@@ -27,7 +27,7 @@ from gapfloor.analysis.stored_results import read_stored_results
 from gapfloor.api.verify import verify_store
 from gapfloor.audit.scan import scan
 from gapfloor.calibration.class_files import read_classes
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.errors import GapfloorError
 from gapfloor.levels import LevelSet
 from gapfloor.levels.overlap import read_leakage

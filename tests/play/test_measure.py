@@ -9,6 +9,7 @@ import small_policies
 from folders import file_hashes
 from gapfloor import evaluate, measure_floor
 from gapfloor.errors import PolicyError, StoreError, UsageError
+from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store
 
 SMALL = {"episodes": 16, "slots": 8, "draws": (0,), "train": "0:20", "test": "100:120", "workers": 1}
@@ -188,6 +189,7 @@ def test_a_policy_that_changes_during_the_evaluation_is_refused(tmp_path, monkey
     """Workers load the policy themselves: what they load must be what the cells were specified with."""
     versions = iter([small_policies.LinearPolicy(0), small_policies.LinearPolicy(1)])
     monkeypatch.setattr(small_policies, "changing", lambda: next(versions), raising=False)
+    monkeypatch.setattr(PolicySource, "load", PolicySource._loaded.func)  # as another process would
     with pytest.raises(PolicyError, match="has changed since this evaluation began"):
         evaluate("small_policies:changing", game="starpilot", rules="greedy", store=tmp_path, **SMALL)
     assert not list(tmp_path.glob("cells/*policy*"))

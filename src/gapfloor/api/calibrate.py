@@ -14,7 +14,7 @@ from gapfloor.calibration.class_measurement import measure_classes
 from gapfloor.calibration.classes import ActionClasses, CalibrationSettings
 from gapfloor.calibration.dimensions import DimensionEffects, measure_dimensions
 from gapfloor.calibration.matrix import draw_matrices
-from gapfloor.engines.protocol import Option
+from gapfloor.engines.engine import Option
 from gapfloor.engines.registry import check_cloning, check_levels, make_spec
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet

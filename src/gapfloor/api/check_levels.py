@@ -8,10 +8,9 @@ from pathlib import Path
 
 from gapfloor.api.progress import step_teller
 from gapfloor.engines.catalogue import PROCGEN
+from gapfloor.engines.engine import Option
 from gapfloor.engines.layout_pictures import draw_pairs
-from gapfloor.engines.layouts import check_layouts
-from gapfloor.engines.level_plays import check_plays
-from gapfloor.engines.protocol import Option
+from gapfloor.engines.level_comparison import compare_levels
 from gapfloor.engines.registry import make_spec, split_game
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
@@ -72,14 +71,7 @@ def check_levels(
     for folder in (out, store):
         if folder is not None and folder.exists() and not folder.is_dir():
             raise UsageError(f"{folder} is a file, not a folder: choose another folder.")
-    found = Leakage(
-        tuple(
-            check_layouts(spec.game, **sets, mode=spec.mode, tell=tell)
-            if spec.engine == PROCGEN.name
-            else check_plays(spec, **sets, tell=tell)
-            for spec in specs.values()
-        )
-    )
+    found = Leakage(tuple(compare_levels(spec, **sets, tell=tell) for spec in specs.values()))
     if out is not None:
         _write(found, out)
     if store is not None:

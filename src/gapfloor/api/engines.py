@@ -9,7 +9,7 @@ from gapfloor.engines.catalogue import InstalledEngine, installed_engines
 from gapfloor.engines.contract import check_contract
 from gapfloor.engines.contract_results import Contract
 from gapfloor.engines.doctor import DoctorFinding, examine
-from gapfloor.engines.protocol import Option
+from gapfloor.engines.engine import Option
 from gapfloor.text_tables import ReadableResult, ReportResult, TextTable
 
 #: The games that `doctor` tries.

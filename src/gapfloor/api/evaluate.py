@@ -9,7 +9,7 @@ from typing import Any
 from gapfloor.analysis.evaluation import Evaluation, summarise_evaluation
 from gapfloor.analysis.registry_entries import upper_reference
 from gapfloor.api.policy_campaign import play_policies
-from gapfloor.engines.protocol import Option
+from gapfloor.engines.engine import Option
 from gapfloor.engines.registry import check_seed
 from gapfloor.errors import UsageError
 from gapfloor.play.candidate import Entrant

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gapfloor.analysis.evaluation import FloorMeasurement, reference_rows
 from gapfloor.api.progress import showing
-from gapfloor.engines.protocol import Option
+from gapfloor.engines.engine import Option
 from gapfloor.engines.registry import check_seed
 from gapfloor.play.campaign import Request, plan_campaign
 from gapfloor.play.protocol import Levels, make_protocol

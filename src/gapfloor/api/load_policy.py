@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gapfloor.play.candidate import policy_source
-from gapfloor.policies.protocol import Policy, StatefulPolicy
+from gapfloor.policies.policy import Policy, StatefulPolicy
 
 
 def load_policy(source: Any, *, device: str = "cpu") -> Policy | StatefulPolicy:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gapfloor.actions.partition import Partition
 from gapfloor.api.progress import showing
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.registry import check_cloning
 from gapfloor.errors import UsageError
 from gapfloor.play.campaign import Campaign, Request, plan_campaign

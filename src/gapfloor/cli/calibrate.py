@@ -13,7 +13,7 @@ from gapfloor.cli.options import json_option, parse_engine_options, print_json, 
 if TYPE_CHECKING:
     from gapfloor.api.calibrate import GameCalibration
     from gapfloor.calibration import ActionClasses
-    from gapfloor.engines.protocol import Option
+    from gapfloor.engines.engine import Option
 
 
 @click.command()

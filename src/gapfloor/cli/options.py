@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from gapfloor.engines.protocol import Option
+from gapfloor.engines.engine import Option
 from gapfloor.errors import UsageError
 from gapfloor.play.protocol import INFERENCE_BATCH
 from gapfloor.policies.backends import BACKENDS

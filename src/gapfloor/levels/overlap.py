@@ -2,7 +2,7 @@
 
 A seed is not a layout: a generator with few layouts gives the same one to several seeds, and a held-out level that is a
 training level under another number measures memory, not generalisation. This module groups levels by fingerprints that
-someone else took (`gapfloor.engines.layouts` takes them from the engine) and holds the result; it knows no engine.
+someone else took (`gapfloor.engines.level_comparison`) and holds the result; it knows no engine.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol as TypingProtocol
 
 from gapfloor.actions.partition import Partition
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.play.arithmetic import note_host
 from gapfloor.play.candidate import Candidate
 from gapfloor.play.cell import CellSpec

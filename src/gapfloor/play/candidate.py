@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from gapfloor.actions.spaces import ActionSpace, Box
+from gapfloor.engines.engine import Engine, EngineSpec
 from gapfloor.engines.procgen import EXPLORATION_LEVELS
-from gapfloor.engines.protocol import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.levels import LevelSet
@@ -25,7 +25,7 @@ from gapfloor.play.cell import CellSpec, Inference, Run
 from gapfloor.play.protocol import Protocol
 from gapfloor.policies.fingerprint import backend_of, fingerprint
 from gapfloor.policies.load import PolicySource
-from gapfloor.policies.protocol import LogitsReader
+from gapfloor.policies.policy import LogitsReader
 from gapfloor.records.run_identity import agent_of_header
 from gapfloor.rules import Rule
 

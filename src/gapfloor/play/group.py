@@ -15,8 +15,8 @@ import numpy as np
 
 from gapfloor.actions.partition import Partition
 from gapfloor.actions.spaces import ActionSpace
+from gapfloor.engines.engine import Engine, EngineSpec
 from gapfloor.engines.procgen_loops import loops_of
-from gapfloor.engines.protocol import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.engines.unseen import unseen_engine
 from gapfloor.errors import PolicyError

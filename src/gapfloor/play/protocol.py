@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
+from gapfloor.engines.engine import EngineSpec, Option
 from gapfloor.engines.procgen import GAMES, PAPER_GAMES
-from gapfloor.engines.protocol import EngineSpec, Option
 from gapfloor.engines.registry import check_levels, make_spec
 from gapfloor.errors import UsageError, unknown_name
 from gapfloor.levels import LevelSet, check_disjoint

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.errors import PolicyError, UsageError, unknown_name
 from gapfloor.play.candidate import action_space_of, check_game, policy_header, try_policy
 from gapfloor.play.cell import CellSpec, Run

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.engines.catalogue import GYMNASIUM
-from gapfloor.engines.protocol import Engine, EngineSpec
+from gapfloor.engines.engine import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import CheckFailedError, PolicyError, StoreError, UsageError
 from gapfloor.levels import LevelSet

@@ -21,7 +21,7 @@ from multiprocessing.connection import Client, Connection, Listener, wait
 from typing import Any, Protocol
 
 from gapfloor import errors
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.errors import GapfloorError, UsersCodeError
 from gapfloor.machine import available_cores, may_start_processes
 from gapfloor.play.candidate import action_space_of

@@ -88,7 +88,7 @@ class Survey:
         if group.checkpoints:
             source = self._home / group.checkpoints / spec.run / path.name
             return not source.is_file() or path.read_bytes() == source.read_bytes()
-        from gapfloor.training.checkpoint import read_header
+        from gapfloor.training.checkpoint_file import read_header
 
         return int(read_header(path)["iteration"]) >= spec.n_updates
 
@@ -99,7 +99,7 @@ def check_runs(study: Study, root: Path) -> None:
         path = root / "runs" / spec.run / "checkpoint.safetensors"
         if group.checkpoints or not path.is_file():
             continue
-        from gapfloor.training.checkpoint import read_header  # imports torch
+        from gapfloor.training.checkpoint_file import read_header
 
         header, asked = read_header(path), spec.to_dict()
         difference = describe_difference({name: header.get(name) for name in asked}, asked)

@@ -1,6 +1,6 @@
 """Small copies of trained runs, for publication: float16 weights and the training log.
 
-    python -m gapfloor.training.export STORE/runs/RUN... --out agents
+    python tools/export_half.py STORE/runs/RUN... --out agents
 
 A copy is a different checkpoint (rounding changes the logits), so it has its own content hash and names the
 original's in its header. Evaluation computes in float32, as for every checkpoint.
@@ -17,7 +17,8 @@ import torch
 
 from gapfloor.errors import GapfloorError, UsageError
 from gapfloor.records.atomic import write_atomically
-from gapfloor.training.checkpoint import read_checkpoint, write_weights
+from gapfloor.training.checkpoint import write_weights
+from gapfloor.training.checkpoint_file import read_checkpoint
 
 
 def export_half(run: Path, out: Path) -> Path:
@@ -27,7 +28,7 @@ def export_half(run: Path, out: Path) -> Path:
     if header["iteration"] < header["n_updates"]:
         done = f"{header['iteration']} of {header['n_updates']} updates"
         raise UsageError(f"{run.name} has done {done}: finish it first.")
-    tensors = {name: tensor.to(torch.float16).contiguous() for name, tensor in original.tensors.items()}
+    tensors = {name: torch.tensor(array).to(torch.float16) for name, array in original.arrays.items()}
     header["rounded_from"] = header["content_hash"]
     target = out / run.name / "checkpoint.safetensors"
     write_weights(target, tensors, header)

@@ -1,7 +1,7 @@
 """What a policy is: logits for observations, with or without a state of its own.
 
-A policy never chooses the action; a rule does. A logit of minus infinity masks its action. `wrap` makes a policy of
-anything callable, and of the objects of other libraries that `in_memory` knows.
+A policy never chooses the action; a rule does. A logit of minus infinity masks its action. `as_policy` makes a policy
+of anything callable, and of the objects of other libraries that `in_memory` knows.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class CallablePolicy:
         return self.function(observations)
 
 
-def wrap(policy: Any, *, device: str = "cpu") -> Policy | StatefulPolicy:
+def as_policy(policy: Any, *, device: str = "cpu") -> Policy | StatefulPolicy:
     """`policy` itself if it has a method `logits`, or a policy made of a known object or of any callable."""
     # By the class: a torch module may have a layer that is called logits.
     if callable(getattr(type(policy), "logits", None)) or "logits" in getattr(policy, "__dict__", {}):
@@ -74,8 +74,10 @@ def wrap(policy: Any, *, device: str = "cpu") -> Policy | StatefulPolicy:
 
 
 def copy_description(policy: Any, other: Any) -> None:
-    """Give `other` the name, header and content hash of the policy that it wraps."""
-    other.name, other.header, other.fingerprint = policy.name, policy.header, policy.fingerprint
+    """Give `other` what is known of the policy that it wraps."""
+    for name in ("name", "header", "fingerprint", "backend", "device", "acts_in", "reads_masks"):
+        if hasattr(policy, name):
+            setattr(other, name, getattr(policy, name))
 
 
 class LogitsReader:

@@ -1,5 +1,6 @@
-"""The header of a checkpoint: what the weights are, checked field by field, with a hash that notices edits.
+"""Checkpoints read from bytes: the weights as numpy arrays, and a header that is checked field by field.
 
+The file is opened once, so what is checked is what is loaded, and nothing here imports torch.
 Two hashes are recorded. `content_hash` covers the tensors and identifies the policy. `header_hash` covers the whole
 header, `content_hash` included, so that edited levels, seeds or steps are noticed too; checkpoints of version 0.1
 have none and are still read. Both guard against damage and mistakes, not against forgery: neither is keyed.
@@ -10,18 +11,25 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from gapfloor import safetensors_bytes
 from gapfloor.disk_errors import shortened
 from gapfloor.errors import PolicyError, UsageError
+from gapfloor.file_bytes import read_policy_file
 from gapfloor.levels import LevelSet
+from gapfloor.records.run_identity import HEADER_KEY
 from gapfloor.settings import parse_json
 
 FORMAT = "gapfloor-checkpoint/1"
+
+#: The types of weights that gapfloor writes: half precision in copies for publication.
+_TYPES = ("F32", "F16")
 
 #: No image side, number of channels or number of actions of a checkpoint is larger than this.
 _LARGEST_SIZE = 65_536
@@ -54,12 +62,44 @@ def hash_arrays(arrays: Mapping[str, npt.NDArray[Any]], encoder: str) -> str:
     return digest.hexdigest()
 
 
-def check_content_hash(
-    arrays: Mapping[str, npt.NDArray[Any]], header: Mapping[str, Any], *, path: Path
-) -> None:
-    """Refuse weights that do not have the hash that the header records."""
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint as read from disk."""
+
+    path: Path
+    header: Mapping[str, Any]
+    arrays: Mapping[str, npt.NDArray[Any]]
+
+
+def read_header(path: Path) -> dict[str, Any]:
+    """The header of a checkpoint, without its weights."""
+    return _read(Path(path))[0]
+
+
+def read_checkpoint(path: Path, *, game: str | None = None, encoder: str | None = None) -> Checkpoint:
+    """A checkpoint whose contents match its hash and, where named, the game and the encoder asked for."""
+    path = Path(path)
+    header, content = _read(path)
+    for kind, asked in (("game", game), ("encoder", encoder)):
+        if asked is not None and header[kind] != asked:
+            raise PolicyError(f"{path} was trained with the {kind} {header[kind]}, not {asked}.")
+    arrays = safetensors_bytes.parse_tensors(content, name=str(path), library="numpy")
     if hash_arrays(arrays, architecture(header)) != header["content_hash"]:
         raise PolicyError(f"{path} does not match the hash in its header: it was changed or damaged.")
+    return Checkpoint(path, header, arrays)
+
+
+def _read(path: Path) -> tuple[dict[str, Any], bytes]:
+    content = read_policy_file(path)
+    metadata, types = safetensors_bytes.parse_header(content, name=str(path))
+    header = parse_header(metadata.get(HEADER_KEY), path=path)
+    for name, kind in types.items():
+        if kind not in _TYPES:
+            raise PolicyError(
+                f"{path} stores {name} as {kind}: the weights of a checkpoint are floats ({' or '.join(_TYPES)}), so "
+                f"gapfloor did not write this file; load other weights with statedict:{path},net=package.module:Class."
+            )
+    return header, content
 
 
 def parse_header(text: str | None, *, path: Path) -> dict[str, Any]:
