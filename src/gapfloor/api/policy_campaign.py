@@ -101,12 +101,7 @@ def _workers_started(
     is_begun = next(store.cells_folder.glob("*.json"), None) is not None
     if is_begun or not all(isinstance(policy, (str, Path)) for policy in policies):
         return nullcontext()
-    per_rule = sum(
-        len(protocol.design.schedule(levels, draw))
-        for _, levels in protocol.level_sets
-        for draw in protocol.draws
-    )
-    episodes = per_rule * len(rules) * len(policies)
+    episodes = protocol.n_episodes * len(rules) * len(policies)
     return started_workers(protocol.engines[0], episodes=episodes, count=workers)
 
 

@@ -87,21 +87,16 @@ class Candidate:
     def cells(self, protocol: Protocol, engine: EngineSpec, rules: Sequence[Rule]) -> list[CellSpec]:
         """The cells of this run under `rules`."""
         return [
-            CellSpec(
-                engine=engine,
-                run=self.run,
+            cell
+            for rule in self.own_rules(rules)
+            for cell in protocol.cells(
+                engine,
+                self.run,
                 policy=self.fingerprint,
                 rule=str(rule),
-                level_set=role,
-                levels=levels,
-                draw=draw,
-                design=protocol.design,
                 inference=self.inference,
                 classes=rule.classes,
             )
-            for rule in self.own_rules(rules)
-            for role, levels in protocol.level_sets
-            for draw in protocol.draws
         ]
 
 

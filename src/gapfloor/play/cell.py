@@ -106,6 +106,10 @@ class Inference:
     """The hash of the policy's own logits on a fixed batch (`play.arithmetic`)."""
 
 
+#: Of references that are played without a policy.
+NO_NETWORK = Inference()
+
+
 @dataclass(frozen=True)
 class CellSpec:
     """Everything that can change a cell's episodes, and the labels under which it is filed."""
@@ -119,7 +123,7 @@ class CellSpec:
     levels: LevelSet
     draw: int
     design: Design = Design()
-    inference: Inference = Inference()
+    inference: Inference = NO_NETWORK
     classes: tuple[int, ...] = ()
     """The partition that a merged rule reads, as labels; empty for the other rules."""
 

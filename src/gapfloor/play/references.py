@@ -118,7 +118,7 @@ def reference_groups(
             reference = _parse_plain(name)
             if reference != Uniform():
                 reference.check(action_space_of(engine))
-            groups.append(CellGroup(engine, tuple(plain_cells(protocol, engine, reference))))
+            groups.append(CellGroup(engine, plain_cells(protocol, engine, reference)))
     return groups
 
 
@@ -129,7 +129,7 @@ def trial_constants(protocol: Protocol, engine: EngineSpec) -> list[CellGroup]:
         raise UsageError("best-constant is chosen on training levels: name some, e.g. --train 0:200.")
     narrowed = replace(protocol, level_sets=training)
     return [
-        CellGroup(engine, tuple(plain_cells(narrowed, engine, Constant(action))))
+        CellGroup(engine, plain_cells(narrowed, engine, Constant(action)))
         for action in action_space_of(engine).constants()
     ]
 
@@ -142,29 +142,15 @@ def best_constant(trials: Sequence[CellGroup], protocol: Protocol, store: Store)
     ]
     chosen = trials[int(np.argmax(means))]
     reference = parse_reference(chosen.cells[0].rule)
-    return CellGroup(
-        chosen.engine, tuple(plain_cells(protocol, chosen.engine, reference, label=BEST_CONSTANT))
-    )
+    return CellGroup(chosen.engine, plain_cells(protocol, chosen.engine, reference, label=BEST_CONSTANT))
 
 
 def plain_cells(
     protocol: Protocol, engine: EngineSpec, reference: Reference, *, label: str = ""
-) -> list[CellSpec]:
+) -> tuple[CellSpec, ...]:
     """The cells of a reference that needs no network, filed under its own name or `label`."""
-    return [
-        CellSpec(
-            engine=engine,
-            run=Run(reference=label or str(reference)),
-            policy=f"{label}={reference}" if label else str(reference),
-            rule=str(reference),
-            level_set=role,
-            levels=levels,
-            draw=draw,
-            design=protocol.design,
-        )
-        for role, levels in protocol.level_sets
-        for draw in protocol.draws
-    ]
+    policy = f"{label}={reference}" if label else str(reference)
+    return protocol.cells(engine, Run(reference=label or str(reference)), policy=policy, rule=str(reference))
 
 
 def _parse_plain(name: str) -> Reference:
@@ -205,22 +191,14 @@ def _network_group(network: _Network, protocol: Protocol, engine: EngineSpec, ba
     policy, header = _load(network, engine)
     tried = try_policy(policy, name=source.name, engine=engine, batch=batch)
     seed = network.seed if network.seed is not None else header.get("seed")
-    cells = [
-        CellSpec(
-            engine=engine,
-            run=Run(reference=network.name, seed=seed),
-            policy=tried.fingerprint,
-            rule=network.rule,
-            level_set=role,
-            levels=levels,
-            draw=draw,
-            design=protocol.design,
-            inference=tried.inference,
-        )
-        for role, levels in protocol.level_sets
-        for draw in protocol.draws
-    ]
-    return CellGroup(engine, tuple(cells), source)
+    cells = protocol.cells(
+        engine,
+        Run(reference=network.name, seed=seed),
+        policy=tried.fingerprint,
+        rule=network.rule,
+        inference=tried.inference,
+    )
+    return CellGroup(engine, cells, source)
 
 
 def _load(network: _Network, engine: EngineSpec) -> tuple[Any, Mapping[str, Any]]:
