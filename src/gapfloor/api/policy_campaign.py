@@ -116,7 +116,7 @@ def _load(
 ) -> tuple[Candidate, ...]:
     candidates = load_candidates(entrants, engine, batch=batch, device=device, backend=backend)
     for candidate in candidates:
-        if asked and not candidate.source.is_own_network and candidate.inference.backend != asked:
+        if asked and not candidate.source.is_own_network and candidate.tried.inference.backend != asked:
             raise UsageError(
                 f"--backend {asked} is for gapfloor's own checkpoints, and {candidate.source.name} is not one: leave "
                 "--backend out."

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,12 +22,12 @@ from gapfloor.engines.unseen import unseen_engine
 from gapfloor.errors import PolicyError
 from gapfloor.machine import one_thread
 from gapfloor.play.actor import Actor, ReferenceActor, policy_actor
-from gapfloor.play.candidate import try_policy
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.observers import CellObserver, CellProbe
 from gapfloor.play.outcome import EpisodeOutcome, cell_record
 from gapfloor.play.plain_loop import play_plainly
 from gapfloor.play.player import CellPlay, Job, Player
+from gapfloor.play.policy_trial import try_policy
 from gapfloor.policies.frame_cache import with_frame_cache
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import parse_reference
@@ -56,6 +56,12 @@ class CellGroup:
     """Where the policy comes from; None for a reference that needs no network."""
     probe: CellProbe | None = None
     """What observes the cells of rules that draw."""
+    policy: Any = field(default=None, compare=False, repr=False)
+    """The policy where this process has loaded and tried it; another process loads it from `source`."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to another process."""
+        return {**self.__dict__, "policy": None}
 
     def units(self) -> list[list[CellSpec]]:
         """What a process that plays alone takes at a time: a cell, or all draws of a deterministic rule on a level set.
@@ -130,23 +136,23 @@ def play_group(
     first = next(pieces, None)
     if first is None:
         return
-    policy = _load(group) if group.source is not None else None
+    group = with_policy(group)
     with one_thread():
         plays = group.plays(itertools.chain([first], pieces))
-        for play, actor in _play(group, policy, plays, on_episode):
+        for play, actor in _play(group, plays, on_episode):
             observed = play.observer.finish() if play.observer is not None else {}
             yield PlayedPiece(play.spec.file_name, dict(play.outcomes), actor.space, actor.record, observed)
 
 
-def _load(group: CellGroup) -> Any:
-    """The group's policy, which must be the one that its cells were specified with.
+def with_policy(group: CellGroup) -> CellGroup:
+    """The group with its policy; one that is loaded here must be the one that its cells were specified with.
 
     A checkpoint that is still being trained changes under its name: cells must not be filed under another's hash.
     """
-    assert group.source is not None
+    if group.policy is not None or group.source is None:
+        return group
     name, cell = group.source.name, group.cells[0]
-    policy = group.source.load()
-    tried = try_policy(policy, name=name, engine=group.engine, batch=cell.inference.batch)
+    tried = try_policy(group.source.load(), name=name, engine=group.engine, batch=cell.inference.batch)
     if tried.fingerprint != cell.policy:
         raise PolicyError(
             f"{name} has changed since this evaluation began: is it still being trained? Nothing more was recorded; "
@@ -158,21 +164,21 @@ def _load(group: CellGroup) -> Any:
             f"({tried.inference} instead of {cell.inference}): nothing was recorded. Use machines of one kind and "
             "the same environment variables everywhere."
         )
-    return policy
+    return replace(group, policy=tried.policy)
 
 
 def _play(
-    group: CellGroup, policy: Any, plays: Iterator[CellPlay], on_episode: EpisodeListener
+    group: CellGroup, plays: Iterator[CellPlay], on_episode: EpisodeListener
 ) -> Iterator[tuple[CellPlay, Actor]]:
     """The cells as they become whole, with who played them.
 
     They are played through the queue, or one after the other where levels cannot be chosen.
     """
-    batch = REFERENCE_SLOTS if policy is None else group.cells[0].inference.batch
+    batch = REFERENCE_SLOTS if group.source is None else group.cells[0].inference.batch
     # A policy's engine never changes its size, so the one that is asked here is also the one that plays.
-    opened = [_open(group, 1 if policy is None else batch)]
+    opened = [_open(group, 1 if group.source is None else batch)]
     can_begin = opened[0].can_begin
-    actor = _actor(group, policy, opened[0])
+    actor = _actor(group, opened[0])
 
     def make_engine(slots: int) -> Engine:
         if opened and opened[0].n_slots == slots:
@@ -219,12 +225,12 @@ def _play_in_order(
     engine.close()
 
 
-def _actor(group: CellGroup, policy: Any, engine: Engine) -> Actor:
-    if policy is None:
+def _actor(group: CellGroup, engine: Engine) -> Actor:
+    if group.source is None:
         reference = parse_reference(group.cells[0].rule)
         reference.check(engine.action_space)
         return ReferenceActor(reference, space=engine.action_space)
-    assert group.source is not None
+    policy = group.policy
     if engine.n_actions:  # only logits are kept by frame
         policy = with_frame_cache(policy, group.source)
     return policy_actor(policy, name=group.source.name, engine=engine)

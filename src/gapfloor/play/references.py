@@ -9,23 +9,24 @@ that serves as an upper mark. Those that need no network (`uniform`, `constant:A
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from gapfloor.engines.protocol import EngineSpec
 from gapfloor.errors import PolicyError, UsageError, unknown_name
-from gapfloor.play.candidate import action_space_of, check_game, policy_header, try_policy
+from gapfloor.play.candidate import Candidate, check_game, policy_header
 from gapfloor.play.cell import CellSpec, Run
 from gapfloor.play.group import CellGroup
+from gapfloor.play.policy_trial import action_space_of, try_policy
 from gapfloor.play.protocol import Protocol
 from gapfloor.policies.formats.spec import RANDOM_WEIGHTS
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import Constant, Reference, Uniform, parse_reference
-from gapfloor.records.store import Store, read_returns
+from gapfloor.records.store import Store, episode_table
+from gapfloor.rules import parse_rule
 
 UNIFORM = str(Uniform())
 BEST_CONSTANT = "best-constant"
@@ -136,10 +137,10 @@ def trial_constants(protocol: Protocol, engine: EngineSpec) -> list[CellGroup]:
 
 def best_constant(trials: Sequence[CellGroup], protocol: Protocol, store: Store) -> CellGroup:
     """The action with the highest training return (ties to the lowest number), on every level set."""
-    means = [
-        np.concatenate([read_returns(store, cell.file_name) for cell in trial.cells]).mean()
-        for trial in trials
-    ]
+    means = []
+    for trial in trials:
+        episodes = episode_table(store.cell(cell.file_name) for cell in trial.cells)
+        means.append(episodes.column("episode_return").to_numpy().mean())
     chosen = trials[int(np.argmax(means))]
     reference = parse_reference(chosen.cells[0].rule)
     return CellGroup(chosen.engine, plain_cells(protocol, chosen.engine, reference, label=BEST_CONSTANT))
@@ -187,22 +188,7 @@ def _networks(name: str) -> list[_Network]:
 
 
 def _network_group(network: _Network, protocol: Protocol, engine: EngineSpec, batch: int) -> CellGroup:
-    source = network.source
-    policy, header = _load(network, engine)
-    tried = try_policy(policy, name=source.name, engine=engine, batch=batch)
-    seed = network.seed if network.seed is not None else header.get("seed")
-    cells = protocol.cells(
-        engine,
-        Run(reference=network.name, seed=seed),
-        policy=tried.fingerprint,
-        rule=network.rule,
-        inference=tried.inference,
-    )
-    return CellGroup(engine, cells, source)
-
-
-def _load(network: _Network, engine: EngineSpec) -> tuple[Any, Mapping[str, Any]]:
-    """The policy behind a reference, with its header; refused where it cannot play this game as that reference."""
+    """The cells of a policy that is filed as a reference; refused where it cannot play this game as that reference."""
     source = network.source
     if network.name.startswith(RANDOM_WEIGHTS) and engine.engine == "gymnasium":
         raise UsageError(
@@ -215,7 +201,10 @@ def _load(network: _Network, engine: EngineSpec) -> tuple[Any, Mapping[str, Any]
             f"{source.name} sees its observations: train a blind run with gapfloor train --blind."
         )
     check_game(source.name, header, engine)
-    return policy, header
+    tried = try_policy(policy, name=source.name, engine=engine, batch=batch)
+    seed = network.seed if network.seed is not None else header.get("seed")
+    candidate = Candidate(source, Run(reference=network.name, seed=seed), tried)
+    return candidate.group(protocol, engine, [parse_rule(network.rule)])
 
 
 def best_constant_notes(cells: Sequence[CellSpec]) -> list[str]:
