@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from gapfloor.actions.partition import Partition
 from gapfloor.actions.spaces import ActionSpace
 from gapfloor.engines.procgen_loops import loops_of
 from gapfloor.engines.protocol import Engine, EngineSpec
@@ -32,7 +31,6 @@ from gapfloor.policies.frame_cache import with_frame_cache
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import parse_reference
 from gapfloor.records.store import Store
-from gapfloor.rules import parse_rule
 
 #: Slots of an engine that plays a reference; more slots, fewer Python steps, a longer tail.
 REFERENCE_SLOTS = 32
@@ -63,16 +61,16 @@ class CellGroup:
         """What is sent to another process."""
         return {**self.__dict__, "policy": None}
 
-    def units(self) -> list[list[CellSpec]]:
+    def whole_pieces(self) -> list[Piece]:
         """What a process that plays alone takes at a time: a cell, or all draws of a deterministic rule on a level set.
 
         Draws repeat levels, and a deterministic episode of the same level need not be played twice: one process must
         hold them all to know.
         """
-        together: dict[Any, list[CellSpec]] = {}
+        together: dict[Any, Piece] = {}
         for cell in self.cells:
             place = (cell.rule, cell.level_set) if cell.is_deterministic else cell.key
-            together.setdefault(place, []).append(cell)
+            together.setdefault(place, []).append((cell, None))
         return list(together.values())
 
     def pieces(self) -> list[Piece]:
@@ -80,33 +78,31 @@ class CellGroup:
 
         The draws of a deterministic rule are divided by level. A cell that is observed stays whole.
         """
-        return [piece for unit in self.units() for piece in self._divide(unit)]
+        return [piece for whole in self.whole_pieces() for piece in self._divide(whole)]
 
-    def _divide(self, unit: list[CellSpec]) -> Iterator[Piece]:
-        first = unit[0]
-        if self.probe is not None and not first.is_deterministic:
-            yield [(cell, None) for cell in unit]
-            return
-        if not first.is_deterministic:
-            for start in range(0, len(first.schedule()), PIECE):
-                stop = min(start + PIECE, len(first.schedule()))
-                yield [(first, tuple(range(start, stop)))]
-            return
-        seeds = [cell.schedule().level_seed for cell in unit]
-        levels = np.unique(np.concatenate(seeds))
-        for start in range(0, len(levels), PIECE):
-            mine = [np.flatnonzero(np.isin(each, levels[start : start + PIECE])) for each in seeds]
-            yield [(cell, tuple(rows.tolist())) for cell, rows in zip(unit, mine, strict=True) if rows.size]
+    def _divide(self, whole: Piece) -> Iterator[Piece]:
+        cells = [cell for cell, _ in whole]
+        if cells[0].is_deterministic:
+            seeds = [cell.schedule().level_seed for cell in cells]
+            levels = np.unique(np.concatenate(seeds))
+            for start in range(0, len(levels), PIECE):
+                mine = [np.flatnonzero(np.isin(each, levels[start : start + PIECE])) for each in seeds]
+                yield [
+                    (cell, tuple(rows.tolist())) for cell, rows in zip(cells, mine, strict=True) if rows.size
+                ]
+        elif self.probe is not None:
+            yield whole
+        else:
+            n_episodes = len(cells[0].schedule())
+            for start in range(0, n_episodes, PIECE):
+                yield [(cells[0], tuple(range(start, min(start + PIECE, n_episodes))))]
 
     def plays(self, pieces: Iterator[Piece]) -> Iterator[CellPlay]:
         """The cells of the pieces, ready to be played."""
         for piece in pieces:
             for cell, positions in piece:
-                rule = None
-                if self.source is not None:
-                    rule = parse_rule(cell.rule).bind(Partition(cell.classes) if cell.classes else None)
                 observer = None if cell.is_deterministic else self._observer()
-                yield CellPlay(cell, rule, cell.is_deterministic, observer, positions)
+                yield CellPlay(cell, cell.bound_rule, cell.is_deterministic, observer, positions)
 
     def _observer(self) -> CellObserver | None:
         if self.probe is None or self.source is None:

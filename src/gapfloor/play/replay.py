@@ -35,7 +35,7 @@ from gapfloor.policies.references import parse_reference
 from gapfloor.records.atomic import write_bytes_atomically, write_text_atomically
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import Store, StoredCell, read_episodes
-from gapfloor.rules import Rule, parse_rule
+from gapfloor.rules import Rule
 
 Frames = npt.NDArray[np.uint8]
 #: Sees an engine, a row of it and the episode that the row plays.
@@ -211,7 +211,7 @@ def _play_batch(
     spec: CellSpec, policy: Any, episodes: Sequence[RecordedEpisode], batch: int, look: Look
 ) -> list[tuple[float, int]]:
     engine = engine_from_spec(spec.engine, slots=batch, levels=spec.levels)
-    actor, rule = _actor(spec, policy, engine)
+    actor, rule = _actor(spec, policy, engine), spec.bound_rule
     width = engine.action_space.width
     actor.resize(batch)
     streams = [
@@ -272,13 +272,10 @@ def _frame(engine: Engine, spec: CellSpec, row: int) -> Frames:
     return frame
 
 
-def _actor(spec: CellSpec, policy: Any, engine: Engine) -> tuple[Actor, Rule | None]:
+def _actor(spec: CellSpec, policy: Any, engine: Engine) -> Actor:
     if policy is None:
-        return ReferenceActor(parse_reference(spec.rule), space=engine.action_space), None
-    from gapfloor.actions.partition import Partition
-
-    rule = parse_rule(spec.rule).bind(Partition(spec.classes) if spec.classes else None)
-    return policy_actor(policy, name=spec.run.name, engine=engine), rule
+        return ReferenceActor(parse_reference(spec.rule), space=engine.action_space)
+    return policy_actor(policy, name=spec.run.name, engine=engine)
 
 
 def _thin(frames: Frames) -> Frames:
