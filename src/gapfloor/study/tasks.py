@@ -61,7 +61,7 @@ class Task(ABC):
         """Whether the task's results are in the store."""
 
     @abstractmethod
-    def perform(self, place: Workplace) -> None:
+    def perform(self, workplace: Workplace) -> None:
         """Do the task, in whatever process this is."""
 
     def seconds(self, study: Study) -> float:
@@ -89,25 +89,25 @@ class TrainTask(Task):
 
         return int(read_header(path)["iteration"]) >= self.spec.n_updates
 
-    def perform(self, place: Workplace) -> None:
+    def perform(self, workplace: Workplace) -> None:
         if self.checkpoints:
-            self._copy(place)
+            self._copy(workplace)
             return
         from gapfloor.training.trainer import train
 
         def observe(tick: object) -> None:
-            place.heartbeat()
+            workplace.heartbeat()
 
-        train(self.spec, store=place.store.root, threads=1, observe=observe, with_tensorboard=False)
+        train(self.spec, store=workplace.store.root, threads=1, observe=observe, with_tensorboard=False)
 
-    def _copy(self, place: Workplace) -> None:
-        run, source = self.spec.run, self._source(place.study)
+    def _copy(self, workplace: Workplace) -> None:
+        run, source = self.spec.run, self._source(workplace.study)
         if not (source / "checkpoint.safetensors").is_file():
             raise StoreError(f"The checkpoint of {run} is missing from {self.checkpoints}: restore it.")
         # The log first: the checkpoint is what says that the run is there.
         for name in ("log.parquet", "checkpoint.safetensors"):
             if (source / name).is_file():
-                target = place.store.root / "runs" / run / name
+                target = workplace.store.root / "runs" / run / name
                 write_atomically(target, functools.partial(_copy_file, source / name))
 
     def _source(self, study: Study) -> Path:
@@ -135,10 +135,10 @@ class CalibrateTask(Task):
 
         return load_classes(survey.store.root, survey.study.protocol(self.game).engines[0]) is not None
 
-    def perform(self, place: Workplace) -> None:
+    def perform(self, workplace: Workplace) -> None:
         from gapfloor.calibration import classes_for
 
-        classes_for(place.store.root, place.study.protocol(self.game).engines[0])
+        classes_for(workplace.store.root, workplace.study.protocol(self.game).engines[0])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,13 +147,20 @@ class CellTask(Task):
 
     game: str
 
-    @abstractmethod
     def protocol(self, study: Study) -> Protocol:
         """What is played."""
+        return study.protocol(self.game)
 
     @abstractmethod
+    def recorded_name(self) -> tuple[str, int]:
+        """The name under which the cells are known (`WantedCell.name`), and the number of networks behind it."""
+
     def cells(self, study: Study) -> Counter[WantedCell]:
         """The cells that the task plays, each with the number of networks behind it."""
+        protocol, (name, networks) = self.protocol(study), self.recorded_name()
+        engine = protocol.engines[0]
+        wanted = [WantedCell(engine.game, engine.mode, name, *placement) for placement in protocol.placements]
+        return Counter(dict.fromkeys(wanted, networks))
 
     def is_done(self, survey: Survey) -> bool:
         return self.cells(survey.study) <= survey.cells
@@ -171,31 +178,20 @@ class FloorTask(CellTask):
     kind = "floor"
     reference: str
 
-    def protocol(self, study: Study) -> Protocol:
-        return study.protocol(self.game)
+    def recorded_name(self) -> tuple[str, int]:
+        return recorded_name(self.reference)
 
-    def cells(self, study: Study) -> Counter[WantedCell]:
-        protocol = self.protocol(study)
-        name, networks = recorded_name(self.reference)
-        engine = protocol.engines[0]
-        return Counter(
-            {
-                WantedCell(engine.game, engine.mode, name, *placement): networks
-                for placement in protocol.placements
-            }
-        )
-
-    def perform(self, place: Workplace) -> None:
-        protocol = self.protocol(place.study)
+    def perform(self, workplace: Workplace) -> None:
+        protocol = self.protocol(workplace.study)
         request = Request(
             engine=protocol.engines[0],
             protocol=protocol,
-            references=(relative_to_file(self.reference, place.study.home, game=self.game),),
-            batch=place.study.evaluation.batch,
-            backend=backend_for(place.store, place.backend or place.study.evaluation.backend),
+            references=(relative_to_file(self.reference, workplace.study.home, game=self.game),),
+            batch=workplace.study.evaluation.batch,
+            backend=backend_for(workplace.store, workplace.backend or workplace.study.evaluation.backend),
         )
-        workers = CellWorkers(1, _HeartbeatProgress(place.heartbeat))
-        plan_campaign([request], place.store, is_prepared=True).play(workers)
+        workers = CellWorkers(1, _HeartbeatProgress(workplace.heartbeat))
+        plan_campaign([request], workplace.store, is_prepared=True).play(workers)
 
     def seconds(self, study: Study) -> float:
         return self._n_steps(self.protocol(study).n_episodes) / float(rates()["floor_steps_per_core_second"])
@@ -215,26 +211,22 @@ class EvaluateTask(CellTask):
         mine = tuple(pair for pair in protocol.level_sets if pair[0] == self.level_set)
         return replace(protocol, level_sets=mine)
 
-    def cells(self, study: Study) -> Counter[WantedCell]:
-        protocol = self.protocol(study)
-        engine, name = protocol.engines[0], f"{self.run} {self.rule}"
-        return Counter(
-            WantedCell(engine.game, engine.mode, name, *placement) for placement in protocol.placements
-        )
+    def recorded_name(self) -> tuple[str, int]:
+        return f"{self.run} {self.rule}", 1
 
-    def perform(self, place: Workplace) -> None:
-        settings = place.study.evaluation
+    def perform(self, workplace: Workplace) -> None:
+        settings = workplace.study.evaluation
         play_policies(
-            {self.game: [Entrant(str(place.store.root / "runs" / self.run))]},
+            {self.game: [Entrant(str(workplace.store.root / "runs" / self.run))]},
             rules=parse_rules(self.rule),
-            protocol=self.protocol(place.study),
-            store=place.store,
+            protocol=self.protocol(workplace.study),
+            store=workplace.store,
             references=(),
             probe=settings.probe,
             batch=settings.batch,
-            backend=place.backend or settings.backend,
+            backend=workplace.backend or settings.backend,
             workers=1,
-            progress=_HeartbeatProgress(place.heartbeat),
+            progress=_HeartbeatProgress(workplace.heartbeat),
             is_prepared=True,
         )
 
@@ -270,16 +262,20 @@ class ReplayTask(Task):
     def is_done(self, survey: Survey) -> bool:
         return survey.study.protocol(self.game).engines[0].game in survey.replayed_games
 
-    def perform(self, place: Workplace) -> None:
+    def perform(self, workplace: Workplace) -> None:
         from gapfloor.api.replay import replay
         from gapfloor.play.replay import code_names
 
-        study = place.study
+        study = workplace.study
         # The study file names the environment, so its code is the user's own.
         allowed = code_names(study.protocol(self.game).engines[0])
         level_set = "test" if study.test != "none" else "train"
         replay(
-            place.store.root, games=(self.game,), count=study.replays, level_set=level_set, allowed=allowed
+            workplace.store.root,
+            games=(self.game,),
+            count=study.replays,
+            level_set=level_set,
+            allowed=allowed,
         )
 
 
@@ -295,11 +291,11 @@ class CkaTask(Task):
         folder = survey.store.root / "results" / "cka"
         return all((folder / f"{run}.json").is_file() for run in self.runs)
 
-    def perform(self, place: Workplace) -> None:
+    def perform(self, workplace: Workplace) -> None:
         from gapfloor.levels import LevelSet
         from gapfloor.representation import CkaSettings, measure_cka
 
-        study, root = place.study, place.store.root
+        study, root = workplace.study, workplace.store.root
         settings = CkaSettings(test=LevelSet.parse(study.test), draw=study.protocol(self.game).draws[0])
         measure_cka([root / "runs" / run for run in self.runs], settings, store=root)
 
@@ -321,12 +317,12 @@ class AnalyseTask(Task):
             return False
         return read_stored_results(root, digest=digest) is not None
 
-    def perform(self, place: Workplace) -> None:
+    def perform(self, workplace: Workplace) -> None:
         from gapfloor.analysis import analyse
         from gapfloor.analysis.episodes import read_inputs
         from gapfloor.analysis.stored_results import results_digest, write_stored_results
 
-        root, plan = place.store.root, place.study.plan_path
+        root, plan = workplace.store.root, workplace.study.plan_path
         inputs = read_inputs(root)
         write_stored_results(analyse(inputs, plan=plan), root, digest=results_digest(inputs, plan))
 
@@ -343,12 +339,12 @@ class ReportTask(Task):
             survey.study, survey.store
         )
 
-    def perform(self, place: Workplace) -> None:
+    def perform(self, workplace: Workplace) -> None:
         from gapfloor.report import load_report_source, write_report
         from gapfloor.report.write import FORMATS
 
-        study, root = place.study, place.store.root
-        digest = report_digest(study, place.store)
+        study, root = workplace.study, workplace.store.root
+        digest = report_digest(study, workplace.store)
         source = load_report_source(root, plan=study.plan_path)
         # Named after the study, not the folder: the same study gives the same page wherever it lies.
         write_report(
