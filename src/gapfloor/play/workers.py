@@ -326,7 +326,7 @@ class _Team:
         for position in order:
             left = self._left[position]
             if left:
-                size = max(1, min(MOST_PIECES, len(left) // (2 * self._workers)))
+                size = max(1, min(MOST_PIECES, len(left) // self._workers))
                 return position, [left.popleft() for _ in range(size)]
         return 0, []
 
