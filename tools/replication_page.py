@@ -18,7 +18,7 @@ from gapfloor.analysis import analyse
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.errors import CheckFailedError
 from gapfloor.plan.lock import load_plan
-from gapfloor.study.costs import estimate, task_seconds
+from gapfloor.study.costs import estimate
 from gapfloor.study.graph import build_graph
 from gapfloor.study.model import read_study
 from replication_findings import Sides, judge
@@ -177,7 +177,7 @@ def costs() -> str:
     for name in ("miniature", "paper-8m", "paper-25m"):
         study = read_study(ROOT / "studies" / f"{name}.toml")
         size = estimate(study)
-        longest = max(task_seconds(study, task) for task in build_graph(study) if task.kind == "train") / 3600
+        longest = max(task.seconds(study) for task in build_graph(study) if task.kind == "train") / 3600
         hours, training = size.total_core_seconds / 3600, size.core_seconds["train"] / 3600
         cells = size.n_cells + size.n_addendum_cells + size.n_floor_cells
         rows.append(

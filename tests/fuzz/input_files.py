@@ -99,7 +99,7 @@ def _write_store_files(folder: Path) -> None:
         '{"schema": "gapfloor-rows/2", "inputs": "", "results": {}}'
     )
     note = {
-        "study": "mine 1", "work": "floor coinrun", "giver": "", "host": "there", "place": "x", "process": 1,
+        "study": "mine 1", "work": "floor coinrun", "coordinator": "", "host": "there", "place": "x", "process": 1,
         "started": "1", "since": 1.0,
     }  # fmt: skip
     (store.root / "log" / "tasks").mkdir(parents=True)

@@ -14,7 +14,7 @@ from torch.distributions import Categorical, Normal
 
 from gapfloor.actions.spaces import Discrete
 from gapfloor.errors import PolicyError
-from gapfloor.play.worker_pool import can_travel
+from gapfloor.play.worker_pool import packed
 from gapfloor.policies import notes
 from gapfloor.policies.fingerprint import own_fingerprint
 from gapfloor.policies.notes import PolicyWarning
@@ -64,7 +64,7 @@ def test_a_torchscript_module_is_a_policy_that_stays_in_this_process(compiled: A
     module = nn.Sequential(nn.Linear(4, 3))
     given = compiled(module)
     assert np.array_equal(as_policy(given).logits(VECTORS), as_policy(module).logits(VECTORS))  # type: ignore[call-arg,union-attr]
-    assert not can_travel(given)
+    assert packed(given) is None
 
 
 class AgentWithoutForward(nn.Module):

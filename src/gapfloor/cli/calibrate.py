@@ -92,7 +92,7 @@ def _are_boxes(games: tuple[str, ...], mode: str | None, options: Mapping[str, O
     from gapfloor.actions.spaces import Box
     from gapfloor.engines.catalogue import GYMNASIUM
     from gapfloor.engines.registry import make_spec, split_game
-    from gapfloor.play.candidate import action_space_of
+    from gapfloor.play.policy_trial import action_space_of
 
     return all(
         split_game(game)[0] == GYMNASIUM.name

@@ -14,7 +14,7 @@ from gapfloor.errors import UsageError, unknown_name
 from gapfloor.levels import LevelSet, check_disjoint
 from gapfloor.levels.draws import check_draw
 from gapfloor.levels.schedule import check_census, check_counts
-from gapfloor.play.cell import Design, Role
+from gapfloor.play.cell import NO_NETWORK, CellSpec, Design, Inference, Role, Run
 
 #: Inference batch size. It belongs to the cell, because it changes the last bits of logits. A frame costs the same in
 #: a batch of 16 as in one of 32, and at the end of a queue half as many rows wait for the longest episode.
@@ -32,6 +32,32 @@ class Protocol:
     level_sets: tuple[tuple[Role, LevelSet], ...]
     draws: tuple[int, ...]
     design: Design
+
+    @property
+    def placements(self) -> list[tuple[Role, LevelSet, int]]:
+        """Level set and draw of every cell of one run under one rule."""
+        return [(role, levels, draw) for role, levels in self.level_sets for draw in self.draws]
+
+    @property
+    def n_episodes(self) -> int:
+        """Counted episodes of one run under one rule."""
+        return sum(self.design.content(levels)["episodes"] for _, levels, _ in self.placements)
+
+    def cells(
+        self,
+        engine: EngineSpec,
+        run: Run,
+        *,
+        policy: str,
+        rule: str,
+        inference: Inference = NO_NETWORK,
+        classes: tuple[int, ...] = (),
+    ) -> tuple[CellSpec, ...]:
+        """The cells of one run or reference under one rule."""
+        return tuple(
+            CellSpec(engine, run, policy, rule, role, levels, draw, self.design, inference, classes)
+            for role, levels, draw in self.placements
+        )
 
 
 #: Levels: START:STOP, a `range`, all, or none to leave a level set out.
@@ -93,7 +119,7 @@ def make_protocol(
     check_counts(slots=slots, episodes=episodes, burn_in=burn_in)
     draws = _whole_numbers(draws)
     if not draws:
-        raise UsageError("No draw is named: give at least one, e.g. --draws 0,1,2.")
+        raise UsageError("No draw is named: give at least one, e.g. draws 0, 1 and 2.")
     for draw in draws:
         check_draw(draw)
         if list(draws).count(draw) > 1:
@@ -142,7 +168,9 @@ def _parse_level_sets(train: Levels, test: Levels) -> tuple[tuple[Role, LevelSet
     if test != "none":
         named.append(("test", LevelSet.parse(test)))
     if not named:
-        raise UsageError("Both level sets are none: name at least one, e.g. --test 1000:1100.")
+        raise UsageError(
+            "The level sets train and test are both none: name at least one, e.g. 1000:1100 for test."
+        )
     if len(named) == 2:
         check_disjoint(named[0][1], named[1][1])
     return tuple(named)
