@@ -73,7 +73,9 @@ def test_headings_of_floor_evaluate_and_contrasts_are_explained():
     assert floor == PRINTED["gapfloor floor"]
     tables = (comparison_table(()), gap_table(()), score_table(()))
     evaluate = {heading for headings, _ in tables for heading in headings}
-    assert {*evaluate, "budget", "agent", "reference"} == set(PRINTED["gapfloor evaluate"])
+    assert {*evaluate, "budget", "agent", "reference", "adjusted [interval]"} == set(
+        PRINTED["gapfloor evaluate"]
+    )
     assert TrainingCurves((), "").table()[0] == PRINTED["gapfloor training-curve"]
     compared = Comparison("AGENT A", "AGENT B", (), 0.05)
     assert {*compared.table()[0], *compared.settling_table()[0]} == set(PRINTED["gapfloor compare"])
