@@ -164,6 +164,15 @@ def count_word(count: int) -> Cell:
     return Cell(word, word, (int(count),))
 
 
+def counted(n: int, singular: str, plural: str = "") -> str:
+    """A count with its noun in the right number.
+
+    >>> counted(1, "run"), counted(3, "run"), counted(2, "entry", "entries")
+    ('1 run', '3 runs', '2 entries')
+    """
+    return f"{n:,} {singular}" if n == 1 else f"{n:,} {plural or singular + 's'}"
+
+
 def call_cell(call: str | None) -> Cell:
     """A call, abbreviated as in the paper's tables; CSV keeps the full words."""
     if call is None:
