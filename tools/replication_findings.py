@@ -138,7 +138,9 @@ def _difference(sentence: str, game: str, *, sign: int) -> Callable[[Sides], Jud
         row = sides.pair(game, "sampled", "greedy", "test")
         if row is None:
             return Judged(sentence, paper, "", "no data yet")
-        return Judged(sentence, paper, _paired(row), _signed(row.difference.value, row.difference.p, sign=sign))
+        return Judged(
+            sentence, paper, _paired(row), _signed(row.difference.value, row.difference.p, sign=sign)
+        )
 
     return finding
 

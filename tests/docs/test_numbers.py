@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from command_line import run
 from field_docs import field_docs
 from gapfloor.analysis.comparison import Comparison
-from gapfloor.analysis.evaluation import FloorMeasurement
-from gapfloor.analysis.result_tables import comparison_table, gap_table, score_table
+from gapfloor.analysis.result_tables import comparison_table, floor_table, gap_table, score_table
 from gapfloor.analysis.sweep import analyse_sweep
 from gapfloor.analysis.training_curves import TrainingCurves
 from gapfloor.api.levels_gap import leak_table
@@ -44,38 +42,15 @@ def test_every_field_of_every_result_has_a_meaning(cls, doc):
     assert doc.words, f"say below {cls.__name__}.{doc.name} in the source what it means"
 
 
-def heads(printed: str) -> list[list[str]]:
-    """The head lines of printed tables: columns are two spaces apart."""
-    return [re.split(r"\s{2,}", line.strip()) for line in printed.splitlines() if line.startswith("game")]
+def test_the_page_of_columns_has_every_column_of_the_shared_tables():
+    text = number_pages()["numbers-columns.md"]
+    tables = (comparison_table(()), gap_table(()), score_table(()), floor_table(()))
+    for column in {column.key: column for table in tables for column in table.columns}.values():
+        assert f"| {', '.join(f'`{name}`' for name in column.csv)} |" in text
+        assert column.meaning in text
 
 
-@pytest.fixture
-def episodes(tmp_path: Path) -> Path:
-    lines = ["game,budget,agent,seed,rule,level_set,draw,episode_return"]
-    for levels in ("train", "test"):
-        lines += [f"heist,,,,uniform,{levels},0,{value}" for value in (0, 10, 0, 10, 0, 0)]
-        lines += [
-            f"heist,8M,mine,{seed},greedy,{levels},0,{value}" for seed in (1, 2, 3) for value in (10, 0, seed)
-        ]
-    path = tmp_path / "episodes.csv"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
-
-
-def test_headings_of_analyse_are_explained(episodes: Path, capsys: pytest.CaptureFixture[str]):
-    found = heads(run(capsys, "analyse", episodes).out)
-    assert len(found) == 2
-    assert {heading for head in found for heading in head} == set(PRINTED["gapfloor analyse"])
-
-
-def test_headings_of_floor_evaluate_and_contrasts_are_explained():
-    floor = [*FloorMeasurement(()).table()[0], "shipped", "paper"]
-    assert floor == PRINTED["gapfloor floor"]
-    tables = (comparison_table(()), gap_table(()), score_table(()))
-    evaluate = {heading for headings, _ in tables for heading in headings}
-    assert {*evaluate, "budget", "agent", "reference", "adjusted [interval]"} == set(
-        PRINTED["gapfloor evaluate"]
-    )
+def test_headings_of_contrasts_are_explained():
     assert TrainingCurves((), "").table()[0] == PRINTED["gapfloor training-curve"]
     compared = Comparison("AGENT A", "AGENT B", (), 0.05)
     assert {*compared.table()[0], *compared.settling_table()[0]} == set(PRINTED["gapfloor compare"])

@@ -33,7 +33,8 @@ from gapfloor.records.store import StoredCell
 from gapfloor.statistics.conventions import NAN, sem
 from gapfloor.statistics.distinct import distinct
 from gapfloor.statistics.normalised import between
-from gapfloor.text_tables import ReadableResult, TextTable, counted
+from gapfloor.tables.table import Table
+from gapfloor.text_tables import ReadableResult, counted
 
 _WHOLE = "The level set 'all' is the whole distribution: no other level set is disjoint from it."
 
@@ -51,7 +52,7 @@ class FloorMeasurement(ReadableResult):
     redone: tuple[str, ...] = ()
     """Cells that were found cut or altered and have been measured again."""
 
-    def table(self) -> TextTable:
+    def table(self) -> Table:
         """The floors."""
         return floor_table(self.floors)
 
@@ -128,15 +129,15 @@ class Evaluation(ReadableResult):
     normalised: tuple[ScoreRow, ...] = ()
     """One row per agent, rule and level set, where an upper reference is stated."""
 
-    def tables(self) -> list[TextTable]:
+    def tables(self) -> list[Table]:
         """Against the floor, the gaps, then the stricter references and normalised scores if there are any."""
         made = [
             comparison_table(self.floor_comparisons),
             gap_table(self.gaps),
-            comparison_table(self.reference_comparisons),
+            comparison_table(self.reference_comparisons, "Compared with stricter references"),
             score_table(self.normalised),
         ]
-        return [table for table in made if table[1]]
+        return [table for table in made if table.rows]
 
 
 @one_blas_thread()

@@ -28,7 +28,8 @@ from gapfloor.analysis.rows import (
 )
 from gapfloor.plan.model import LEAST_RUNS, Method
 from gapfloor.statistics.conventions import Pair
-from gapfloor.text_tables import ReadableResult, TextTable
+from gapfloor.tables.table import Table
+from gapfloor.text_tables import ReadableResult
 
 #: Problems shown before the rest is counted.
 MOST_PROBLEMS = 20
@@ -200,9 +201,9 @@ class AnalysisResults(ReadableResult):
     problems: tuple[Problem, ...]
     """What is missing or unusual in the data."""
 
-    def tables(self) -> list[TextTable]:
+    def tables(self) -> list[Table]:
         """Comparisons with the floor, and gaps."""
-        return list(analysis_tables(self).values())
+        return analysis_tables(self)
 
     def sentences(self) -> list[str]:
         """What was read, and the problems in it."""

@@ -9,7 +9,7 @@ import click
 
 from gapfloor.cli.options import print_json
 from gapfloor.cli.table_options import table_options
-from gapfloor.cli.tables import print_table
+from gapfloor.cli.tables import show_table
 
 if TYPE_CHECKING:
     from gapfloor.analysis.table_options import TableOptions
@@ -53,7 +53,8 @@ def command(
     A file needs columns for game, agent, seed, rule, level_set and episode_return, under these or common other names
     (env, algo, split, score ...); --columns, --label, --rule and --floor supply what it does not say. level_seed makes
     claims about the generator of levels possible. Rows with the rule "uniform" are the floor. Without --plan the
-    paper's plan is used with the recommended calls, and every result is exploratory. Calls are shown by both methods.
+    paper's plan is used with the recommended calls, and every result is exploratory. --json also has the
+    calls of the other method.
 
     \b
     Examples:
@@ -61,7 +62,6 @@ def command(
       gapfloor analyse results.csv --rule greedy --floor random
       gapfloor analyse episodes.parquet --json --out results
     """
-    from gapfloor.analysis.result_tables import analysis_tables
     from gapfloor.api.analyse import analyse
 
     results = analyse(source, plan, sb3=sb3, out=out, rliable=rliable, progress=not as_json, **vars(table))
@@ -70,8 +70,8 @@ def command(
         print_json(results.to_dict())
     else:
         click.echo(size)
-        for title, tables in analysis_tables(results).items():
-            click.echo(f"\n{title}")
-            print_table(*tables)
+        for made in results.tables():
+            click.echo()
+            show_table(made)
     for problem in problems:
         click.echo(problem, err=True)

@@ -19,7 +19,7 @@ from gapfloor.cli.options import (
     workers_option,
 )
 from gapfloor.cli.pictures import read_fewer_pictures
-from gapfloor.cli.tables import print_table
+from gapfloor.cli.tables import show_table
 from gapfloor.json_values import jsonable
 
 if TYPE_CHECKING:
@@ -97,13 +97,15 @@ def command(
         document = result.to_dict()
         print_json({**document, "leaks": jsonable(leaked)} if leakage else document)
         return
-    tables = list(result.tables())
+    from gapfloor.text_tables import as_table
+
+    tables: list[Any] = list(result.tables())
     if leaked:
         from gapfloor.api.levels_gap import leak_table  # with all of scipy.stats
 
         tables.append(leak_table(leaked))
     for table in tables:
-        print_table(*table)
+        show_table(as_table(table))
     for note in result.notes:
         click.echo(note)
 

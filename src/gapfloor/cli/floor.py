@@ -16,7 +16,7 @@ from gapfloor.cli.options import (
     workers_option,
 )
 from gapfloor.cli.pictures import read_fewer_pictures
-from gapfloor.cli.tables import print_result, print_table
+from gapfloor.cli.tables import print_result, show_table
 from gapfloor.errors import UsageError
 
 
@@ -76,7 +76,7 @@ def _list_known(names: tuple[str, ...], *, as_json: bool) -> None:
 def _measure(
     games: tuple[str, ...], references: tuple[str, ...], *, store: str, as_json: bool, **settings: Any
 ) -> None:
-    from gapfloor.analysis.known_floors import shipped_procgen_floor
+    from gapfloor.analysis.result_tables import floor_table
     from gapfloor.api.floor import measure_floor
 
     read_fewer_pictures(references=references)
@@ -85,12 +85,7 @@ def _measure(
     if as_json:
         print_json(measured.to_dict())
         return
-    headings, rows = measured.table()
-    known = [None if settings["options"] else shipped_procgen_floor(row) for row in measured.floors]
-    if any(known):
-        headings = [*headings, "shipped", "paper"]
-        rows = [[*row, *(it.columns() if it else ["", ""])] for row, it in zip(rows, known, strict=True)]
-    print_table(headings, rows)
+    show_table(floor_table(measured.floors, known=not settings["options"]))
     engines = dict.fromkeys(row.engine for row in measured.floors)
     is_drawn = settings["design"] == "draws"
     drawn = f"; draws {','.join(map(str, settings['draws']))}" if is_drawn else ""
