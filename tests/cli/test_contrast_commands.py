@@ -86,4 +86,5 @@ def test_compare_reads_an_episode_file(capsys, tmp_path, episode_rows):
     document = document_of(out)
     assert document == json.loads((tmp_path / "out" / "comparison.json").read_text())
     assert {row["quantity"] for row in document["rows"]} == {"train", "test", "gap"}
-    assert {row["decision"]["family_size"] for row in document["rows"]} == {2}
+    # Two runs of each agent are described, not called.
+    assert {row["decision"]["call"] for row in document["rows"]} == {"not tested"}
