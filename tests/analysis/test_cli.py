@@ -136,12 +136,12 @@ def test_rliable_score_matrices_are_runs_by_games(capsys, episodes, tmp_path):
 
 
 def test_power_answers_from_a_pilot(capsys, episodes):
-    code, out, _ = run(capsys, "power", episodes, "--json", "--simulations", "200")
+    code, out, _ = run(capsys, "power", episodes, "--json")
     assert code == 0
     rows = json.loads(out)["comparisons"]
     assert [(row["game"], row["rule"], row["level_set"]) for row in rows] == [
         ("coinrun", "sampled", "test"),
         ("heist", "sampled", "test"),
     ]
-    assert all(row["required_runs"] and "required_levels" in row for row in rows)
+    assert all(row["required_runs"] for row in rows)
     assert run(capsys, "power", episodes, "--rule", "merged")[0] == 2

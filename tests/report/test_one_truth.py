@@ -19,6 +19,7 @@ import pytest
 
 from gapfloor.report.source import ReportSource, load_report_source
 from gapfloor.report.write import write_report
+from gapfloor.text_tables import as_table
 from known_truth import game_rows, table
 
 CALLS = {
@@ -52,9 +53,11 @@ class Tested(NamedTuple):
 
 
 def of_terminal(source: ReportSource) -> Iterator[Statement]:
-    for headings, rows in source.findings.results.tables()[:1]:
-        for cells in rows:
-            row = dict(zip(headings, cells, strict=True))
+    for made in source.findings.results.tables()[:1]:
+        table = as_table(made)
+        names = [column.header.plain for column in table.columns]
+        for cells in table.body:
+            row = {name: cell.plain for name, cell in zip(names, cells, strict=True)}
             call = re.sub(r" \(.*", "", row["call"])
             yield Statement(
                 "terminal", (row["game"], row.get("budget", ""), row["rule"], row["levels"]), call

@@ -66,7 +66,7 @@ def floor_rows(context: PlannedStudy) -> tuple[ReturnRow, ...]:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RunsAndReference:
     """Runs and the reference that they are compared with, before anything is tested."""
 
     labels: dict[str, Any]
@@ -85,10 +85,10 @@ class Comparison:
 
 def comparisons(
     context: PlannedStudy, *, agent: str | None = None, reference: str | None = None
-) -> list[list[Comparison]]:
+) -> list[list[RunsAndReference]]:
     """Runs (of one agent, or of all) with a reference (the plan's), by families of tests."""
     reference = context.plan.floor.reference if reference is None else reference
-    families: dict[tuple[str, str], list[Comparison]] = {}
+    families: dict[tuple[str, str], list[RunsAndReference]] = {}
     for place in context.study.places():
         for rule in context.study.rules:
             for level_set in context.study.level_sets:
@@ -110,14 +110,14 @@ def _comparison(
     floor: RunSample,
     agent: str | None,
     reference: str,
-) -> Comparison:
+) -> RunsAndReference:
     game, mode, budget = place
     unnamed = _unnamed(context, agent, reference)
     row = context.row(
         "floor comparison", game=game, mode=mode, budget=budget, n=len(runs), rules=(rule,),
         level_sets=(level_set,), names=(agent or "", reference), unnamed=unnamed,
     )  # fmt: skip
-    return Comparison(
+    return RunsAndReference(
         labels={**row, "agent": agent, "rule": rule, "level_set": level_set, "reference": reference},
         family=floor_family(context, (game, budget, rule, level_set), agent=agent, unnamed=unnamed),
         runs=runs,
@@ -138,7 +138,7 @@ def _unnamed(context: PlannedStudy, agent: str | None, reference: str) -> str:
 
 
 def comparison_rows(
-    context: PlannedStudy, families: Sequence[Sequence[Comparison]], *, method: Method | None = None
+    context: PlannedStudy, families: Sequence[Sequence[RunsAndReference]], *, method: Method | None = None
 ) -> tuple[ComparisonRow, ...]:
     """Runs against a reference, with the calls of one method (the plan's)."""
     make = _recommended_rows if (method or context.floor_method) == "recommended" else _paper_rows
@@ -157,7 +157,7 @@ def comparison_rows(
     )
 
 
-def _paper_rows(context: PlannedStudy, family: Sequence[Comparison]) -> list[ComparisonRow]:
+def _paper_rows(context: PlannedStudy, family: Sequence[RunsAndReference]) -> list[ComparisonRow]:
     """The paper's tests: Welch of run values against episodes, Holm, TOST; percentile bootstrap intervals."""
     alpha = context.plan.floor.alpha
     tests = [
@@ -206,7 +206,7 @@ def _paper_rows(context: PlannedStudy, family: Sequence[Comparison]) -> list[Com
     return rows
 
 
-def _recommended_rows(context: PlannedStudy, family: Sequence[Comparison]) -> list[ComparisonRow]:
+def _recommended_rows(context: PlannedStudy, family: Sequence[RunsAndReference]) -> list[ComparisonRow]:
     """The recommended tests (docs/claims.md), over different runs; each interval agrees with its call."""
     alpha = context.plan.floor.alpha
     tests = [
@@ -229,7 +229,7 @@ def _recommended_rows(context: PlannedStudy, family: Sequence[Comparison]) -> li
     ]
 
 
-def _is_planned(context: PlannedStudy, family: Sequence[Comparison]) -> bool:
+def _is_planned(context: PlannedStudy, family: Sequence[RunsAndReference]) -> bool:
     return all(
         one.labels["agent"] is None and one.labels["reference"] == context.plan.floor.reference
         for one in family
@@ -237,7 +237,7 @@ def _is_planned(context: PlannedStudy, family: Sequence[Comparison]) -> bool:
 
 
 def _recommended_row(
-    context: PlannedStudy, one: Comparison, call: ReferenceCall, step: LookStep | None
+    context: PlannedStudy, one: RunsAndReference, call: ReferenceCall, step: LookStep | None
 ) -> ComparisonRow:
     test = call.test
     is_tested = call.call != "not tested"
@@ -284,7 +284,7 @@ def _recommended_row(
     )
 
 
-def _episode_interval(context: PlannedStudy, one: Comparison) -> tuple[float, float]:
+def _episode_interval(context: PlannedStudy, one: RunsAndReference) -> tuple[float, float]:
     """Student's interval of the difference over episodes: these runs on new episodes of these levels."""
     if one.floor.is_census or any(sample.is_census for sample in one.distinct.values()):
         return NO_PAIR  # in a census episodes of one level are not independent
@@ -295,21 +295,21 @@ def _episode_interval(context: PlannedStudy, one: Comparison) -> tuple[float, fl
     return t_interval(test.difference, test.se, test.df, confidence=context.plan.intervals.confidence)
 
 
-def _is_reachable(context: PlannedStudy, one: Comparison, margin: float) -> bool:
+def _is_reachable(context: PlannedStudy, one: RunsAndReference, margin: float) -> bool:
     units = np.sort(one.floor.units)
     return not equivalence_unreachable(
         margin=margin, floor_sem=sem(units), floor_n=units.size, alpha=context.plan.floor.alpha
     )
 
 
-def _too_few(one: Comparison) -> str:
+def _too_few(one: RunsAndReference) -> str:
     """How many runs there are, and how many were copies."""
     copies = len(one.runs) - len(one.distinct)
     left_out = f", {counted(copies, 'copy', 'copies')} left out" if copies else ""
     return f"{counted(len(one.distinct), 'run')}{left_out}"
 
 
-def _not_yet(one: Comparison, step: LookStep | None) -> str:
+def _not_yet(one: RunsAndReference, step: LookStep | None) -> str:
     return _too_few(one) if step is None else f"{counted(step.more_runs, 'run')} to add before the first look"
 
 

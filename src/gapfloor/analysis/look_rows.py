@@ -18,11 +18,11 @@ from gapfloor.statistics.looks import call_at_look, next_runs
 from gapfloor.statistics.reference_calls import ReferenceCall, ReferenceTest
 
 if TYPE_CHECKING:
-    from gapfloor.analysis.floor_rows import Comparison
+    from gapfloor.analysis.floor_rows import RunsAndReference
 
 
 def calls_at_looks(
-    context: PlannedStudy, family: Sequence[Comparison], tests: Sequence[ReferenceTest]
+    context: PlannedStudy, family: Sequence[RunsAndReference], tests: Sequence[ReferenceTest]
 ) -> tuple[tuple[ReferenceCall, ...], tuple[LookStep, ...]]:
     """The calls of one family at the plan's looks, and where each comparison is in them.
 
@@ -65,7 +65,7 @@ def _by_seed(context: PlannedStudy, runs: dict[RunName, RunSample]) -> list[RunS
     return [runs[name] for name in names]
 
 
-def _without_runs(context: PlannedStudy, family: Sequence[Comparison]) -> int:
+def _without_runs(context: PlannedStudy, family: Sequence[RunsAndReference]) -> int:
     """Comparisons that the plan names in this family and that have no runs yet."""
     present = {
         (one.labels["game"], one.labels["budget"], one.labels["rule"], one.labels["level_set"])

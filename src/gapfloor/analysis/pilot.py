@@ -9,7 +9,7 @@ import numpy as np
 
 from gapfloor.analysis.copies import copied_runs
 from gapfloor.analysis.episodes import Source, read_inputs
-from gapfloor.analysis.floor_rows import Comparison, comparisons
+from gapfloor.analysis.floor_rows import RunsAndReference, comparisons
 from gapfloor.analysis.grouping import group
 from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.errors import UsageError
@@ -57,7 +57,7 @@ def read_pilot(
     return tuple(found)
 
 
-def _comparison(context: PlannedStudy, one: Comparison, *, family_size: int) -> PilotComparison:
+def _comparison(context: PlannedStudy, one: RunsAndReference, *, family_size: int) -> PilotComparison:
     values, floor = np.sort([sample.mean for sample in one.distinct.values()]), np.sort(one.floor.units)
     return PilotComparison(
         **{name: one.labels[name] for name in ("game", "budget", "rule", "level_set")},

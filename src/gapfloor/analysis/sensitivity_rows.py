@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gapfloor.analysis.floor_rows import Comparison
+from gapfloor.analysis.floor_rows import RunsAndReference
 from gapfloor.analysis.gap_rows import GapHalves
 from gapfloor.analysis.grouping import RunName, RunSample
 from gapfloor.analysis.planned_study import PlannedStudy
@@ -33,7 +33,7 @@ _NOT_ESTIMATED = Estimate(value=NAN, estimand=GENERATOR, method="runs x levels")
 
 def sensitivity_rows(
     context: PlannedStudy,
-    floor_families: Sequence[Sequence[Comparison]],
+    floor_families: Sequence[Sequence[RunsAndReference]],
     gap_families: Sequence[Sequence[GapHalves]],
 ) -> tuple[SensitivityRow, ...]:
     """One row per comparison with the floor, then one per gap."""
@@ -49,7 +49,7 @@ def sensitivity_rows(
 
 
 def _of_comparison(
-    context: PlannedStudy, one: Comparison, stratified: Call | None, family_size: int
+    context: PlannedStudy, one: RunsAndReference, stratified: Call | None, family_size: int
 ) -> SensitivityRow:
     samples = [sample for _, sample in sorted(one.runs.items())]
     values = np.sort([sample.mean for sample in samples])
@@ -79,7 +79,7 @@ def _of_comparison(
     )
 
 
-def _stratified_calls(context: PlannedStudy, family: Sequence[Comparison]) -> list[Call | None]:
+def _stratified_calls(context: PlannedStudy, family: Sequence[RunsAndReference]) -> list[Call | None]:
     """The recommended calls with agents as strata; None where they cannot be tested."""
     tests = [
         compare_strata_to_reference(

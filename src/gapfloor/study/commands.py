@@ -19,7 +19,7 @@ from gapfloor.policies.backends import usual_backend
 from gapfloor.records.atomic import remove_leftovers
 from gapfloor.records.store import Store
 from gapfloor.study.awaited import awaited_sentence
-from gapfloor.study.costs import Estimate, estimate
+from gapfloor.study.costs import CostEstimate, estimate
 from gapfloor.study.executors import Executor, LocalExecutor, RayExecutor, StudyAssignment, note_name
 from gapfloor.study.graph import build_graph
 from gapfloor.study.journal import TaskJournal
@@ -78,7 +78,7 @@ class StudyPreview(ReadableResult):
     """What a study will do and cost."""
 
     study: Study
-    size: Estimate
+    size: CostEstimate
     cores: int
 
     def to_dict(self) -> dict[str, Any]:

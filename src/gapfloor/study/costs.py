@@ -14,7 +14,7 @@ from gapfloor.study.tasks import EvaluateTask, FloorTask, TrainTask, rates
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CostEstimate:
     """A study's size."""
 
     n_runs: int
@@ -37,7 +37,7 @@ class Estimate:
         return max(self.total_core_seconds / cores, self.longest_chain)
 
 
-def estimate(study: Study) -> Estimate:
+def estimate(study: Study) -> CostEstimate:
     """The size of `study`, done or not."""
     tasks = build_graph(study)
     seconds: dict[str, float] = {}
@@ -57,4 +57,4 @@ def estimate(study: Study) -> Estimate:
         + len(runs) * sizes["checkpoint"]
         + sum(not run.checkpoints for run in runs) * sizes["resume"]
     )
-    return Estimate(len(runs), n_cells, n_addendum, n_floors, seconds, max(ends.values()), int(disk))
+    return CostEstimate(len(runs), n_cells, n_addendum, n_floors, seconds, max(ends.values()), int(disk))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from gapfloor.analysis.columns import REGISTRIES
+
 #: CSV column -> its heading in the printed table, and its meaning.
 CSV_COLUMNS: dict[str, tuple[str, str]] = {
     "env": ("Env", "The game, with its mode and budget where there are several."),
@@ -15,16 +17,10 @@ CSV_COLUMNS: dict[str, tuple[str, str]] = {
     "agent": ("Encoder, Agent", "The agent (encoder or algorithm) by name."),
     "rule": ("Rule", "How actions were chosen: sampled, greedy, merged, epsilon:E, temperature:T."),
     "levels": ("Levels", "`train` or `test`."),
-    "quantity": ("Quantity", "train, test or gap."),
-    "pair": ("Difference of", "The two agents; the first minus the second."),
     "n": ("n", "Runs."),
     "runs": ("Runs", "Runs."),
     "floor": ("Floor", "Mean return of uniform play on the same level draws."),
     "floor_sem": ("Floor ±", "Its per-episode standard error."),
-    "floor_sem_clustered": (
-        "Floor SEM (levels)",
-        "The floor's standard error with episodes clustered by level.",
-    ),
     "RULE": ("Return", "Mean return over runs under the rule."),
     "RULE_sem": ("Return ±", "Its standard error over runs."),
     "RULE_delta": ("Δ", "Return minus floor."),
@@ -96,46 +92,8 @@ CSV_COLUMNS: dict[str, tuple[str, str]] = {
     "delta": ("Δ", "Return minus floor, or minus the reference."),
     "delta_low": ("Δ [", "Lower end of its interval (by the plan's method)."),
     "delta_high": ("Δ ]", "Upper end."),
-    "t_low": ("t interval [", "Lower end of Student's 95% interval."),
-    "t_high": ("t interval ]", "Upper end."),
-    "sign_flip_p": ("Sign flip p", "Two-sided p; no shape is assumed but symmetry."),
-    "sign_flip_smallest_p": (
-        "smallest",
-        "The smallest p that this n allows (or that the number of drawn flips allows).",
-    ),
-    "stratified_call": ("Strata call", "The call if agents are strata instead of one pool."),
-    "minimum_detectable": (
-        "80% power",
-        "Smallest difference found with 80% power at the family's hardest Holm step (alpha / m).",
-    ),
-    "generator": (
-        "New levels",
-        "The same difference with runs and levels crossed. Estimand: the generator of levels.",
-    ),
-    "generator_low": ("New levels [", "Lower end of its 95% interval."),
-    "generator_high": ("New levels ]", "Upper end."),
-    "generator_p": ("p", "Its two-sided p: would new runs on new levels show it?"),
-    "level_variance_share": (
-        "Level share",
-        "Between-level variance over total episode variance (0 = levels do not matter).",
-    ),
-    "iqm": ("IQM", "Interquartile mean of the run scores of all games: the mean of the middle half."),
-    "iqm_low": ("IQM [", "Lower end of its 95% bootstrap interval."),
-    "iqm_high": ("IQM ]", "Upper end."),
-    "p_improvement": (
-        "P(> floor)",
-        "Probability that a policy's episode beats a floor's, ties counting half.",
-    ),
     "floor_gap": ("Floor gap", "The floor's own train - test difference."),
-    "new_run_low": ("New run [", "Lower end of where the gap of a new run is expected."),
-    "new_run_high": ("New run ]", "Upper end."),
-    "difference": ("Estimate, Merged−greedy", "The difference named in the row."),
-    "low": ("[", "Lower end of its interval (by the plan's method)."),
-    "high": ("]", "Upper end."),
-    "p": ("Welch p, Paired p", "p of the difference, uncorrected."),
     "holm_p": ("Holm p", "p after Holm's correction over the family."),
-    "p_draw_min": ("one draw: min", "Smallest p over the draws taken one at a time."),
-    "p_draw_max": ("max", "Largest p over the draws taken one at a time."),
     "reference": ("Reference", "A reference stricter than uniform play."),
     "reference_return": ("Its return", "Its mean return on the same draws."),
     "reference_sem": ("Its return ±", "Its standard error."),
@@ -164,6 +122,14 @@ CSV_COLUMNS: dict[str, tuple[str, str]] = {
     "participation_ratio": ("PR", "Participation ratio: how many directions the training features fill."),
 }
 
+#: The columns of the registries, which further tables have.
+_MEANINGS = CSV_COLUMNS | {
+    name: (column.title, column.meaning)
+    for registry in REGISTRIES.values()
+    for column in registry.values()
+    for name in column.csv
+    if name not in CSV_COLUMNS
+}
 _RULE = r"(sampled|greedy|merged|epsilon:[^_]+|temperature:[^_]+)"
 
 
@@ -175,4 +141,4 @@ def column_meaning(name: str) -> tuple[str, str] | None:
         re.sub(rf"_{_RULE}$", "_RULE", name),
         re.sub(r"_\d+\.\d+$", "_CUT", name),
     )
-    return next((CSV_COLUMNS[each] for each in spellings if each in CSV_COLUMNS), None)
+    return next((_MEANINGS[each] for each in spellings if each in _MEANINGS), None)

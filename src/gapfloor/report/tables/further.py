@@ -24,13 +24,13 @@ _RULE = Column(
     lambda row: text_cell("floor" if row.rule == FLOOR else row.rule),
 )
 _AGENTS = Column(
-    "pair",
+    "agent",
     "Difference of",
     "The two agents; the first minus the second.",
     lambda row: text_cell(f"{agent_name(row.agent)} − {agent_name(row.agent_b)}"),
 )
 _RULES = Column(
-    "pair",
+    "rule",
     "Difference of",
     "The two rules; the first minus the second.",
     lambda row: text_cell(f"{row.rule} − {row.rule_b}"),
