@@ -42,7 +42,7 @@ def test_version(capsys):
         (["floor", "coinrun", "--train", "0:200", "--test", "100:300"], "share the levels 100:200"),
         (["floor", "coinrun", "--train", "none", "--test", "none"], "Both level sets are none"),
         (["floor", "coinrun", "--episodes", "100"], "cannot be shared equally by 16 slots"),
-        (["floor", "coinrun", "--slots", "0"], "--slots 0 is too small"),
+        (["floor", "coinrun", "--slots", "0"], "slots is 0: use at least 1"),
         (["floor", "coinrun", "--draws", "0,x"], "is not a list of draws"),
         (["floor", "coinrun", "--draws", "0,0"], "named twice"),
         (["floor", "coinrun", "--draws", "-1"], "out of range"),

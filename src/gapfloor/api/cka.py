@@ -7,7 +7,8 @@ from pathlib import Path
 
 from gapfloor.api.progress import step_teller
 from gapfloor.levels import LevelSet
-from gapfloor.representation.cka_measurement import CkaMeasurement, CkaSettings, Pairs, measure_cka
+from gapfloor.representation.cka_measurement import CkaMeasurement, measure_cka
+from gapfloor.representation.cka_settings import CkaSettings, Pairs
 from gapfloor.representation.recording import Geometry
 
 

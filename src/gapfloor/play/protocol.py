@@ -168,9 +168,7 @@ def _parse_level_sets(train: Levels, test: Levels) -> tuple[tuple[Role, LevelSet
     if test != "none":
         named.append(("test", LevelSet.parse(test)))
     if not named:
-        raise UsageError(
-            "The level sets train and test are both none: name at least one, e.g. 1000:1100 for test."
-        )
+        raise UsageError("Both level sets are none: name at least one, e.g. 1000:1100 for test.")
     if len(named) == 2:
         check_disjoint(named[0][1], named[1][1])
     return tuple(named)

@@ -8,7 +8,7 @@ _HOMES = {
     "AlignmentControl": "alignment_control",
     "CkaMeasurement": "cka_measurement",
     "CkaResult": "linear_similarity",
-    "CkaSettings": "cka_measurement",
+    "CkaSettings": "cka_settings",
     "Features": "features",
     "Geometry": "recording",
     "PermutationNull": "shuffled_null",

@@ -15,30 +15,18 @@ from gapfloor.json_values import jsonable
 from gapfloor.levels import LevelSet
 from gapfloor.policies.checkpoint import CheckpointPolicy
 from gapfloor.representation.alignment_control import AlignmentControl, align_controls, align_rows
+from gapfloor.representation.cka_settings import CkaSettings
 from gapfloor.representation.features import UNPAIRED, Features
 from gapfloor.representation.linear_similarity import participation_ratio
 from gapfloor.representation.recording import Geometry, Recording, record_play
 from gapfloor.representation.shuffled_null import PermutationNull, permutation_null
 from gapfloor.representation.streams import stream
-from gapfloor.rules.rule import Rule
+from gapfloor.rules.rule import parse_rule
 
 Tell = Callable[[str], None]
 
 #: The most blocks of slots that are played to fill the 2x2 control; more are not worth the few missing rows.
 MOST_BLOCKS = 4
-
-
-@dataclass(frozen=True, kw_only=True)
-class Collection:
-    """How observations are collected, the same for every checkpoint."""
-
-    geometry: Geometry
-    other_geometry: Geometry | None
-    test: LevelSet
-    rule: Rule
-    draw: int
-    permutations: int
-    seed: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +47,7 @@ class WithinAgent:
     control: AlignmentControl
     other: PermutationNull | None
 
-    def to_record(self, collection: Collection) -> dict[str, Any]:
+    def to_record(self, settings: CkaSettings) -> dict[str, Any]:
         """The fields that the report reads (`gapfloor.report.cka_input`), and what is behind them."""
         null, control, other = self.as_computed, self.control, self.other
         record: dict[str, Any] = {
@@ -70,12 +58,12 @@ class WithinAgent:
             "C_p": control.train.p_value, "exchange_p": control.exchange_p,
             "is_consistent_with_alignment": control.is_consistent_with_alignment,
         }  # fmt: skip
-        if other is not None and collection.other_geometry is not None:
+        if other is not None and settings.other_geometry is not None:
             record["other_geometry"] = {
-                "geometry": str(collection.other_geometry), "as_computed": other.observed,
+                "geometry": str(settings.other_geometry), "as_computed": other.observed,
                 "perm_mean": other.mean, "perm_sd": other.sd, "z": jsonable(other.z), "analytic": other.exact_mean,
             }  # fmt: skip
-            if collection.other_geometry.slots == 16:
+            if settings.other_geometry.slots == 16:
                 record["geo16"] = other.observed
         return record
 
@@ -85,16 +73,16 @@ def collect(
     spec: EngineSpec,
     *,
     train: LevelSet,
-    collection: Collection,
+    settings: CkaSettings,
     geometry: Geometry,
     tell: Tell,
 ) -> RecordedPlay:
     """Let the checkpoint play both level sets and encode what it saw."""
     sides = []
-    for levels in (train, collection.test):
+    for levels in (train, settings.test):
         tell(f"{policy.name}: levels {levels}, {geometry}")
         recording = record_play(
-            policy, spec, levels=levels, geometry=geometry, rule=collection.rule, draw=collection.draw,
+            policy, spec, levels=levels, geometry=geometry, rule=parse_rule(settings.rule), draw=settings.draw,
             fingerprint=policy.fingerprint, name=policy.name,
         )  # fmt: skip
         sides.append((recording, recording.features(policy, name=policy.name)))
@@ -107,7 +95,7 @@ def measure_within(
     recorded: RecordedPlay,
     *,
     train: LevelSet,
-    collection: Collection,
+    settings: CkaSettings,
     tell: Tell,
 ) -> WithinAgent:
     """The whole row: as computed, its null, the 2x2 control, and the other geometry."""
@@ -116,30 +104,30 @@ def measure_within(
         return permutation_null(
             recorded.train[1],
             recorded.test[1],
-            rng=stream(purpose, collection.seed, policy.fingerprint),
-            permutations=collection.permutations,
+            rng=stream(purpose, settings.seed, policy.fingerprint),
+            permutations=settings.permutations,
             control=UNPAIRED,
         )
 
-    slots, steps = collection.geometry.slots, collection.geometry.steps
+    slots, steps = settings.geometry.slots, settings.geometry.steps
     whole = recorded
     for blocks in range(2, MOST_BLOCKS + 1):
-        if len(align_rows(whole.train[0], whole.test[0], block=slots)) == collection.geometry.rows // 2:
+        if len(align_rows(whole.train[0], whole.test[0], block=slots)) == settings.geometry.rows // 2:
             break
         # Episodes ended and slots fell out of step: the same slots again, and as many more.
         more = Geometry(slots * blocks, steps)
-        whole = collect(policy, spec, train=train, collection=collection, geometry=more, tell=tell)
+        whole = collect(policy, spec, train=train, settings=settings, geometry=more, tell=tell)
     control = align_controls(
         whole.train,
         whole.test,
-        rng=stream("control", collection.seed, policy.fingerprint),
-        permutations=collection.permutations,
+        rng=stream("control", settings.seed, policy.fingerprint),
+        permutations=settings.permutations,
         block=slots,
     )
     other = None
-    if collection.other_geometry is not None:
+    if settings.other_geometry is not None:
         again = collect(
-            policy, spec, train=train, collection=collection, geometry=collection.other_geometry, tell=tell
+            policy, spec, train=train, settings=settings, geometry=settings.other_geometry, tell=tell
         )
         other = null(again, "other geometry")
     return WithinAgent(

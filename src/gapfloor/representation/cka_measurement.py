@@ -12,13 +12,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.registry import check_levels, make_spec
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.levels import LevelSet, check_disjoint
-from gapfloor.levels.draws import check_draw
 from gapfloor.machine import one_blas_thread
 from gapfloor.policies.checkpoint import CheckpointPolicy, load_checkpoint_policy
 from gapfloor.policies.fingerprint import instruction_set
@@ -26,11 +25,10 @@ from gapfloor.policies.load import checkpoint_path
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.records.manifest import canonical_json
 from gapfloor.records.run_identity import RunIdentity
-from gapfloor.representation.checkpoint_cka import Collection, RecordedPlay, Tell, collect, measure_within
-from gapfloor.representation.recording import Geometry
+from gapfloor.representation.checkpoint_cka import RecordedPlay, Tell, collect, measure_within
+from gapfloor.representation.cka_settings import CkaSettings, Pairs
 from gapfloor.representation.shuffled_null import permutation_null
 from gapfloor.representation.streams import stream
-from gapfloor.rules.rule import parse_rule
 from gapfloor.text_tables import ReadableResult, TextTable
 
 FORMAT = "gapfloor-cka/1"
@@ -38,61 +36,7 @@ FORMAT = "gapfloor-cka/1"
 #: Raised whenever a measurement would come out differently.
 _METHOD = 1
 
-#: The collection of the paper's table, its other geometry ("geo16"), and its held-out levels.
-GEOMETRY = Geometry(64, 16)
-OTHER_GEOMETRY = Geometry(16, 64)
-TEST_LEVELS = LevelSet(1000, 1100)
-
-Pairs = Literal["encoders", "all", "none"]
-
 _HEADINGS = ("run", "as computed", "shuffled", "exact", "z", "A", "C", "B", "D", "PR", "other")
-
-
-@dataclass(frozen=True, kw_only=True)
-class CkaSettings:
-    """Everything about a measurement that is not in the checkpoint."""
-
-    geometry: Geometry = GEOMETRY
-    other_geometry: Geometry | None = OTHER_GEOMETRY
-    """The second collection, with the same number of rows; None to leave it out."""
-    train: LevelSet | None = None
-    """None for the levels that the checkpoint was trained on."""
-    test: LevelSet = TEST_LEVELS
-    rule: str = "sampled"
-    draw: int = 0
-    permutations: int = 200
-    seed: int = 0
-    """Seed of shuffles and exchanges."""
-    pairs: Pairs = "encoders"
-    """Which checkpoints of a game, mode and budget are compared on identical observations: those of different
-    encoders with the same seed, all, or none."""
-
-    def __post_init__(self) -> None:
-        parse_rule(self.rule).bind(None)  # refuse a rule that needs action classes: there are none here
-        check_draw(self.draw)
-        if self.permutations < 2:
-            raise UsageError(f"--permutations {self.permutations} gives no null: use at least 2.")
-        if self.other_geometry is not None and self.other_geometry.rows != self.geometry.rows:
-            raise UsageError(
-                f"The geometries {self.geometry} and {self.other_geometry} hold {self.geometry.rows} and "
-                f"{self.other_geometry.rows} rows: CKA depends on the number of rows, so they must agree."
-            )
-
-    def collection(self) -> Collection:
-        """What collecting and comparing need of it."""
-        return Collection(
-            geometry=self.geometry, other_geometry=self.other_geometry, test=self.test, rule=parse_rule(self.rule),
-            draw=self.draw, permutations=self.permutations, seed=self.seed,
-        )  # fmt: skip
-
-    def to_dict(self) -> dict[str, Any]:
-        """The settings as a file records them; each checkpoint records its own training levels."""
-        return {
-            "geometry": str(self.geometry),
-            "other_geometry": str(self.other_geometry) if self.other_geometry else None,
-            "test": str(self.test), "rule": self.rule, "draw": self.draw, "permutations": self.permutations,
-            "shuffle_seed": self.seed,
-        }  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False)
@@ -169,7 +113,7 @@ class _Session:
         name = candidate.policy.name
         if name not in self.recorded:
             self.recorded[name] = collect(
-                candidate.policy, candidate.spec, train=candidate.train, collection=self.settings.collection(),
+                candidate.policy, candidate.spec, train=candidate.train, settings=self.settings,
                 geometry=self.settings.geometry, tell=self.tell,
             )  # fmt: skip
         return self.recorded[name]
@@ -285,12 +229,11 @@ def _checkpoint_record(session: _Session, candidate: _Candidate) -> dict[str, An
     name = candidate.policy.name
     document = session.held(name, key)
     if document is None:
-        collection = session.settings.collection()
         measured = measure_within(
             candidate.policy, candidate.spec, session.play(candidate), train=candidate.train,
-            collection=collection, tell=session.tell,
+            settings=session.settings, tell=session.tell,
         )  # fmt: skip
-        record = {**candidate.facts, **measured.to_record(collection)}
+        record = {**candidate.facts, **measured.to_record(session.settings)}
         document = session.keep(name, {**_document(session.settings, key, candidate), "records": [record]})
     record = document["records"][0]
     return dict(record)
