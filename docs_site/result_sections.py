@@ -40,7 +40,7 @@ class Section:
 SECTIONS = (
     Section(
         "floor and evaluate",
-        "`gapfloor floor --json`, `gapfloor evaluate --json`, and what `gapfloor.measure_floor` and "
+        "`gapfloor floor --json`, `gapfloor evaluate --json`, and what `gapfloor.floor` and "
         "`gapfloor.evaluate` return.",
         "gapfloor.analysis.evaluation_results",
     ),
@@ -71,8 +71,13 @@ SECTIONS = (
             ("random effects", "`robust.random_effects`.", "statistics.random_effects", ()),
         )
     ),
-    Section("levels gap", "`gapfloor levels gap --json`.", "gapfloor.analysis.leaked", ("LeakedGap",)),
-    Section("levels check", "`gapfloor levels check --json` and `leakage.json`.", "gapfloor.levels.overlap"),
+    Section(
+        "levels, with a gap",
+        "`gapfloor levels --gap STORE --json`.",
+        "gapfloor.analysis.leaked",
+        ("LeakedGap",),
+    ),
+    Section("levels", "`gapfloor levels --json` and `leakage.json`.", "gapfloor.levels.overlap"),
     Section(
         "sweep, training-curve, compare: a mean over levels",
         "The value that the next three sections are made of.",
@@ -90,8 +95,5 @@ SECTIONS = (
     ),
     Section("cka", "A record of `results/cka/*.json`.", "gapfloor.report.cka_input"),
     Section("train", "A row of a run's `log.parquet`.", "gapfloor.training.log", ("LogRow",)),
-    Section("engines check", "`gapfloor engines check --json`.", "gapfloor.engines.contract_results"),
-    Section(
-        "engines list", "`gapfloor engines list --json`.", "gapfloor.engines.catalogue", ("InstalledEngine",)
-    ),
+    Section("doctor", "`gapfloor doctor GAME --json`.", "gapfloor.engines.contract_results"),
 )

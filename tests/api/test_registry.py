@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 import gapfloor
-from gapfloor.api.registry_cost import RegistryCost
-from gapfloor.api.registry_file import read_registry_file
 from gapfloor.errors import UsageError
+from measure_registry import measure_registry
+from registry_cost import RegistryCost
+from registry_file import read_registry_file
 
 #: One environment of each family, with as many episodes as take little time.
 AGAIN = {
@@ -40,7 +41,7 @@ def test_a_floor_measured_again_on_other_seeds_agrees_within_error(game: str) ->
     engine, has_prefix, _ = game.partition(":")
     pytest.importorskip(engine.replace("gym", "gymnasium") if has_prefix else "gapfloor")
     known = gapfloor.known_floor(game).floor
-    again = gapfloor.measure_floor(
+    again = gapfloor.floor(
         game, train="none", test=f"5000:{5000 + AGAIN[game]}", design="census", workers=1, progress=False
     )
     row = again.floors[0]
@@ -53,7 +54,7 @@ def test_a_registry_is_measured_once_and_then_read(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(FILE)
     told: list[str] = []
-    first = gapfloor.measure_registry(file, store=tmp_path / "store", workers=1, progress=told.append)
+    first = measure_registry(file, store=tmp_path / "store", workers=1, progress=told.append)
     assert told == [
         "1 of 3, toy text: gym:FrozenLake-v1",
         "2 of 3, toy text: gym:Blackjack-v1",
@@ -62,7 +63,7 @@ def test_a_registry_is_measured_once_and_then_read(tmp_path: Path) -> None:
     cells = sorted((tmp_path / "store" / "cells").iterdir())
     times = [path.stat().st_mtime_ns for path in cells]
     written = (tmp_path / "store" / "results" / "registry.json").read_text()
-    again = gapfloor.measure_registry(file, store=tmp_path / "store", workers=1, progress=False)
+    again = measure_registry(file, store=tmp_path / "store", workers=1, progress=False)
     assert again == first
     assert [path.stat().st_mtime_ns for path in cells] == times
     assert (tmp_path / "store" / "results" / "registry.json").read_text() == written
@@ -77,7 +78,7 @@ def test_a_registry_is_measured_once_and_then_read(tmp_path: Path) -> None:
 def test_other_references_may_have_fewer_seeds_and_the_command_says_so(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(FILE.replace('"1000:1200"', '"1000:1200"\nothers = "1000:1020"'))
-    lake = gapfloor.measure_registry(file, store=tmp_path / "store", workers=1, progress=False).entries[0]
+    lake = measure_registry(file, store=tmp_path / "store", workers=1, progress=False).entries[0]
     assert [(floor.n_episodes, floor.seeds) for floor in lake.floors] == [(200, ""), (20, "1000:1020")]
     uniform, others = lake.command.split(" && ")
     assert uniform.endswith("--train none --test 1000:1200 --reference uniform")
@@ -88,7 +89,7 @@ def test_an_environment_that_cannot_be_made_is_left_out_with_the_reason(tmp_path
     file = tmp_path / "mine.toml"
     file.write_text(FILE.replace('"gym:Blackjack-v1"', '"gym:Blackjak-v1"'))
     told: list[str] = []
-    registry = gapfloor.measure_registry(file, store=tmp_path / "store", workers=1, progress=told.append)
+    registry = measure_registry(file, store=tmp_path / "store", workers=1, progress=told.append)
     assert [entry.game for entry in registry.entries] == ["gym:FrozenLake-v1", "envpool:Pendulum-v1"]
     assert registry.left_out[0].startswith("gym:Blackjak-v1: Unknown environment")
     assert told[0] == f"Left out: {registry.left_out[0]}"

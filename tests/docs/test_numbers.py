@@ -13,7 +13,7 @@ from gapfloor.analysis.comparison import Comparison
 from gapfloor.analysis.evaluation_results import Evaluation, FloorMeasurement, FloorRow, StricterReference
 from gapfloor.analysis.sweep import Sweep, SweepTrend
 from gapfloor.analysis.training_curves import TrainingCurves
-from gapfloor.api.levels_gap import leak_table
+from gapfloor.api.leaked_gaps import leak_table
 from gapfloor.levels.overlap import Leakage
 from gapfloor.representation.cka_measurement import CkaMeasurement
 from gapfloor.statistics.level_means import LevelContrast

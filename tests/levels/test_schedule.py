@@ -45,9 +45,9 @@ def test_drawn_levels_are_uniform_over_the_set():
     [
         ({"slots": 16, "episodes": 100, "burn_in": 1}, "use a multiple, e.g. 96 or 112"),
         ({"slots": 16, "episodes": 8, "burn_in": 1}, "use a multiple, e.g. 16"),
-        ({"slots": 0, "episodes": 8, "burn_in": 1}, "--slots 0"),
-        ({"slots": 4, "episodes": 0, "burn_in": 1}, "--episodes 0"),
-        ({"slots": 4, "episodes": 8, "burn_in": -1}, "--burn-in -1"),
+        ({"slots": 0, "episodes": 8, "burn_in": 1}, "slots is 0"),
+        ({"slots": 4, "episodes": 0, "burn_in": 1}, "episodes is 0"),
+        ({"slots": 4, "episodes": 8, "burn_in": -1}, "burn_in is -1"),
     ],
 )
 def test_counts_that_cannot_be_balanced_are_refused(counts, words):

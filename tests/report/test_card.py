@@ -1,4 +1,4 @@
-"""The gap card and what `gapfloor card check` finds missing in one."""
+"""The gap card, and what a reader would miss in one."""
 
 from __future__ import annotations
 

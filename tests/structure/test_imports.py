@@ -10,7 +10,8 @@ pytestmark = pytest.mark.fast
 #: Single modules below the package that any folder may use.
 SHARED = {
     "disk_errors", "errors", "escape", "exact_json", "identity", "input_files", "json_values", "lazy", "machine",
-    "npy_bytes", "plugins", "result_data", "safe_path", "settings", "text_tables", "users_code", "__version__",
+    "npy_bytes", "old_names", "plugins", "result_data", "safe_path", "settings", "text_tables", "users_code",
+    "__version__",
 }  # fmt: skip
 _PLAYING = {"levels", "actions", "rules", "engines", "policies", "records"}
 #: folder -> the folders that it may import.

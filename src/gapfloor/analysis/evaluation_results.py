@@ -1,4 +1,4 @@
-"""What `measure_floor` and `evaluate` return: rows with tables that print themselves."""
+"""What `floor` and `evaluate` return: rows with tables that print themselves."""
 
 from __future__ import annotations
 

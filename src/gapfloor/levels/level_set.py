@@ -84,5 +84,5 @@ def check_disjoint(train: LevelSet, test: LevelSet) -> None:
         shared = f"{max(train.start, test.start)}:{min(train.stop, test.stop)}"
         raise UsageError(
             f"The level sets {train} and {test} share the levels {shared}: a gap needs disjoint sets, "
-            "e.g. --train 0:200 --test 1000:1100."
+            "e.g. 0:200 for train and 1000:1100 for test."
         )

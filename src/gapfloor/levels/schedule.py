@@ -74,25 +74,25 @@ def census_schedule(levels: LevelSet, *, repeats: int) -> Schedule:
 def check_census(levels: LevelSet, *, repeats: int) -> None:
     """Refuse a census that cannot be played."""
     if repeats < 1:
-        raise UsageError(f"--repeats {repeats} is too small: a census plays every level at least once.")
+        raise UsageError(f"repeats is {repeats}: a census plays every level at least once.")
     if levels.n * repeats > MOST_CENSUS_EPISODES:
         raise UsageError(
             f"A census of {levels} has {levels.n * repeats:,} episodes, and the limit is {MOST_CENSUS_EPISODES:,}: "
-            "name a smaller level set, or use --design draws."
+            "name a smaller level set, or use draws instead of a census."
         )
 
 
 def check_counts(*, slots: int, episodes: int, burn_in: int) -> None:
     """Refuse counts that cannot be balanced over the slots."""
     if slots < 1:
-        raise UsageError(f"--slots {slots} is too small: use at least 1.")
+        raise UsageError(f"slots is {slots}: use at least 1.")
     if burn_in < 0:
-        raise UsageError(f"--burn-in {burn_in} is negative: use 0 or more.")
+        raise UsageError(f"burn_in is {burn_in}: use 0 or more.")
     if episodes < 1:
-        raise UsageError(f"--episodes {episodes} is too small: use at least 1.")
+        raise UsageError(f"episodes is {episodes}: use at least 1.")
     if episodes % slots:
         below, above = episodes // slots * slots, (episodes // slots + 1) * slots
         near = f"{below} or {above}" if below else str(above)
         raise UsageError(
-            f"--episodes {episodes} cannot be shared equally by {slots} slots: use a multiple, e.g. {near}."
+            f"episodes is {episodes}, which cannot be shared equally by {slots} slots: use a multiple, e.g. {near}."
         )

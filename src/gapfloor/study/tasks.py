@@ -136,7 +136,7 @@ def _replay(task: Task, study: Study, store: Store) -> None:
     # The study file names the environment, so its code is the user's own.
     allowed = code_names(study.protocol(task.game).engines[0])
     level_set = "test" if study.test != "none" else "train"
-    replay(store.root, games=(task.game,), count=study.replays, level_set=level_set, allowed=allowed)
+    replay(store.root, games=(task.game,), count=study.replays, level_set=level_set, allow=allowed)
 
 
 def _cka(task: Task, study: Study, store: Store) -> None:

@@ -1,11 +1,16 @@
-"""Measure a registry of floors: a file that lists environments, references and seeds, one family after the other."""
+"""Measure a registry of floors: a file that lists environments, references and seeds, one family after the other.
+
+python tools/measure_registry.py studies/registry.toml --store registry
+"""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import functools
 import hashlib
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -19,8 +24,6 @@ from gapfloor.analysis.registry_entries import (
     scores_of,
 )
 from gapfloor.api.progress import step_teller
-from gapfloor.api.registry_cost import RegistryCost
-from gapfloor.api.registry_file import FloorGroup, read_registry_file
 from gapfloor.engines.contract_promises import plays_of
 from gapfloor.engines.families import family_of
 from gapfloor.engines.protocol import EngineSpec
@@ -35,6 +38,8 @@ from gapfloor.play.workers import CellWorkers, Silence
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.records.manifest import canonical_json
 from gapfloor.records.store import Store, StoredCell, read_episodes
+from registry_cost import RegistryCost
+from registry_file import FloorGroup, read_registry_file
 
 #: The reported cell of each reference.
 _Cells = Mapping[str, StoredCell]
@@ -47,7 +52,7 @@ def measure_registry(
     workers: int | None = None,
     progress: Callable[[str], None] | bool | None = None,
 ) -> FloorRegistry:
-    r"""The floors of every environment that a registry file lists; run it again to do only what is missing.
+    """The floors of every environment that a registry file lists; run it again to do only what is missing.
 
     Args:
         path: A TOML file, e.g. `studies/registry.toml`.
@@ -57,17 +62,6 @@ def measure_registry(
 
     Returns:
         The registry.
-
-    Examples:
-        >>> import gapfloor
-        >>> import pathlib
-        >>> import tempfile
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> text = '[[floors]]\nfamily = "toy text"\ngames = ["gym:Blackjack-v1"]\ntest = "1000:1050"'
-        >>> _ = (folder / "mine.toml").write_text(text)
-        >>> registry = gapfloor.measure_registry(folder / "mine.toml", store=folder / "store", progress=False)
-        >>> registry.entries[0].floor.n_episodes, registry.entries[0].seed
-        (50, 'start and chance')
     """
     tell = step_teller(progress)
     groups = read_registry_file(Path(path)).floors
@@ -178,7 +172,7 @@ def _floor(
     signed = [[each.manifest.key, each.manifest.episodes_sha256] for each in cells]
     rule = str(cell.manifest.content["rule"])
     return RegisteredFloor(
-        reference=name,
+        references=name,
         action=rule.removeprefix("constant:") if name == BEST_CONSTANT else "",
         mean=_rounded(float(returns.mean())),
         sem=_rounded(float(returns.std(ddof=1) / math.sqrt(returns.size))) if returns.size > 1 else 0.0,
@@ -212,3 +206,19 @@ def _seeds_seen(engine: EngineSpec, seeds: LevelSet) -> str:
 
 def _rounded(value: float) -> float:
     return float(f"{value:.6g}")
+
+
+def main() -> None:
+    """Measure the registry of the command line, and print it with what it took."""
+    parser = argparse.ArgumentParser(description="Measure every environment of a registry file.")
+    parser.add_argument("file", type=Path, help="the registry file, e.g. studies/registry.toml")
+    parser.add_argument("--store", type=Path, required=True, help="folder that keeps the cells")
+    parser.add_argument("--workers", type=int, help="number of worker processes (default: one per core)")
+    options = parser.parse_args()
+    registry = measure_registry(options.file, store=options.store, workers=options.workers)
+    written = f"Written: {options.store / 'results' / 'registry.json'} and registry.csv."
+    sys.stdout.write(f"{registry}\n{RegistryCost(options.store).sentence()}\n{written}\n")
+
+
+if __name__ == "__main__":
+    main()
