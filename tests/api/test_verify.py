@@ -221,7 +221,7 @@ def test_a_result_is_no_longer_valid_when_a_cell_changes(store):
 def test_the_card_and_the_page_say_what_was_verified(store, capsys):
     def card():
         assert (
-            run(capsys, "report", store, "--out", store.parent / "report", "--format", "card,html").code == 0
+            run(capsys, "report", store, "--out", store.parent / "report", "--formats", "card,html").code == 0
         )
         page = (store.parent / "report" / "index.html").read_text()
         return json.loads((store.parent / "report" / "card.json").read_text())["verification"], page

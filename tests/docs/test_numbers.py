@@ -79,8 +79,8 @@ def test_headings_of_floor_evaluate_and_contrasts_are_explained():
     assert TrainingCurves((), "").table()[0] == PRINTED["gapfloor training-curve"]
     compared = Comparison("AGENT A", "AGENT B", (), 0.05)
     assert {*compared.table()[0], *compared.settling_table()[0]} == set(PRINTED["gapfloor compare"])
-    assert Leakage(()).table()[0] == PRINTED["gapfloor levels check"]
-    assert {heading.strip() for heading in leak_table(())[0]} == set(PRINTED["gapfloor levels gap"])
+    assert Leakage(()).table()[0] == PRINTED["gapfloor levels"]
+    assert {heading.strip() for heading in leak_table(())[0]} == set(PRINTED["gapfloor levels --gap STORE"])
 
 
 def test_headings_of_sweep_are_explained():

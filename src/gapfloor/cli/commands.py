@@ -31,7 +31,7 @@ class CommandEntry:
 
 _TABLE = frozenset({"columns", "labels", "floor", "decimal"})
 _SHAPE = frozenset({"repeats", "slots", "burn_in", "device", "backend"})
-_CKA = frozenset({"geometry", "other_geometry", "train", "test", "rule", "draw", "permutations", "seed"})
+_CKA = frozenset({"train", "test", "rule", "seed"})
 
 #: The words of a command -> where it comes from.
 COMMANDS: dict[str, CommandEntry] = {
