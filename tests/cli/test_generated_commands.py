@@ -188,6 +188,6 @@ def test_docstrings_are_taken_apart():
     parts = sections_of("Does it.\n\nArgs:\n    a: One\n        thing.\n\nCommand line:\n    gapfloor a")
     assert parts["Command line"] == "gapfloor a"
     assert entries_of(parts["Args"]) == {"a": "One thing."}
-    assert for_terminal("START:STOP, a `range`, all. In Python also a table (e.g. a.b). Last.", {}) == (
+    assert for_terminal("START:STOP, a `range`, all. In Python also a table (a.b). Last.", {}) == (
         "START:STOP, all. Last."
     )
