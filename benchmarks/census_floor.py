@@ -15,7 +15,7 @@ import os
 import statistics
 import tempfile
 
-from gapfloor import measure_floor
+from gapfloor.api.floor import floor as measure_floor
 from gapfloor.engines.procgen import PAPER_GAMES
 
 

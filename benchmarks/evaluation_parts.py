@@ -51,7 +51,7 @@ def main() -> None:
     options = parser.parse_args()
     game = Path(options.run).name.partition("-")[0]
     from gapfloor.api.evaluate import evaluate
-    from gapfloor.api.floor import measure_floor
+    from gapfloor.api.floor import floor as measure_floor
     from gapfloor.engines.picture_files import only_look_at
     from gapfloor.engines.procgen import ProcgenEngine
     from gapfloor.levels import LevelSet

@@ -5,25 +5,13 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-import textwrap
 from typing import Any
 
 import gapfloor
+from gapfloor.cli.docstrings import entries_of, sections_of
 
-#: Public name -> the command that does the same.
-COMMANDS = {
-    "Plan": "plan", "Store": "", "Study": "study", "analyse": "analyse", "audit_scan": "audit",
-    "calibrate": "calibrate", "check_levels": "levels", "compare": "compare", "evaluate": "evaluate",
-    "load_policy": "", "measure_floor": "floor", "plan_next": "plan", "plot": "", "power": "power",
-    "probe_rule": "", "replay": "replay", "sweep": "sweep", "train": "train", "training_curve": "training-curve",
-    "verify_store": "verify", "write_report": "report",
-    "audit_ledger": "audit", "audit_registry": "audit", "audit_trace": "audit", "audit_verify": "audit",
-    "card_check": "card", "card_compare": "card", "card_export": "card", "cka": "cka", "doctor": "doctor",
-    "engines_check": "engines", "engines_list": "engines", "levels_gap": "levels", "plan_addendum": "plan",
-    "plan_check": "plan", "plan_init": "plan", "plan_lock": "plan",
-    "calibrate_box": "calibrate", "known_floor": "floor", "known_floors": "floor",
-}  # fmt: skip
-_SECTIONS = ("Args", "Returns", "Raises", "Examples")
+#: Public name -> the command, where they have different names.
+OTHER = {"Plan": "plan", "Store": "verify", "Study": "study", "TrainOnLevels": ""}
 _INTRODUCTION = """# Python
 
 Whatever a command does, a function of `gapfloor` does, with the same names and defaults. Every page is made from the
@@ -55,20 +43,9 @@ def api_pages() -> dict[str, str]:
     return {"api/index.md": f"{_INTRODUCTION}{rows}\n", **pages}
 
 
-def sections_of(text: str) -> dict[str, str]:
-    r"""The parts of a Google-style docstring; what stands before the first heading is under the empty name.
-
-    >>> sections_of("Does it.\n\nArgs:\n    a: One.")
-    {'': 'Does it.', 'Args': 'a: One.'}
-    """
-    found, name = {"": ""}, ""
-    for line in inspect.cleandoc(text).splitlines():
-        if line.rstrip(":") in _SECTIONS and line.endswith(":"):
-            name = line[:-1]
-            found[name] = ""
-        else:
-            found[name] += f"{line}\n"
-    return {name: textwrap.dedent(part).strip() for name, part in found.items()}
+def command_of(name: str) -> str:
+    """The command that does the same as a public name; empty if there is none."""
+    return OTHER.get(name, name.replace("_", "-"))
 
 
 def _first_line(item: Any) -> str:
@@ -77,7 +54,7 @@ def _first_line(item: Any) -> str:
 
 def _page(name: str, item: Any) -> str:
     parts = sections_of(item.__doc__)
-    command = COMMANDS.get(name, "")
+    command = command_of(name)
     lines = [f"# gapfloor.{name}", "", parts[""], ""]
     if command:
         lines += [f"On the command line: [`gapfloor {command}`](../commands/{command}.md).", ""]
@@ -121,13 +98,8 @@ def _arguments(parts: dict[str, str], item: Any) -> list[str]:
 
 
 def _entries(text: str) -> list[str]:
-    """`name: words` entries, whose words may continue on indented lines, as a list."""
-    entries = re.split(r"\n(?=\S)", text)
-    found = []
-    for entry in entries:
-        name, _, words = entry.partition(":")
-        found.append(f"- `{name}`: {' '.join(words.split())}")
-    return found
+    """`name: words` entries as a list."""
+    return [f"- `{name}`: {words}" for name, words in entries_of(text).items()]
 
 
 def _class_part(item: type) -> list[str]:

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import click
 
-from gapfloor.cli.main import COMMANDS, cli
+from gapfloor.cli.generate import terminal_options
+from gapfloor.cli.main import cli
 
 #: Command -> pages that explain it at length.
 MORE = {
     "floor": ("harness.md", "registry.md", "numbers-printed.md"),
+    "known-floor": ("registry.md",),
     "evaluate": ("tutorial-researcher.md", "policies.md", "harness.md"),
     "sweep": ("contrasts.md",),
     "training-curve": ("contrasts.md",),
@@ -25,14 +27,12 @@ MORE = {
     "plan": ("statistics.md",),
     "power": ("statistics.md",),
     "report": ("report.md", "numbers.md"),
-    "card": ("report.md",),
     "replay": ("report.md",),
     "verify": ("harness.md",),
     "study": ("tutorial-replicator.md", "study.md", "cluster.md"),
     "audit": ("tutorial-reviewer.md", "audit.md", "audit-comparison.md"),
     "cka": ("cka.md",),
-    "engines": ("tutorial-minigrid.md", "engines.md", "envpool.md"),
-    "doctor": ("harness.md", "envpool.md"),
+    "doctor": ("tutorial-minigrid.md", "engines.md", "envpool.md", "harness.md"),
 }
 
 #: A default that the help states in words, e.g. "(default: one per core)" or "[default: the store's own]".
@@ -51,10 +51,16 @@ def command_pages(docs: Path) -> dict[str, str]:
     """Path below `docs` -> Markdown: an index and one page per command, links only to pages that exist."""
     names = cli.list_commands(click.Context(cli))
     pages = {f"commands/{name}.md": _page(name, docs) for name in names}
-    rows = "\n".join(f"| [`gapfloor {name}`]({name}.md) | {COMMANDS[name][1]} |" for name in names)
+    summaries = {name: (section, words) for name, section, words in cli.summaries()}  # type: ignore[attr-defined]
+    rows = "\n".join(
+        f"| {summaries[name][0]} | [`gapfloor {name}`]({name}.md) | {summaries[name][1]} |" for name in names
+    )
+    shared = "\n".join(f"| `{option.opts[0]}` | {option.help} |" for option in terminal_options())
     pages["commands/index.md"] = (
-        "# Commands\n\nEvery page is made from the command's own help.\n\n| command | does |\n|---|---|\n"
+        "# Commands\n\nEvery page is made from the command's own help.\n\n| | command | does |\n|---|---|---|\n"
         + rows
+        + "\n\nEvery command also has these options:\n\n| option | meaning |\n|---|---|\n"
+        + shared
         + "\n\n"
         "Exit codes: 0 done, 1 a check failed, 2 wrong use, 3 an error in gapfloor itself, 130 stopped by Ctrl-C,\n"
         "143 stopped by SIGTERM. A message about wrong use is one or two sentences, and no incomplete file is left.\n"
@@ -96,6 +102,12 @@ def _section(command: click.Command, path: str) -> list[str]:
             for sub in command.list_commands(context)
         ]
         return [*lines, "| subcommand | does |", "|---|---|", *rows, "", *_examples(words)]
+    arguments = getattr(command, "words", {})
+    named = [
+        param for param in command.params if isinstance(param, click.Argument) and arguments.get(param.name)
+    ]
+    lines += [f"- `{param.make_metavar(context).strip('[].')}`: {arguments[param.name]}" for param in named]
+    lines += [""] * bool(named)
     options = [param for param in command.params if isinstance(param, click.Option)]
     if options:
         lines += ["| option | value | default | meaning |", "|---|---|---|---|"]

@@ -49,7 +49,7 @@ SECTIONS = (
     ),
     Section(
         "floor and evaluate",
-        "`gapfloor floor --json`, `gapfloor evaluate --json`, and what `gapfloor.measure_floor` and "
+        "`gapfloor floor --json`, `gapfloor evaluate --json`, and what `gapfloor.floor` and "
         "`gapfloor.evaluate` return.",
         "gapfloor.analysis.evaluation",
     ),
@@ -60,8 +60,13 @@ SECTIONS = (
     ),
     Section("analyse: tiers", "The points of `sweep` in a row of the screen.", "gapfloor.statistics.screen"),
     Section("analyse: scores of a suite", "Part of each profile.", "gapfloor.statistics.aggregate"),
-    Section("levels gap", "`gapfloor levels gap --json`.", "gapfloor.analysis.leaked", ("LeakedGap",)),
-    Section("levels check", "`gapfloor levels check --json` and `leakage.json`.", "gapfloor.levels.overlap"),
+    Section(
+        "levels, with a gap",
+        "`gapfloor levels --gap STORE --json`.",
+        "gapfloor.analysis.leaked",
+        ("LeakedGap",),
+    ),
+    Section("levels", "`gapfloor levels --json` and `leakage.json`.", "gapfloor.levels.overlap"),
     Section(
         "sweep and training-curve: one checkpoint",
         "A row against the floor at a temperature or a training step.",
@@ -73,8 +78,5 @@ SECTIONS = (
     Section("compare", "`gapfloor compare --json`.", "gapfloor.analysis.comparison"),
     Section("cka", "A record of `results/cka/*.json`.", "gapfloor.report.cka_input"),
     Section("train", "A row of a run's `log.parquet`.", "gapfloor.training.log", ("LogRow",)),
-    Section("engines check", "`gapfloor engines check --json`.", "gapfloor.engines.contract_results"),
-    Section(
-        "engines list", "`gapfloor engines list --json`.", "gapfloor.engines.catalogue", ("InstalledEngine",)
-    ),
+    Section("doctor", "`gapfloor doctor GAME --json`.", "gapfloor.engines.contract_results"),
 )

@@ -2,10 +2,10 @@
 
 Crafter has the interface of the old gym: it takes its seed when it is made and counts its own episodes. It also keeps
 the creatures of a region in a set whose order follows memory addresses, so the same seed and the same actions give
-other episodes each time (`gapfloor engines check examples.crafter_env:make --option ordered=false` shows this). So the
+other episodes each time (`gapfloor doctor examples.crafter_env:make --option ordered=false` shows this). So the
 adapter does two things: `reset(seed=)` becomes the world's seed, and the sets keep the order in which they were filled.
 
-    gapfloor engines check examples.crafter_env:make
+    gapfloor doctor examples.crafter_env:make
     gapfloor floor examples.crafter_env:make --episodes 32
 """
 

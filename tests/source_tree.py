@@ -8,6 +8,9 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+from gapfloor.cli.commands import COMMANDS
+from gapfloor.lazy import names_in_stub
+
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
 
@@ -81,7 +84,7 @@ def _imports(tree: ast.Module) -> Iterator[str]:
         elif isinstance(node, ast.Constant) and node.value in known:
             yield str(node.value)
         elif isinstance(node, ast.Constant) and runs_commands and node.value in _commands():
-            yield _commands()[str(node.value)]
+            yield from _commands()[str(node.value)]
 
 
 def _home(package: str, name: str) -> str:
@@ -94,6 +97,8 @@ def _home(package: str, name: str) -> str:
 
 @cache
 def _homes(package: str) -> dict[str, str]:
+    if package == "gapfloor":
+        return names_in_stub(package, SOURCE / "gapfloor" / "__init__.pyi")
     for node in tree_of(modules()[package]).body:
         if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["_HOMES"]:
             homes = ast.literal_eval(node.value)
@@ -103,9 +108,11 @@ def _homes(package: str) -> dict[str, str]:
 
 
 @cache
-def _commands() -> dict[str, str]:
-    """The module of each command in the table of `gapfloor.cli.main`: a test that runs a command reaches it."""
-    for node in tree_of(modules()["gapfloor.cli.main"]).body:
-        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "COMMANDS" and node.value:
-            return {name: module for name, (module, _) in ast.literal_eval(node.value).items()}
-    raise AssertionError("gapfloor.cli.main has no table of commands")
+def _commands() -> dict[str, list[str]]:
+    """The modules behind each command of the table, by its first word: a test that runs a command reaches them."""
+    found: dict[str, list[str]] = {}
+    for words, entry in COMMANDS.items():
+        found.setdefault(
+            words.split()[0], ["gapfloor.cli.main", "gapfloor.cli.generate", "gapfloor.cli.show"]
+        ).append(entry.function.partition(":")[0])
+    return found

@@ -2,7 +2,7 @@
 
     python tools/measure_registry.py studies/registry.toml --store registry
 
-Run it again to measure only what is missing. `gapfloor floor --known` reads the registry that was made with it.
+Run it again to measure only what is missing. `gapfloor known-floor` reads the registry that was made with it.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def _floor(
     signed = [[each.manifest.key, each.manifest.episodes_sha256] for each in cells]
     rule = str(cell.manifest.content["rule"])
     return RegisteredFloor(
-        reference=name,
+        references=name,
         action=rule.removeprefix("constant:") if name == BEST_CONSTANT else "",
         mean=_rounded(float(returns.mean())),
         sem=_rounded(float(returns.std(ddof=1) / math.sqrt(returns.size))) if returns.size > 1 else 0.0,

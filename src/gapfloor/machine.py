@@ -8,10 +8,18 @@ import os
 import sys
 from collections.abc import Iterator
 
+from gapfloor.errors import UsageError
+
 
 def available_cores() -> int:
     """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def check_workers(workers: int | None) -> None:
+    """Refuse a number of workers below 1; None stands for one per core."""
+    if workers is not None and workers < 1:
+        raise UsageError(f"workers is {workers}: use at least 1.")
 
 
 def may_start_processes() -> bool:

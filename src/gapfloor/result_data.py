@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from gapfloor.errors import MissingExtraError, unknown_name
 from gapfloor.json_values import jsonable
+from gapfloor.lazy import LazyMethod
 
 
 class ResultData:
@@ -43,12 +44,11 @@ class ResultData:
         """Rows as a pandas DataFrame, with the columns of `to_arrow`."""
         return pandas_frame(self.to_arrow(rows))
 
-    def plot(self) -> Any:
-        """The result as a matplotlib figure, drawn as in a report."""
-        # By the public name: a result knows no figures, and drawing needs matplotlib.
-        import gapfloor
+    plot = LazyMethod("gapfloor.api.plot:plot")
+    """`plot()`: the result as a matplotlib figure, drawn as in a report."""
 
-        return gapfloor.plot(self)
+    report = LazyMethod("gapfloor.api.report:report")
+    """`report(out)`: the report of what `analyse` returned; see `gapfloor.report`."""
 
 
 def arrow_table(rows: Sequence[Mapping[str, Any]], *, names: Iterable[str]) -> Any:

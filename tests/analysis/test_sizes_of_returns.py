@@ -88,7 +88,7 @@ class Jackpot(gymnasium.Env):
 def test_returns_that_gapfloor_played_itself_are_refused_too(tmp_path):
     gymnasium.register("Jackpot-v0", Jackpot)
     with pytest.raises(UsageError, match="above 1e\\+50"):
-        gapfloor.measure_floor(["gym:Jackpot-v0"], store=tmp_path, episodes=4, slots=2, draws=[0], workers=1)
+        gapfloor.floor(["gym:Jackpot-v0"], store=tmp_path, episodes=4, slots=2, draws=[0], workers=1)
 
 
 def test_public_statistics_refuse_what_they_cannot_compute_with():

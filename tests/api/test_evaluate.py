@@ -2,7 +2,7 @@
 
 import small_policies
 from gapfloor.api.evaluate import evaluate
-from gapfloor.api.floor import measure_floor
+from gapfloor.api.floor import floor as measure_floor
 from gapfloor.records.store import Store
 
 SMALL = {"design": "census", "train": "0:3", "test": "100:102", "workers": 1}

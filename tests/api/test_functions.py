@@ -1,10 +1,10 @@
-"""The public functions behind calibrate, replay and levels check."""
+"""The public functions behind calibrate, replay and levels."""
 
 import pytest
 
 import gapfloor
 from gapfloor.api.calibrate import calibrate
-from gapfloor.api.check_levels import check_levels
+from gapfloor.api.levels import levels as check_levels
 from gapfloor.api.replay import replay
 from gapfloor.errors import UsageError
 
@@ -45,8 +45,8 @@ def test_a_file_in_the_place_of_a_folder_is_refused(tmp_path):
 
 
 def test_one_draw_and_a_range_of_levels_mean_what_they_say():
-    plain = gapfloor.measure_floor("maze", train="0:3", test="none", draws=(1,), episodes=16)
-    typed = gapfloor.measure_floor("maze", train=range(3), test="none", draws=1, episodes=16)
+    plain = gapfloor.floor("maze", train="0:3", test="none", draws=(1,), episodes=16)
+    typed = gapfloor.floor("maze", train=range(3), test="none", draws=1, episodes=16)
     assert typed == plain
 
 
@@ -60,4 +60,4 @@ def test_one_draw_and_a_range_of_levels_mean_what_they_say():
 )
 def test_an_argument_of_another_type_is_named(settings, words):
     with pytest.raises(UsageError, match=words):
-        gapfloor.measure_floor("maze", **settings)
+        gapfloor.floor("maze", **settings)

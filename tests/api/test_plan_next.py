@@ -38,7 +38,7 @@ def study(n=(6, 6, 4), *, shuffled=False):
 
 @pytest.fixture(scope="module")
 def found():
-    return gapfloor.plan_next(study(), parse_plan(plan(), source="x"))
+    return gapfloor.Plan.next(study(), parse_plan(plan(), source="x"))
 
 
 def test_each_game_stops_or_says_how_many_runs_it_needs(found):
@@ -64,12 +64,12 @@ def test_the_analysis_makes_the_same_calls(found):
 
 def test_games_that_have_not_begun_count_in_the_family(found):
     begun = GAMES.replace(', "maze"', "")
-    fewer = gapfloor.plan_next(study(), parse_plan(plan(begun), source="x"))
+    fewer = gapfloor.Plan.next(study(), parse_plan(plan(begun), source="x"))
     assert fewer.games[0].p == pytest.approx(found.games[0].p * 3 / 4, rel=0.02)
 
 
 def test_runs_count_in_the_order_of_their_seeds_and_not_of_rows(found):
-    again = gapfloor.plan_next(study(shuffled=True), parse_plan(plan(), source="x"))
+    again = gapfloor.Plan.next(study(shuffled=True), parse_plan(plan(), source="x"))
     assert [dataclasses.astuple(game)[:4] for game in again.games[:3]] == [
         dataclasses.astuple(game)[:4] for game in found.games[:3]
     ]
@@ -78,16 +78,16 @@ def test_runs_count_in_the_order_of_their_seeds_and_not_of_rows(found):
 
 def test_after_the_last_look_a_game_without_a_call_is_finished_and_may_be_equivalent():
     rows = table(game_rows(test=2.0, train=2.0, n_runs=6, run_sd=0.05, repeats=8))
-    said = gapfloor.plan_next(rows, parse_plan(plan("", "[3, 6]"), source="x"))
+    said = gapfloor.Plan.next(rows, parse_plan(plan("", "[3, 6]"), source="x"))
     assert (said.games[0].advice, said.games[0].call) == ("stop: all looks used", "equivalent")
-    earlier = gapfloor.plan_next(rows, parse_plan(plan("", "[3, 6, 9]"), source="x"))
+    earlier = gapfloor.Plan.next(rows, parse_plan(plan("", "[3, 6, 9]"), source="x"))
     assert earlier.games[0].call == "not distinguishable"
 
 
 def test_copies_of_a_run_do_not_reach_a_look():
     rows = game_rows(n_runs=2)
     copies = [{**row, "seed": 7} for row in rows if row["seed"] == 0]
-    said = gapfloor.plan_next(table(rows, copies), parse_plan(plan("", "[3, 6]"), source="x"))
+    said = gapfloor.Plan.next(table(rows, copies), parse_plan(plan("", "[3, 6]"), source="x"))
     assert (said.games[0].runs, said.games[0].more_runs) == (2, 1)
 
 
@@ -105,7 +105,7 @@ def test_looks_without_named_games_are_exploratory_because_the_family_is_open(tm
     path = tmp_path / "plan.toml"
     path.write_text(plan(""))
     lock_plan(path, cells_seen=0, seen_in="declared")
-    said = gapfloor.plan_next(study(), path)
+    said = gapfloor.Plan.next(study(), path)
     assert said.status == "exploratory"
     assert "scope.games" in said.reason
 
@@ -120,12 +120,12 @@ def test_looks_without_named_games_are_exploratory_because_the_family_is_open(tm
 )
 def test_a_plan_that_cannot_be_followed_is_refused(content, message):
     with pytest.raises(UsageError, match=message):
-        gapfloor.plan_next(study(), parse_plan(content, source="x"))
+        gapfloor.Plan.next(study(), parse_plan(content, source="x"))
 
 
 def test_a_rule_without_runs_is_refused():
     with pytest.raises(UsageError, match="no runs with the rule 'merged'"):
-        gapfloor.plan_next(study(), parse_plan(plan(), source="x"), rule="merged")
+        gapfloor.Plan.next(study(), parse_plan(plan(), source="x"), rule="merged")
 
 
 def test_the_command_prints_the_next_runs(tmp_path, capsys, found):

@@ -41,7 +41,7 @@ def test_a_floor_measured_again_on_other_seeds_agrees_within_error(game: str) ->
     engine, has_prefix, _ = game.partition(":")
     pytest.importorskip(engine.replace("gym", "gymnasium") if has_prefix else "gapfloor")
     known = gapfloor.known_floor(game).floor
-    again = gapfloor.measure_floor(
+    again = gapfloor.floor(
         game, train="none", test=f"5000:{5000 + AGAIN[game]}", design="census", workers=1, progress=False
     )
     row = again.floors[0]

@@ -24,39 +24,31 @@ VERIFIED = StoreVerification(
 
 
 def locked(folder: Path) -> Path:
-    path = gapfloor.plan_init(folder / "plan.toml")
-    gapfloor.plan_lock(path, cells_seen=0)
+    path = gapfloor.Plan.init(folder / "plan.toml")
+    gapfloor.Plan.lock(path, cells_seen=0)
     return path
 
 
 def leaking_gap() -> Any:
-    leaks = gapfloor.check_levels("maze", train=range(2), test=range(1000, 1002), progress=False)
+    leaks = gapfloor.levels("maze", train=range(2), test=range(1000, 1002), progress=False)
     rows = [
         {"game": "maze", "agent": "a", "seed": 1, "rule": "sampled", "level_set": name, "level_seed": level,
          "episode_return": 1.0}
         for name, start in (("train", 0), ("test", 1000))
         for level in range(start, start + 2)
     ]  # fmt: skip
-    return gapfloor.levels_gap(pa.Table.from_pylist(rows), leaks=leaks)
+    return gapfloor.levels(gap=pa.Table.from_pylist(rows), leaks=leaks)
 
 
 RESULTS: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "audit_ledger": (lambda folder: gapfloor.audit_ledger(), "evaluate on held-out levels"),
-    "audit_registry": (lambda folder: gapfloor.audit_registry(), "| repository |"),
-    "audit_verify": (lambda folder: gapfloor.audit_verify(folder), "no clone: "),
-    "card_check": (lambda folder: gapfloor.card_check(_card(folder)), "missing: level sets"),
-    "engines_list": (lambda folder: gapfloor.engines_list(), "gym:ID"),
+    "audit_ledger": (lambda folder: gapfloor.audit.ledger(), "evaluate on held-out levels"),
+    "audit_registry": (lambda folder: gapfloor.audit.registry(), "| repository |"),
+    "audit_verify": (lambda folder: gapfloor.audit.verify(folder), "no clone: "),
     "levels_gap": (lambda folder: leaking_gap(), "without shared"),
-    "plan_check": (lambda folder: gapfloor.plan_check(locked(folder)), "pre-registered"),
-    "probe_rule": (lambda folder: gapfloor.probe_rule(lambda seen: 1, [0, 1]), "at most 0.001"),
+    "plan_check": (lambda folder: gapfloor.Plan.check(locked(folder)), "pre-registered"),
+    "probe_rule": (lambda folder: gapfloor.audit.probe(lambda seen: 1, [0, 1]), "at most 0.001"),
     "verify_store": (lambda folder: VERIFIED, "No problem was found"),
 }
-
-
-def _card(folder: Path) -> Path:
-    path = folder / "card.md"
-    path.write_text("- **Action rule:** sampled\n", encoding="utf-8")
-    return path
 
 
 @pytest.mark.parametrize("name", RESULTS)
@@ -73,8 +65,8 @@ def test_a_plan_is_written_locked_and_extended_as_by_the_commands(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = locked(tmp_path)
-    addendum = gapfloor.plan_init(tmp_path / "merged.toml", addendum=True)
-    found = gapfloor.plan_addendum(path, addendum, cells_seen=3)
+    addendum = gapfloor.Plan.init(tmp_path / "merged.toml", addendum=True)
+    found = gapfloor.Plan.lock(path, addendum=addendum, cells_seen=3)
     assert [text.status for text in (found.plan, *found.addenda)] == ["pre-registered", "pre-specified"]
     status, out, _ = run(capsys, "plan", "check", str(path), "--json")
     assert status == 0
@@ -83,15 +75,10 @@ def test_a_plan_is_written_locked_and_extended_as_by_the_commands(
 
 
 def test_a_plan_that_is_not_locked_or_exists_already_is_refused(tmp_path: Path) -> None:
-    path = gapfloor.plan_init(tmp_path / "plan.toml")
+    path = gapfloor.Plan.init(tmp_path / "plan.toml")
     with pytest.raises(CheckFailedError, match="is not locked"):
-        gapfloor.plan_check(path)
+        gapfloor.Plan.check(path)
     with pytest.raises(UsageError, match="exists already"):
-        gapfloor.plan_init(path)
+        gapfloor.Plan.init(path)
     with pytest.raises(UsageError, match="Give one of"):
-        gapfloor.plan_lock(path, cells_seen=0, store=tmp_path)
-
-
-def test_a_model_card_of_an_unknown_kind_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="use hf"):
-        gapfloor.card_export(tmp_path / "card.json", name="me/model", format="pdf")  # type: ignore[arg-type]
+        gapfloor.Plan.lock(path, cells_seen=0, store=tmp_path)

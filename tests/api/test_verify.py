@@ -51,7 +51,7 @@ def write_again(cell, *, manifest=None, change=lambda rows: None):
 
 
 def test_every_episode_of_an_honest_store_plays_as_recorded(store):
-    found = gapfloor.verify_store(store, episodes=1000, policies=[POLICY])
+    found = gapfloor.Store.verify(store, episodes=1000, policies=[POLICY])
     assert found.is_sound
     assert (found.cells, found.replayed_cells) == (6, 6)
     assert found.replayed == found.replayable == found.episodes == 48
@@ -68,7 +68,7 @@ def test_an_edited_outcome_that_was_hashed_again_is_found_by_replay(store, refer
 
     write_again(first_cell(store, reference=reference), change=change)
     assert Store(store).cells()  # hashes alone do not show it
-    found = gapfloor.verify_store(store, episodes=1000, policies=[POLICY])
+    found = gapfloor.Store.verify(store, episodes=1000, policies=[POLICY])
     assert len(found.problems) == 2
     assert all("is recorded" in problem for problem in found.problems)
 
@@ -85,17 +85,17 @@ def test_an_edited_record_is_found_where_the_whole_cell_is_played_again(store, f
         cell.manifest.key, cell.manifest.content, cell.manifest.labels, {**old, field: changed}, ""
     )
     write_again(cell, manifest=manifest)
-    missed = gapfloor.verify_store(store, episodes=1000, whole_cells=0, policies=[POLICY])
+    missed = gapfloor.Store.verify(store, episodes=1000, whole_cells=0, policies=[POLICY])
     assert missed.is_sound
     assert missed.recomputed_cells == 0
-    found = gapfloor.verify_store(store, episodes=0, whole_cells=6, policies=[POLICY])
+    found = gapfloor.Store.verify(store, episodes=0, whole_cells=6, policies=[POLICY])
     assert found.recomputed_cells == 6
     assert len(found.problems) == 1
     assert f"{cell.path.stem}: it records {field} " in found.problems[0]
 
 
 def test_cells_of_policies_are_played_completely_before_references(store):
-    found = gapfloor.verify_store(store, episodes=0, whole_cells=4, policies=[POLICY])
+    found = gapfloor.Store.verify(store, episodes=0, whole_cells=4, policies=[POLICY])
     assert found.is_sound
     assert "entropies and action counts of 4 whole cells were computed again" in found.sentence
     cell = first_cell(store, reference=True)
@@ -104,8 +104,8 @@ def test_cells_of_policies_are_played_completely_before_references(store):
         {**cell.manifest.record, "device": "odd"}, "",
     )  # fmt: skip
     write_again(cell, manifest=manifest)
-    assert gapfloor.verify_store(store, episodes=0, whole_cells=4, policies=[POLICY]).is_sound
-    assert not gapfloor.verify_store(store, episodes=0, whole_cells=6, policies=[POLICY]).is_sound
+    assert gapfloor.Store.verify(store, episodes=0, whole_cells=4, policies=[POLICY]).is_sound
+    assert not gapfloor.Store.verify(store, episodes=0, whole_cells=6, policies=[POLICY]).is_sound
 
 
 def test_an_edited_specification_under_the_old_key_is_not_a_cell(store):
@@ -118,7 +118,7 @@ def test_an_edited_specification_under_the_old_key_is_not_a_cell(store):
     reading = Store(store)
     assert cell.path.stem not in [each.path.stem for each in reading.cells()]
     assert [path.stem for path in reading.damaged] == [cell.path.stem]
-    found = gapfloor.verify_store(store, episodes=0, whole_cells=0)
+    found = gapfloor.Store.verify(store, episodes=0, whole_cells=0)
     assert found.problems == (f"{cell.path.stem}: the key is not the hash of the specification",)
 
 
@@ -133,7 +133,7 @@ def test_an_edited_specification_with_a_new_key_does_not_fit_its_name_or_its_epi
         cell.manifest.episodes_sha256,
     )
     write_again(cell, manifest=manifest)
-    problems = " ".join(gapfloor.verify_store(store, episodes=0, whole_cells=0).problems)
+    problems = " ".join(gapfloor.Store.verify(store, episodes=0, whole_cells=0).problems)
     for words in ("not named after the key", "labelled draw 0", "level_seed is not that of the schedule"):
         assert words in problems
 
@@ -142,7 +142,7 @@ def test_an_edited_specification_with_a_new_key_does_not_fit_its_name_or_its_epi
 def test_a_damaged_file_is_a_problem(store, suffix):
     path = first_cell(store, reference=False).path.with_suffix(suffix)
     path.write_bytes(path.read_bytes()[:-10])
-    found = gapfloor.verify_store(store, episodes=0, whole_cells=0)
+    found = gapfloor.Store.verify(store, episodes=0, whole_cells=0)
     assert len(found.problems) == 1
     assert found.problems[0].startswith(path.stem)
 
@@ -152,11 +152,11 @@ def test_a_pipe_with_the_name_of_a_cell_is_not_waited_for(store):
     path.unlink()
     os.mkfifo(path)
     os.mkfifo(path.with_name("other.json"))
-    assert len(gapfloor.verify_store(store, episodes=0, whole_cells=0).problems) == 2
+    assert len(gapfloor.Store.verify(store, episodes=0, whole_cells=0).problems) == 2
 
 
 def test_what_could_not_be_played_again_is_said(store):
-    found = gapfloor.verify_store(store)
+    found = gapfloor.Store.verify(store)
     assert found.is_sound
     assert found.replayed == found.replayable == 16  # the floor
     assert found.episodes == 48
@@ -165,9 +165,9 @@ def test_what_could_not_be_played_again_is_said(store):
 
 
 def test_the_sample_is_chosen_by_its_seed(store):
-    first, again = (gapfloor.verify_store(store, episodes=3, seed=5) for _ in range(2))
+    first, again = (gapfloor.Store.verify(store, episodes=3, seed=5) for _ in range(2))
     assert first == again
-    assert gapfloor.verify_store(store, episodes=3).seed != gapfloor.verify_store(store, episodes=3).seed
+    assert gapfloor.Store.verify(store, episodes=3).seed != gapfloor.Store.verify(store, episodes=3).seed
 
 
 def replace_cells(store, cell, *, content, labels):
@@ -188,7 +188,7 @@ def test_code_that_only_the_store_names_is_not_imported(store, tmp_path, monkeyp
     cell = first_cell(store, reference=True)
     named = {"game": "evil_envs:make"}
     replace_cells(store, cell, content={"engine": "gymnasium", **named}, labels=named)
-    found = gapfloor.verify_store(store, episodes=10)
+    found = gapfloor.Store.verify(store, episodes=10)
     assert found.is_sound
     assert "add --allow evil_envs:make" in found.not_replayed[0]
     with pytest.raises(UsageError, match="add --allow evil_envs:make"):
@@ -202,7 +202,7 @@ def test_the_name_of_a_reference_in_a_store_is_not_read_as_a_factory(store, tmp_
     name = "random-weights_evil"
     labels = {"agent": "", "budget": "", "reference": name, "rule": name}
     replace_cells(store, first_cell(store, reference=False), content={}, labels=labels)
-    found = gapfloor.verify_store(store, episodes=10)
+    found = gapfloor.Store.verify(store, episodes=10)
     assert "is not a random network" in found.not_replayed[0]
     with pytest.raises(UsageError, match="is not a random network"):
         replay_episodes(recorded_episodes(Store(store).cells()[0]), store=Store(store))
@@ -210,7 +210,7 @@ def test_the_name_of_a_reference_in_a_store_is_not_read_as_a_factory(store, tmp_
 
 
 def test_a_result_is_no_longer_valid_when_a_cell_changes(store):
-    found = gapfloor.verify_store(store, episodes=4, seed=1)
+    found = gapfloor.Store.verify(store, episodes=4, seed=1)
     opened = Store(store)
     assert read_verification(store, opened.cells()) == found
     cell = first_cell(store, reference=True)
@@ -221,7 +221,7 @@ def test_a_result_is_no_longer_valid_when_a_cell_changes(store):
 def test_the_card_and_the_page_say_what_was_verified(store, capsys):
     def card():
         assert (
-            run(capsys, "report", store, "--out", store.parent / "report", "--format", "card,html").code == 0
+            run(capsys, "report", store, "--out", store.parent / "report", "--formats", "card,html").code == 0
         )
         page = (store.parent / "report" / "index.html").read_text()
         return json.loads((store.parent / "report" / "card.json").read_text())["verification"], page
@@ -229,7 +229,7 @@ def test_the_card_and_the_page_say_what_was_verified(store, capsys):
     before, page = card()
     assert before is None
     assert "gapfloor verify has not seen these cells" in page
-    found = gapfloor.verify_store(store, episodes=5, seed=1)
+    found = gapfloor.Store.verify(store, episodes=5, seed=1)
     after, page = card()
     assert after["sentence"] == found.sentence
     assert found.sentence in page

@@ -94,7 +94,7 @@ def test_it_needs_nothing_but_the_policy():
         shapes.append((observation.shape, observation.dtype))
         return int(observation.sum()) % 7
 
-    assert gapfloor.probe_rule(act).rule == "deterministic"
+    assert gapfloor.audit.probe(act).rule == "deterministic"
     assert len(set(shapes)) == 1
 
 

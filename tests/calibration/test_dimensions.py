@@ -22,7 +22,7 @@ def test_the_dimension_that_earns_nothing_is_found() -> None:
 
 
 def test_every_dimension_of_a_real_task_matters() -> None:
-    found = gapfloor.calibrate_box("gym:Pendulum-v1", states=8, spacing=3)
+    found = gapfloor.calibrate("gym:Pendulum-v1", states=8, spacing=3)
     assert found.games[0].states_with_effect == (8,)
     assert found.to_dict()["games"][0]["without_effect"] == []
 

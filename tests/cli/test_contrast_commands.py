@@ -7,7 +7,7 @@ import pytest
 
 from command_line import document_of, run
 
-SMALL = ["--episodes", "8", "--slots", "4", "--draws", "0", "--workers", "1"]
+SMALL = ["--episodes", "16", "--draws", "0", "--workers", "1"]
 SWEEP = ["sweep", "small_policies:linear", "--game", "fruitbot", "--agent", "linear"]
 
 
@@ -22,16 +22,16 @@ SWEEP = ["sweep", "small_policies:linear", "--game", "fruitbot", "--agent", "lin
         ([*SWEEP, "--temperatures", "0,1,1"], "sampled is named twice"),
         (["sweep", "small_policies:linear", "--game", "conrun"], "did you mean coinrun"),
         (["sweep", "gone.safetensors", "--game", "coinrun"], "There is no checkpoint"),
-        ([*SWEEP, "--batch", "0"], "--batch 0 is too small"),
+        ([*SWEEP, "--batch", "0"], "batch is 0: use at least 1"),
         (["training-curve"], "Missing argument"),
         (["over-training", "nowhere"], "nowhere is not a run's folder"),
         (["compare"], "Missing argument"),
-        (["compare", "small_policies:linear"], "name them, e.g. --agents impala,fpn"),
+        (["compare", "small_policies:linear"], "name the two agents, e.g. impala and fpn"),
         (["compare", "x.csv", "--agents", "impala"], "does not name two agents"),
         (["compare", "x.csv", "--agents", "impala,fpn"], "There is no store or file at x.csv"),
         (["compare", "runs/*a*", "runs/*b*"], "Nothing that could be a policy matches 'runs/*a*'"),
-        (["compare", "small_policies:linear", "small_policies:other_linear"], "name it with --game"),
-        (["compare", "a.csv", "b.csv", "--detect", "0"], "Invalid value for '--detect'"),
+        (["compare", "small_policies:linear", "small_policies:other_linear"], "name its game"),
+        (["compare", "a.csv", "b.csv", "--detect", "0"], "The difference to detect is 0"),
         (["compair", "a", "b"], "did you mean compare"),
     ],
 )  # fmt: skip
@@ -50,8 +50,6 @@ def test_sweep_prints_a_table_writes_a_figure_and_the_same_json(capsys, tmp_path
         *SWEEP,
         "--temperatures",
         "0,0.5,1",
-        "--batch",
-        "4",
         "--store",
         str(tmp_path / "store"),
         *SMALL,
@@ -88,3 +86,10 @@ def test_compare_reads_an_episode_file(capsys, tmp_path, episode_rows):
     assert {row["quantity"] for row in document["rows"]} == {"train", "test", "gap"}
     # Two runs of each agent are described, not called.
     assert {row["decision"]["call"] for row in document["rows"]} == {"not tested"}
+
+
+@pytest.mark.fast
+def test_an_argument_that_only_python_has_is_named(capsys):
+    status, _, err = run(capsys, *SWEEP, "--slots", "4")
+    assert status == 2
+    assert "it is the argument slots of the function in Python" in err

@@ -47,7 +47,7 @@ def downloads(tmp_path: Path) -> Path:
         ("floor", "gym:CartPole-v1", *FEW),
         ("evaluate", "mine:make", "--game", "gym:CartPole-v1", "--rules", "sampled", *FEW),
         ("evaluate", "random-weights:impala:1", "--game", "bossfight", "--rules", "sampled", *FEW),
-        ("engines", "check", "gym:CartPole-v1"),
+        ("doctor", "gym:CartPole-v1"),
         ("doctor",),
         ("study", "run", "tiny.toml", "--store", "store", "--workers", "2"),
         ("study", "run", "tiny.toml", "--store", "store", "--ray", "local"),

@@ -17,7 +17,7 @@ import click
 import pytest
 
 from command_line import GAPFLOOR, run
-from gapfloor.cli.error_boundary import run_guarded
+from gapfloor.cli.error_boundary import run_guarded, want_traceback
 from gapfloor.disk_errors import EXPLANATIONS
 from gapfloor.errors import CheckFailedError, PolicyError, UsageError
 from gapfloor.levels import LevelSet
@@ -28,7 +28,11 @@ FLOOR = ["floor", "starpilot", "--draws", "0", "--workers", "2"]
 
 
 def guard(command: Callable[[], Any], *, with_traceback: bool = False) -> int:
-    return run_guarded(command, wants_traceback=lambda: with_traceback)
+    def asked() -> object:
+        want_traceback(with_traceback)
+        return command()
+
+    return run_guarded(asked)
 
 
 def raising(error: BaseException) -> Callable[[], Any]:

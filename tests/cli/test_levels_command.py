@@ -13,9 +13,7 @@ SETS = ["--train", "0:50", "--test", "1000:1030"]
 @pytest.fixture(scope="module")
 def checked(tmp_path_factory):
     folder = tmp_path_factory.mktemp("checked")
-    assert (
-        exit_code("levels", "check", "maze", *SETS, "--out", folder / "out", "--store", folder / "store") == 0
-    )
+    assert exit_code("levels", "maze", *SETS, "--out", folder / "out", "--store", folder / "store") == 0
     return folder
 
 
@@ -30,7 +28,7 @@ def test_check_writes_pictures_and_the_list_of_levels(checked):
 
 
 def test_json_is_one_document_and_says_the_same(capsys, checked):
-    status, out, _ = run(capsys, "levels", "check", "maze", *SETS, "--json")
+    status, out, _ = run(capsys, "levels", "maze", *SETS, "--json")
     assert status == 0
     assert document_of(out) == json.loads((checked / "out" / "leakage.json").read_text())
 
@@ -48,36 +46,26 @@ def test_gap_reads_anyones_episodes(capsys, checked, tmp_path):
             writer.writerow(
                 ["maze", "8M", "mine", 1, "greedy", "test", 0, level, 10 if level in leaked else 0]
             )
-    status, out, _ = run(capsys, "levels", "gap", str(path), "--leaks", str(checked / "out"), "--json")
+    status, out, _ = run(capsys, "levels", "--gap", str(path), "--leaks", str(checked / "out"), "--json")
     assert status == 0
     every, without, _ = json.loads(out)["gaps"]
     assert every["gap"] == pytest.approx(10 - 10 * len(leaked) / 30)
     assert (without["left_out"], without["gap"], without["n_levels"][1]) == ("leaked", 10, 30 - len(leaked))
     assert every["floor_gap"] is None
-    status, out, _ = run(capsys, "levels", "gap", str(path), "--leaks", str(checked / "out"))
+    status, out, _ = run(capsys, "levels", "--gap", str(path), "--leaks", str(checked / "out"))
     assert "left out" in out
     assert str(30 - len(leaked)) in out
-
-
-def test_evaluate_refuses_leaks_of_another_game_before_anything_is_played(capsys, checked, tmp_path):
-    status, _, err = run(
-        capsys, "evaluate", "small_policies:linear", "--game", "heist", "--rules", "greedy", "--store",
-        str(tmp_path / "store"), "--without-leaks", str(checked / "out"),
-    )  # fmt: skip
-    assert status == 2
-    assert "holds maze easy, not heist easy" in err
-    assert not (tmp_path / "store").exists()
 
 
 @pytest.mark.fast
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["check", "mazze"], "did you mean maze"),
-        (["check", "maze", "--mode", "extreme"], "has no extreme mode"),
-        (["check", "maze", "--test", "100:300"], "share the levels 100:200"),
-        (["check", "maze", "--test", "all"], "give a range"),
-        (["gap", "nothing.csv"], "with --leaks"),
+        (["mazze"], "did you mean maze"),
+        (["maze", "--mode", "extreme"], "has no extreme mode"),
+        (["maze", "--test", "100:300"], "share the levels 100:200"),
+        (["maze", "--test", "all"], "give a range"),
+        (["--gap", "nothing.csv"], "give its leakage.json as leaks"),
     ],
 )
 def test_mistakes_are_one_sentence_and_exit_2(capsys, arguments, words):
@@ -92,7 +80,7 @@ def test_mistakes_are_one_sentence_and_exit_2(capsys, arguments, words):
 def test_a_file_in_the_way_is_named_before_anything_is_measured(capsys, tmp_path):
     path = tmp_path / "taken"
     path.write_text("mine")
-    status, _, err = run(capsys, "levels", "check", "maze", "--out", str(path))
+    status, _, err = run(capsys, "levels", "maze", "--out", str(path))
     assert status == 2
     assert "taken is a file" in err
     assert path.read_text() == "mine"

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from command_line import run
-from gapfloor import evaluate, measure_floor
+from gapfloor import evaluate
+from gapfloor.api.floor import floor as measure_floor
 from gapfloor.errors import StoreError
 from gapfloor.records.store import Store
 

@@ -79,16 +79,14 @@ def test_what_is_said_about_a_policy_is_one_line(capsys):
     def command():
         warnings.warn("mine: observations are flattened.", PolicyWarning, stacklevel=1)
 
-    assert run_guarded(command, wants_traceback=lambda: False) == 0
+    assert run_guarded(command) == 0
     assert capsys.readouterr().err == "gapfloor: mine: observations are flattened.\n"
 
 
 @pytest.mark.fast
 def test_other_warnings_are_left_as_they_are():
     with pytest.warns(UserWarning, match="strange"):
-        run_guarded(
-            lambda: warnings.warn("strange", UserWarning, stacklevel=1), wants_traceback=lambda: False
-        )
+        run_guarded(lambda: warnings.warn("strange", UserWarning, stacklevel=1))
 
 
 @pytest.mark.fast

@@ -13,7 +13,7 @@ from gapfloor.analysis.comparison import Comparison
 from gapfloor.analysis.result_tables import comparison_table, floor_table, gap_table, score_table
 from gapfloor.analysis.sweep import analyse_sweep
 from gapfloor.analysis.training_curves import TrainingCurves
-from gapfloor.api.levels_gap import leak_table
+from gapfloor.api.leaked_gaps import leak_table
 from gapfloor.levels.overlap import Leakage
 from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity
@@ -54,8 +54,8 @@ def test_headings_of_contrasts_are_explained():
     assert TrainingCurves((), "").table()[0] == PRINTED["gapfloor training-curve"]
     compared = Comparison("AGENT A", "AGENT B", (), 0.05)
     assert {*compared.table()[0], *compared.settling_table()[0]} == set(PRINTED["gapfloor compare"])
-    assert Leakage(()).table()[0] == PRINTED["gapfloor levels check"]
-    assert leak_table(())[0] == PRINTED["gapfloor levels gap"]
+    assert Leakage(()).table()[0] == PRINTED["gapfloor levels"]
+    assert leak_table(())[0] == PRINTED["gapfloor levels --gap STORE"]
 
 
 def test_headings_of_sweep_are_explained():

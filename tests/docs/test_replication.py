@@ -27,9 +27,7 @@ def test_the_readme_counts_the_findings_as_the_page_does():
 
 
 def test_the_report_of_the_miniature_is_made_from_its_dataset_under_the_locked_plan(tmp_path):
-    written = gapfloor.write_report(
-        page.DATA, out=tmp_path / "report", formats=("html", "card"), progress=False
-    )
+    written = gapfloor.report(page.DATA, out=tmp_path / "report", formats=("html", "card"), progress=False)
     text = (tmp_path / "report" / "index.html").read_text()
     assert "plan pre-registered" in text
     assert "30 runs" in text

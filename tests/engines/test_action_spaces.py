@@ -103,4 +103,4 @@ def test_an_environment_that_ignores_its_seed_is_found_out_with_real_actions():
 
 def test_an_environment_that_ignores_its_seed_is_refused_before_play() -> None:
     with pytest.raises(UsageError, match="ignores its seed: two resets with seed 0"):
-        gapfloor.measure_floor("action_space_envs:ignoring", draws=0, episodes=16, progress=False)
+        gapfloor.floor("action_space_envs:ignoring", draws=0, episodes=16, progress=False)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import small_policies
-from gapfloor import evaluate, measure_floor
+from gapfloor import evaluate
 from gapfloor.actions.spaces import Discrete
+from gapfloor.api.floor import floor as measure_floor
 from gapfloor.cli.main import main
 from gapfloor.engines import envpool as engine_module
 from gapfloor.engines.doctor import examine_envpool

@@ -24,7 +24,7 @@ import small_stores
 from fuzz.mutations import ODD_VALUES, mutant, mutate_json
 from gapfloor.analysis.episodes import read_inputs
 from gapfloor.analysis.stored_results import read_stored_results
-from gapfloor.api.verify import verify_store
+from gapfloor.api.verify import verify as verify_store
 from gapfloor.audit.scan import scan
 from gapfloor.calibration.class_files import read_classes
 from gapfloor.engines.engine import EngineSpec

@@ -74,7 +74,7 @@ def run_step(name: str, folder: Path, **inputs: str) -> subprocess.CompletedProc
 
 def test_a_changed_rule_is_in_the_summary_and_in_the_findings(repository):
     folder, base = repository
-    done = run_step("Audit", folder, AUDITED=".", BASE=base, CARD_BEFORE="", CARD_AFTER="")
+    done = run_step("Audit", folder, AUDITED=".", BASE=base, CARD="")
     assert done.returncode == 0, done.stderr
     summary = (folder.parent / "summary.md").read_text()
     assert "sampled" in summary
@@ -85,7 +85,7 @@ def test_a_changed_rule_is_in_the_summary_and_in_the_findings(repository):
 
 def test_without_a_base_everything_is_audited(repository):
     folder, _ = repository
-    done = run_step("Audit", folder, AUDITED=".", BASE="", CARD_BEFORE="", CARD_AFTER="")
+    done = run_step("Audit", folder, AUDITED=".", BASE="", CARD="")
     assert done.returncode == 0, done.stderr
     assert "evaluate.py" in (folder.parent / "summary.md").read_text()
 
@@ -126,7 +126,7 @@ def test_the_install_step_imports_nothing_from_the_checkout(repository, tmp_path
 def test_the_other_steps_import_nothing_from_the_checkout(repository):
     folder, base = repository
     mark = set_traps(folder)
-    run_step("Audit", folder, AUDITED=".", BASE=base, CARD_BEFORE="", CARD_AFTER="")
+    run_step("Audit", folder, AUDITED=".", BASE=base, CARD="")
     run_step("Require explicit rules", folder, AUDITED=".")
     assert not mark.exists()
     assert (folder.parent / "summary.md").exists()

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import small_policies
-from gapfloor import evaluate, measure_floor
+from gapfloor import evaluate
 from gapfloor.analysis import analyse
+from gapfloor.api.floor import floor as measure_floor
 from gapfloor.engines.procgen import ProcgenEngine
 from gapfloor.errors import StoreError, UsageError
 from gapfloor.levels import LevelSet

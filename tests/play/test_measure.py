@@ -7,7 +7,8 @@ import pytest
 
 import small_policies
 from folders import file_hashes
-from gapfloor import evaluate, measure_floor
+from gapfloor import evaluate
+from gapfloor.api.floor import floor as measure_floor
 from gapfloor.errors import PolicyError, StoreError, UsageError
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store

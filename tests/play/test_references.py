@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import small_policies
-from gapfloor import evaluate, measure_floor
+from gapfloor import evaluate
 from gapfloor.analysis import analyse
+from gapfloor.api.floor import floor as measure_floor
 from gapfloor.errors import PolicyError, StoreError, UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.records.store import Store
@@ -32,7 +33,7 @@ def means(store, reference, level_set):
 
 
 def test_the_best_constant_action_is_chosen_on_training_levels_and_reported_on_both(tmp_path):
-    floor = measure_floor("bigfish", reference="best-constant", store=tmp_path, **SMALL)
+    floor = measure_floor("bigfish", references="best-constant", store=tmp_path, **SMALL)
     assert [(row.reference, row.level_set) for row in floor.floors] == [
         ("best-constant", "train"),
         ("best-constant", "test"),
@@ -106,17 +107,19 @@ def test_something_that_is_not_a_reference_is_refused_before_anything_is_played(
         ("blind:", "needs a policy after the colon"),
     ]:
         with pytest.raises(UsageError, match=message):
-            measure_floor("starpilot", reference=name, store=tmp_path / "store", **SMALL)
+            measure_floor("starpilot", references=name, store=tmp_path / "store", **SMALL)
     assert not (tmp_path / "store").exists()
     with pytest.raises(PolicyError, match="sees its observations"):
-        measure_floor("starpilot", reference="blind:small_policies:linear", store=tmp_path / "store", **SMALL)
+        measure_floor(
+            "starpilot", references="blind:small_policies:linear", store=tmp_path / "store", **SMALL
+        )
     with pytest.raises(UsageError, match="actions go from 0 to 14"):
-        measure_floor("starpilot", reference="constant:99", store=tmp_path / "store", **SMALL)
+        measure_floor("starpilot", references="constant:99", store=tmp_path / "store", **SMALL)
     with pytest.raises(PolicyError, match="is not a policy that gapfloor can load"):
-        measure_floor("starpilot", reference="upper:nosuch", store=tmp_path / "store", **SMALL)
+        measure_floor("starpilot", references="upper:nosuch", store=tmp_path / "store", **SMALL)
     assert not (tmp_path / "store").exists()
     with pytest.raises(UsageError, match="chosen on training levels"):
-        measure_floor("starpilot", reference="best-constant", **{**SMALL, "train": "none"})
+        measure_floor("starpilot", references="best-constant", **{**SMALL, "train": "none"})
 
 
 def test_a_run_is_an_agent_and_a_reference_in_one_store_whichever_came_first(blind_run, tmp_path):
@@ -125,7 +128,7 @@ def test_a_run_is_an_agent_and_a_reference_in_one_store_whichever_came_first(bli
     again = evaluate(
         small_policies.linear(), store=tmp_path / "agent", references=[f"blind:{blind_run}"], **arguments
     )
-    measure_floor("starpilot", reference=f"blind:{blind_run}", store=tmp_path / "reference", **SMALL)
+    measure_floor("starpilot", references=f"blind:{blind_run}", store=tmp_path / "reference", **SMALL)
     other = evaluate(str(blind_run), store=tmp_path / "reference", **arguments)
     expected = {row.level_set: row.mean for row in as_agent.returns if row.agent}
     assert {row.level_set: row.mean for row in again.returns if row.reference == "blind"} == expected
@@ -136,16 +139,16 @@ def test_a_run_is_an_agent_and_a_reference_in_one_store_whichever_came_first(bli
 def test_one_reference_name_holds_one_content(tmp_path):
     first, second = "upper:small_policies:linear", "upper:small_policies:other_linear"
     with pytest.raises(UsageError, match="would both be filed as the reference upper"):
-        measure_floor("starpilot", reference=[first, second], store=tmp_path, **SMALL)
-    measure_floor("starpilot", reference=first, store=tmp_path, **SMALL)
+        measure_floor("starpilot", references=[first, second], store=tmp_path, **SMALL)
+    measure_floor("starpilot", references=first, store=tmp_path, **SMALL)
     with pytest.raises(StoreError, match="holds another upper of starpilot"):
-        measure_floor("starpilot", reference=second, store=tmp_path, **SMALL)
+        measure_floor("starpilot", references=second, store=tmp_path, **SMALL)
 
 
 @pytest.mark.parametrize("name", ["constant:\u00b2", "random-weights:impoola:\u00b2"])
 def test_a_superscript_is_not_a_number(name):
     with pytest.raises(UsageError, match="needs a"):
-        measure_floor("starpilot", reference=name, **SMALL)
+        measure_floor("starpilot", references=name, **SMALL)
 
 
 def test_a_policy_is_never_asked_about_a_slot_that_nobody_plays():
@@ -160,7 +163,7 @@ def test_a_policy_is_never_asked_about_a_slot_that_nobody_plays():
 
 
 def test_the_analysis_gives_a_constant_action_of_a_census_no_error(tmp_path):
-    measure_floor("bigfish", reference=["uniform", "constant:7"], store=tmp_path, **SMALL)
+    measure_floor("bigfish", references=["uniform", "constant:7"], store=tmp_path, **SMALL)
     sems = {(row.reference, row.level_set): row.sem for row in analyse(tmp_path).floors}
     assert sems["constant:7", "test"] == 0.0
     assert sems["uniform", "test"] > 0.0

@@ -58,5 +58,5 @@ def test_both_backends_play_the_same_returns_under_other_keys(tmp_path: Path) ->
 
 
 def test_a_backend_for_a_policy_that_is_not_ours_is_refused() -> None:
-    with pytest.raises(UsageError, match="--backend torch is for gapfloor's own checkpoints"):
+    with pytest.raises(UsageError, match="The backend torch is for gapfloor's own checkpoints"):
         evaluate(small_policies.LinearPolicy(), rules="greedy", backend="torch", **SMALL)

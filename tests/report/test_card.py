@@ -1,4 +1,4 @@
-"""The gap card and what `gapfloor card check` finds missing in one."""
+"""The gap card, and what a reader would miss in one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from tests.report.printed_results import printed_results
 
-from command_line import run
 from gapfloor.errors import UsageError
 from gapfloor.report.card import build_card, card_to_json, card_to_markdown
 from gapfloor.report.card_check import REASONS, check_card
@@ -122,16 +121,3 @@ def test_something_that_is_not_a_card_is_refused_in_a_sentence(
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UsageError, match=message):
         check_card(path)
-
-
-@pytest.mark.fast
-def test_the_command_exits_1_when_something_is_missing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "card.md"
-    path.write_text("- **Action rule:** greedy\n", encoding="utf-8")
-    done = run(capsys, "card", "check", path)
-    assert done.code == 1
-    assert "missing: floor on held-out levels" in done.out
-    assert "gapfloor floor" in done.out
-    assert "column `seed`" in done.out

@@ -82,7 +82,7 @@ def test_an_episode_file_is_reported_and_its_lacks_are_named(
     episode_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     done = run(
-        capsys, "report", episode_file, "--out", tmp_path / "out", "--format", "html,csv,card", "--json"
+        capsys, "report", episode_file, "--out", tmp_path / "out", "--formats", "html,csv,card", "--json"
     )
     assert done.code == 0, done.err
     document = json.loads(done.out)

@@ -68,19 +68,19 @@ def test_the_cross_value_is_that_of_both_encoders_on_one_recording(store, runs):
 
 def test_json_is_one_document_and_the_same_command_measures_nothing_again(capsys, store, runs):
     before = {path: path.read_bytes() for path in (store / "results" / "cka").iterdir()}
-    code, out, err = run(capsys, "cka", *runs, *SMALL, "--out", store, "--json")
+    code, out, err = run(capsys, "cka", *runs, *SMALL, "--store", store, "--json")
     document = json.loads(out)
     assert (code, err) == (0, "")
     assert [record["agent"] for record in document["records"]] == ["impoola", "fpn"]
     assert len(document["cross"]) == 4
-    code, out, err = run(capsys, "cka", *runs, *SMALL, "--out", store)
+    code, out, err = run(capsys, "cka", *runs, *SMALL, "--store", store)
     assert "..." not in err  # nothing was under way
     assert out.count("already in") == 3
     assert {path: path.read_bytes() for path in (store / "results" / "cka").iterdir()} == before
 
 
 def test_measuring_again_gives_the_same_bytes_and_another_draw_other_ones(capsys, store, runs, tmp_path):
-    arguments = ["cka", runs[0], *SMALL, "--out"]
+    arguments = ["cka", runs[0], *SMALL, "--store"]
     name = f"results/cka/{runs[0].name}.json"
     assert run(capsys, *arguments, tmp_path / "again")[0] == 0
     assert (tmp_path / "again" / name).read_bytes() == (store / name).read_bytes()
@@ -89,7 +89,7 @@ def test_measuring_again_gives_the_same_bytes_and_another_draw_other_ones(capsys
 
 
 def test_words_say_what_the_control_found(capsys, store, runs):
-    code, out, _ = run(capsys, "cka", runs[0], *SMALL, "--out", store)
+    code, out, _ = run(capsys, "cka", runs[0], *SMALL, "--store", store)
     assert code == 0
     assert "does not measure generalization" in out
     assert "x A, which is" in out
@@ -105,7 +105,7 @@ def test_the_report_prints_the_table_and_the_numbers(capsys, store, runs, tmp_pa
             "--slots", "2", "--burn-in", "0", "--batch", "2", "--workers", "1", "--store", root,
         )  # fmt: skip
         assert code == 0, err
-    code, _, err = run(capsys, "report", root, "--out", tmp_path / "report", "--format", "tex,csv")
+    code, _, err = run(capsys, "report", root, "--out", tmp_path / "report", "--formats", "tex,csv")
     assert code == 0, err
     table = (tmp_path / "report" / "tables" / "ckacontrol.tabular.tex").read_text()
     rows = [line.split("&") for line in table.splitlines() if line.startswith("starpilot")]

@@ -57,7 +57,7 @@ def gap_without(source: Source, leakage: Leakage) -> tuple[LeakedGap, ...]:
 
     Args:
         source: what `analyse` takes: a store, an episode file, a table, or `Inputs`.
-        leakage: what `gapfloor levels check` found (`gapfloor.levels.overlap.read_leakage`).
+        leakage: what `gapfloor levels` found (`gapfloor.levels.overlap.read_leakage`).
     """
     plan = paper_plan()
     study = group(read_inputs(source), plan)
@@ -153,7 +153,7 @@ def _check_covers(overlap: LevelOverlap, levels: LevelSet, sample: RunSample | N
     if outside:
         raise UsageError(
             f"{overlap.game} was played on level {outside[0]}, but its leakage was checked for {overlap.train} and "
-            f"{overlap.test}: run gapfloor levels check with the level sets that were played."
+            f"{overlap.test}: run gapfloor levels with the level sets that were played."
         )
 
 

@@ -125,7 +125,7 @@ def find_policies(
             game = _trained_on(policy)
             if game is None:
                 if len(games) != 1:
-                    raise UsageError(f"{policy} does not say which game it plays: name it with --game.")
+                    raise UsageError(f"{policy} does not say which game it plays: name its game.")
                 # A factory has no seed of its own: its place among the policies of its source tells it from the others.
                 found.append((games[0], Entrant(policy, agent, budget, len(found) + 1)))
             elif not games:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ from gapfloor.analysis.export import write_results
 from gapfloor.analysis.foreign_formats import read_labelled, rliable_scores, write_scores
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.stored_results import keep_results, results_digest
-from gapfloor.analysis.table_options import parse_table_options
+from gapfloor.api.keyword_settings import read_settings, takes
 from gapfloor.api.rare_collections import rare_collections
 from gapfloor.api.reading_progress import reading_progress
+from gapfloor.api.table_settings import TableSettings
 from gapfloor.errors import UsageError
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Plan
@@ -23,42 +24,38 @@ from gapfloor.records.store import Store
 
 
 @rare_collections()
+@takes(TableSettings)
 def analyse(
     source: Any = None,
     plan: str | Path | Plan | LockedPlan | None = None,
     *,
     cells: Any = None,
-    columns: str | Mapping[str, str] = "",
-    labels: Sequence[str] | Mapping[str, str] = (),
     rule: str = "",
-    floor: str = "",
-    decimal: str = ".",
     sb3: Sequence[str] = (),
     out: str | Path | None = None,
     rliable: str | Path | None = None,
     progress: bool = True,
+    **settings: Any,
 ) -> AnalysisResults:
-    """Comparisons with the floor, gaps and everything around them, by the tests of a plan.
+    """Apply a plan's tests to a store or to a file of episodes: comparisons with the floor, gaps and the rest.
 
-    Rows with the rule `uniform` are the floor. Without `level_seed` in the data there is no claim about the generator
-    of levels. A store keeps the results for `write_report`.
+    A table needs columns for game, agent, seed, rule, level_set and episode_return, under these or common other names
+    (env, algo, split, score ...). Rows with the rule uniform are the floor. level_seed makes claims about the generator
+    of levels possible. A store keeps the results for `report`.
 
     Args:
-        source: A store or its folder; a .csv, .tsv, .parquet, .jsonl or .npz file of episodes; or a table in memory
+        source: A store, or a .csv, .tsv, .parquet, .jsonl or .npz file of episodes. In Python also a table in memory
             (pyarrow, pandas or polars).
-        plan: A plan file, whose lock is read from its folder, or a `Plan`. None: the plan that is published with a
-            dataset, otherwise the paper's plan with the recommended calls, by which every result is exploratory.
+        plan: The plan to follow; its lock is read from the same folder (default: the plan that is published with a
+            dataset, otherwise the paper's plan with the recommended calls, by which every result is exploratory).
         cells: Cell records (a pyarrow table) for the entropy screen; a store brings its own.
-        columns: Columns of the table that have other names, e.g. `{"game": "env"}` or `"game=env,agent=algo"`.
-        labels: Labels of every episode that the table does not state, e.g. `{"level_set": "test"}`.
-        rule: Short for the label `rule`.
-        floor: The agent or rule whose rows are the floor.
-        decimal: Decimal mark of the numbers in a text file: `.` or `,`.
-        sb3: Files of Stable-Baselines3 with their labels, e.g. `"game=heist,rule=greedy,level_set=test,agent=ppo,
-            seed=1:logs/evaluations.npz"`.
-        out: A folder for results.json and one CSV file per table.
-        rliable: An .npz file for rliable's score matrices.
+        rule: Short for the label rule, e.g. sampled.
+        sb3: A Stable-Baselines3 evaluations.npz or monitor.csv with its labels, e.g.
+            game=heist,budget=8M,agent=ppo,seed=1,rule=greedy,level_set=test:logs/evaluations.npz.
+        out: Folder for results.json and one CSV file per table.
+        rliable: File (.npz) for rliable's score matrices.
         progress: Whether a large text file shows a bar on the terminal while it is read.
+        **settings: The fields of `TableSettings`.
 
     Returns:
         The rows of every table of the analysis; `print` shows comparisons and gaps, `to_pandas("gaps")` the rows of
@@ -67,6 +64,11 @@ def analyse(
     Raises:
         UsageError: The source or the plan cannot be read, or an episode is not finite or occurs twice.
         CheckFailedError: The plan was changed after locking, or one of its stop conditions is met.
+
+    Command line:
+        gapfloor analyse gapfloor-store --plan plan.toml
+        gapfloor analyse results.csv --rule greedy --floor random
+        gapfloor analyse episodes.parquet --json --out results
 
     Examples:
         Three runs of one agent, and the floor, on held-out levels:
@@ -88,8 +90,8 @@ def analyse(
         [5.5]
     """
     if source is None and not sb3:
-        raise UsageError("Give a store or an episode file, or --sb3 files.")
-    options = parse_table_options(columns=columns, labels=labels, rule=rule, floor=floor, decimal=decimal)
+        raise UsageError("Nothing to analyse is named: give a store or a file of episodes, or sb3 files.")
+    options = read_settings(TableSettings, settings).options(rule=rule)
     if sb3:
         inputs = read_labelled(source, sb3)
     else:

@@ -81,7 +81,7 @@ def audit_ledger() -> AuditLedger:
 
     Examples:
         >>> import gapfloor
-        >>> ledger = gapfloor.audit_ledger()
+        >>> ledger = gapfloor.audit.ledger()
         >>> len(ledger.entries), ledger.counts.evaluate_heldout
         (12, 11)
     """
@@ -99,7 +99,7 @@ def audit_registry(files: Sequence[str | Path] = ()) -> AuditRegistry:
 
     Examples:
         >>> import gapfloor
-        >>> registry = gapfloor.audit_registry()
+        >>> registry = gapfloor.audit.registry()
         >>> len(registry.entries) >= 12
         True
     """
@@ -131,7 +131,7 @@ def audit_verify(
         Without clones no line can be confirmed:
 
         >>> import gapfloor, tempfile
-        >>> found = gapfloor.audit_verify(tempfile.mkdtemp())
+        >>> found = gapfloor.audit.verify(tempfile.mkdtemp())
         >>> found.is_confirmed, found.count("no clone") == len(found.checks)
         (False, True)
     """

@@ -34,7 +34,7 @@ def audit_scan(target: str | Path = ".", *, entry: str | None = None) -> ScanRes
         ...     action, _ = model.predict(obs, deterministic=True)
         ...     obs, reward, done, info = env.step(action)
         ... ''')
-        >>> found = gapfloor.audit_scan(folder)
+        >>> found = gapfloor.audit(folder)
         >>> [(path.rule, path.provenance) for path in found.paths]
         [('argmax', 'explicit-call-site')]
     """

@@ -56,7 +56,7 @@ def audit_trace(command: str | Sequence[str], *, steps: int | None = None, scan:
         ... for _ in range(5):
         ...     env.step(env.action_space.sample())
         ... ''')
-        >>> found = gapfloor.audit_trace([sys.executable, str(script)], scan=False)
+        >>> found = gapfloor.audit.trace([sys.executable, str(script)], scan=False)
         >>> [(path.environment, path.rule, path.n_steps) for path in found.observed.paths]
         [('CartPole-v1', 'random', 5)]
     """

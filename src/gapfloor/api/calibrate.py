@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gapfloor.actions.spaces import Box
 from gapfloor.api.progress import step_teller
 from gapfloor.calibration.agreement import PlayComparison, compare_play
 from gapfloor.calibration.class_files import classes_path, read_classes, shipped_classes, write_classes
@@ -14,11 +15,14 @@ from gapfloor.calibration.class_measurement import measure_classes
 from gapfloor.calibration.classes import ActionClasses, CalibrationSettings
 from gapfloor.calibration.dimensions import DimensionEffects, measure_dimensions
 from gapfloor.calibration.matrix import draw_matrices
+from gapfloor.engines.catalogue import GYMNASIUM
 from gapfloor.engines.engine import Option
 from gapfloor.engines.registry import check_cloning, check_levels, make_spec
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.levels.draws import check_draw
+from gapfloor.machine import check_workers
+from gapfloor.play.policy_trial import action_space_of
 from gapfloor.play.protocol import expand_games
 from gapfloor.policies.load import PolicySource
 from gapfloor.text_tables import ReadableResult, TextTable
@@ -119,39 +123,52 @@ def calibrate(
     replace: bool = False,
     workers: int | None = None,
     progress: Callable[[GameCalibration], None] | bool | None = None,
-) -> Calibrations:
-    """The action classes of games: which actions have the same effect.
+) -> Calibrations | BoxCalibrations:
+    """Measure which actions of games have the same effect.
 
     Each visited state is cloned into one slot per action; two actions are the same when observation, reward and
-    episode boundary agree at every step, in every state.
+    episode boundary agree at every step, in every state. The classes are always measured; the shipped ones are shown
+    for comparison. Where actions are a Box, the dimensions that have no effect are found in the same way.
 
     Args:
-        games: One or more games, or the groups `paper` and `all`.
-        store: The folder that keeps the classes, which the rule `merged` reads; classes that it holds already are only
-            replaced with `replace`. None: they are kept nowhere.
-        mode: The engine's mode.
-        options: The engine's options.
+        games: One or more games, or a group: paper (the paper's eight) or all (all sixteen).
+        store: Folder that keeps the classes, which the rule merged reads; classes that it holds already are only
+            replaced with `replace`.
+        mode: The engine's mode: ProcGen's easy (default), hard, extreme, memory or exploration.
+        options: Options of the engine, e.g. use_backgrounds=false.
         states: Number of states per game.
         horizon: Steps compared: the action, then no-ops.
         seed: Seed of the levels, the play and the sample of states.
         levels: Levels that are played: START:STOP, a `range`, or all.
         spacing: Take one of this many visited states, on average.
-        policy: Also measure on the states that this policy visits under the sampled rule.
-        picture: Draw the matrices into this file (.png, .svg or .pdf).
-        replace: Whether to replace classes that the store holds from other settings.
-        workers: Number of threads; they change no result.
+        policy: Also measure on the states that this policy visits under the sampled rule, and show where that differs.
+        picture: File (.png, .svg or .pdf) for a drawing of the matrices.
+        replace: Replace classes that the store holds from other settings.
+        workers: Number of threads, which changes no result (default: one per core).
         progress: Called with each game as it is done. None: a line per game on a terminal or in a notebook; False:
             nothing.
 
     Returns:
-        One entry per game; `plot()` draws the matrices.
+        One entry per game; `plot()` draws the matrices. For a Box, `.without_effect` lists the dimensions that never
+        mattered.
+
+    Command line:
+        gapfloor calibrate starpilot fruitbot
+        gapfloor calibrate paper --json
+        gapfloor calibrate gym:MiniGrid-FourRooms-v0 --states 100
+        gapfloor calibrate gym:Hopper-v5 --states 50
+        gapfloor calibrate starpilot --policy gapfloor-store/runs/starpilot-easy-impala-8M-s1
 
     Examples:
         >>> import gapfloor
         >>> (game,) = gapfloor.calibrate("fruitbot", states=16, progress=False)
         >>> game.random.partition.n_actions, game.random.k
         (15, 4)
+        >>> (box,) = gapfloor.calibrate("gym:Pendulum-v1", states=4).games
+        >>> box.states_with_effect, box.without_effect
+        ((4,), ())
     """
+    check_workers(workers)
     chosen = CalibrationSettings(
         levels=LevelSet.parse(levels), states=states, horizon=horizon, seed=seed, spacing=spacing
     )
@@ -159,6 +176,14 @@ def calibrate(
     check_draw(chosen.seed)
     named = [games] if isinstance(games, str) else games
     specs = [make_spec(game, mode=mode, options=options) for game in expand_games(named)]
+    if all(spec.engine == GYMNASIUM.name and isinstance(action_space_of(spec), Box) for spec in specs):
+        if policy or picture or replace:
+            raise UsageError(
+                "Real-valued actions have dimensions, not classes: leave out policy, picture and replace."
+            )
+        for spec in specs:
+            check_levels(spec, chosen.levels)
+        return BoxCalibrations(tuple(measure_dimensions(spec, chosen) for spec in specs))
     for spec in specs:
         check_cloning(spec, what="Calibration")
         check_levels(spec, chosen.levels)
@@ -204,47 +229,6 @@ class BoxCalibrations(ReadableResult):
         return ["game", "dimension", "states with an effect", ""], rows
 
 
-def calibrate_box(
-    games: str | Sequence[str],
-    *,
-    options: Mapping[str, Option] | None = None,
-    states: int = 100,
-    horizon: int = CalibrationSettings.horizon,
-    seed: int = CalibrationSettings.seed,
-    levels: str | range = "0:200",
-    spacing: int = CalibrationSettings.spacing,
-) -> BoxCalibrations:
-    """In how many visited states each dimension of a real-valued action changes what follows.
-
-    Args:
-        games: One or more environments whose actions are a Box.
-        options: The environment's options.
-        states: Number of states per environment.
-        horizon: Steps compared: the changed action, then the action of zeros.
-        seed: Seed of the levels, the play and the sample of states.
-        levels: Levels that are played: START:STOP, a `range`, or all.
-        spacing: Take one of this many visited states, on average.
-
-    Returns:
-        One entry per environment; `.without_effect` lists the dimensions that never mattered.
-
-    Examples:
-        >>> import gapfloor
-        >>> found = gapfloor.calibrate_box("gym:Pendulum-v1", states=4)
-        >>> found.games[0].states_with_effect, found.games[0].without_effect
-        ((4,), ())
-    """
-    chosen = CalibrationSettings(
-        levels=LevelSet.parse(levels), states=states, horizon=horizon, seed=seed, spacing=spacing
-    )
-    check_draw(chosen.seed)
-    named = [games] if isinstance(games, str) else games
-    specs = [make_spec(game, options=options) for game in named]
-    for spec in specs:
-        check_levels(spec, chosen.levels)
-    return BoxCalibrations(tuple(measure_dimensions(spec, chosen) for spec in specs))
-
-
 def _say_done(progress: bool | None) -> Callable[[GameCalibration], None]:
     say = step_teller(progress)
     return lambda game: say(f"{game.random.engine.game}: {game.random.k} classes")
@@ -259,7 +243,7 @@ def _keep(classes: ActionClasses, store: str | Path | None, *, replace: bool) ->
     if held is not None and held != classes:
         return (
             f"{path} keeps its classes (k = {held.k}, {held.settings.states} states, seed {held.settings.seed}), "
-            "because cells may depend on them. Use --replace to replace them."
+            "because cells may depend on them. Ask to replace them if you do not need those cells."
         )
     write_classes(store, classes)
     return f"Kept in {path}."

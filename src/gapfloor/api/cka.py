@@ -28,30 +28,34 @@ def cka(
     store: str | Path | None = None,
     progress: Callable[[str], None] | bool | None = None,
 ) -> CkaMeasurement:
-    """CKA of checkpoints between training and held-out levels, with its controls.
+    """Measure CKA of checkpoints' features between training and held-out levels, with its controls.
 
     Rows of the two sides are different inputs, so the value as computed measures nothing by itself; the 2x2 control
-    shows what it consists of.
+    shows what it consists of. Records go to results/cka of the store, where `report` finds them.
 
     Args:
-        checkpoints: Checkpoints that `train` wrote (files or runs' folders).
+        checkpoints: Checkpoints that `train` wrote (files, or folders of runs).
         geometry: How observations are collected: SLOTSxSTEPS.
-        other_geometry: A second collection, to show the effect of the geometry alone; None or `none` to leave it out.
-        train: Training levels: START:STOP or a `range`; None: the checkpoint's own.
-        test: Held-out levels, in the same form.
-        rule: How the checkpoint plays.
+        other_geometry: A second collection, to show the effect of the geometry alone; none to leave it out.
+        train: Training levels: START:STOP or a `range` (default: the checkpoint's own).
+        test: Held-out levels, in the same form as `train`.
+        rule: Rule under which the checkpoint plays.
         draw: Seed of the level draw.
-        permutations: Shuffles behind each null.
+        permutations: Number of shuffles for each null.
         seed: Seed of the shuffles.
-        pairs: What is compared on identical observations: `encoders` (different encoders of one seed), `all` of a game
-            and budget, or `none`.
-        device: Where the networks run: cpu or cuda.
-        store: The folder below which records go to results/cka, where `write_report` finds them; None writes no files.
+        pairs: Checkpoints to compare on identical observations: different encoders of one seed (encoders), all of one
+            game and budget (all), or none.
+        device: Device for networks: cpu or cuda.
+        store: Store whose results/cka keeps the records.
         progress: Called with words about each step. None: a line per step on a terminal or in a notebook; False:
             nothing.
 
     Returns:
         One record per checkpoint, and one per pair of encoders.
+
+    Command line:
+        gapfloor cka gapfloor-store/runs/*-8M-s*
+        gapfloor cka runs/heist-easy-impala-25M-s1 --json --store heist-store
 
     Examples:
         >>> import gapfloor, tempfile

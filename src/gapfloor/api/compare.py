@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 from gapfloor.analysis.compared_agents import ComparisonRequest, join_agents, select_agent
 from gapfloor.analysis.comparison import Comparison, analyse_comparison
 from gapfloor.api.agent_sources import read_sources
+from gapfloor.api.keyword_settings import names_of, read_settings, takes
 from gapfloor.api.policy_campaign import play_policies
 from gapfloor.engines.registry import split_game
 from gapfloor.errors import UsageError
@@ -16,7 +17,7 @@ from gapfloor.machine import one_blas_thread
 from gapfloor.plan.model import paper_plan
 from gapfloor.play.campaign import Campaign
 from gapfloor.play.candidate import Entrant
-from gapfloor.play.protocol import INFERENCE_BATCH, ProtocolSettings, make_protocol
+from gapfloor.play.protocol import PlaySettings, make_protocol
 from gapfloor.play.workers import Progress
 from gapfloor.records.temporary_store import open_store
 from gapfloor.rules import parse_rules
@@ -24,49 +25,50 @@ from gapfloor.statistics.conventions import check_sizes
 
 
 @one_blas_thread()
+@takes(PlaySettings)
 def compare(
     a: Any,
     b: Any = None,
     *,
-    agents: tuple[str, str] | None = None,
+    agents: str | Sequence[str] = (),
     budgets: str | Sequence[str] = (),
     games: str | Sequence[str] = (),
     rules: str | Sequence[str] = (),
     detect: float | None = None,
-    batch: int = INFERENCE_BATCH,
-    device: str = "cpu",
-    backend: str | None = None,
     workers: int | None = None,
     progress: Progress | bool | None = None,
     store: str | Path | None = None,
-    **protocol: Unpack[ProtocolSettings],
+    out: str | Path | None = None,
+    **settings: Any,
 ) -> Comparison:
-    """Agent a minus agent b on the same schedule: over runs, and paired by level.
+    """Compare two agents on the same schedule: over runs, and paired by level.
 
-    Recorded episodes are used as they are; policies are played now, all on one schedule.
+    A source is a store, a .csv or .parquet file of episodes, the folders or checkpoints of runs (also as a pattern), or
+    package.module:factory. Recorded episodes are used as they are; policies are played now, all on one schedule.
 
     Args:
-        a: A store, an episode file, folders of runs or checkpoints (a pattern or a list), or
-            `package.module:factory`.
-        b: The same for the other agent; None: both agents are in `a`, and `agents` names them.
-        agents: Names of the two: which to select from recorded episodes, or what to call policies.
-        budgets: One budget for both, or one per agent. Empty: every budget that both have.
-        games: Games, as a list or one name; empty: all that both have.
-        rules: Rules, as a list or separated by commas; empty: all that were recorded, and sampled and greedy for
+        a: The source of the first agent.
+        b: The source of the second agent; without it both agents are in `a`, and `agents` names them.
+        agents: Names of the two agents, e.g. impala,fpn: which to select from recorded episodes, or what to call
             policies.
-        detect: The difference for which needed runs and levels are computed; None: the observed ones.
-        batch: Inference batch size. Changing it changes the cell key.
-        device: Where networks run: cpu or cuda.
-        backend: The library that computes the logits of gapfloor checkpoints: onnxruntime or torch; None: the one that
-            filled the store, or the faster one.
-        workers: Number of worker processes; None: one per core.
+        budgets: One budget for both agents, or one per agent, e.g. 8M,25M (default: every budget that both have).
+        games: The games to compare on (default: all that both have).
+        rules: How actions are chosen (default: all rules that were recorded; sampled and greedy for policies).
+        detect: A difference in return that would matter; the result then says how many runs or levels would find it
+            (default: the observed difference).
+        workers: Number of worker processes (default: one per core).
         progress: What hears of episodes and cells. None: a bar on a terminal, a line in a notebook; False: nothing.
-        store: Where policies' cells are kept; None: they are forgotten.
-        protocol: The settings of `evaluate`: `train`, `test`, `draws`, `episodes`, `mode`, `options`, `slots`,
-            `burn_in`, `design`, `repeats`.
+        store: Folder that keeps the cells of policies; what it holds is not played again.
+        out: Folder for comparison.json (default: nothing is written).
+        **settings: The fields of `PlaySettings`.
 
     Returns:
         A row per game, budget, rule and quantity (train, test, gap); `plot()` draws the differences.
+
+    Command line:
+        gapfloor compare gapfloor-store --agents impala,fpn
+        gapfloor compare 'runs/*impala*' 'runs/*fpn*' --draws 0,1,2
+        gapfloor compare runs/heist-easy-impala-25M-s1 mypackage.agents:load --games heist --agents impala,mine
 
     Examples:
         Two agents with three runs each, from a table of episodes:
@@ -88,15 +90,19 @@ def compare(
         (3.0, 'first higher')
     """
     check_sizes({"difference to detect": detect})
-    budgets, games, rules = (_names(given) for given in (budgets, games, rules))
-    if b is None and agents is None:
-        raise UsageError("One source holds both agents: name them, e.g. --agents impala,fpn.")
-    if agents is not None and b is None and agents[0] == agents[1]:
-        raise UsageError(f"The agent {agents[0]} is named twice: name two agents.")
+    if detect is not None and detect <= 0:
+        raise UsageError(f"The difference to detect is {detect:g}: give a number above 0.")
+    play_settings = read_settings(PlaySettings, settings)
+    budgets, games, rules = (names_of(given) for given in (budgets, games, rules))
+    both_names = _two(agents)
+    if b is None and both_names is None:
+        raise UsageError("One source holds both agents: name the two agents, e.g. impala and fpn.")
+    if both_names is not None and b is None and both_names[0] == both_names[1]:
+        raise UsageError(f"The agent {both_names[0]} is named twice: name two agents.")
     named = tuple(split_game(game)[1] for game in games)
-    asked = ComparisonRequest(agents, tuple(budgets), named, tuple(rules))
+    asked = ComparisonRequest(both_names, tuple(budgets), named, tuple(rules))
     if len(asked.budgets) > 2:
-        raise UsageError("--budgets takes one budget, or one per agent.")
+        raise UsageError(f"{len(asked.budgets)} budgets are named: name one budget, or one per agent.")
     sources = [a] if b is None else [a, b]
     plan = paper_plan()
     with open_store(store) as opened:
@@ -105,13 +111,11 @@ def compare(
             return play_policies(
                 entrants,
                 rules=parse_rules(rule_names),
-                protocol=make_protocol(list(entrants), **protocol),
+                protocol=make_protocol(list(entrants), play_settings),
                 store=opened,
-                batch=batch,
-                device=device,
-                backend=backend,
                 workers=workers,
                 progress=progress,
+                **play_settings.inference,
             )
 
         studies, notes = read_sources(sources, asked, games=games, plan=plan, play=play)
@@ -120,14 +124,21 @@ def compare(
         select_agent(study, asked, number, source=_short(source))
         for number, (study, source) in enumerate(both)
     )
-    return analyse_comparison(join_agents(first, second), plan=plan, detect=detect, notes=notes)
+    result = analyse_comparison(join_agents(first, second), plan=plan, detect=detect, notes=notes)
+    if out is not None:
+        from gapfloor.report.result_files import write_comparison
+
+        write_comparison(result, Path(out))
+    return result
 
 
-def _names(given: str | Sequence[str]) -> tuple[str, ...]:
-    """Names, or their text with commas."""
-    return tuple(
-        part.strip() for part in (given.split(",") if isinstance(given, str) else given) if part.strip()
-    )
+def _two(agents: str | Sequence[str] | None) -> tuple[str, str] | None:
+    names = names_of(agents or ())
+    if not names:
+        return None
+    if len(names) != 2:
+        raise UsageError(f"'{', '.join(names)}' does not name two agents: write e.g. impala,fpn.")
+    return names[0], names[1]
 
 
 def _short(source: Any) -> str:

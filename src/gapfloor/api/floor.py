@@ -2,67 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from gapfloor.analysis.evaluation import FloorMeasurement, reference_rows
+from gapfloor.api.keyword_settings import names_of, read_settings, takes
 from gapfloor.api.progress import showing
-from gapfloor.engines.engine import Option
 from gapfloor.engines.registry import check_seed
+from gapfloor.machine import check_workers
 from gapfloor.play.campaign import Request, plan_campaign
-from gapfloor.play.protocol import Levels, make_protocol
-from gapfloor.play.references import check_references
+from gapfloor.play.protocol import ProtocolSettings, make_protocol
+from gapfloor.play.references import UNIFORM, check_references
 from gapfloor.play.workers import CellWorkers, Progress
 from gapfloor.records.temporary_store import open_store
 
 
-def measure_floor(
+@takes(ProtocolSettings)
+def floor(
     games: str | Sequence[str],
     *,
-    mode: str | None = None,
-    options: Mapping[str, Option] | None = None,
-    train: Levels = "0:200",
-    test: Levels = "1000:1100",
-    draws: int | Sequence[int] = (0, 1, 2),
-    episodes: int = 128,
-    slots: int = 16,
-    burn_in: int = 1,
-    design: str = "draws",
-    repeats: int = 1,
-    reference: str | Sequence[str] = "uniform",
+    references: Sequence[str] = (UNIFORM,),
     workers: int | None = None,
     store: str | Path | None = None,
     progress: Progress | bool | None = None,
+    **settings: Any,
 ) -> FloorMeasurement:
-    """The return of policies that know nothing, for each game and level set, with its standard error.
+    """Measure the random floor of games: what policies that know nothing return on each level set.
 
     The uniform reference is the floor: what random play returns on the same levels. What the store already holds
     under the same specification is read, not played again.
 
     Args:
-        games: One or more games: a name of ProcGen, `gym:ID`, `package.module:make`, or the groups `paper` and `all`.
-        mode: The engine's mode: ProcGen's easy (default), hard, extreme, memory or exploration.
-        options: Options of the engine, e.g. `{"use_backgrounds": False}`.
-        train: Training levels: START:STOP, a `range`, all or none.
-        test: Held-out levels, in the same form as `train`.
-        draws: Seeds of the level draws.
-        episodes: Counted episodes per draw.
-        slots: Parallel environments per draw.
-        burn_in: First episodes of a slot that are not counted.
-        design: Seeded draws of levels (`draws`, as in the paper), or every level equally often (`census`).
-        repeats: Episodes per level in a census.
-        reference: One reference or several: uniform, best-constant, constant:A, sticky:P,
-            random-weights:ENCODER:COUNT, blind:RUN, upper:POLICY.
-        workers: Number of worker processes; None: one per core.
-        store: The folder that keeps the cells; None: they are forgotten.
+        games: One or more games: a name of ProcGen, gym:ID, envpool:ID, package.module:make, or a group: paper (the
+            paper's eight) or all (all sixteen).
+        references: Policies that know nothing: uniform (the floor), zero, constant:A, best-constant, sticky:P,
+            random-weights:ENCODER:COUNT, blind:RUN or upper:POLICY.
+        workers: Number of worker processes (default: one per core).
+        store: Folder that keeps the cells; what it holds is not played again.
         progress: What hears of episodes and cells. None: a bar on a terminal, a line in a notebook; False: nothing.
+        **settings: The fields of `ProtocolSettings`.
 
     Returns:
         A row per game, level set and reference.
 
+    Command line:
+        gapfloor floor starpilot
+        gapfloor floor paper --json
+        gapfloor floor coinrun --mode hard --option use_backgrounds=false
+        gapfloor floor heist --design census --repeats 4
+        gapfloor floor starpilot --reference uniform --reference best-constant
+        gapfloor floor envpool:Pong-v5 --design census --train none --test 1000:1020
+
     Examples:
         >>> import gapfloor
-        >>> floor = gapfloor.measure_floor("starpilot", draws=0, episodes=32, progress=False)
+        >>> floor = gapfloor.floor("starpilot", draws=0, episodes=32, progress=False)
         >>> floor
         game       mode  level set  levels     reference  mean  SEM   episodes
         ----------------------------------------------------------------------
@@ -71,12 +65,10 @@ def measure_floor(
         >>> floor.to_arrow().column_names[:4]
         ['game', 'mode', 'budget', 'agent']
     """
+    check_workers(workers)
     named = [games] if isinstance(games, str) else list(games)
-    protocol = make_protocol(
-        named, mode=mode, options=options, train=train, test=test, draws=draws, episodes=episodes, slots=slots,
-        burn_in=burn_in, design=design, repeats=repeats,
-    )  # fmt: skip
-    chosen = [reference] if isinstance(reference, str) else list(reference)
+    protocol = make_protocol(named, read_settings(ProtocolSettings, settings))
+    chosen = names_of(references)
     check_references(chosen)
     for engine in protocol.engines:
         check_seed(engine)

@@ -1,4 +1,4 @@
-"""Floors that were measured before: one environment of the registry, or all of them."""
+"""Floors that were measured before: one environment of the registry, one family, or all of them."""
 
 from __future__ import annotations
 
@@ -10,37 +10,36 @@ from gapfloor.analysis.registry_entries import (
 )
 
 
-def known_floor(game: str, *, mode: str | None = None) -> RegisteredEnvironment:
-    """The floors of an environment that the package ships, with their provenance.
+def known_floor(game: str | None = None, *, mode: str | None = None) -> RegisteredEnvironment | FloorRegistry:
+    """Show the floors that come with gapfloor, with their provenance.
 
-    Nothing is played. Use `measure_floor` for other seeds, versions, options or environments.
+    Nothing is played. Use `floor` for other seeds, versions, options or environments.
 
     Args:
-        game: The environment, as gapfloor names it: `gym:CartPole-v1`, `envpool:Pong-v5`, `coinrun`.
-        mode: ProcGen's mode; None: the first one of the registry, easy.
+        game: An environment, e.g. gym:CartPole-v1, envpool:Pong-v5 or coinrun, or a family of environments, e.g. mujoco
+            (default: every floor).
+        mode: ProcGen's mode (default: the first one of the registry, easy).
 
     Returns:
-        The entry; `.floor` is the uniform floor, `.floors` has the other references too.
+        The entry of an environment, whose `.floor` is the uniform floor and whose `.floors` has the other references
+        too; or the registry of a family, or all of it.
+
+    Command line:
+        gapfloor known-floor
+        gapfloor known-floor mujoco
+        gapfloor known-floor gym:CartPole-v1
 
     Examples:
         >>> import gapfloor
         >>> entry = gapfloor.known_floor("gym:CartPole-v1")
         >>> round(entry.floor.mean), entry.floor.n_episodes, entry.family
         (22, 1000, 'classic control')
-    """
-    return find_entry(shipped_registry().entries, game, mode)
-
-
-def known_floors(family: str | None = None) -> FloorRegistry:
-    """Every floor that the package ships, or those of one family.
-
-    Args:
-        family: The name of a family, e.g. `MuJoCo`; None: all of them.
-
-    Examples:
-        >>> import gapfloor
-        >>> len(gapfloor.known_floors().families) >= 5
+        >>> len(gapfloor.known_floor().families) >= 5
         True
     """
     registry = shipped_registry()
-    return registry if family is None else registry.of_family(family)
+    if game is None:
+        return registry
+    if ":" in game or any(entry.game == game for entry in registry.entries):
+        return find_entry(registry.entries, game, mode)
+    return registry.of_family(game)

@@ -1,4 +1,4 @@
-"""Writing, locking, checking and extending the file of an analysis plan."""
+"""Writing, locking and checking the file of an analysis plan: `Plan.init`, `Plan.lock` and `Plan.check`."""
 
 from __future__ import annotations
 
@@ -54,8 +54,10 @@ class PlanCheck(ReadableResult):
         return [f"Locked before: {earlier}." for earlier in self.plan.earlier]
 
 
-def plan_init(path: str | Path = "plan.toml", *, addendum: bool = False) -> Path:
-    """Write the paper's plan to a file that you can then change and lock.
+def init_plan(path: str | Path = "plan.toml", *, addendum: bool = False) -> Path:
+    """Write the paper's plan to a file, ready to be changed and locked.
+
+    A plan fixes tests, families, margins, cuts, resamples, seeds and stop conditions.
 
     Args:
         path: The file to write; it must not exist.
@@ -64,9 +66,13 @@ def plan_init(path: str | Path = "plan.toml", *, addendum: bool = False) -> Path
     Returns:
         The path of the file.
 
+    Command line:
+        gapfloor plan init plan.toml
+        gapfloor plan init merged.toml --addendum
+
     Examples:
         >>> import gapfloor, tempfile
-        >>> path = gapfloor.plan_init(f"{tempfile.mkdtemp()}/plan.toml")
+        >>> path = gapfloor.Plan.init(f"{tempfile.mkdtemp()}/plan.toml")
         >>> gapfloor.Plan.read(path).floor.alpha
         0.05
     """
@@ -77,9 +83,10 @@ def plan_init(path: str | Path = "plan.toml", *, addendum: bool = False) -> Path
     return path
 
 
-def plan_lock(
+def lock_file(
     path: str | Path,
     *,
+    addendum: str | Path | None = None,
     store: str | Path | None = None,
     episodes: str | Path | None = None,
     cells_seen: int | None = None,
@@ -90,29 +97,44 @@ def plan_lock(
 
     Args:
         path: The plan's file; the lock is written next to it.
-        store: Count the cells of this store. None: gapfloor-store, and what lies next to the plan.
-        episodes: Count the cells of this episode file instead.
+        addendum: Lock this addendum (a new rule with its own family) to the plan, which is locked already; the cells of
+            its rules are counted.
+        store: Count the cells in this store (default: gapfloor-store, and what lies next to the plan).
+        episodes: Count the cells in this file of episodes instead.
         cells_seen: State the number of cells seen, for data that lie elsewhere.
 
     Returns:
         What was locked, and what its results may be called.
 
     Raises:
-        UsageError: The plan is locked already.
+        UsageError: The plan is locked already; or the addendum's plan is not, or it tests a rule that is fixed already.
+
+    Command line:
+        gapfloor plan lock plan.toml --store gapfloor-store
+        gapfloor plan lock plan.toml --addendum merged.toml
 
     Examples:
         >>> import gapfloor, tempfile
-        >>> path = gapfloor.plan_init(f"{tempfile.mkdtemp()}/plan.toml")
-        >>> gapfloor.plan_lock(path, cells_seen=0).plan.status
+        >>> folder = tempfile.mkdtemp()
+        >>> path = gapfloor.Plan.init(f"{folder}/plan.toml")
+        >>> gapfloor.Plan.lock(path, cells_seen=0).plan.status
         'pre-registered'
+        >>> merged = gapfloor.Plan.init(f"{folder}/merged.toml", addendum=True)
+        >>> [text.status for text in gapfloor.Plan.lock(path, addendum=merged, cells_seen=12).addenda]
+        ['pre-specified']
     """
     path = Path(path)
+    if addendum is not None:
+        added = Path(addendum)
+        rules = parse_addendum(read_text(added), source=str(added)).rules
+        count, where = _count_seen(path, store=store, episodes=episodes, cells_seen=cells_seen, rules=rules)
+        return _check_of(path, add_addendum(path, added, cells_seen=count, seen_in=where))
     count, where = _count_seen(path, store=store, episodes=episodes, cells_seen=cells_seen)
     return _check_of(path, lock_plan(path, cells_seen=count, seen_in=where))
 
 
-def plan_check(path: str | Path) -> PlanCheck:
-    """Whether a plan is locked and unchanged since.
+def check_plan(path: str | Path) -> PlanCheck:
+    """Check that a plan is locked and unchanged since.
 
     Args:
         path: The plan's file.
@@ -123,11 +145,14 @@ def plan_check(path: str | Path) -> PlanCheck:
     Raises:
         CheckFailedError: The plan is not locked, or was changed after locking.
 
+    Command line:
+        gapfloor plan check plan.toml
+
     Examples:
         >>> import gapfloor, tempfile
-        >>> path = gapfloor.plan_init(f"{tempfile.mkdtemp()}/plan.toml")
-        >>> locked = gapfloor.plan_lock(path, cells_seen=12)
-        >>> gapfloor.plan_check(path).plan.status
+        >>> path = gapfloor.Plan.init(f"{tempfile.mkdtemp()}/plan.toml")
+        >>> locked = gapfloor.Plan.lock(path, cells_seen=12)
+        >>> gapfloor.Plan.check(path).plan.status
         'pre-specified'
     """
     path = Path(path)
@@ -135,45 +160,6 @@ def plan_check(path: str | Path) -> PlanCheck:
     if lock is None:
         raise CheckFailedError(f"{path} is not locked. Lock it: gapfloor plan lock {path}")
     return _check_of(path, lock)
-
-
-def plan_addendum(
-    path: str | Path,
-    addendum: str | Path,
-    *,
-    store: str | Path | None = None,
-    episodes: str | Path | None = None,
-    cells_seen: int | None = None,
-) -> PlanCheck:
-    """Lock an addendum, a new rule with its own family, to a locked plan.
-
-    Args:
-        path: The plan's file.
-        addendum: The addendum's file.
-        store: Count the cells of the addendum's rules in this store. None: gapfloor-store, and what lies next to the
-            plan.
-        episodes: Count these cells in an episode file instead.
-        cells_seen: State the number of these cells, for data that lie elsewhere.
-
-    Returns:
-        The plan and all its addenda; the last one is new.
-
-    Raises:
-        UsageError: The plan is not locked, or the addendum tests a rule that is fixed already.
-
-    Examples:
-        >>> import gapfloor, tempfile
-        >>> folder = tempfile.mkdtemp()
-        >>> plan = gapfloor.plan_init(f"{folder}/plan.toml")
-        >>> locked = gapfloor.plan_lock(plan, cells_seen=12)
-        >>> merged = gapfloor.plan_init(f"{folder}/merged.toml", addendum=True)
-        >>> [text.status for text in gapfloor.plan_addendum(plan, merged, cells_seen=0).addenda]
-        ['pre-registered']
-    """
-    path, addendum = Path(path), Path(addendum)
-    rules = parse_addendum(read_text(addendum), source=str(addendum)).rules
-    count, where = _count_seen(path, store=store, episodes=episodes, cells_seen=cells_seen, rules=rules)
-    return _check_of(path, add_addendum(path, addendum, cells_seen=count, seen_in=where))
 
 
 def _check_of(path: Path, lock: Lock) -> PlanCheck:
@@ -190,7 +176,7 @@ def _count_seen(
 ) -> tuple[int, str]:
     """How many cells have been seen, and where they were counted."""
     if sum(value is not None for value in (store, episodes, cells_seen)) > 1:
-        raise UsageError("Give one of --store, --episodes and --cells-seen, not several.")
+        raise UsageError("Give one of store, episodes and cells_seen, not several.")
     if episodes is not None:
         return count_cells(Path(episodes), rules=rules), f"counted in {Path(episodes).name}"
     if store is not None:
@@ -209,7 +195,9 @@ def _count_seen(
 
 def _count_in_store(folder: Path, rules: tuple[str, ...] | None) -> tuple[int, str]:
     if not folder.is_dir():
-        raise UsageError(f"{folder} is not a folder: check the path of the store, or give --cells-seen 0.")
+        raise UsageError(
+            f"{folder} is not a folder: check the path of the store, or state that 0 cells were seen."
+        )
     if not any((folder / "cells").glob("*.json")):
         return 0, f"no cells in {folder.name}"
     return count_cells(folder, rules=rules), f"counted in {folder.name}"

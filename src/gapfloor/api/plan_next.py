@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.analysis.apply import analyse, resolve_plan
-from gapfloor.analysis.episodes import Source
+from gapfloor.analysis.episodes import Source, read_inputs
 from gapfloor.analysis.rows import ComparisonRow, Status
+from gapfloor.api.analyse import arrow_table
+from gapfloor.api.keyword_settings import read_settings, takes
+from gapfloor.api.table_settings import TableSettings
 from gapfloor.errors import UsageError
 from gapfloor.json_values import jsonable
 from gapfloor.machine import one_blas_thread
@@ -107,26 +110,33 @@ class PlanNext(ReadableResult):
 
 
 @one_blas_thread()
-def plan_next(
+@takes(TableSettings)
+def next_runs(
     source: Source,
     plan: str | Path | Plan | LockedPlan = "plan.toml",
     *,
     rule: str | None = None,
     level_set: str = "test",
+    **settings: Any,
 ) -> PlanNext:
-    """Which games a plan with looks has finished with, and how many more runs the others need.
+    """Say for each game whether to stop, or how many more runs to train.
 
-    A game is finished when it has been called, or when the last planned look has been reached. Runs between two looks
-    wait for the next look.
+    The plan names the numbers of runs at which the data are looked at. A game is finished when it has been called, or
+    when its last look has been reached. Runs between two looks wait for the next look, and runs beyond the last look
+    are not used.
 
     Args:
-        source: a store's folder, a file of episodes, a `Store`, or a pyarrow table.
-        plan: a plan file or a plan with `floor.looks`.
-        rule: the rule whose calls decide; the plan's primary rule if None.
-        level_set: the level set whose calls decide.
+        source: A store or a file of episodes, in any form that `analyse` reads.
+        plan: The plan, with floor.looks.
+        rule: The rule whose calls decide (default: the plan's primary rule).
+        level_set: The level set whose calls decide.
+        **settings: The fields of `TableSettings`.
 
     Returns:
         A row per game: its call so far, and the runs to add.
+
+    Command line:
+        gapfloor plan next gapfloor-store --plan plan.toml
 
     Examples:
         Three runs of one game, by a plan that looks after three runs and after six:
@@ -145,7 +155,7 @@ def plan_next(
         ...     for seed in range(3)
         ...     for episode in range(8)
         ... ]
-        >>> found = gapfloor.plan_next(pa.Table.from_pylist(rows), plan)
+        >>> found = gapfloor.Plan.next(pa.Table.from_pylist(rows), plan)
         >>> [(game.game, game.runs, game.more_runs) for game in found.games]
         [('heist', 3, 3)]
 
@@ -153,6 +163,7 @@ def plan_next(
         UsageError: the plan has no looks, or the source has no runs of this rule on this level set.
         CheckFailedError: the plan was changed after locking, or one of its stop conditions is met.
     """
+    options = read_settings(TableSettings, settings).options()
     resolved = resolve_plan(plan)
     assert resolved is not None
     content = resolved.plan
@@ -163,7 +174,7 @@ def plan_next(
             "which you will look before there are data, e.g. floor.looks = [3, 6, 9]."
         )
     rule = rule or content.scope.primary_rule
-    results = analyse(source, resolved)
+    results = analyse(read_inputs(arrow_table(source), options=options), resolved)
     rows = [row for row in results.floor_comparisons if (row.rule, row.level_set) == (rule, level_set)]
     if not rows:
         raise UsageError(

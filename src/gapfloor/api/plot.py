@@ -35,7 +35,7 @@ def plot(result: Any) -> Any:
     """The matplotlib figure of a result; `result.plot()` is the same.
 
     Args:
-        result: What `measure_floor`, `evaluate`, `sweep`, `compare`, `training_curve`, `calibrate`, `check_levels`,
+        result: What `floor`, `evaluate`, `sweep`, `compare`, `training_curve`, `calibrate`, `levels`,
             `analyse` or `train` returned.
 
     Returns:
@@ -43,8 +43,8 @@ def plot(result: Any) -> Any:
 
     Examples:
         >>> import gapfloor
-        >>> floor = gapfloor.measure_floor("maze", draws=0, episodes=16, progress=False)
-        >>> figure = gapfloor.plot(floor)
+        >>> floor = gapfloor.floor("maze", draws=0, episodes=16, progress=False)
+        >>> figure = floor.plot()
         >>> [axes.get_title() for axes in figure.axes]
         ['maze']
     """

@@ -16,6 +16,7 @@ from gapfloor.api.progress import showing
 from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.registry import check_cloning
 from gapfloor.errors import UsageError
+from gapfloor.machine import check_workers
 from gapfloor.play.campaign import Campaign, Request, plan_campaign
 from gapfloor.play.candidate import Candidate, Entrant, load_candidates
 from gapfloor.play.observers import CellProbe
@@ -59,8 +60,9 @@ def play_policies(
         progress: what hears of episodes and cells; None: a bar, False: nothing.
         is_prepared: whether the store belongs to a running study.
     """
+    check_workers(workers)
     if batch < 1:
-        raise UsageError(f"--batch {batch} is too small: use at least 1.")
+        raise UsageError(f"batch is {batch}: use at least 1.")
     if len(protocol.engines) != len(entrants):
         raise UsageError(f"{', '.join(entrants)} is a group of games, and a policy plays one: name that one.")
     check_references(references)
@@ -118,8 +120,8 @@ def _load(
     for candidate in candidates:
         if asked and not candidate.source.is_own_network and candidate.tried.inference.backend != asked:
             raise UsageError(
-                f"--backend {asked} is for gapfloor's own checkpoints, and {candidate.source.name} is not one: leave "
-                "--backend out."
+                f"The backend {asked} is for gapfloor's own checkpoints, and {candidate.source.name} is not one: leave "
+                "the backend out."
             )
     return candidates
 
@@ -129,7 +131,7 @@ def _check_cloning(engine: EngineSpec, rules: Sequence[Rule], probe: int) -> Non
         if rule.needs_classes:
             check_cloning(engine, what=f"The rule {rule}")
     if probe:
-        check_cloning(engine, what="--probe")
+        check_cloning(engine, what="The probe of merged entropy")
 
 
 def _probe(states: int) -> CellProbe | None:

@@ -7,8 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gapfloor.analysis.episodes import Source
+from gapfloor.analysis.episodes import Source, read_inputs
 from gapfloor.analysis.pilot import PilotComparison, read_pilot
+from gapfloor.api.analyse import arrow_table
+from gapfloor.api.keyword_settings import read_settings, takes
+from gapfloor.api.table_settings import TableSettings
 from gapfloor.errors import UsageError
 from gapfloor.machine import one_blas_thread
 from gapfloor.plan.lock import load_plan
@@ -103,6 +106,7 @@ class PowerAdvice(ReadableResult):
 
 
 @one_blas_thread()
+@takes(TableSettings)
 def power(
     pilot: Source = None,
     *,
@@ -111,31 +115,40 @@ def power(
     runs: int | None = None,
     floor_sem: float | None = None,
     floor_episodes: int | None = None,
-    plan: Path | None = None,
+    plan: str | Path | None = None,
     rule: str | None = None,
     level_set: str = "test",
     family: int | None = None,
     wanted: float = POWER,
     alpha: float | None = None,
+    **settings: Any,
 ) -> PowerAdvice:
-    """How many runs and floor episodes each comparison with the floor needs.
+    """Compute the numbers of runs and floor episodes that reach a given power.
+
+    From a pilot (a store or a file of episodes), or from `delta`, `sem` and `runs`. Runs and floor episodes are searched
+    together: one run is saved for at most 1,000 more floor episodes.
 
     Args:
-        pilot: a store's folder or a file of episodes; or None, with `delta`, `sem` and `runs`.
-        delta: without a pilot: the difference to find.
-        sem: without a pilot: the SEM over runs ...
-        runs: ... at this number of runs.
-        floor_sem: without a pilot: the floor's SEM; a careful guess if None.
-        floor_episodes: at this number of floor episodes; 384 if None.
-        plan: a plan file, for alpha, the method and the primary rule; without one the recommended calls are planned.
-        rule: rule of the pilot's comparisons; the plan's primary rule if None.
-        level_set: level set of the pilot's comparisons.
-        family: games in the family; those of the pilot, or 1, if None.
-        wanted: the power to reach.
-        alpha: level of the calls; the plan's, or 0.05, if None.
+        pilot: A store or a file of episodes, in any form that `analyse` reads.
+        delta: Without a pilot: the difference to the floor worth finding.
+        sem: Without a pilot: the SEM over the runs of `runs`.
+        runs: Without a pilot: the number of runs that `sem` is for.
+        floor_sem: Without a pilot: the floor's SEM (default: half of the standard deviation between runs).
+        floor_episodes: Without a pilot: the number of episodes that `floor_sem` is for (default: 384).
+        plan: Take alpha, the method and the primary rule from this plan (default: the recommended calls).
+        rule: Rule of the pilot's comparisons (default: the plan's primary rule).
+        level_set: Level set of the pilot's comparisons.
+        family: Number of games in the family (default: those of the pilot, or 1).
+        wanted: The power to reach.
+        alpha: Level of the calls (default: the plan's, or 0.05).
+        **settings: The fields of `TableSettings`.
 
     Returns:
         The runs and floor episodes that reach the power, for each comparison.
+
+    Command line:
+        gapfloor power gapfloor-store
+        gapfloor power --delta 0.88 --sem 0.29 --runs 6 --floor-sem 0.24 --family 8
 
     Examples:
         A difference of 2 with a standard error of 0.6 over three runs:
@@ -145,7 +158,11 @@ def power(
         >>> advice.comparisons[0].power_now < 0.8 < advice.comparisons[0].design.power
         True
     """
-    content = load_plan(plan).plan if plan is not None else None
+    options = read_settings(TableSettings, settings).options()
+    if pilot is not None and any(each is not None for each in (delta, sem, runs, floor_sem, floor_episodes)):
+        raise UsageError("Give a pilot, or delta, sem and runs, not both.")
+    plan_file = Path(plan) if plan is not None else None
+    content = load_plan(plan_file).plan if plan_file is not None else None
     if alpha is None:
         alpha = content.floor.alpha if content is not None else ALPHA
     for name, value in (("power", wanted), ("alpha", alpha)):
@@ -155,7 +172,9 @@ def power(
     method: Method = "recommended" if content is None else content.floor.method or "paper"
     shared: dict[str, Any] = {"method": method, "alpha": alpha, "power": wanted}
     if pilot is not None:
-        found = read_pilot(pilot, plan, rule=rule, level_set=level_set)
+        found = read_pilot(
+            read_inputs(arrow_table(pilot), options=options), plan_file, rule=rule, level_set=level_set
+        )
         rows = [_of_pilot(one, family or one.family_size, **shared) for one in found]
     else:
         effect, n_runs, n_floor = _effect_of(delta, sem, runs, floor_sem, floor_episodes)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gapfloor.api.keyword_settings import names_of
+from gapfloor.errors import UsageError
 from gapfloor.play.replay import RecordedEpisode, replay_episodes
 from gapfloor.play.replay_choice import ReplayRequest, choose_episodes
 from gapfloor.policies.load import PolicySource
@@ -54,7 +56,7 @@ class Replays(ReadableResult):
 
 
 def replay(
-    store: str | Path,
+    store: str | Path | Store,
     *,
     games: str | Sequence[str] = (),
     level_set: str = "test",
@@ -63,25 +65,29 @@ def replay(
     level: int | None = None,
     count: int = 2,
     policies: Sequence[str] = (),
-    allowed: Sequence[str] = (),
+    allow: Sequence[str] = (),
 ) -> Replays:
-    """Recorded episodes played again with their frames, under every rule and the floor.
+    """Play recorded episodes of a store again, under every rule and the floor, and keep their frames in it.
 
-    The return of every replay must equal the recorded one. The page of `write_report` shows the frames.
+    The return of every replay must equal the recorded one. The page of `report` shows the frames.
 
     Args:
         store: The store that holds the cells; frames are written below `replays/`.
-        games: Games of the store; empty: all.
-        level_set: train or test.
-        agent: The agent whose episodes are replayed; None: the first.
-        seed: The seed of its run; None: the first.
-        level: The level; None: where sampled and greedy differ most.
+        games: Games of the store (default: all).
+        level_set: The level set of the episodes: train or test.
+        agent: The agent whose episodes are replayed (default: the first).
+        seed: The seed of its run (default: the first).
+        level: The level (default: where sampled and greedy differ most).
         count: Number of levels per game.
-        policies: Checkpoints or factories of runs that are not in the store.
-        allowed: Code of yours that makes the store's environments, e.g. `mine.envs:make`; `games` are allowed too.
+        policies: Policy of a run that is not in the store, e.g. sb3:ppo-1.zip.
+        allow: Code that the store names and that may be imported, e.g. mine.envs:make; `games` are allowed too.
 
     Returns:
         The episodes with their returns, and the files of their frames.
+
+    Command line:
+        gapfloor replay gapfloor-store --games starpilot
+        gapfloor replay gapfloor-store --games miner --level 1017 --agent impala --seed 2
 
     Examples:
         An untrained network and the floor on one level of starpilot, recorded and then played again:
@@ -92,15 +98,17 @@ def replay(
         ...     policy, game="starpilot", rules="greedy", design="census", train="none", test="1000:1002",
         ...     store=folder, progress=False,
         ... )
-        >>> replays = gapfloor.replay(folder, level=1001, policies=[policy])
+        >>> replays = gapfloor.Store(folder).replay(level=1001, policies=[policy])
         >>> [(row["rule"], row["level_seed"]) for row in replays.to_dict()["episodes"]]
         [('greedy', 1001), ('uniform', 1001)]
     """
-    named = [games] if isinstance(games, str) else games
-    opened = Store(store)
+    if count < 1:
+        raise UsageError(f"count is {count}: use at least 1.")
+    named = names_of(games)
+    opened = store if isinstance(store, Store) else Store(store)
     opened.check_readable()
     request = ReplayRequest(tuple(named), level_set, agent, seed, level, count)
     episodes = choose_episodes(opened, request)
     sources = [PolicySource.named(name) for name in policies]
-    paths = replay_episodes(episodes, store=opened, sources=sources, allowed=(*allowed, *named))
+    paths = replay_episodes(episodes, store=opened, sources=sources, allowed=(*allow, *named))
     return Replays(tuple(episodes), tuple(paths))

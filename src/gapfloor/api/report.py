@@ -2,73 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from gapfloor.analysis import apply
 from gapfloor.analysis.episodes import read_inputs
 from gapfloor.analysis.results import AnalysisResults
-from gapfloor.analysis.table_options import TableOptions, parse_table_options
+from gapfloor.analysis.table_options import TableOptions
 from gapfloor.analysis.table_pieces import ReadingProgress
 from gapfloor.api.analyse import arrow_table
+from gapfloor.api.keyword_settings import names_of, read_settings, takes
 from gapfloor.api.progress import step_teller
 from gapfloor.api.rare_collections import rare_collections
 from gapfloor.api.reading_progress import reading_progress
+from gapfloor.api.table_settings import TableSettings
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Plan
 from gapfloor.records.store import Store
 from gapfloor.report import write
-from gapfloor.report.learning_curves import read_learning_curves
 from gapfloor.report.source import ReportSource, load_report_source, source_of_results
 from gapfloor.report.write import FORMATS, WrittenReport
 
 
 @rare_collections()
-def write_report(
+@takes(TableSettings)
+def report(
     source: Any,
     out: str | Path = "gapfloor-report",
     *,
     formats: str | Sequence[str] = FORMATS,
     plan: str | Path | Plan | LockedPlan | None = None,
     tables: str | Sequence[str] = (),
-    columns: str | Mapping[str, str] = "",
-    labels: Sequence[str] | Mapping[str, str] = (),
     rule: str = "",
-    floor: str = "",
-    decimal: str = ".",
-    curves: Sequence[str] = (),
-    curve_tag: str | None = None,
     progress: Callable[[str], None] | bool | None = None,
+    **settings: Any,
 ) -> WrittenReport:
-    """The report of a store or an episode file, written to a folder.
+    """Write tables, numbers, figures, the page, the gap card and a methods paragraph.
 
-    It needs neither engine nor torch. Results that `analyse` left in a store are used if they belong to its data and
-    plan.
+    Needs neither engine nor torch. Results that `analyse` left in a store are used if they belong to its data and plan.
 
     Args:
-        source: What `analyse` takes (a store or its folder, a file of episodes, or a table in memory), or what it
-            returned.
-        out: The folder to write to.
-        formats: What to write: tex, md, csv, html, card, methods, figures.
-        plan: The analysis plan; None: the one that is published with a dataset, otherwise the paper's, by which every
-            result is exploratory.
+        source: A store or a file of episodes, in any form that `analyse` reads. In Python also what `analyse` returned.
+        out: Folder to write to.
+        formats: What to write: tex, md, csv, html, card (also as a block for a model card), methods, figures.
+        plan: The analysis plan (default: the one that is published with a dataset, otherwise the paper's, by which
+            every result is exploratory).
         tables: Further tables: audit and commits (the audit of released code), hyper (hyperparameters of the
             checkpoints).
-        columns: Columns of the file that have other names; see `analyse`.
-        labels: Labels of every episode that the file does not state; see `analyse`.
-        rule: Short for the label `rule`.
-        floor: The agent or rule whose rows are the floor.
-        decimal: Decimal mark of the numbers in a text file.
-        curves: Learning curves of an experiment tracker, drawn with the floor, e.g. `coinrun,ppo=logs`: a folder of
-            TensorBoard event files or CSV exports, one per seed.
-        curve_tag: Scalar or column of `curves`; None: the usual names of the return.
+        rule: Short for the label rule, e.g. sampled.
         progress: Called with the name of each step. None: a line per step on a terminal or in a notebook; False:
             nothing.
+        **settings: The fields of `TableSettings`.
 
     Returns:
         The files, the tables and the numbers; `print` shows the headline and a verdict per game.
+
+    Command line:
+        gapfloor report gapfloor-store --out my-report
+        gapfloor report gapfloor-store --plan plan.toml
+        gapfloor report episodes.csv --formats html,card
 
     Examples:
         >>> import gapfloor, pathlib, tempfile
@@ -80,21 +73,18 @@ def write_report(
         ...         for episode in range(8):
         ...             print(f"heist,ppo,{seed},sampled,test,{6 + seed + 0.1 * episode}", file=file)
         ...             print(f"heist,random,{seed},uniform,test,{2 + 0.1 * seed * episode}", file=file)
-        >>> report = gapfloor.write_report(table, folder / "report", formats="md,card", progress=False)
+        >>> report = gapfloor.report(table, folder / "report", formats="md,card", progress=False)
         >>> sorted(path.name for path in report.files)
-        ['card.json', 'card.md', 'numbers.json', 'tables.md']
+        ['card.json', 'card.md', 'model-card.md', 'numbers.json', 'tables.md']
     """
-    chosen, further = _names(formats), _names(tables)
+    chosen, further = names_of(formats), names_of(tables)
     write.check_names(chosen, further)
-    learning = read_learning_curves(curves, tag=curve_tag)
     tell = step_teller(progress)
     if not isinstance(source, ReportSource):
         tell("analysing")
-        options = parse_table_options(columns=columns, labels=labels, rule=rule, floor=floor, decimal=decimal)
+        options = read_settings(TableSettings, settings).options(rule=rule)
         with reading_progress(quiet=progress is False) as told:
             source = _report_source(source, plan, options, told)
-    if learning:
-        source = replace(source, learning=learning)
     return write.write_report(source, out, formats=chosen, tables=further, progress=tell)
 
 
@@ -112,9 +102,3 @@ def _report_source(
         return load_report_source(source, plan=plan, options=options, progress=progress)
     inputs = read_inputs(arrow_table(source), options=options)
     return source_of_results(apply.analyse(inputs, plan), inputs=inputs)
-
-
-def _names(names: str | Sequence[str]) -> list[str]:
-    """A list of names, or its text with commas."""
-    texts: Sequence[Any] = names.split(",") if isinstance(names, str) else names
-    return [str(text).strip() for text in texts if str(text).strip()]

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 from gapfloor.analysis.sweep import Sweep, analyse_sweep, rule_at
+from gapfloor.api.keyword_settings import read_settings, takes
 from gapfloor.api.policy_campaign import play_policies
 from gapfloor.errors import UsageError
 from gapfloor.machine import one_blas_thread
 from gapfloor.play.campaign import Campaign
 from gapfloor.play.candidate import Entrant
-from gapfloor.play.protocol import INFERENCE_BATCH, ProtocolSettings, make_protocol
+from gapfloor.play.protocol import PlaySettings, make_protocol
 from gapfloor.play.samples import read_sample
 from gapfloor.play.workers import Progress
 from gapfloor.records.run_identity import RunIdentity
+from gapfloor.records.store import Store
 from gapfloor.records.temporary_store import open_store
 from gapfloor.rules import parse_rules
 
@@ -23,6 +25,7 @@ TEMPERATURES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
 
 
 @one_blas_thread()
+@takes(PlaySettings)
 def sweep(
     policy: Any,
     *,
@@ -31,37 +34,36 @@ def sweep(
     agent: str | None = None,
     budget: str | None = None,
     seed: int | None = None,
-    batch: int = INFERENCE_BATCH,
-    device: str = "cpu",
-    backend: str | None = None,
     workers: int | None = None,
     progress: Progress | bool | None = None,
     store: str | Path | None = None,
-    **protocol: Unpack[ProtocolSettings],
+    out: str | Path | None = None,
+    **settings: Any,
 ) -> Sweep:
-    """Return, gap and entropy of one policy at a grid of temperatures, on the same levels as the floor.
+    """Play one policy at a grid of temperatures between greedy and sampled, on the same levels as the floor.
 
-    Every point is an ordinary cell: temperature 0 is filed as `greedy`, 1 as `sampled`.
+    Every point is an ordinary cell of the store, shared with `evaluate`: temperature 0 is filed as greedy, 1 as
+    sampled. The result has return, gap and the entropy of the distribution that was drawn from.
 
     Args:
-        policy: A policy as `evaluate` takes it.
+        policy: A policy in any form that `evaluate` takes.
         game: The game to play.
-        temperatures: The grid; logits are divided by each.
-        agent: Name of the agent; None: from the checkpoint.
-        budget: Label of the training budget; None: from the checkpoint.
-        seed: Seed of the policy; None: from the checkpoint.
-        batch: Inference batch size. Changing it changes the cell key.
-        device: Where networks run: cpu or cuda.
-        backend: The library that computes the logits of gapfloor checkpoints: onnxruntime or torch; None: the one that
-            filled the store, or the faster one.
-        workers: Number of worker processes; None: one per core.
+        temperatures: The grid: 0 is the rule greedy, 1 the rule sampled.
+        agent: Name of the agent (default: from the checkpoint).
+        budget: Label of the training budget, e.g. 8M (default: from the checkpoint).
+        seed: Seed of the policy (default: from the checkpoint).
+        workers: Number of worker processes (default: one per core).
         progress: What hears of episodes and cells. None: a bar on a terminal, a line in a notebook; False: nothing.
-        store: The folder that keeps the cells; None: they are forgotten.
-        protocol: The settings of `evaluate`: `train`, `test`, `draws`, `episodes`, `mode`, `options`, `slots`,
-            `burn_in`, `design`, `repeats`.
+        store: Folder that keeps the cells; what it holds is not played again.
+        out: Folder for sweep.json and the figure (default: results/sweep of the store).
+        **settings: The fields of `PlaySettings`.
 
     Returns:
         Rows against the floor, gaps and the trend over temperature; `plot()` draws them.
+
+    Command line:
+        gapfloor sweep gapfloor-store/runs/starpilot-easy-impala-8M-s1 --game starpilot
+        gapfloor sweep mypackage.agents:load --game heist --temperatures 0,0.5,1 --draws 0 --episodes 64
 
     Examples:
         A policy that prefers one action of maze a little:
@@ -77,20 +79,30 @@ def sweep(
         [0.0, 2.37]
     """
     grid = check_temperatures(temperatures)
-    agreed = make_protocol([game], **protocol)
+    asked = read_settings(PlaySettings, settings)
+    protocol = make_protocol([game], asked)
     with open_store(store) as opened:
         campaign = play_policies(
             {game: [Entrant(policy, agent, budget, seed)]},
             rules=parse_rules([rule_at(value) for value in grid]),
-            protocol=agreed,
+            protocol=protocol,
             store=opened,
-            batch=batch,
-            device=device,
-            backend=backend,
             workers=workers,
             progress=progress,
+            **asked.inference,
         )
-        return _analyse(campaign, grid)
+        result = _analyse(campaign, grid)
+    folder = out if out is not None else sweep_folder(store, result) if store is not None else None
+    if folder is not None:
+        from gapfloor.report.result_files import write_sweep
+
+        write_sweep(result, Path(folder))
+    return result
+
+
+def sweep_folder(store: str | Path, result: Sweep) -> Path:
+    """Where a store keeps the files of a sweep."""
+    return Store(store).root / "results" / "sweep" / result.run.name.replace("/", "_")
 
 
 def _analyse(campaign: Campaign, grid: tuple[float, ...]) -> Sweep:
@@ -123,5 +135,5 @@ def check_temperatures(temperatures: Sequence[float]) -> tuple[float, ...]:
         if names.count(name) > 1:
             raise UsageError(f"The temperature of the rule {name} is named twice: name each once.")
     if len(grid) < 2:
-        raise UsageError("A sweep needs two or more temperatures, e.g. --temperatures 0,0.5,1.")
+        raise UsageError("A sweep needs two or more temperatures, e.g. 0, 0.5 and 1.")
     return grid

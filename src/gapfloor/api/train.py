@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from gapfloor.api.progress import is_watched
 from gapfloor.api.training_progress import TrainingProgress
@@ -29,42 +29,47 @@ def train(
     train: str | range = "0:200",
     mode: str = "easy",
     budget: str = "",
-    rewards: str = "raw",
-    precision: str = "float32",
+    rewards: Literal["raw", "cleanrl"] = "raw",
+    precision: Literal["float32", "bf16"] = "float32",
     blind: bool = False,
     threads: int | None = None,
-    device: str = "cpu",
+    device: Literal["cpu", "cuda"] = "cpu",
     checkpoint_every: int = 0,
     tensorboard: bool = True,
     store: str | Path = DEFAULT_STORE,
     progress: Callable[[Tick], None] | bool | None = None,
 ) -> TrainingResult:
-    """A trained run of one agent in a store; the same call again resumes it, or returns the finished run.
+    """Train an agent with PPO, or resume its training where it stopped.
 
     PPO with the paper's hyperparameters. After every update the run can be stopped; a resumed run ends with the same
     bytes as one that was never stopped, on any number of threads.
 
     Args:
         game: A game of ProcGen.
-        encoder: The network: impala, nature, fpn, ...; the error for an unknown one lists them.
+        encoder: The network, e.g. impala, nature or fpn; the error for an unknown one lists them.
         seed: Seed of weights, levels, actions and batches.
         steps: Total number of environment steps.
         envs: Parallel environments.
-        train: Training levels: START:STOP, a `range`, or all.
+        train: Training levels: START:STOP, a `range` or all.
         mode: ProcGen's distribution mode.
-        budget: Label of the budget in the run's name; empty: made from `steps`.
-        rewards: raw, or normalised (and clipped, as in CleanRL).
-        precision: float32, or bf16: faster where the processor has it, with other weights.
+        budget: Label of the training budget, e.g. 8M (default: made from `steps`).
+        rewards: Rewards as the game gives them (raw), or normalised and clipped as in CleanRL (cleanrl).
+        precision: Arithmetic of the network. bf16 is faster where the processor has it and gives other weights.
         blind: Train on black images: a reference for `evaluate`.
-        threads: Number of threads, which changes no result; None: all cores.
-        device: cpu or cuda. On cuda a run is not repeated byte for byte.
-        checkpoint_every: Keep a checkpoint every N updates, for `training_curve`; 0: none.
-        tensorboard: Whether to write TensorBoard files.
-        store: The folder that holds the runs.
+        threads: Number of threads, which changes no result (default: all cores).
+        device: Device for the network. On cuda a run is not repeated byte for byte.
+        checkpoint_every: Keep a checkpoint every N updates, for a training curve; 0: none.
+        tensorboard: Write TensorBoard files.
+        store: Folder that holds the runs.
         progress: Called after every update. None: a bar on a terminal, lines in a notebook; False: nothing.
 
     Returns:
         The run's name, checkpoint and number of steps.
+
+    Command line:
+        gapfloor train starpilot --encoder impala --seed 1 --steps 8000000
+        gapfloor train starpilot --steps 100000 --checkpoint-every 4
+        gapfloor train starpilot --blind --steps 100000
 
     Examples:
         One update on one game takes a few seconds; a useful agent needs millions of steps:

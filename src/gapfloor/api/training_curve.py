@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 from gapfloor.analysis.training_curves import (
     PlayedCheckpoint,
@@ -12,13 +12,14 @@ from gapfloor.analysis.training_curves import (
     TrainingCurves,
     analyse_curve,
 )
+from gapfloor.api.keyword_settings import read_settings, takes
 from gapfloor.api.policy_campaign import play_policies
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.machine import one_blas_thread
 from gapfloor.play.campaign import GameCells
 from gapfloor.play.candidate import Entrant
-from gapfloor.play.protocol import INFERENCE_BATCH, ProtocolSettings, make_protocol
+from gapfloor.play.protocol import PlaySettings, make_protocol
 from gapfloor.play.samples import read_sample
 from gapfloor.play.workers import Progress
 from gapfloor.records.run_identity import RunIdentity
@@ -29,39 +30,39 @@ from gapfloor.training.history import History, read_history
 
 
 @one_blas_thread()
+@takes(PlaySettings)
 def training_curve(
     runs: str | Path | Sequence[str | Path],
     *,
     rules: str | Sequence[str] = "sampled,greedy",
-    game: str | None = None,
-    batch: int = INFERENCE_BATCH,
-    device: str = "cpu",
-    backend: str | None = None,
     workers: int | None = None,
     progress: Progress | bool | None = None,
     store: str | Path | None = None,
-    **protocol: Unpack[ProtocolSettings],
+    out: str | Path | None = None,
+    **settings: Any,
 ) -> TrainingCurves:
-    """Gap and distance from the floor at every kept checkpoint of runs, with the training log next to them.
+    """Measure gap and floor at every kept checkpoint of runs, with the training log next to them.
 
-    Intermediate checkpoints are filed under the budget `BUDGET@STEPS`, the last under the run's own.
+    A gap depends on the checkpoint that is reported. For each one the result has the gap and the held-out return above
+    the floor, and the training log's running mean next to the fixed checkpoint's return on the same training levels.
+    Mode and training levels must be those of the runs. Intermediate checkpoints are filed under the
+    budget BUDGET@STEPS, the last under the run's own.
 
     Args:
-        runs: Folders of runs that were trained with `checkpoint_every`.
-        rules: Rules, separated by commas or as a list.
-        game: Refuse runs of another game; None: accept each run's own.
-        batch: Inference batch size. Changing it changes the cell key.
-        device: Where networks run: cpu or cuda.
-        backend: The library that computes the logits of gapfloor checkpoints: onnxruntime or torch; None: the one that
-            filled the store, or the faster one.
-        workers: Number of worker processes; None: one per core.
+        runs: Folders of runs that were trained with checkpoint_every.
+        rules: How actions are chosen: sampled, greedy, merged, epsilon:E, temperature:T.
+        workers: Number of worker processes (default: one per core).
         progress: What hears of episodes and cells. None: a bar on a terminal, a line in a notebook; False: nothing.
-        store: The folder that keeps the cells; None: they are forgotten.
-        protocol: The settings of `evaluate`: `train`, `test`, `draws`, `episodes`, `mode`, `options`, `slots`,
-            `burn_in`, `design`, `repeats`. Mode and training levels must be those of the runs.
+        store: Folder that keeps the cells; what it holds is not played again.
+        out: Folder for training-curve.json and the figure (default: results/training-curve of the store).
+        **settings: The fields of `PlaySettings`.
 
     Returns:
         A curve per run; `plot()` draws them.
+
+    Command line:
+        gapfloor train starpilot --encoder impala --seed 1 --steps 100000 --checkpoint-every 4
+        gapfloor training-curve gapfloor-store/runs/starpilot-easy-impala-100k-s1 --draws 0 --episodes 64
 
     Examples:
         >>> import gapfloor, tempfile
@@ -78,9 +79,10 @@ def training_curve(
     folders = [runs] if isinstance(runs, (str, Path)) else list(runs)
     if not folders:
         raise UsageError("No run is named: give the folder of one, e.g. gapfloor-store/runs/NAME.")
+    asked = read_settings(PlaySettings, settings)
     histories = [read_history(folder) for folder in folders]
     for history in histories:
-        _check(history, game, protocol)
+        _check(history, asked)
     names = [history.name for history in histories]
     for name in names:
         if names.count(name) > 1:
@@ -94,13 +96,11 @@ def training_curve(
         campaign = play_policies(
             entrants,
             rules=parse_rules(rules),
-            protocol=make_protocol(list(entrants), **protocol),
+            protocol=make_protocol(list(entrants), asked),
             store=opened,
-            batch=batch,
-            device=device,
-            backend=backend,
             workers=workers,
             progress=progress,
+            **asked.inference,
         )
         games = dict(zip(entrants, campaign.games, strict=True))
         first = dict.fromkeys(games, 0)
@@ -110,29 +110,35 @@ def training_curve(
             curves.append(_curve(history, opened, games[game], first[game]))
             first[game] += len(history.kept)
     notes = [*campaign.notes, *(note for history in histories for note in history.notes)]
-    return TrainingCurves(tuple(curves), str(campaign.protocol.design), tuple(notes))
+    result = TrainingCurves(tuple(curves), str(campaign.protocol.design), tuple(notes))
+    folder = out if out is not None else curve_folder(store) if store is not None else None
+    if folder is not None:
+        from gapfloor.report.result_files import write_training_curves
+
+        write_training_curves(result, Path(folder))
+    return result
 
 
-def _check(history: History, game: str | None, protocol: Mapping[str, Any]) -> None:
+def curve_folder(store: str | Path) -> Path:
+    """Where a store keeps the files of training curves."""
+    return Store(store).root / "results" / "training-curve"
+
+
+def _check(history: History, asked: PlaySettings) -> None:
     """The in-loop mean is of the run's own game, mode and training levels: the checkpoints must be measured there."""
     header = history.header
-    if game is not None and game != header["game"]:
-        raise UsageError(f"{history.name} was trained on {header['game']}, not on {game}.")
-    mode = protocol.get("mode") or "easy"
+    mode = asked.mode or "easy"
     if mode != header["mode"]:
         raise UsageError(
-            f"{history.name} was trained in the mode {header['mode']}: use --mode {header['mode']}."
+            f"{history.name} was trained in the mode {header['mode']}, not {mode}: measure it in that mode."
         )
-    sets = {
-        name: protocol.get(name, default) for name, default in (("train", "0:200"), ("test", "1000:1100"))
-    }
-    for name, text in sets.items():
-        if text == "none":
-            raise UsageError(f"Gap and delta need both level sets, but --{name} is none.")
-    if str(LevelSet.parse(sets["train"])) != str(header["levels"]):
+    for name, levels in (("train", asked.train), ("test", asked.test)):
+        if levels == "none":
+            raise UsageError(f"Gap and delta need both level sets, but {name} is none.")
+    if str(LevelSet.parse(asked.train)) != str(header["levels"]):
         raise UsageError(
-            f"{history.name} was trained on the levels {header['levels']}, not {sets['train']}: use --train "
-            f"{header['levels']}."
+            f"{history.name} was trained on the levels {header['levels']}, not {asked.train}: use "
+            f"{header['levels']} as train."
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -49,48 +50,53 @@ class _Replayable:
     source: PolicySource | None
 
 
-def verify_store(
-    store: str | Path,
+def verify(
+    store: str | Path | Store,
     *,
     episodes: int = DEFAULT_EPISODES,
     whole_cells: int = 1,
     seed: int | None = None,
     policies: Sequence[str] = (),
-    allowed: Sequence[str] = (),
-    progress: Callable[[int, int], None] = lambda played, total: None,
+    allow: Sequence[str] = (),
+    progress: Callable[[int, int], None] | bool | None = None,
 ) -> StoreVerification:
     """Check every cell of a store, and play a random sample of its episodes again.
 
-    The result is kept in the store, for the card and the page.
+    Keys, hashes, labels and schedules of all cells are checked. Returns and lengths of the sample must be the recorded
+    ones. So must the entropies, action counts and disagreement of the cells that are played completely. The result is
+    kept in the store: the card and the page of `report` say what was verified.
 
     Args:
-        store: the store's folder.
-        episodes: how many episodes are played again; 0 for none.
-        whole_cells: how many cells are played completely, so that entropies, action counts and disagreement are
-            computed again; cells of policies come before references, which have no entropies. 0 for none.
-        seed: chooses the episodes and the cells; None draws a new seed, so that a forger cannot know which will be
-            played.
-        policies: checkpoints or factories of runs that are not in the store, e.g. `sb3:model.zip`.
-        allowed: code of yours that makes the store's environments, e.g. `mine.envs:make`. Nothing else that a store
-            names is imported.
-        progress: called with the number of episodes that have been played again, and of those that will be.
+        store: The store.
+        episodes: Number of episodes to play again; 0: none.
+        whole_cells: Number of cells to play completely, so that entropies and action counts are computed again; cells
+            of policies come before references, which have no entropies.
+        seed: Seed of the sample (default: a new one, so that a forger cannot know what will be played).
+        policies: Policy of a run that is not in the store, e.g. sb3:ppo-1.zip.
+        allow: Code that the store names and that may be imported, e.g. mine.envs:make.
+        progress: Called with the number of episodes that have been played again, and of those that will be. None: a
+            line on a terminal; False: nothing.
 
     Returns:
         What was checked, and every problem in words; `is_sound` says whether there are none.
 
+    Command line:
+        gapfloor verify gapfloor-store
+        gapfloor verify gapfloor-store --episodes 500 --policy sb3:ppo-1.zip
+
     Examples:
         >>> import gapfloor, tempfile
         >>> folder = tempfile.mkdtemp()
-        >>> floor = gapfloor.measure_floor("maze", draws=0, episodes=16, store=folder, progress=False)
-        >>> found = gapfloor.verify_store(folder, episodes=4)
+        >>> floor = gapfloor.floor("maze", draws=0, episodes=16, store=folder, progress=False)
+        >>> found = gapfloor.Store(folder).verify(episodes=4)
         >>> found.is_sound, found.replayed
         (True, 4)
     """
-    for name, number in (("--episodes", episodes), ("--whole-cells", whole_cells)):
+    for name, number in (("episodes", episodes), ("whole_cells", whole_cells)):
         if number < 0:
-            raise UsageError(f"{name} {number} is negative: use 0 or more.")
+            raise UsageError(f"{name} is {number}: use 0 or more.")
     seed = secrets.randbelow(2**32) if seed is None else seed
-    opened = Store(store)
+    opened = store if isinstance(store, Store) else Store(store)
     opened.check_readable()
     cells = opened.cells()
     if not cells and not opened.damaged:
@@ -105,10 +111,10 @@ def verify_store(
     reasons: Counter[str] = Counter()
     if episodes or whole_cells:
         replayable, reasons = _replayable(
-            sound, opened, [PolicySource.named(name) for name in policies], allowed
+            sound, opened, [PolicySource.named(name) for name in policies], allow
         )
     sample = _sample(replayable, episodes, seed)
-    differences = _replay(replayable, sample, progress)
+    differences = _replay(replayable, sample, progress if callable(progress) else _teller(progress))
     whole = _whole_cells(replayable, whole_cells, seed)
     for each in whole:
         differences += _recompute(each, opened)
@@ -126,6 +132,16 @@ def verify_store(
     )
     write_verification(opened.root, verification, cells)
     return verification
+
+
+def _teller(progress: bool | None) -> Callable[[int, int], None]:
+    """A line on the terminal that is replaced, or nothing."""
+
+    def tell(played: int, total: int) -> None:
+        sys.stderr.write(f"\r{played:,} of {total:,} episodes played again" + "\n" * (played == total))
+        sys.stderr.flush()
+
+    return tell if progress is not False and sys.stderr.isatty() else lambda played, total: None
 
 
 def _why_damaged(path: Path) -> str:

@@ -125,9 +125,9 @@ def probe_rule(
         >>> import gapfloor
         >>> import numpy as np
         >>> rng = np.random.default_rng(0)
-        >>> gapfloor.probe_rule(lambda obs: rng.integers(3), [0, 1]).rule
+        >>> gapfloor.audit.probe(lambda obs: rng.integers(3), [0, 1]).rule
         'sampled'
-        >>> gapfloor.probe_rule(lambda obs: 2, [0, 1]).rule
+        >>> gapfloor.audit.probe(lambda obs: 2, [0, 1]).rule
         'deterministic'
     """
     if claims not in (None, "deterministic", "stochastic"):

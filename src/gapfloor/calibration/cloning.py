@@ -66,10 +66,9 @@ class Cloner:
         label_of = dict(zip(actions[:-1].tolist(), labels[:-1], strict=True))
         replayed = int(actions[-1])
         if label_of[replayed] != labels[-1]:
-            check = "doctor" if self._spec.engine == "procgen" else "engines check"
             raise CheckFailedError(
                 f"{self._spec.game} ({self._spec.mode}): action {replayed} played twice from the same state gave two "
-                f"outcomes, so equal outcomes do not mean equal actions. Run gapfloor {check} to check this engine."
+                f"outcomes, so equal outcomes do not mean equal actions. Run gapfloor doctor to check this engine."
             )
         return Partition.from_labels([label_of[action] for action in range(self.n_actions)])
 

@@ -57,7 +57,7 @@ def measure_dimensions(spec: EngineSpec, settings: CalibrationSettings | None = 
     if not can_clone:
         raise UsageError(
             f"States of {spec.game} can be saved neither by copying nor by replay from the seed, so calibration is not "
-            "possible: gapfloor engines check shows the details."
+            "possible: gapfloor doctor shows the details."
         )
     states = visited_states(
         spec, levels=settings.levels, n_states=settings.states, seed=settings.seed, spacing=settings.spacing
@@ -87,7 +87,7 @@ def _effects(engine: Any, space: Box, state: State, *, horizon: int) -> np.ndarr
     if labels[0] != labels[1]:
         raise CheckFailedError(
             f"{engine.recipe.game}: one action played twice from the same state gave two outcomes, so a difference is "
-            "not an effect. Run gapfloor engines check to check this environment."
+            "not an effect. Run gapfloor doctor to check this environment."
         )
     pairs = np.array(labels[2:]).reshape(-1, 2)
     differs: np.ndarray = (pairs != labels[0]).any(axis=1)  # type: ignore[type-arg]

@@ -48,11 +48,18 @@ class ReaderGone(Exception):
     """The reader of a pipe has gone; raised in place of BrokenPipeError, for which click would exit with 1."""
 
 
-def run_guarded(command: Callable[[], Any], *, wants_traceback: Callable[[], bool]) -> int:
-    """Run a command of the command line and return its exit code; never raises.
+_wants_traceback = False
 
-    `wants_traceback` is asked after an error, since the option is read while the command runs.
-    """
+
+def want_traceback(is_wanted: bool = True) -> None:
+    """Show the whole traceback of an error: the option is read while the command runs."""
+    global _wants_traceback
+    _wants_traceback = is_wanted
+
+
+def run_guarded(command: Callable[[], Any]) -> int:
+    """Run a command of the command line and return its exit code; never raises."""
+    want_traceback(False)
     try:
         with _terminated_by_sigterm(), _short_warnings():
             status = command()
@@ -70,7 +77,7 @@ def run_guarded(command: Callable[[], Any], *, wants_traceback: Callable[[], boo
         error.show()
         return WRONG_USE
     except BaseException as error:
-        return _report(error, wants_traceback=wants_traceback())
+        return _report(error, wants_traceback=_wants_traceback)
 
 
 def _report(error: BaseException, *, wants_traceback: bool) -> int:

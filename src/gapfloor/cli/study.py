@@ -1,4 +1,4 @@
-"""`gapfloor study`: run, inspect, estimate or clean up a whole study."""
+"""`gapfloor study`: run, inspect or estimate a whole study."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gapfloor.cli.options import expand_store, json_option, print_json
+from gapfloor.cli.options import StoreFolder, print_json
 from gapfloor.cli.tables import print_result
 from gapfloor.errors import CheckFailedError, UsageError
 from gapfloor.text_tables import counted
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 _FILE = click.argument("file", type=click.Path(path_type=Path), metavar="STUDY.toml")
 _STORE = click.option(
-    "--store", "--out", "store", default=None, envvar="GAPFLOOR_STORE", callback=expand_store,
+    "--store", default=None, envvar="GAPFLOOR_STORE", type=StoreFolder(),
     help="Folder of the study's store (default: the study's name).",
 )  # fmt: skip
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
 @click.group()
@@ -54,7 +55,7 @@ def command() -> None:
     "--without-authentication", is_flag=True,
     help="Use a Ray cluster that asks for no token: everyone who can reach it can run code with your rights.",
 )  # fmt: skip
-@json_option
+@_JSON
 def run(
     file: Path,
     store: str | None,
@@ -113,7 +114,7 @@ def run(
 @command.command()
 @_FILE
 @_STORE
-@json_option
+@_JSON
 def status(file: Path, store: str | None, as_json: bool) -> None:
     """Show what is done, running, failed and missing."""
     from gapfloor.study.model import Study
@@ -125,25 +126,9 @@ def status(file: Path, store: str | None, as_json: bool) -> None:
 @_FILE
 @_STORE
 @click.option("--workers", type=click.IntRange(min=1), default=None, help="Cores for the time estimate.")
-@json_option
+@_JSON
 def preview(file: Path, store: str | None, workers: int | None, as_json: bool) -> None:
     """Show what would run, about how long it would take and how much disk it would need."""
     from gapfloor.study.model import Study
 
     print_result(Study.read(file).preview(store=store, workers=workers), as_json=as_json)
-
-
-@command.command()
-@_FILE
-@_STORE
-@click.option("--yes", is_flag=True, help="Delete the files; without this option they are only listed.")
-def clean(file: Path, store: str | None, yes: bool) -> None:
-    """Delete what a finished study no longer needs: resume states, leftovers and notes about failures."""
-    from gapfloor.study.model import Study
-
-    found, size = Study.read(file).clean(store=store, yes=yes)
-    click.echo(
-        f"{'Deleted' if yes else 'Would delete'} {counted(len(found), 'folder')}, {size / 2**20:,.1f} MB."
-    )
-    if not yes and found:
-        click.echo("Add --yes to delete them; runs, cells, results and the report stay.")

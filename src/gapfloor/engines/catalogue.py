@@ -1,6 +1,6 @@
 """The engines that gapfloor knows: their names, packages, install commands and limits, each written once.
 
-The registry, the error for a missing engine, `gapfloor engines list` and `gapfloor doctor` all read these facts.
+The registry, the error for a missing engine, and `gapfloor doctor` all read these facts.
 What the games of ProcGen are and how many actions they have is in `gapfloor.engines.procgen`.
 """
 

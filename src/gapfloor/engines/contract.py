@@ -1,4 +1,4 @@
-"""The engine contract as checks on anyone's environment (`gapfloor engines check`, `gapfloor doctor`).
+"""The engine contract as checks on anyone's environment (`gapfloor doctor`).
 
 A floor, a rule and a call depend on a few promises: a seed is a level, an episode is a function of its level and
 its actions, whatever was played before and in whichever process, and episodes end. Each promise is tried by

@@ -73,7 +73,7 @@ def examine_engine(engine: EngineFacts, games: Sequence[str]) -> list[DoctorFind
             return [DoctorFinding("missing", engine.name, str(error))]
         held = sum(clause.mark == "holds" for clause in contract.clauses)
         words = f"{held} of {len(contract.clauses)} parts of the engine contract hold"
-        findings.append(DoctorFinding("ok", name, f"{words} (gapfloor engines check {name} lists them)"))
+        findings.append(DoctorFinding("ok", name, f"{words} (gapfloor doctor {name} lists them)"))
         for clause in contract.clauses:
             if clause.mark != "holds":
                 mark: Literal["FAILED", "note"] = "FAILED" if clause.mark == "BROKEN" else "note"

@@ -118,7 +118,7 @@ def check_seed(spec: EngineSpec) -> None:
         game = written_game(spec)
         raise UsageError(
             f"{game} ignores its seed: two resets with seed 0 showed two first observations, so no level can be played "
-            f"twice. gapfloor engines check {game} shows the details."
+            f"twice. gapfloor doctor {game} shows the details."
         )
 
 

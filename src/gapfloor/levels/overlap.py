@@ -166,7 +166,7 @@ class Leakage(ReadableResult):
     """The games, in the order of the tables."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The document of `leakage.json` and of `gapfloor levels check --json`."""
+        """The document of `leakage.json` and of `gapfloor levels --json`."""
         return {"format": FORMAT, "games": [game.to_dict() for game in self.games]}
 
     def to_json(self) -> str:
@@ -222,9 +222,7 @@ def _files(path: Path) -> list[Path]:
         present = [one for one in found if one.is_file()]
         if present:
             return present
-    raise UsageError(
-        f"There is no leakage.json at {path}: write one with gapfloor levels check --out {path}."
-    )
+    raise UsageError(f"There is no leakage.json at {path}: write one with gapfloor levels --out {path}.")
 
 
 def _read(path: Path) -> Leakage:
@@ -244,5 +242,5 @@ def _read(path: Path) -> Leakage:
     ) as error:
         reason = f"'{error.args[0]}' is missing" if isinstance(error, KeyError) else str(error)
         raise UsageError(
-            f"{path} is not a leakage file ({reason}): write it again with gapfloor levels check."
+            f"{path} is not a leakage file ({reason}): write it again with gapfloor levels."
         ) from None

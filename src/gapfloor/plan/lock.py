@@ -95,7 +95,7 @@ def lock_plan(plan_path: Path, *, cells_seen: int, seen_in: str, now: datetime |
         _refuse_changes(existing, plan, text, plan_path)
         raise UsageError(
             f"{plan_path} is locked already, since {existing.plan.locked_at} with {existing.plan.cells_seen} "
-            "cells seen. Add to it with `gapfloor plan addendum`, or copy it under another name."
+            "cells seen. Add to it with `gapfloor plan lock PLAN --addendum FILE`, or copy it under another name."
         )
     locked = _locked(plan.name, content_hash(plan), text, cells_seen, seen_in, now)
     lock = Lock(dataclasses.replace(locked, earlier=_earlier_locks(plan_path)))
@@ -200,7 +200,7 @@ def _refuse_changes(lock: Lock, plan: Plan, text: str, plan_path: Path) -> None:
     shown = "\n".join(line for line in changes if not line.startswith("@@"))
     raise CheckFailedError(
         f"{plan_path} was changed after it was locked on {lock.plan.locked_at}:\n{shown}\n"
-        "Undo the change, or write it as an addendum (gapfloor plan addendum)."
+        "Undo the change, or write it as an addendum (gapfloor plan lock PLAN --addendum FILE)."
     )
 
 

@@ -19,6 +19,7 @@ from typing import Literal
 
 from gapfloor.engines.procgen import N_ACTIONS
 from gapfloor.errors import UsageError
+from gapfloor.lazy import LazyMethod
 from gapfloor.settings import from_table, parse_toml, read_text, to_table
 
 #: The paper's tests, or the ones that hold their level at few runs (docs/claims.md).
@@ -145,7 +146,9 @@ class Stop:
 class Plan:
     """An analysis plan: tests, families, margins, scope and stop conditions, fixed before the data are seen.
 
-    A plan in memory was never locked: what is analysed by it is exploratory. `gapfloor.plan_lock` locks a file.
+    A plan in memory was never locked: what is analysed by it is exploratory. `Plan.init(path)` writes a plan to a file,
+    `Plan.lock(path)` fixes it, `Plan.check(path)` says whether it is unchanged, and `Plan.next(source, plan)` says how
+    many runs a plan with looks still needs.
 
     Examples:
         >>> import gapfloor
@@ -164,6 +167,11 @@ class Plan:
     screen: Screen = field(default_factory=Screen)
     normalised: Normalisation = field(default_factory=Normalisation)
     stop: Stop = field(default_factory=Stop)
+
+    init = LazyMethod("gapfloor.api.plan_files:init_plan", is_static=True)
+    lock = LazyMethod("gapfloor.api.plan_files:lock_file", is_static=True)
+    check = LazyMethod("gapfloor.api.plan_files:check_plan", is_static=True)
+    next = LazyMethod("gapfloor.api.plan_next:next_runs", is_static=True)
 
     @classmethod
     def read(cls, path: str | Path) -> Plan:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Any, Literal
 
 from gapfloor.engines.engine import EngineSpec, Option
 from gapfloor.engines.procgen import GAMES, PAPER_GAMES
@@ -64,67 +64,78 @@ class Protocol:
 Levels = str | range
 
 
-class ProtocolSettings(TypedDict, total=False):
-    """What every function takes that plays policies; `make_protocol` has the defaults."""
+@dataclass(frozen=True, kw_only=True)
+class ProtocolSettings:
+    """Which levels are played and how often: the same names in functions, commands and study files."""
 
-    mode: str | None
+    train: Levels = "0:200"
+    """Training levels: START:STOP, a `range`, all or none."""
+    test: Levels = "1000:1100"
+    """Held-out levels, in the same form as `train`."""
+    draws: int | Sequence[int] = (0, 1, 2)
+    """Seeds of the level draws, e.g. 0,1,2."""
+    episodes: int = 128
+    """Counted episodes per draw."""
+    mode: str | None = None
     """The engine's mode: ProcGen's easy (default), hard, extreme, memory or exploration."""
-    options: Mapping[str, Option] | None
-    """Options of the engine, e.g. `{"use_backgrounds": False}`."""
-    train: Levels
-    """Training levels: START:STOP, a `range`, all or none (default: 0:200)."""
-    test: Levels
-    """Held-out levels, in the same form as `train` (default: 1000:1100)."""
-    draws: int | Sequence[int]
-    """Seeds of the level draws (default: 0, 1, 2)."""
-    episodes: int
-    """Counted episodes per draw (default: 128)."""
-    slots: int
-    """Parallel environments per draw (default: 16)."""
-    burn_in: int
-    """First episodes of a slot that are not counted (default: 1)."""
-    design: str
-    """Seeded draws of levels (`draws`, as in the paper), or every level equally often (`census`)."""
-    repeats: int
-    """Episodes per level in a census (default: 1)."""
+    options: Mapping[str, Option] | None = None
+    """Options of the engine, e.g. use_backgrounds=false."""
+    design: Literal["draws", "census"] = "draws"
+    """Seeded draws of levels (as in the paper), or every level equally often (a census)."""
+    repeats: int = 1
+    """Episodes per level in a census."""
+    slots: int = 16
+    """Parallel environments per draw."""
+    burn_in: int = 1
+    """First episodes of a slot that are not counted."""
 
 
-def make_protocol(
-    games: Sequence[str],
-    *,
-    mode: str | None = None,
-    options: Mapping[str, Option] | None = None,
-    train: Levels = "0:200",
-    test: Levels = "1000:1100",
-    draws: int | Sequence[int] = (0, 1, 2),
-    episodes: int = 128,
-    slots: int = 16,
-    burn_in: int = 1,
-    design: str = "draws",
-    repeats: int = 1,
-) -> Protocol:
-    """The checked settings; `none` leaves a level set out, `paper` and `all` name groups of games."""
-    engines = tuple(make_spec(game, mode=mode, options=options) for game in expand_games(games))
-    level_sets = _parse_level_sets(train, test)
+@dataclass(frozen=True, kw_only=True)
+class PlaySettings(ProtocolSettings):
+    """A protocol, and how the networks of policies are computed."""
+
+    device: str = "cpu"
+    """Device for networks: cpu or cuda."""
+    backend: Literal["onnxruntime", "torch"] | None = None
+    """Library for the logits of gapfloor checkpoints (default: the one that filled the store, or the faster one that is
+    installed). Changing it changes the cell key."""
+    batch: int = INFERENCE_BATCH
+    """Inference batch size. Changing it changes the cell key."""
+
+    @property
+    def inference(self) -> dict[str, Any]:
+        """Where, by which library and in which shape logits are computed."""
+        return {"device": self.device, "backend": self.backend, "batch": self.batch}
+
+
+def make_protocol(games: Sequence[str], settings: ProtocolSettings | None = None, **fields: Any) -> Protocol:
+    """The checked protocol of `settings`, or of the fields of `ProtocolSettings` that are given by name.
+
+    `none` leaves a level set out; `paper` and `all` name groups of games.
+    """
+    asked = settings or ProtocolSettings(**fields)
+    engines = tuple(make_spec(game, mode=asked.mode, options=asked.options) for game in expand_games(games))
+    level_sets = _parse_level_sets(asked.train, asked.test)
     for engine in engines:
         for _, levels in level_sets:
             check_levels(engine, levels)
-    if design not in DESIGNS:
-        raise unknown_name("design", design, DESIGNS)
-    if design == "census":
+    if asked.design not in DESIGNS:
+        raise unknown_name("design", asked.design, DESIGNS)
+    if asked.design == "census":
         for _, levels in level_sets:
-            check_census(levels, repeats=repeats)
+            check_census(levels, repeats=asked.repeats)
         # A census leaves nothing to draw: it is filed as draw 0.
-        return Protocol(engines, level_sets, (0,), Design(slots=0, burn_in=0, episodes=0, repeats=repeats))
-    check_counts(slots=slots, episodes=episodes, burn_in=burn_in)
-    draws = _whole_numbers(draws)
+        design = Design(slots=0, burn_in=0, episodes=0, repeats=asked.repeats)
+        return Protocol(engines, level_sets, (0,), design)
+    check_counts(slots=asked.slots, episodes=asked.episodes, burn_in=asked.burn_in)
+    draws = _whole_numbers(asked.draws)
     if not draws:
         raise UsageError("No draw is named: give at least one, e.g. draws 0, 1 and 2.")
     for draw in draws:
         check_draw(draw)
         if list(draws).count(draw) > 1:
             raise UsageError(f"The draw {draw} is named twice: name each draw once.")
-    return Protocol(engines, level_sets, draws, Design(slots, burn_in, episodes))
+    return Protocol(engines, level_sets, draws, Design(asked.slots, asked.burn_in, asked.episodes))
 
 
 def _whole_numbers(draws: int | Sequence[int]) -> tuple[int, ...]:
@@ -168,7 +179,9 @@ def _parse_level_sets(train: Levels, test: Levels) -> tuple[tuple[Role, LevelSet
     if test != "none":
         named.append(("test", LevelSet.parse(test)))
     if not named:
-        raise UsageError("Both level sets are none: name at least one, e.g. 1000:1100 for test.")
+        raise UsageError(
+            "The level sets train and test are both none: name at least one, e.g. 1000:1100 for test."
+        )
     if len(named) == 2:
         check_disjoint(named[0][1], named[1][1])
     return tuple(named)

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from gapfloor.disk_errors import explain_disk_errors, shortened
 from gapfloor.errors import MissingExtraError, StoreError
+from gapfloor.lazy import LazyMethod
 from gapfloor.records.atomic import (
     remove_leftovers,
     write_bytes_atomically,
@@ -79,18 +80,22 @@ class Store:
     """A folder of runs, cells, classes, results and replays: the way to read what was recorded.
 
     `episodes()` and `cell_records()` give pyarrow tables (`.to_pandas()` makes data frames of them), `query(sql)` asks
-    DuckDB about both, and `cells()` lists the cells with their manifests.
+    DuckDB about both, and `cells()` lists the cells with their manifests. `verify()` plays a sample of the episodes
+    again and compares, and `replay()` keeps their frames.
 
     Examples:
         >>> import gapfloor, tempfile
         >>> folder = tempfile.mkdtemp()
-        >>> floor = gapfloor.measure_floor("maze", draws=0, episodes=16, store=folder, progress=False)
+        >>> floor = gapfloor.floor("maze", draws=0, episodes=16, store=folder, progress=False)
         >>> store = gapfloor.Store(folder)
         >>> store.episodes().num_rows
         32
         >>> sorted(cell.manifest.labels["level_set"] for cell in store.cells())
         ['test', 'train']
     """
+
+    verify = LazyMethod("gapfloor.api.verify:verify")
+    replay = LazyMethod("gapfloor.api.replay:replay")
 
     def __init__(self, root: str | Path) -> None:
         self.root = store_folder(root)

@@ -55,10 +55,10 @@ REMEDIES = {
     "floor on held-out levels": "gapfloor floor, rows with `reference` uniform on the held-out levels, or --floor",
     "gap": "episodes of the same runs on both level sets (column `level_set`)",
     "calls": "a floor on the held-out levels (gapfloor floor)",
-    "tests": "gapfloor report --format card, which names its tests",
+    "tests": "gapfloor report --formats card, which names its tests",
     "plan": "gapfloor plan lock FILE, then gapfloor report --plan FILE",
     "engine": "gapfloor evaluate, which stores engine and version; an episode file has neither",
-    "versions": "gapfloor report --format card, which names its packages",
+    "versions": "gapfloor report --formats card, which names its packages",
 }
 _ORDER = list(REASONS)
 _LABELS = {
@@ -92,7 +92,7 @@ def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise UsageError(f"There is no card at {path}. gapfloor report --format card writes one.") from None
+        raise UsageError(f"There is no card at {path}. gapfloor report --formats card writes one.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} cannot be read as text ({error}).") from None
 

@@ -12,6 +12,9 @@ import yaml  # type: ignore[import-untyped]
 
 from gapfloor.report.card import card_to_markdown
 
+#: The name in a report's model-card.md, to be replaced by that of the model.
+MODEL_NAME = "OWNER/MODEL"
+
 #: Level set of the card -> its name for the reader of a model page.
 _WORDS = {"train": "training levels", "test": "held-out levels"}
 

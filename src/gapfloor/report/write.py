@@ -13,6 +13,7 @@ from gapfloor.records.atomic import write_text_atomically
 from gapfloor.report.card import build_card, card_to_json, card_to_markdown
 from gapfloor.report.findings import Findings
 from gapfloor.report.methods import Methods, build_methods
+from gapfloor.report.model_card import MODEL_NAME, model_card
 from gapfloor.report.numbers import Number, build_numbers, to_json, to_tex
 from gapfloor.report.source import ReportSource, load_report_source
 from gapfloor.report.tables.build import EXTRA_TABLES, Tables, build_tables
@@ -114,6 +115,7 @@ def write_report(
     card = build_card(source)
     if "card" in formats:
         files |= {Path("card.md"): card_to_markdown(card), Path("card.json"): card_to_json(card)}
+        files[Path("model-card.md")] = model_card(card, name=MODEL_NAME)
     if "methods" in formats:
         files |= _methods_files(build_methods(source))
     if "html" in formats:

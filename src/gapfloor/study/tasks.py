@@ -275,7 +275,7 @@ class ReplayTask(Task):
             games=(self.game,),
             count=study.replays,
             level_set=level_set,
-            allowed=allowed,
+            allow=allowed,
         )
 
 

@@ -163,7 +163,7 @@ class GymnasiumEngine(EnvironmentBatch):
         if method is None:
             raise UsageError(
                 f"States of {self.recipe.game} can be saved neither by copying nor by replay from the seed, so "
-                "calibration is not possible: gapfloor engines check shows the details."
+                "calibration is not possible: gapfloor doctor shows the details."
             )
         return method
 

@@ -41,33 +41,8 @@ class LeakedGaps(ReadableResult):
 
 
 @one_blas_thread()
-def levels_gap(source: Any, *, leaks: str | Path | Leakage | None = None) -> LeakedGaps:
-    """The gap with and without leaked levels, for runs and for the floor on the same levels.
-
-    Args:
-        source: What `analyse` takes: a store or its folder, a file of episodes, or a table in memory.
-        leaks: What `check_levels` returned, a leakage.json, or a folder that holds one. None: the store's own.
-
-    Returns:
-        Three rows per game, budget, agent and rule: all levels, without leaked and without shared ones.
-
-    Raises:
-        UsageError: There are no leaks to be read, or the source has no run on both level sets of a checked game.
-
-    Examples:
-        >>> import gapfloor
-        >>> import pyarrow as pa
-        >>> leaks = gapfloor.check_levels("maze", train=range(20), test=range(1000, 1010), progress=False)
-        >>> rows = [
-        ...     {"game": "maze", "agent": "ppo", "seed": 1, "rule": "sampled", "level_set": name, "level_seed": level,
-        ...      "episode_return": 10.0 if name == "train" else 4.0}
-        ...     for name, levels in (("train", range(20)), ("test", range(1000, 1010)))
-        ...     for level in levels
-        ... ]
-        >>> found = gapfloor.levels_gap(pa.Table.from_pylist(rows), leaks=leaks)
-        >>> [(row.left_out, row.gap, row.n_levels) for row in found.gaps]
-        [('', 6.0, (20, 10)), ('leaked', 6.0, (20, 10)), ('shared', 6.0, (20, 10))]
-    """
+def gap_without_leaks(source: Any, leaks: str | Path | Leakage | None = None) -> LeakedGaps:
+    """The gap with and without leaked levels; `leaks` is None where a store has its own."""
     leakage = leaks if isinstance(leaks, Leakage) else read_leakage(_place_of_leaks(source, leaks))
     rows = gap_without(arrow_table(source), leakage)
     if not rows:
@@ -81,7 +56,9 @@ def _place_of_leaks(source: Any, leaks: str | Path | None) -> str | Path:
         return leaks
     folder = source.root if isinstance(source, Store) else source
     if not isinstance(folder, str | Path) or not Path(folder).is_dir():
-        raise UsageError(f"{source} is not a gapfloor store: give its leakage.json with --leaks.")
+        raise UsageError(
+            f"{source} is not a gapfloor store: name its games, or give its leakage.json as leaks."
+        )
     return folder
 
 

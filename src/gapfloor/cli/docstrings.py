@@ -1,0 +1,46 @@
+"""The parts of a Google-style docstring, from which help texts and pages are made."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from pathlib import Path
+
+_SECTIONS = ("Args", "Returns", "Raises", "Command line", "Examples")
+
+
+def sections_of(text: str) -> dict[str, str]:
+    r"""The parts of a docstring; what stands before the first heading is under the empty name.
+
+    >>> sections_of("Does it.\n\nArgs:\n    a: One.")
+    {'': 'Does it.', 'Args': 'a: One.'}
+    """
+    found, name = {"": ""}, ""
+    for line in inspect.cleandoc(text).splitlines():
+        if line.endswith(":") and line[:-1] in _SECTIONS:
+            name = line[:-1]
+            found[name] = ""
+        else:
+            found[name] += f"{line}\n"
+    return {name: textwrap.dedent(part).strip() for name, part in found.items()}
+
+
+def entries_of(text: str) -> dict[str, str]:
+    r"""`name: words` entries, whose words may continue on indented lines.
+
+    >>> entries_of("a: One\n    thing.\nb: Two.")
+    {'a': 'One thing.', 'b': 'Two.'}
+    """
+    parts = (entry.partition(":") for entry in re.split(r"\n(?=\S)", text) if entry)
+    return {name: " ".join(words.split()) for name, _, words in parts}
+
+
+def summary_in(path: Path, name: str) -> str:
+    """The first line of a function's docstring, read from its file: importing it may load an engine."""
+    found = re.search(
+        rf'^ *(?:def|class) {name.rpartition(".")[2]}\b.*?"""(.+?)(?:"""|\n\n)',
+        path.read_text(encoding="utf-8"),
+        re.M | re.S,
+    )
+    return " ".join(found.group(1).split()) if found else ""

@@ -1,0 +1,276 @@
+r"""A command made from a public function: options, types, defaults and help come from its signature and docstring.
+
+| parameter | on the command line |
+|---|---|
+| the first, or the first few (`CommandEntry.arguments`) | an argument |
+| `draws: Sequence[int]`, `rules: str \| Sequence[str]` | `--draws 0,1,2`, `--rules sampled,greedy` |
+| `references: Sequence[str]`, `options: Mapping` | `--reference NAME`, `--option NAME=VALUE`, which may be repeated |
+| `blind: bool = False`, `tensorboard: bool = True` | `--blind`, `--tensorboard/--no-tensorboard` |
+| `pairs: Literal["all", "none"]` | a choice |
+| `progress` | not an option: see `terminal_options` |
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from gapfloor.cli.commands import HELP_NAMES, CommandEntry
+from gapfloor.cli.docstrings import entries_of, sections_of
+from gapfloor.cli.old_spellings import renew_options
+from gapfloor.cli.options import Numbers, StoreFolder, parse_engine_options
+from gapfloor.errors import UsageError
+from gapfloor.lazy import resolve
+from gapfloor.records.store import DEFAULT_STORE
+
+#: Arguments that only objects in memory can be given for.
+_IN_MEMORY = {"progress", "cells", "executor"}
+
+#: Options that few people need: `--help` leaves them out, `--help-all` shows them.
+RARE = {
+    "allow", "backend", "batch", "burn_in", "cells_seen", "checkpoint_every", "columns", "decimal", "device", "draw",
+    "envs", "floor_episodes", "floor_sem", "geometry", "horizon", "labels", "level_cost", "mode", "options",
+    "other_geometry", "permutations", "precision", "probe", "rewards", "repeats", "rliable", "sb3", "slots", "spacing",
+    "tables", "tensorboard", "threads", "upper", "whole_cells", "workers", "replace", "picture",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """What concerns the terminal only."""
+
+    as_json: bool
+    is_wide: bool
+    is_quiet: bool
+    traceback: bool
+
+
+def terminal_options() -> list[click.Option]:
+    """The options that every command has."""
+    return [
+        click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON document."),
+        click.Option(["--wide", "is_wide"], is_flag=True, help="Show every column of the tables."),
+        click.Option(["--quiet", "-q", "is_quiet"], is_flag=True, help="Show no progress."),
+        click.Option(
+            ["--traceback"], is_flag=True, hidden=True, help="Show the whole traceback of an error."
+        ),
+        click.Option(
+            ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_show_all,
+            help="Show every option and exit.",
+        ),
+    ]  # fmt: skip
+
+
+class GeneratedCommand(click.Command):
+    """A command whose `params` are those of its function; the options of the terminal come on top."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        return [*self.params, *self.terminal, *super().get_params(ctx)[len(self.params) :]]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        args = renew_options(ctx.command_path, args)
+        for word in args:
+            name = word.partition("=")[0].removeprefix("--").replace("-", "_")
+            if word.startswith("--") and name in self.python_only:
+                raise UsageError(
+                    f"The command has no {word}: it is the argument {name} of the function in Python."
+                )
+        return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        arguments = [each for each in self.params if isinstance(each, click.Argument)]
+        rows = [
+            (each.make_metavar(ctx).strip("[]."), self.words.get(str(each.name), "")) for each in arguments
+        ]
+        if rows:
+            with formatter.section("Arguments"):
+                formatter.write_dl(rows)
+        super().format_options(ctx, formatter)
+
+    words: Mapping[str, str]
+    terminal: list[click.Option]
+    python_only: frozenset[str]
+
+
+def make_command(name: str, entry: CommandEntry) -> click.Command:
+    """The command `name` of a public function."""
+    function = resolve(entry.function)
+    if isinstance(function, click.Command):
+        return _with_lines(function)
+    sections = sections_of(function.__doc__ or "")
+    words = entries_of(sections.get("Args", ""))
+    left_out = _IN_MEMORY | entry.python_only
+    parameters = [
+        each for each in inspect.signature(function).parameters.values() if each.name not in left_out
+    ]
+    hints = {each.name: _hint(each, function) for each in parameters}
+    spelled = {
+        each.name: _metavar(each.name)
+        if at < entry.arguments
+        else f"--{_spelling(each.name, hints[each.name])}"
+        for at, each in enumerate(parameters)
+    }
+    words = {each: for_terminal(text, spelled) for each, text in words.items()}
+    params: list[click.Parameter] = []
+    for at, each in enumerate(parameters):
+        default = DEFAULT_STORE if each.name == "store" and entry.has_store else each.default
+        if at < entry.arguments:
+            params.append(_argument(each.name, hints[each.name], default))
+        else:
+            params.append(_option(each.name, hints[each.name], default, words.get(each.name, "")))
+
+    def callback(**values: Any) -> None:
+        from gapfloor.cli.show import call_and_show
+
+        terminal = Terminal(*(values.pop(key) for key in ("as_json", "is_wide", "is_quiet", "traceback")))
+        call_and_show(entry, function, values, terminal)
+
+    text = for_terminal(sections[""], spelled)
+    examples = "\n".join(f"  {line.strip()}" for line in sections.get("Command line", "").splitlines())
+    command = GeneratedCommand(
+        name.rpartition(" ")[2], params=params, callback=callback, context_settings=HELP_NAMES,
+        help=f"{text}\n\n\b\nExamples:\n{examples}" if examples else text,
+    )  # fmt: skip
+    command.words, command.terminal, command.python_only = words, terminal_options(), entry.python_only
+    return command
+
+
+def _with_lines(command: click.Command) -> click.Command:
+    r"""A command written by hand, with the `\b` of raw docstrings as the character that keeps click from wrapping."""
+    command.help = (command.help or "").replace("\\b\n", "\b\n")
+    if isinstance(command, click.Group):
+        for sub in command.commands.values():
+            _with_lines(sub)
+    return command
+
+
+def for_terminal(text: str, spelled: Mapping[str, str]) -> str:
+    """Words of a docstring for a terminal: arguments as they are typed, other code without its marks.
+
+    >>> for_terminal("In the same form as `train`, e.g. `range`.", {"train": "--train"})
+    'In the same form as --train, e.g. range.'
+    """
+    text = re.sub(r",? (?:or )?a `range`(?=[,. ])", "", text)
+    text = re.sub(r" In Python also [^.]*(?:\.[^.\s][^.]*)*\.", "", text)
+    return re.sub(r"`([^`]+)`", lambda found: spelled.get(found.group(1), found.group(1)), text)
+
+
+def _hint(parameter: inspect.Parameter, function: Callable[..., Any]) -> Any:
+    if not isinstance(parameter.annotation, str):
+        return parameter.annotation
+    module = inspect.getmodule(inspect.unwrap(function))
+    try:
+        return eval(parameter.annotation, vars(module))
+    except NameError:  # imported for type checkers only
+        return Any
+
+
+def _alternatives(hint: Any) -> tuple[Any, ...]:
+    """The types that an annotation allows, without None."""
+    parts = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+    return tuple(each for each in parts if each is not type(None))
+
+
+def _items(hint: Any) -> Any:
+    """The type of the items where an annotation allows a sequence; None where it does not."""
+    for each in _alternatives(hint):
+        if typing.get_origin(each) in (tuple, list) or typing.get_origin(each) is typing.get_origin(
+            Sequence[int]
+        ):
+            return _alternatives(typing.get_args(each)[0])[0]
+    return None
+
+
+def _is_mapping(hint: Any) -> bool:
+    return any(
+        typing.get_origin(each) is typing.get_origin(Mapping[str, str]) for each in _alternatives(hint)
+    )
+
+
+def _is_repeated(hint: Any) -> bool:
+    """Whether an option is given once per value: its values may hold commas."""
+    if str in _alternatives(hint):
+        return False
+    return _is_mapping(hint) or _items(hint) is str
+
+
+def _spelling(name: str, hint: Any) -> str:
+    return (_singular(name) if _is_repeated(hint) else name).replace("_", "-")
+
+
+def _singular(name: str) -> str:
+    return re.sub(r"ies$", "y", name) if name.endswith("ies") else name.removesuffix("s")
+
+
+def _metavar(name: str) -> str:
+    return _singular(name).upper() if len(name) > 1 else name.upper()
+
+
+def _argument(name: str, hint: Any, default: Any) -> click.Argument:
+    has_many, is_required = _items(hint) is not None, default is inspect.Parameter.empty
+    given: dict[str, Any] = {} if is_required or has_many else {"default": default}
+    return click.Argument(
+        [name], type=_type(name, hint), nargs=-1 if has_many else 1, metavar=_metavar(name) + "..." * has_many,
+        required=is_required, **given,
+    )  # fmt: skip
+
+
+def _option(name: str, hint: Any, default: Any, words: str) -> click.Option:
+    given: dict[str, Any] = {"help": words, "hidden": name in RARE}
+    spelling = _spelling(name, hint)
+    if bool in _alternatives(hint):
+        both = f"--{spelling}/--no-{spelling}" if default else f"--{spelling}"
+        return click.Option([both, name], default=bool(default), is_flag=True, **given)
+    if default is inspect.Parameter.empty:
+        return click.Option([f"--{spelling}", name], required=True, type=_type(name, hint), **given)
+    if _is_repeated(hint):
+        given["help"] = f"{words.rstrip('.')}; may be repeated." if words else ""
+        is_options = _is_mapping(hint) and _items(hint) is None
+        return click.Option(
+            [f"--{spelling}", name], multiple=True, default=tuple(default or ()), show_default=bool(default),
+            metavar="NAME=VALUE" if _is_mapping(hint) else "NAME",
+            callback=(lambda ctx, param, pairs: parse_engine_options(pairs)) if is_options else None, **given,
+        )  # fmt: skip
+    if isinstance(default, tuple | list):
+        default = ",".join(f"{each:g}" if isinstance(each, float) else str(each) for each in default)
+    if name == "store":
+        given["envvar"] = "GAPFLOOR_STORE" if default else None
+    return click.Option(
+        [f"--{spelling}", name], type=_type(name, hint), default=default, show_default=default not in (None, ""),
+        **given,
+    )  # fmt: skip
+
+
+def _type(name: str, hint: Any) -> click.ParamType[Any]:
+    alternatives, items = _alternatives(hint), _items(hint)
+    if name == "store":
+        return StoreFolder()
+    for each in alternatives:
+        if typing.get_origin(each) is Literal:
+            return click.Choice([str(value) for value in typing.get_args(each)])
+    if items in (int, float):
+        return Numbers(items, name.replace("_", " "))
+    if str in alternatives or Any in alternatives or items is str:
+        return click.Path(path_type=Path) if Path in alternatives else click.STRING
+    if Path in alternatives:
+        return click.Path(path_type=Path)
+    if int in alternatives:
+        return click.INT
+    return click.FLOAT if float in alternatives else click.STRING
+
+
+def _show_all(ctx: click.Context, parameter: click.Parameter, is_asked: bool) -> None:
+    if is_asked:
+        for each in ctx.command.get_params(ctx):
+            if isinstance(each, click.Option):
+                each.hidden = False
+        click.echo(ctx.get_help())
+        ctx.exit()

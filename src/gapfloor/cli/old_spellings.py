@@ -1,0 +1,75 @@
+"""Commands and options of version 0.2 that have another name now, or are gone.
+
+Those with another name work until the next version, with one line on standard error that names the new one.
+"""
+
+from __future__ import annotations
+
+import click
+
+from gapfloor.errors import UsageError
+
+#: The first words of a command line -> the words that are written instead.
+OLD_COMMANDS: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("over-training",): ("training-curve",),
+    ("levels", "check"): ("levels",),
+    ("levels", "gap"): ("levels", "--gap"),
+    ("engines", "check"): ("doctor",),
+    ("engines", "list"): ("doctor",),
+    ("floor", "--known"): ("known-floor",),
+}
+
+#: Command and option -> the new option.
+OLD_OPTIONS = {
+    ("calibrate", "--out"): "--store",
+    ("cka", "--out"): "--store",
+    ("compare", "--game"): "--games",
+    ("evaluate", "--out"): "--store",
+    ("floor", "--out"): "--store",
+    ("power", "--power"): "--wanted",
+    ("replay", "--game"): "--games",
+    ("report", "--format"): "--formats",
+    ("train", "--out"): "--store",
+}
+
+#: What is gone -> what to use instead.
+REMOVED = {
+    "card": "gapfloor report writes the gap card and model-card.md, and gapfloor compare tests two agents",
+    "evaluate --without-leaks": "gapfloor levels --gap STORE --leaks FILE gives the gap without leaked levels",
+    "floor --registry": "tools/measure_registry.py of the repository measures a registry",
+    "report --curves": "use TensorBoard or your experiment tracker; gapfloor training-curve measures checkpoints",
+    "study clean": "delete the folders runs/*/resume and log/tasks of the store",
+}
+
+
+def renew_command(arguments: list[str]) -> list[str]:
+    """Command-line arguments with the new name of an old command; what is gone is refused."""
+    for old, new in OLD_COMMANDS.items():
+        if tuple(arguments[: len(old)]) == old:
+            _say(" ".join(("gapfloor", *old)), " ".join(("gapfloor", *new)))
+            return [*new, *arguments[len(old) :]]
+    if arguments[:2] == ["plan", "addendum"] and len(arguments) > 3:
+        _say("gapfloor plan addendum PLAN ADDENDUM", "gapfloor plan lock PLAN --addendum ADDENDUM")
+        return ["plan", "lock", arguments[2], "--addendum", *arguments[3:]]
+    for words, instead in REMOVED.items():
+        command, _, rest = words.partition(" ")
+        if arguments[:1] == [command] and (not rest or rest in arguments):
+            raise UsageError(f"gapfloor {words} was removed: {instead}.")
+    return arguments
+
+
+def renew_options(command: str, arguments: list[str]) -> list[str]:
+    """The arguments of `command` with the new names of old options."""
+    name = command.removeprefix("gapfloor ")
+    renewed = []
+    for word in arguments:
+        option, equals, value = word.partition("=")
+        new = OLD_OPTIONS.get((name, option))
+        if new is not None:
+            _say(option, new)
+        renewed.append(f"{new}{equals}{value}" if new is not None else word)
+    return renewed
+
+
+def _say(old: str, new: str) -> None:
+    click.echo(f"gapfloor: {old} is now {new}; the old spelling goes away in the next version.", err=True)

@@ -1,0 +1,242 @@
+"""Calling the function of a command with its progress, and printing what it returned.
+
+Most results print themselves (`print_result`). The functions `show_...` are for those where the terminal says more: the
+files that were written, the next useful command, or that a check failed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gapfloor.api.progress import LiveProgress
+from gapfloor.cli.commands import CommandEntry
+from gapfloor.cli.error_boundary import want_traceback
+from gapfloor.cli.generate import Terminal
+from gapfloor.cli.options import print_json
+from gapfloor.cli.pictures import read_fewer_pictures
+from gapfloor.cli.tables import print_result, show_table
+from gapfloor.errors import CheckFailedError
+from gapfloor.text_tables import as_table, counted
+
+Values = Mapping[str, Any]
+
+
+def call_and_show(
+    entry: CommandEntry, function: Callable[..., Any], values: dict[str, Any], terminal: Terminal
+) -> None:
+    """Call the function of a command and print its result."""
+    if terminal.traceback:
+        want_traceback()
+    if entry.takes_pictures:
+        named = [*values.get("policies", ()), *([values["policy"]] if values.get("policy") else [])]
+        read_fewer_pictures(
+            game=values.get("game", ""), policies=named, references=values.get("references", ())
+        )
+    is_quiet = terminal.is_quiet or terminal.as_json
+    parameters = inspect.signature(function).parameters
+    with contextlib.ExitStack() as stack:
+        if "progress" in parameters:
+            progress = _progress(str(parameters["progress"].annotation), is_quiet=is_quiet)
+            values["progress"] = stack.enter_context(progress)
+        result = function(**values)
+    show = globals()[f"show_{entry.show}"]
+    show(result, {**values, "wide": terminal.is_wide}, terminal.as_json)
+
+
+@contextlib.contextmanager
+def _progress(annotation: str, *, is_quiet: bool) -> Iterator[Any]:
+    """What a function reports to: a bar over episodes, a line per step or per game, or whatever it shows by itself."""
+    if annotation.startswith("Progress"):
+        with LiveProgress(quiet=is_quiet) as live:
+            yield live
+    elif is_quiet:
+        yield False
+    elif "[str]" in annotation:
+        yield lambda words: click.echo(f"{words} ...", err=True)
+    elif "GameCalibration" in annotation:
+        yield _show_classes_of
+    else:
+        yield True
+
+
+def show_result(result: Any, values: Values, as_json: bool) -> None:
+    """The tables and sentences of a result, or its document."""
+    print_result(result, as_json=as_json, wide=values["wide"])
+
+
+def show_floor(measured: Any, values: Values, as_json: bool) -> None:
+    """Floors next to the shipped ones, and how they were measured."""
+    from gapfloor.analysis.result_tables import floor_table
+
+    if as_json:
+        print_json(measured.to_dict())
+        return
+    show_table(floor_table(measured.floors, known=not values["options"]), wide=values["wide"])
+    engines = dict.fromkeys(row.engine for row in measured.floors)
+    is_drawn = values["design"] == "draws"
+    drawn = f"; draws {','.join(map(str, values['draws']))}" if is_drawn else ""
+    click.echo(
+        f"Measured now or read from {values['store']}; engine: {', '.join(engines)}; design: {measured.design}{drawn}."
+    )
+    for line in measured.sentences():
+        click.echo(line)
+
+
+def show_evaluation(result: Any, values: Values, as_json: bool) -> None:
+    """The tables of an evaluation, and what is worth knowing about them."""
+    if as_json:
+        print_json(result.to_dict())
+        return
+    for table in result.tables():
+        show_table(as_table(table), wide=values["wide"])
+    for note in result.notes:
+        click.echo(note)
+
+
+def show_sweep(result: Any, values: Values, as_json: bool) -> None:
+    """A sweep, and where its files are."""
+    from gapfloor.api.sweep import sweep_folder
+
+    folder = values["out"] or sweep_folder(values["store"], result)
+    print_result(result, files=_written(folder, "sweep"), as_json=as_json, wide=values["wide"])
+
+
+def show_training_curve(result: Any, values: Values, as_json: bool) -> None:
+    """Training curves, and where their files are."""
+    from gapfloor.api.training_curve import curve_folder
+
+    folder = values["out"] or curve_folder(values["store"])
+    print_result(result, files=_written(folder, "training-curve"), as_json=as_json, wide=values["wide"])
+
+
+def show_comparison(result: Any, values: Values, as_json: bool) -> None:
+    """A comparison, and where its file is."""
+    files = [Path(values["out"]) / "comparison.json"] if values["out"] else []
+    print_result(result, files=files, as_json=as_json, wide=values["wide"])
+
+
+def _written(folder: str | Path, stem: str) -> list[Path]:
+    return sorted(Path(folder).glob(f"{stem}*.*"))
+
+
+def show_training(result: Any, values: Values, as_json: bool) -> None:
+    """The trained run, and the command that evaluates it."""
+    if as_json:
+        print_json(result.to_dict())
+        return
+    click.echo(result)
+    if result.updates_done_here:
+        click.echo(
+            f"Next: gapfloor evaluate {result.checkpoint.parent} --game {values['game']} --rules sampled,greedy "
+            f"--store {values['store']}"
+        )
+
+
+def show_calibrations(measured: Any, values: Values, as_json: bool) -> None:
+    """Classes were shown game by game; real-valued actions have a table."""
+    from gapfloor.api.calibrate import BoxCalibrations
+
+    if as_json or isinstance(measured, BoxCalibrations):
+        print_result(measured, as_json=as_json, wide=values["wide"])
+    elif values["progress"] is False:
+        print_result(measured, as_json=False, wide=values["wide"])
+
+
+def _show_classes_of(game: Any) -> None:
+    from gapfloor.cli.class_text import calibration_text
+
+    click.echo(calibration_text(game))
+
+
+def show_analysis(results: Any, values: Values, as_json: bool) -> None:
+    """Every table of an analysis; problems go to standard error."""
+    size, *problems = results.sentences()
+    if as_json:
+        print_json(results.to_dict())
+    else:
+        click.echo(size)
+        for table in results.tables():
+            click.echo()
+            show_table(table, wide=values["wide"])
+    for problem in problems:
+        click.echo(problem, err=True)
+
+
+def show_plan_file(path: Path, values: Values, as_json: bool) -> None:
+    """Where a plan was written, and the command that locks it."""
+    following = "gapfloor plan lock PLAN --addendum" if values["addendum"] else "gapfloor plan lock"
+    if as_json:
+        print_json({"path": str(path)})
+    else:
+        click.echo(f"Wrote {path}. Change what you need, then: {following} {path}")
+
+
+def show_lock(found: Any, values: Values, as_json: bool) -> None:
+    """What was locked, and what its results may be called."""
+    from gapfloor.plan.lock import lock_path
+
+    if as_json:
+        print_json(found.to_dict())
+    elif values["addendum"] is not None:
+        locked = found.addenda[-1]
+        click.echo(f"Locked addendum '{locked.name}' at {locked.locked_at} ({locked.hash[:12]}).")
+        click.echo(
+            f"{locked.cells_seen} cells of its rules seen ({locked.seen_in}): results will be called {locked.status}."
+        )
+    else:
+        locked, path = found.plan, values["path"]
+        click.echo(f"Locked {path} at {locked.locked_at} ({locked.hash[:12]}), in {lock_path(Path(path))}.")
+        click.echo(
+            f"{locked.cells_seen} cells seen ({locked.seen_in}): results will be called {locked.status}."
+        )
+        for earlier in locked.earlier:
+            click.echo(f"Locked before: {earlier}. The new lock says so.")
+
+
+def show_replays(replays: Any, values: Values, as_json: bool) -> None:
+    """The episodes that were played again, and where their frames are."""
+    store = Path(values["store"])
+    if as_json:
+        print_json({"replays": [str(path.relative_to(store)) for path in replays.paths]})
+        return
+    click.echo(replays)
+    click.echo(f"{counted(len(replays.paths), 'replay')} in {store / 'replays'}.")
+
+
+def show_verification(found: Any, values: Values, as_json: bool) -> None:
+    """What was verified; a problem is a failed check."""
+    print_result(found, as_json=as_json, wide=values["wide"])
+    if not found.is_sound:
+        raise CheckFailedError(
+            f"{values['store']} is not what was recorded: {counted(len(found.problems), 'problem')}. The results of "
+            "these cells cannot be trusted."
+        )
+
+
+def show_cka(measured: Any, values: Values, as_json: bool) -> None:
+    """CKA, and where its records are."""
+    print_result(measured, as_json=as_json, wide=values["wide"])
+    for path in () if as_json else measured.files:
+        held = "already in" if path.stem in measured.reused else "written to"
+        click.echo(f"{held} {path}")
+
+
+def show_diagnosis(found: Any, values: Values, as_json: bool) -> None:
+    """The state of this machine, or of an environment; what does not hold is a failed check."""
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        click.echo(repr(found))
+    if values["game"] is None and found.failed:
+        raise CheckFailedError(f"{counted(len(found.failed), 'check')} failed: see above.")
+    if values["game"] is not None and found.failures:
+        names = "; ".join(clause.name for clause in found.failures)
+        raise CheckFailedError(
+            f"{values['game']} does not keep the engine contract ({names}), so its gaps would not be measurements."
+        )

@@ -1,0 +1,79 @@
+"""Public names of version 0.2, which work until the next version with a warning that names the new one."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from gapfloor.lazy import resolve
+
+#: Old name -> where it lives now, and the public name to write instead.
+OLD_NAMES = {
+    "audit_ledger": ("gapfloor.api.audit_ledger:audit_ledger", "audit.ledger"),
+    "audit_registry": ("gapfloor.api.audit_ledger:audit_registry", "audit.registry"),
+    "audit_scan": ("gapfloor.api.audit_scan:audit_scan", "audit"),
+    "audit_trace": ("gapfloor.api.audit_trace:audit_trace", "audit.trace"),
+    "audit_verify": ("gapfloor.api.audit_ledger:audit_verify", "audit.verify"),
+    "calibrate_box": ("gapfloor.api.calibrate:calibrate", "calibrate"),
+    "check_levels": ("gapfloor.api.levels:levels", "levels"),
+    "engines_check": ("gapfloor.api.doctor:doctor", "doctor(game)"),
+    "engines_list": ("gapfloor.api.doctor:doctor", "doctor()"),
+    "known_floors": ("gapfloor.api.known_floor:known_floor", "known_floor"),
+    "levels_gap": ("gapfloor.api.leaked_gaps:gap_without_leaks", "levels(gap=...,leaks=...)"),
+    "load_policy": ("gapfloor.api.load_policy:load_policy", "api.load_policy.load_policy"),
+    "measure_floor": ("gapfloor.api.floor:floor", "floor"),
+    "plan_addendum": ("gapfloor.old_names:_lock_addendum", "Plan.lock(plan,addendum=...)"),
+    "plan_check": ("gapfloor.api.plan_files:check_plan", "Plan.check"),
+    "plan_init": ("gapfloor.api.plan_files:init_plan", "Plan.init"),
+    "plan_lock": ("gapfloor.api.plan_files:lock_file", "Plan.lock"),
+    "plan_next": ("gapfloor.api.plan_next:next_runs", "Plan.next"),
+    "plot": ("gapfloor.api.plot:plot", "the method plot() of the result"),
+    "probe_rule": ("gapfloor.audit.probe:probe_rule", "audit.probe"),
+    "replay": ("gapfloor.api.replay:replay", "Store.replay"),
+    "verify_store": ("gapfloor.api.verify:verify", "Store.verify"),
+    "write_report": ("gapfloor.api.report:report", "report"),
+}
+
+#: Arguments that have another name now, by the old name of their function.
+_OLD_ARGUMENTS = {
+    "measure_floor": {"reference": "references"},
+    "replay": {"allowed": "allow"},
+    "verify_store": {"allowed": "allow"},
+}
+
+#: Names that are gone -> what to use instead.
+REMOVED_NAMES = {
+    "card_check": "gapfloor.report writes a complete card",
+    "card_compare": "gapfloor.compare tests two agents against each other",
+    "card_export": "gapfloor.report writes model-card.md",
+    "measure_registry": "tools/measure_registry.py of the repository measures a registry",
+}
+
+
+def old_name(name: str) -> Callable[..., Any]:
+    """The function that an old name stands for; says once per place what to write instead."""
+    if name in REMOVED_NAMES:
+        raise AttributeError(f"gapfloor.{name} was removed: {REMOVED_NAMES[name]}.")
+    home, instead = OLD_NAMES[name]
+    words = instead if " " in instead else f"gapfloor.{instead}"
+    warnings.warn(
+        f"gapfloor.{name} goes away in the next version: use {words} instead.",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    function: Callable[..., Any] = resolve(home)
+    renamed = _OLD_ARGUMENTS.get(name)
+    if renamed is None:
+        return function
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **named: Any) -> Any:
+        return function(*arguments, **{renamed.get(each, each): value for each, value in named.items()})
+
+    return call
+
+
+def _lock_addendum(path: Any, addendum: Any, **settings: Any) -> Any:
+    return resolve("gapfloor.api.plan_files:lock_file")(path, addendum=addendum, **settings)
