@@ -56,8 +56,8 @@ def levels(
             notebook; False: nothing.
 
     Returns:
-        One entry per game with its pairs of equal levels; with `gap` three rows per game, budget, agent and rule: all levels,
-        without leaked and without shared ones.
+        One entry per game with its pairs of equal levels; with `gap` three rows per game, budget, agent and rule: all
+        levels, without leaked and without shared ones.
 
     Raises:
         UsageError: There are no leaks to be read, or `gap` has no run on both level sets of a checked game.

@@ -125,8 +125,8 @@ def power(
 ) -> PowerAdvice:
     """Compute the numbers of runs and floor episodes that reach a given power.
 
-    From a pilot (a store or a file of episodes), or from `delta`, `sem` and `runs`. Runs and floor episodes are searched
-    together: one run is saved for at most 1,000 more floor episodes.
+    From a pilot (a store or a file of episodes), or from `delta`, `sem` and `runs`. Runs and floor episodes are
+    searched together: one run is saved for at most 1,000 more floor episodes.
 
     Args:
         pilot: A store or a file of episodes, in any form that `analyse` reads.
