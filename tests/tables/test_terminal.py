@@ -71,12 +71,13 @@ def printed_in_terminal(code: str, columns: int) -> list[str]:
 @pytest.mark.parametrize("columns", [60, 80, 120, 200])
 def test_no_number_is_cut_in_a_terminal(columns: int) -> None:
     code = f"""
-from gapfloor.cli.tables import print_table
-print_table(
+from gapfloor.cli.tables import show_table
+from gapfloor.text_tables import as_table
+show_table(as_table((
     ["agent", "return", "delta [interval]", "call"],
     [[{AGENT!r}, "1.50 ± 0.25", "-3.50 [-4.50, -2.50]", "below"],
      ["other", "17.25 ± 0.25", "+12.25 [11.25, 13.25]", {LONG!r}]],
-)"""
+)))"""
     lines = printed_in_terminal(code, columns)
     assert max(map(display_width, lines)) <= columns
     for text in WHOLE:

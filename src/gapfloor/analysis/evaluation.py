@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gapfloor.analysis.columns import decision_text
 from gapfloor.analysis.copies import copied_runs
 from gapfloor.analysis.episodes import inputs_of_cells
 from gapfloor.analysis.floor_rows import comparison_rows, comparisons, floor_rows
@@ -138,6 +139,19 @@ class Evaluation(ReadableResult):
             score_table(self.normalised),
         ]
         return [table for table in made if table.rows]
+
+    def sentences(self) -> list[str]:
+        """The calls on held-out levels, or on the training levels where there are no others."""
+        rows = [row for row in self.floor_comparisons if row.level_set == "test"] or self.floor_comparisons
+        calls: dict[tuple[str, str], list[str]] = {}
+        for row in rows:
+            calls.setdefault((row.agent or "", row.level_set), []).append(
+                f"{row.rule} {decision_text(row.decision)}"
+            )
+        return [
+            f"{agent} compared with the floor on {level_set} levels: {', '.join(each)}."
+            for (agent, level_set), each in calls.items()
+        ]
 
 
 @one_blas_thread()

@@ -20,9 +20,10 @@ from gapfloor.cli.error_boundary import want_traceback
 from gapfloor.cli.generate import Terminal
 from gapfloor.cli.options import print_json
 from gapfloor.cli.pictures import read_fewer_pictures
-from gapfloor.cli.tables import print_result, show_table
+from gapfloor.cli.tables import print_result, show_lines, show_next, show_table
 from gapfloor.errors import CheckFailedError
-from gapfloor.text_tables import as_table, counted
+from gapfloor.records.store import DEFAULT_STORE
+from gapfloor.text_tables import counted
 
 Values = Mapping[str, Any]
 
@@ -81,22 +82,21 @@ def show_floor(measured: Any, values: Values, as_json: bool) -> None:
     engines = dict.fromkeys(row.engine for row in measured.floors)
     is_drawn = values["design"] == "draws"
     drawn = f"; draws {','.join(map(str, values['draws']))}" if is_drawn else ""
-    click.echo(
+    show_lines(
         f"Measured now or read from {values['store']}; engine: {', '.join(engines)}; design: {measured.design}{drawn}."
     )
     for line in measured.sentences():
-        click.echo(line)
+        show_lines(line)
+    game = measured.floors[0].game if values["games"][0] in ("paper", "all") else values["games"][0]
+    store = [] if values["store"] == DEFAULT_STORE else ["--store", values["store"]]
+    show_next("gapfloor", "evaluate", "POLICY", "--game", game, "--rules", "sampled,greedy", *store)
 
 
 def show_evaluation(result: Any, values: Values, as_json: bool) -> None:
-    """The tables of an evaluation, and what is worth knowing about them."""
-    if as_json:
-        print_json(result.to_dict())
-        return
-    for table in result.tables():
-        show_table(as_table(table), wide=values["wide"])
-    for note in result.notes:
-        click.echo(note)
+    """The tables of an evaluation, the calls in words, and the command that writes its report."""
+    print_result(result, as_json=as_json, wide=values["wide"])
+    if not as_json:
+        show_next("gapfloor", "report", values["store"])
 
 
 def show_sweep(result: Any, values: Values, as_json: bool) -> None:
@@ -132,10 +132,10 @@ def show_training(result: Any, values: Values, as_json: bool) -> None:
         return
     click.echo(result)
     if result.updates_done_here:
-        click.echo(
-            f"Next: gapfloor evaluate {result.checkpoint.parent} --game {values['game']} --rules sampled,greedy "
-            f"--store {values['store']}"
-        )
+        show_next(
+            "gapfloor", "evaluate", str(result.checkpoint.parent), "--game", values["game"], "--rules", "sampled,greedy",
+            "--store", values["store"],
+        )  # fmt: skip
 
 
 def show_calibrations(measured: Any, values: Values, as_json: bool) -> None:
@@ -155,17 +155,26 @@ def _show_classes_of(game: Any) -> None:
 
 
 def show_analysis(results: Any, values: Values, as_json: bool) -> None:
-    """Every table of an analysis; problems go to standard error."""
+    """Every table of an analysis, and the headline of its report; problems go to standard error."""
+    from gapfloor.report.findings import Findings
+    from gapfloor.report.verdict import headline
+
     size, *problems = results.sentences()
     if as_json:
         print_json(results.to_dict())
     else:
-        click.echo(size)
+        show_lines(size)
         for table in results.tables():
             click.echo()
             show_table(table, wide=values["wide"])
     for problem in problems:
         click.echo(problem, err=True)
+    if not as_json:
+        click.echo()
+        show_lines(headline(Findings(results)))
+        if values["source"] is not None:
+            plan = ["--plan", str(values["plan"])] if values["plan"] else []
+            show_next("gapfloor", "report", str(values["source"]), *plan)
 
 
 def show_plan_file(path: Path, values: Values, as_json: bool) -> None:

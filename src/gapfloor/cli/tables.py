@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +23,6 @@ def print_result(
     if as_json:
         print_json(result.to_dict())
         return
-    from gapfloor.tables.terminal import clean_lines
     from gapfloor.text_tables import as_table
 
     for number, table in enumerate(result.tables()):
@@ -30,16 +30,23 @@ def print_result(
             click.echo()
         show_table(as_table(table), wide=wide)
     for line in (*result.sentences(), *result.notes):
-        click.echo(clean_lines(line))
+        show_lines(line)
     if files:
         click.echo(f"written to {files[0].parent}: {', '.join(path.name for path in files)}")
 
 
-def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table of plain texts."""
-    from gapfloor.text_tables import as_table
+def show_lines(text: str) -> None:
+    """Print sentences; a line that is wider than the terminal is continued below, with no number split."""
+    from gapfloor.tables.terminal import clean_lines, terminal_width, wrapped
 
-    show_table(as_table((list(headings), [list(row) for row in rows])))
+    for line in clean_lines(text).split("\n"):
+        for part in wrapped(line, terminal_width()):
+            click.echo(part)
+
+
+def show_next(*words: str) -> None:
+    """Print the next useful command, as it is typed."""
+    click.echo(f"Next: {shlex.join(words)}")
 
 
 def show_table(table: Table, *, wide: bool = False) -> None:
