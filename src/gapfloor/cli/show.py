@@ -133,8 +133,8 @@ def show_training(result: Any, values: Values, as_json: bool) -> None:
     click.echo(result)
     if result.updates_done_here:
         show_next(
-            "gapfloor", "evaluate", str(result.checkpoint.parent), "--game", values["game"], "--rules", "sampled,greedy",
-            "--store", values["store"],
+            "gapfloor", "evaluate", str(result.checkpoint.parent), "--game", values["game"],
+            "--rules", "sampled,greedy", "--store", values["store"],
         )  # fmt: skip
 
 
