@@ -22,7 +22,8 @@ import numpy as np
 import winograd_libraries
 from gapfloor.policies.formats.onnx_export import export_checkpoint
 from gapfloor.policies.load import PolicySource, checkpoint_path
-from gapfloor.training.checkpoint import load_agent, read_checkpoint
+from gapfloor.training.checkpoint import load_agent
+from gapfloor.training.checkpoint_file import read_checkpoint
 
 #: Operations of one forward pass on a frame of 64 x 64 pixels.
 MFLOP = 61.0

@@ -26,7 +26,8 @@ from gapfloor.engines.procgen import ProcgenEngine
 from gapfloor.levels import LevelSet
 from gapfloor.policies.load import checkpoint_path
 from gapfloor.rules import softmax
-from gapfloor.training.checkpoint import load_agent, read_checkpoint
+from gapfloor.training.checkpoint import load_agent
+from gapfloor.training.checkpoint_file import read_checkpoint
 
 SLOTS = 16
 

@@ -17,9 +17,9 @@ import numpy as np
 
 from claims_simulation import ALPHA, call_parts, doubted_above, doubted_below, step_down
 from claims_worlds import CALL_SHARES, N_EPISODES, RUNS, Array, Calls, World, null_families, worlds
-from gapfloor.statistics.components import squared_reach
 from gapfloor.statistics.skewed_limits import skewed_reach
 from gapfloor.statistics.skewness import adjusted_skewness
+from simulated_families import squared_reach
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from gapfloor.study.executors import LocalExecutor, StudyAssignment
 from gapfloor.study.graph import build_graph
 from gapfloor.study.model import EvaluationSettings, RunGroup, Study
 from gapfloor.study.runner import run_study
-from gapfloor.study.tasks import perform
+from gapfloor.study.survey import Survey
+from gapfloor.study.tasks import Workplace
 
 HOME = Path(__file__).resolve().parents[1] / "studies"
 
@@ -47,23 +48,23 @@ def make_study(episodes: int) -> Study:
         checkpoints="../agents",
     )
     settings = EvaluationSettings(draws=(0, 1), episodes=episodes, probe=128)
-    return Study("bench", (runs,), evaluation=settings, replays=1, formats=("md", "html"))
+    study = Study("bench", (runs,), evaluation=settings, replays=1, formats=("md", "html"))
+    object.__setattr__(study, "home", HOME)  # as if its file were there
+    return study
 
 
 def bare(study: Study, root: Path) -> float:
     start = time.perf_counter()
     for task in build_graph(study):
-        perform(task, study, home=HOME, root=root)
+        task.perform(Workplace(study, Store(root)))
     return time.perf_counter() - start
 
 
 def runner(study: Study, root: Path, workers: int) -> float:
     start = time.perf_counter()
     run_study(
-        study,
-        home=HOME,
-        root=root,
-        make_executor=lambda: LocalExecutor(StudyAssignment(study, str(HOME), str(root)), workers=workers),
+        Survey(study, root),
+        make_executor=lambda note: LocalExecutor(StudyAssignment(study, str(root)), workers=workers),
         listener=Quiet(),
     )
     return time.perf_counter() - start

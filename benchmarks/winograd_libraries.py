@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from gapfloor.policies.checkpoint_file import read_checkpoint_arrays
 from gapfloor.policies.encoder_graphs import agent_graph
 from gapfloor.policies.load import checkpoint_path
+from gapfloor.training.checkpoint_file import read_checkpoint
 
 Infer = Callable[[np.ndarray], np.ndarray]
 
@@ -58,7 +58,7 @@ def _write_float_graph(run: str, path: Path) -> str:
     """Our graph without the steps that turn frames into planes; returns the name of its output."""
     import onnx
 
-    checkpoint = read_checkpoint_arrays(checkpoint_path(run))
+    checkpoint = read_checkpoint(checkpoint_path(run))
     model = onnx.load_from_string(agent_graph(checkpoint.arrays, checkpoint.header, path=path))
     height, width, channels = checkpoint.header["observation_shape"]
     first = next(node for node in model.graph.node if node.op_type == "Conv")
@@ -74,7 +74,7 @@ def ncnn(run: str, frames: np.ndarray) -> Infer:
     """Ncnn in float32, one image after the other."""
     import ncnn
 
-    writer = _NcnnWriter(read_checkpoint_arrays(checkpoint_path(run)).arrays)
+    writer = _NcnnWriter(read_checkpoint(checkpoint_path(run)).arrays)
     output = writer.impala()
     network = ncnn.Net()
     for name in ("fp16_packed", "fp16_storage", "fp16_arithmetic", "bf16_storage", "int8_inference"):

@@ -9,7 +9,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable
 
+from column_page import column_page
 from field_docs import field_docs
+from gapfloor.analysis.columns import REGISTRIES
 from gapfloor.records.schema import CELL_COLUMNS, EPISODE_COLUMNS, LABELS
 from gapfloor.report.tables.csv_columns import CSV_COLUMNS
 from result_sections import SECTIONS
@@ -17,7 +19,18 @@ from result_sections import SECTIONS
 
 def number_pages() -> dict[str, str]:
     """Path below `docs` -> Markdown."""
-    return {"numbers-store.md": _store(), "numbers-report.md": _report(), "numbers-json.md": _json()}
+    columns = column_page(
+        "Columns",
+        "The columns of the tables that `floor`, `evaluate` and `analyse` print, and of further tables of a report. "
+        "Names are those in CSV files; `--wide` shows the columns that a terminal leaves out.",
+        {title: registry.values() for title, registry in REGISTRIES.items()},
+    )
+    return {
+        "numbers-columns.md": columns,
+        "numbers-store.md": _store(),
+        "numbers-report.md": _report(),
+        "numbers-json.md": _json(),
+    }
 
 
 def _store() -> str:

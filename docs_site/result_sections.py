@@ -39,38 +39,27 @@ class Section:
 
 SECTIONS = (
     Section(
+        "every row",
+        "The rows of every command. `analyse`, `floor`, `evaluate`, `compare`, `sweep` and `training-curve` have the "
+        "same ones; a section below lists only what a command adds.",
+        "gapfloor.analysis.rows",
+    ),
+    Section(
+        "every row: an estimate", "A number with its error and its interval.", "gapfloor.statistics.estimate"
+    ),
+    Section(
         "floor and evaluate",
         "`gapfloor floor --json`, `gapfloor evaluate --json`, and what `gapfloor.floor` and "
         "`gapfloor.evaluate` return.",
-        "gapfloor.analysis.evaluation_results",
+        "gapfloor.analysis.evaluation",
     ),
     Section(
         "analyse",
         "`gapfloor analyse --json`; `--out` writes the same rows as one CSV file per table.",
         "gapfloor.analysis.results",
     ),
-    *(
-        Section(f"analyse: {title}", words, f"gapfloor.{module}", names)
-        for title, words, module, names in (
-            ("every row", "What every row has.", "analysis.row", ()),
-            ("floors", "`floors`, `floor_comparisons`, `call_counts`.", "analysis.floor_results", ()),
-            ("gaps", "`gaps`.", "analysis.gap_results", ()),
-            ("differences", "`pairs`, `encoders`, `agents`.", "analysis.difference_results", ()),
-            ("the entropy screen", "`screen`, `disagreements`.", "analysis.screen_results", ()),
-            ("scores", "`normalised`, `profiles`.", "analysis.score_results", ()),
-            ("a floor comparison", "Part of each floor comparison.", "statistics.floor", ()),
-            ("a call", "Part of each floor comparison.", "statistics.families", ("FamilyCall",)),
-            ("a gap", "Part of each gap and of its runs.", "statistics.gaps", ()),
-            ("a difference", "Part of each pair and each agent difference.", "statistics.paired", ()),
-            ("one draw", "Part of each draw of an agent difference.", "statistics.welch", ("WelchTest",)),
-            ("tiers", "The points of `sweep`.", "statistics.screen", ()),
-            ("scores of a suite", "Part of each profile.", "statistics.aggregate", ()),
-            ("sign flip", "`robust.sign_flip`.", "statistics.signflip", ()),
-            ("runs and levels", "`robust.crossed`.", "statistics.clustered", ("CrossedEstimate",)),
-            ("excess and strata", "`robust.excess` and `robust.stratified`.", "statistics.excess", ()),
-            ("random effects", "`robust.random_effects`.", "statistics.random_effects", ()),
-        )
-    ),
+    Section("analyse: tiers", "The points of `sweep` in a row of the screen.", "gapfloor.statistics.screen"),
+    Section("analyse: scores of a suite", "Part of each profile.", "gapfloor.statistics.aggregate"),
     Section(
         "levels, with a gap",
         "`gapfloor levels --gap STORE --json`.",
@@ -79,20 +68,14 @@ SECTIONS = (
     ),
     Section("levels", "`gapfloor levels --json` and `leakage.json`.", "gapfloor.levels.overlap"),
     Section(
-        "sweep, training-curve, compare: a mean over levels",
-        "The value that the next three sections are made of.",
-        "gapfloor.statistics.level_means",
-        ("LevelContrast",),
+        "sweep and training-curve: one checkpoint",
+        "A row against the floor at a temperature or a training step.",
+        "gapfloor.analysis.checkpoint_rows",
     ),
     Section("sweep", "`gapfloor sweep --json`.", "gapfloor.analysis.sweep"),
     Section("sweep: the trend", "Return against entropy played.", "gapfloor.statistics.ranks"),
     Section("training-curve", "`gapfloor training-curve --json`.", "gapfloor.analysis.training_curves"),
     Section("compare", "`gapfloor compare --json`.", "gapfloor.analysis.comparison"),
-    Section(
-        "compare: runs and levels",
-        "The difference for new runs and new levels.",
-        "gapfloor.statistics.crossed",
-    ),
     Section("cka", "A record of `results/cka/*.json`.", "gapfloor.report.cka_input"),
     Section("train", "A row of a run's `log.parquet`.", "gapfloor.training.log", ("LogRow",)),
     Section("doctor", "`gapfloor doctor GAME --json`.", "gapfloor.engines.contract_results"),

@@ -1,6 +1,8 @@
 """Measure a registry of floors: a file that lists environments, references and seeds, one family after the other.
 
-python tools/measure_registry.py studies/registry.toml --store registry
+    python tools/measure_registry.py studies/registry.toml --store registry
+
+Run it again to measure only what is missing. `gapfloor known-floor` reads the registry that was made with it.
 """
 
 from __future__ import annotations
@@ -25,13 +27,13 @@ from gapfloor.analysis.registry_entries import (
 )
 from gapfloor.api.progress import step_teller
 from gapfloor.engines.contract_promises import plays_of
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.families import family_of
-from gapfloor.engines.protocol import EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import GapfloorError, UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.play.campaign import Request, plan_campaign
-from gapfloor.play.candidate import action_space_of
+from gapfloor.play.policy_trial import action_space_of
 from gapfloor.play.protocol import Protocol, expand_games
 from gapfloor.play.references import BEST_CONSTANT
 from gapfloor.play.workers import CellWorkers, Silence
@@ -208,17 +210,23 @@ def _rounded(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def main() -> None:
-    """Measure the registry of the command line, and print it with what it took."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure the registry that the arguments name, and print it."""
     parser = argparse.ArgumentParser(description="Measure every environment of a registry file.")
-    parser.add_argument("file", type=Path, help="the registry file, e.g. studies/registry.toml")
-    parser.add_argument("--store", type=Path, required=True, help="folder that keeps the cells")
-    parser.add_argument("--workers", type=int, help="number of worker processes (default: one per core)")
-    options = parser.parse_args()
-    registry = measure_registry(options.file, store=options.store, workers=options.workers)
-    written = f"Written: {options.store / 'results' / 'registry.json'} and registry.csv."
-    sys.stdout.write(f"{registry}\n{RegistryCost(options.store).sentence()}\n{written}\n")
+    parser.add_argument("file", type=Path, help="A TOML file, e.g. studies/registry.toml.")
+    parser.add_argument("--store", type=Path, required=True, help="The folder that keeps the cells.")
+    parser.add_argument("--workers", type=int, help="Number of worker processes (default: one per core).")
+    given = parser.parse_args(arguments)
+    try:
+        found = measure_registry(given.file, store=given.store, workers=given.workers)
+    except GapfloorError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    written = f"Written: {given.store / 'results' / 'registry.json'} and registry.csv."
+    for line in filter(None, [repr(found), RegistryCost(given.store).sentence(), written]):
+        sys.stdout.write(f"{line}\n")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

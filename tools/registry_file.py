@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gapfloor.engines.protocol import Option
+from gapfloor.engines.engine import Option
 from gapfloor.errors import UsageError, unknown_name
 from gapfloor.levels import LevelSet
 from gapfloor.play.protocol import Protocol, make_protocol

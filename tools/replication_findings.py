@@ -40,11 +40,16 @@ class Sides:
         rows = self.results.floor_comparisons if self.results else ()
         return _only(row for row in rows if (row.game, row.rule, row.level_set) == (game, rule, level_set))
 
+    def gap(self, game: str, rule: str) -> Any:
+        """The gap of a game under a rule; None where there is none yet."""
+        rows = self.results.gaps if self.results else ()
+        return _only(row for row in rows if (row.game, row.rule, row.agent) == (game, rule, None))
+
     def pair(self, game: str, rule_a: str, rule_b: str, quantity: str) -> Any:
         """Our paired difference of two rules."""
         rows = self.results.pairs if self.results else ()
         key = (game, rule_a, rule_b, quantity)
-        return _only(row for row in rows if (row.game, row.rule_a, row.rule_b, row.quantity) == key)
+        return _only(row for row in rows if (row.game, row.rule, row.rule_b, row.quantity) == key)
 
     def screen(self, game: str) -> Any:
         """Our entropy screen of a game, both agents together."""
@@ -92,9 +97,8 @@ def _call(sentence: str, game: str, rule: str) -> Callable[[Sides], Judged]:
         row = sides.comparison(game, rule)
         if row is None:
             return Judged(sentence, paper, "", "no data yet")
-        test = row.test
-        ours = f"{test.mean:.2f} against {test.floor:.2f}: {row.decision.call}"
-        return Judged(sentence, paper, ours, _same_call(_words(theirs), row.decision.call))
+        ours = f"{row.mean:.2f} against {row.floor:.2f}: {row.call}"
+        return Judged(sentence, paper, ours, _same_call(_words(theirs), row.call))
 
     return finding
 
@@ -122,7 +126,7 @@ def _p(value: float) -> str:
 
 
 def _paired(row: Any) -> str:
-    return f"{row.test.difference:+.2f} (paired {_p(row.test.p)}, {row.test.n} runs)"
+    return f"{row.difference.value:+.2f} (paired {_p(row.difference.p)}, {row.n} runs)"
 
 
 def _difference(sentence: str, game: str, *, sign: int) -> Callable[[Sides], Judged]:
@@ -134,7 +138,9 @@ def _difference(sentence: str, game: str, *, sign: int) -> Callable[[Sides], Jud
         row = sides.pair(game, "sampled", "greedy", "test")
         if row is None:
             return Judged(sentence, paper, "", "no data yet")
-        return Judged(sentence, paper, _paired(row), _signed(row.test.difference, row.test.p, sign=sign))
+        return Judged(
+            sentence, paper, _paired(row), _signed(row.difference.value, row.difference.p, sign=sign)
+        )
 
     return finding
 
@@ -154,8 +160,8 @@ def _no_fixed_sign(sides: Sides) -> Judged:
     ]
     if len(rows) < 2:
         return Judged(sentence, paper, "", "no data yet")
-    ours = ", ".join(f"{row.game} {row.test.difference:+.2f} ({_p(row.test.p)})" for row in rows)
-    signs = {row.test.difference > 0 for row in rows if row.test.p < ALPHA}
+    ours = ", ".join(f"{row.game} {row.difference.value:+.2f} ({_p(row.difference.p)})" for row in rows)
+    signs = {row.difference.value > 0 for row in rows if row.difference.p < ALPHA}
     return Judged(sentence, paper, ours, "shown" if len(signs) == 2 else "not yet")
 
 
@@ -166,8 +172,9 @@ def _gap(sentence: str, game: str) -> Callable[[Sides], Judged]:
         row = sides.pair(game, "sampled", "greedy", "gap")
         if row is None:
             return Judged(sentence, paper, "", "no data yet")
-        ours = f"{row.test.mean_a:+.2f} and {row.test.mean_b:+.2f}; difference {_paired(row)}"
-        return Judged(sentence, paper, ours, _signed(row.test.difference, row.test.p, sign=1))
+        sampled, greedy = (sides.gap(game, rule).gap for rule in ("sampled", "greedy"))
+        ours = f"{sampled:+.2f} and {greedy:+.2f}; difference {_paired(row)}"
+        return Judged(sentence, paper, ours, _signed(row.difference.value, row.difference.p, sign=1))
 
     return finding
 
@@ -179,8 +186,8 @@ def _overcalled(sentence: str, game: str) -> Callable[[Sides], Judged]:
         screen, row = sides.screen(game), sides.comparison(game, "sampled")
         if screen is None or row is None:
             return Judged(sentence, paper, "", "no data yet")
-        ours = f"{screen.entropy:.2f} nats, {screen.tier}; {row.decision.call}"
-        is_shown = screen.tier != "low" and row.decision.call == "above"
+        ours = f"{screen.entropy:.2f} nats, {screen.tier}; {row.call}"
+        is_shown = screen.tier != "low" and row.call == "above"
         return Judged(sentence, paper, ours, "shown" if is_shown else "not yet")
 
     return finding

@@ -18,11 +18,11 @@ from gapfloor.analysis import analyse
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.errors import CheckFailedError
 from gapfloor.plan.lock import load_plan
-from gapfloor.study.costs import estimate, task_seconds
+from gapfloor.study.costs import estimate
 from gapfloor.study.graph import build_graph
 from gapfloor.study.model import read_study
 from replication_findings import Sides, judge
-from replication_tables import build_tables, references
+from replication_tables import build_tables, by_recommended, references
 
 ROOT = Path(__file__).parents[1]
 DATA, STUDY = ROOT / "data" / "miniature", ROOT / "studies" / "miniature.toml"
@@ -141,9 +141,9 @@ def calls(paper: dict[str, object], results: AnalysisResults | None) -> str:
             if row is None:
                 rows.append(f"| {game} | {rule} | {theirs} | | | |")
                 continue
-            ours = f"{row.test.mean:.2f} ± {row.test.sem:.2f} ({row.test.floor:.2f})"
-            recommended = row.recommended.label if row.recommended is not None else ""
-            rows.append(f"| {game} | {rule} | {theirs} | {ours} | {row.decision.call} | {recommended} |")
+            ours = f"{row.mean:.2f} ± {row.sem:.2f} ({row.floor:.2f})"
+            recommended = by_recommended(results, row).decision.label
+            rows.append(f"| {game} | {rule} | {theirs} | {ours} | {row.call} | {recommended} |")
     return head + "\n".join(rows)
 
 
@@ -158,9 +158,10 @@ def census(paper: dict[str, object], results: AnalysisResults | None) -> str:
     for game in every_level.source.games:
         for rule in ("sampled", "greedy"):
             cells = []
-            for row in (design.comparison(game, rule) for design in designs):
-                low, high = row.recommended.interval
-                cells += [f"{row.test.delta:+.2f} [{low:+.2f}, {high:+.2f}]", row.recommended.label]
+            for design in designs:
+                row = by_recommended(design.results, design.comparison(game, rule))
+                low, high = row.delta.interval
+                cells += [f"{row.delta.value:+.2f} [{low:+.2f}, {high:+.2f}]", row.decision.label]
             rows.append(f"| {game} | {rule} | {' | '.join(cells)} |")
     played = every_level.source
     size = f"The census has {played.n_episodes:,} episodes of {played.n_runs} runs and the floor, each level once."
@@ -177,7 +178,7 @@ def costs() -> str:
     for name in ("miniature", "paper-8m", "paper-25m"):
         study = read_study(ROOT / "studies" / f"{name}.toml")
         size = estimate(study)
-        longest = max(task_seconds(study, task) for task in build_graph(study) if task.kind == "train") / 3600
+        longest = max(task.seconds(study) for task in build_graph(study) if task.kind == "train") / 3600
         hours, training = size.total_core_seconds / 3600, size.core_seconds["train"] / 3600
         cells = size.n_cells + size.n_addendum_cells + size.n_floor_cells
         rows.append(

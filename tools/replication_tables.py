@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.analysis.results import AnalysisResults
+from gapfloor.analysis.rows import ComparisonRow, GapRow
 from gapfloor.report.cka_input import read_cka, seed_mean
 
 Paper = dict[str, Any]
@@ -37,6 +38,17 @@ def build_tables(paper: Paper, results: AnalysisResults | None, data: Path) -> s
     return "\n\n".join(parts)
 
 
+def by_recommended(results: AnalysisResults, row: ComparisonRow | GapRow) -> Any:
+    """The same comparison, or gap, by the recommended method."""
+    is_gap = isinstance(row, GapRow)
+    if (row.estimate if is_gap else row.delta).method == "recommended":
+        return row
+    other = results.other_method
+    assert other is not None
+    where = {name: getattr(row, name) for name in ("game", "budget", "rule", "level_set", "agent")}
+    return _one(other.gaps if is_gap else other.floor_comparisons, **where)
+
+
 def floors(paper: Paper, results: AnalysisResults) -> str:
     """tab:floor and tab:unmask."""
     rows = []
@@ -49,9 +61,9 @@ def floors(paper: Paper, results: AnalysisResults) -> str:
                 (
                     game, _set_name(level_set), rule,
                     f"{_error(theirs['ret'])} ({_error(printed['floor'])})", theirs["call"],
-                    f"{ours.test.mean:.2f} ± {ours.test.sem:.2f} ({ours.test.floor:.2f} ± {ours.test.floor_sem:.2f})",
-                    _short(ours.decision.call),
-                    ours.recommended.label if ours.recommended else "",
+                    f"{ours.mean:.2f} ± {ours.sem:.2f} ({ours.floor:.2f} ± {ours.floor_sem:.2f})",
+                    _short(ours.call),
+                    by_recommended(results, ours).decision.label,
                 )
             )  # fmt: skip
     head = (
@@ -78,7 +90,7 @@ def references(results: AnalysisResults) -> str:
     for game in results.source.games:
         for rule in ("sampled", "greedy"):
             floor = _one(results.floor_comparisons, game=game, rule=rule, level_set="test")
-            cells = [f"{floor.test.floor:.2f} ({_short(floor.decision.call)})"]
+            cells = [f"{floor.floor:.2f} ({_short(floor.call)})"]
             for name in names:
                 found = [
                     row
@@ -86,8 +98,8 @@ def references(results: AnalysisResults) -> str:
                     if (row.game, row.rule, row.level_set, row.reference, row.agent)
                     == (game, rule, "test", name, None)
                 ]
-                cells.append(f"{found[0].test.floor:.2f} ({_short(found[0].decision.call)})" if found else "")
-            rows.append((game, rule, f"{floor.test.mean:.2f}", *cells))
+                cells.append(f"{found[0].floor:.2f} ({_short(found[0].call)})" if found else "")
+            rows.append((game, rule, f"{floor.mean:.2f}", *cells))
     return _markdown(("game", "rule", "runs", "uniform (the floor)", *names), rows)
 
 
@@ -98,12 +110,12 @@ def gaps(paper: Paper, results: AnalysisResults) -> str:
         for rule in ("sampled", "greedy"):
             theirs = printed[rule]
             ours = _one(results.gaps, game=printed["env"], rule=rule, agent=None)
-            interval = ours.gap.ci
+            interval = ours.estimate.interval
             rows.append(
                 (
                     printed["env"], rule, _estimate(theirs["gap"]), _p(theirs["holm_p"]),
-                    f"{ours.gap.mean:+.2f} [{interval[0]:+.2f}, {interval[1]:+.2f}]", _p(ours.p_holm),
-                    f"{ours.floor_gap:+.2f}", ours.recommended.call if ours.recommended else "",
+                    f"{ours.gap:+.2f} [{interval[0]:+.2f}, {interval[1]:+.2f}]", _p(ours.decision.p_adjusted),
+                    f"{ours.floor_gap:+.2f}", by_recommended(results, ours).call,
                 )
             )  # fmt: skip
     head = (
@@ -180,14 +192,14 @@ def merged_argmax(paper: Paper, results: AnalysisResults) -> str:
     for printed in _printed(paper["merged_argmax"], results):
         game = printed["env"]
         ours = _one(results.floor_comparisons, game=game, rule="merged", level_set="test")
-        pair = _one(results.pairs, game=game, rule_a="merged", rule_b="greedy", quantity="test")
+        pair = _one(results.pairs, game=game, rule="merged", rule_b="greedy", quantity="test")
         differs = _one(results.disagreements, game=game, rule="merged", level_set="test")
         rows.append(
             (
                 game, _error(printed["merged"]), printed["merged_call"], f"{printed['merged_minus_greedy']:+.2f}",
                 f"{printed['disagree_pct']}%",
-                f"{ours.test.mean:.2f} ± {ours.test.sem:.2f}", _short(ours.decision.call),
-                f"{pair.test.difference:+.2f}", f"{differs.share:.0%}",
+                f"{ours.mean:.2f} ± {ours.sem:.2f}", _short(ours.call),
+                f"{pair.difference.value:+.2f}", f"{differs.share:.0%}",
             )
         )  # fmt: skip
     head = (
@@ -217,15 +229,15 @@ def encoders(paper: Paper, results: AnalysisResults) -> str:
     tested = [
         row
         for row in results.encoders
-        if row.quantity == "test" and row.rule != "merged" and row.test.p == row.test.p
+        if row.quantity == "test" and row.rule != "merged" and row.difference.p == row.difference.p
     ]
     if not tested:
         return _markdown(head, rows)
-    smallest = min(tested, key=lambda row: row.test.p)
+    smallest = min(tested, key=lambda row: row.difference.p)
     return (
         _markdown(head, rows)
         + f"\n\nHeld-out returns of the two encoders: the smallest of {len(tested)} p-values (Welch, "
-        f"uncorrected) is {_p(smallest.test.p)}, in {smallest.game} under {smallest.rule} actions."
+        f"uncorrected) is {_p(smallest.difference.p)}, in {smallest.game} under {smallest.rule} actions."
     )
 
 

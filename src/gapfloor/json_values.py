@@ -1,26 +1,13 @@
-"""Results as values that JSON can hold: NaN and infinities become null.
-
-A row of an analysis holds the statistical result it came from. The fields of such a result are written into the
-object of the row where its field is declared with `field(metadata=inlined())`: a document has `delta` where Python
-has `row.test.delta`.
-"""
+"""Results as values that JSON can hold: NaN and infinities become null."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
 from typing import Any
 
-_INLINED = "inlined"
-
-
-def inlined(**renamed: str) -> dict[str, dict[str, str]]:
-    """The metadata of a field whose own fields appear in the JSON object of its row, some under another name.
-
-    The row's other fields take precedence over fields of the same name.
-    """
-    return {_INLINED: renamed}
+#: The metadata of a field that a JSON object leaves out where it is None.
+ABSENT_IF_NONE = {"absent_if_none": True}
 
 
 def jsonable(value: Any) -> Any:
@@ -30,7 +17,11 @@ def jsonable(value: Any) -> Any:
     {'1': [None, 2.0]}
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dict(_members(value))
+        return {
+            field.name: jsonable(item)
+            for field in dataclasses.fields(value)
+            if (item := getattr(value, field.name)) is not None or "absent_if_none" not in field.metadata
+        }
     if isinstance(value, dict):
         return {str(key): jsonable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -39,16 +30,3 @@ def jsonable(value: Any) -> Any:
         # float() also turns a numpy scalar, whose repr differs, into a plain one.
         return float(value) if math.isfinite(value) else None
     return value
-
-
-def _members(value: Any) -> Iterator[tuple[str, Any]]:
-    fields = dataclasses.fields(value)
-    own = {field.name for field in fields if _INLINED not in field.metadata}
-    for field in fields:
-        item = jsonable(getattr(value, field.name))
-        renamed: Mapping[str, str] | None = field.metadata.get(_INLINED)
-        if renamed is None:
-            yield field.name, item
-        else:
-            named = ((renamed.get(name, name), inner) for name, inner in item.items())
-            yield from ((name, inner) for name, inner in named if name not in own)

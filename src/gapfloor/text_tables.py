@@ -1,17 +1,30 @@
-"""Tables and numbers as text, written the same way wherever a person reads them."""
+"""Results that print themselves, and numbers as text, written the same way wherever a person reads them."""
 
 from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Sequence
 
 from gapfloor.result_data import ResultData
+from gapfloor.tables.cells import counted, text_cell
+from gapfloor.tables.column import LayoutColumn, Text
+from gapfloor.tables.html import to_html
+from gapfloor.tables.table import Table
+from gapfloor.tables.terminal import clean_lines, terminal_width, to_terminal
+
+__all__ = [
+    "MISSING", "ReadableResult", "ReportResult", "TextTable", "as_table", "counted", "ends_text", "interval_text",
+    "number", "p_text", "signed", "with_error",
+]  # fmt: skip
 
 MISSING = "-"
 
 #: Headings, and the cells of each row.
 TextTable = tuple[list[str], list[list[str]]]
+#: An entry of a column of numbers: digits with their signs, brackets and separators.
+_NUMERIC = re.compile(r"[-+−–<±×/%.,e\d\s\[\]()⁻⁰¹²³⁴⁵⁶⁷⁸⁹]*")
 
 
 class ReadableResult(ResultData):
@@ -19,11 +32,11 @@ class ReadableResult(ResultData):
 
     notes: tuple[str, ...] = ()
 
-    def table(self) -> TextTable:
+    def table(self) -> TextTable | Table:
         """The table that people read first."""
         raise NotImplementedError
 
-    def tables(self) -> list[TextTable]:
+    def tables(self) -> Sequence[TextTable | Table]:
         """Every table, in order."""
         return [self.table()]
 
@@ -32,12 +45,12 @@ class ReadableResult(ResultData):
         return []
 
     def __repr__(self) -> str:
-        tables = [text_table(*table) for table in self.tables()]
-        return "\n".join([*tables, *self.sentences(), *self.notes])
+        tables = [to_terminal(as_table(table), terminal_width()) for table in self.tables()]
+        return "\n".join([*tables, *map(clean_lines, (*self.sentences(), *self.notes))])
 
     def _repr_html_(self) -> str:
         lines = [f"<p>{html.escape(line)}</p>" for line in (*self.sentences(), *self.notes)]
-        return "".join([*(html_table(*table) for table in self.tables()), *lines])
+        return "".join([*(to_html(as_table(table)) for table in self.tables()), *lines])
 
 
 class ReportResult(ReadableResult):
@@ -99,29 +112,17 @@ def interval_text(low: float, high: float, *, confidence: float) -> str:
     return f"[{low:+.2f}, {high:+.2f}] ({confidence:.0%})"
 
 
-def counted(n: int, singular: str, plural: str = "") -> str:
-    """A count with its noun in the right number.
-
-    >>> counted(1, "run"), counted(3, "run"), counted(2, "entry", "entries")
-    ('1 run', '3 runs', '2 entries')
-    """
-    return f"{n:,} {singular}" if n == 1 else f"{n:,} {plural or singular + 's'}"
-
-
-def text_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A plain table in columns."""
-    widths = [max(len(line[column]) for line in [headings, *rows]) for column in range(len(headings))]
-    lines = [
-        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True))
-        for line in [headings, *rows]
-    ]
-    return "\n".join(line.rstrip() for line in [lines[0], "-" * len(lines[0].rstrip()), *lines[1:]])
-
-
-def html_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table for notebooks; texts are escaped."""
-    head = "".join(f"<th>{html.escape(text)}</th>" for text in headings)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in row) + "</tr>" for row in rows
+def as_table(table: TextTable | Table) -> Table:
+    """A table of plain texts as one that every writer takes; columns of numbers are aligned to the right."""
+    if isinstance(table, Table):
+        return table
+    headings, rows = table
+    columns = tuple(
+        LayoutColumn(Text(heading), "r" if _is_numeric([row[at] for row in rows]) else "l", (heading,))
+        for at, heading in enumerate(headings)
     )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return Table(name="", columns=columns, rows=tuple(tuple(map(text_cell, row)) for row in rows))
+
+
+def _is_numeric(texts: Sequence[str]) -> bool:
+    return any(char.isdigit() for text in texts for char in text) and all(map(_NUMERIC.fullmatch, texts))

@@ -15,5 +15,6 @@ def paper():
 @pytest.fixture(scope="session")
 def paper_results(paper):
     from gapfloor.analysis import analyse
+    from gapfloor.plan.model import paper_plan
 
-    return analyse(paper.episodes, cells=paper.cells)
+    return analyse(paper.episodes, paper_plan(), cells=paper.cells)

@@ -46,8 +46,10 @@ def test_analyse_out_writes_json_and_csv_tables(capsys, episodes, tmp_path):
         table = list(csv.DictReader(file))
     document = json.loads((tmp_path / "results" / "results.json").read_text())
     for line, row in zip(table, document["floor_comparisons"], strict=True):
-        assert (line["call"], float(line["ci.low"])) == (row["call"], row["ci"][0])
-        assert float(line["t_interval.high"]) == row["t_interval"][1]
+        assert (line["decision.call"], float(line["delta.low"])) == (
+            row["decision"]["call"],
+            row["delta"]["low"],
+        )
 
 
 def test_bad_input_is_one_sentence_exit_2_and_nothing_written(capsys, tmp_path):

@@ -37,10 +37,10 @@ def compared(episodes):
 
 def test_a_constant_difference_is_found_on_both_level_sets_and_cancels_in_the_gap():
     found = compared(study())
-    differences = {row.over_runs.quantity: row.over_runs.test.difference for row in found.rows}
+    differences = {row.quantity: row.difference.value for row in found.rows}
     assert differences == pytest.approx({"train": -1.0, "test": -1.0, "gap": 0.0})
-    assert found.row("heist", "sampled", "test").verdict == "b higher"
-    assert found.row("heist", "sampled", "gap").verdict == "not distinguishable"
+    assert found.row("heist", "sampled", "test").decision.call == "second higher"
+    assert found.row("heist", "sampled", "gap").decision.call == "not distinguishable"
 
 
 def test_runs_on_other_levels_are_refused():

@@ -33,24 +33,32 @@ def test_return_that_rises_with_entropy_on_every_step_has_tau_one_and_the_smalle
         design="census",
         draws=[0],
     )
-    assert [point.rule for point in found.points[:3]] == [rule_at(value) for value in grid]
+    assert [row.rule for row in found.floor_comparisons[:3]] == [rule_at(value) for value in grid]
     for trend in found.trends:
         assert (trend.correlation.tau, trend.correlation.p) == (1.0, trend.correlation.smallest)
-        assert trend.contrast.value == 1.0
-    assert {gap.value for gap in found.gaps.values()} == {1.0}
+        assert trend.difference.value == 1.0
+    assert {gap.gap for gap in found.gaps} == {gap.estimate.value for gap in found.gaps} == {1.0}
+    rows = [*found.floor_comparisons, *found.gaps]
+    assert {(row.n, row.decision.call) for row in rows} == {(1, "not tested")}
+    assert [row.at for row in found.gaps] == list(grid)
     assert json.loads(json.dumps(found.to_dict()))["run"]["agent"] == "mine"
 
 
 def test_the_best_training_checkpoint_is_compared_with_the_last_on_held_out_levels():
     checkpoints = [
-        PlayedCheckpoint(steps, {("sampled", "train"): sample(train), ("sampled", "test"): sample(test)})
+        PlayedCheckpoint(
+            RunIdentity(game="heist", mode="easy", agent="mine"),
+            steps,
+            {("sampled", "train"): sample(train), ("sampled", "test"): sample(test)},
+        )
         for steps, train, test in ((100, 5.0, 4.0), (200, 3.0, 1.0))
     ]
     log = [SimpleNamespace(steps=200, episode_return=4.5, n_episodes=10, n_updates=3)]
     floors = {"train": sample(0.0), "test": sample(0.0)}
-    curve = analyse_curve(checkpoints, floors, log, name="run", game="heist", mode="easy")
-    assert [point.gap.value for point in curve.points] == [1.0, 2.0]
-    assert [point.delta.value for point in curve.points] == [4.0, 1.0]
+    curve = analyse_curve(checkpoints, floors, log, name="run")
+    assert [(row.at, row.gap) for row in curve.gaps] == [(100, 1.0), (200, 2.0)]
+    deltas = [row.delta.value for row in curve.floor_comparisons if row.level_set == "test"]
+    assert deltas == [4.0, 1.0]
     (choice,) = curve.choices
     assert (choice.steps, choice.last_steps, choice.gain.value) == (100, 200, 3.0)
     (in_loop,) = curve.in_loop

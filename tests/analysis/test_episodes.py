@@ -66,9 +66,9 @@ def test_levels_written_as_numbers_are_the_plans_level_sets(rows, as_table):
 def test_without_level_seeds_only_the_generator_is_left_out(rows, as_table):
     bare = [{k: v for k, v in row.items() if k != "level_seed"} for row in rows]
     with_levels, without = analyse(as_table(rows)), analyse(as_table(bare))
-    assert without.floor_comparisons[0].test.p == with_levels.floor_comparisons[0].test.p
-    assert without.to_dict()["floor_comparisons"][0]["robust"]["crossed"]["se"] is None
-    assert with_levels.floor_comparisons[0].robust.crossed.se > 0
+    assert without.floor_comparisons == with_levels.floor_comparisons
+    assert without.to_dict()["sensitivity"][0]["generator"]["se"] is None
+    assert with_levels.sensitivity[0].generator.se > 0
 
 
 def test_equal_rows_without_slot_and_index_are_two_episodes(rows, as_table):
@@ -163,8 +163,11 @@ def test_one_run_is_described_and_named(rows, as_table):
     results = analyse(as_table(lone))
     assert ("too few", "heist, 8M, sampled, test") in kinds(results)
     assert {row.decision.call for row in results.floor_comparisons} == {"not tested"}
-    assert {row.call_label for row in results.floor_comparisons} == {"not tested (1 run)"}
-    assert {row.call_label for row in results.gaps} <= {"not tested (1 run)", "not tested (no level seeds)"}
+    assert {row.decision.label for row in results.floor_comparisons} == {"not tested (1 run)"}
+    assert {row.decision.label for row in results.gaps} <= {
+        "not tested (1 run)",
+        "not tested (no level seeds)",
+    }
     assert {row.decision.family_size for row in results.floor_comparisons} == {0}
 
 

@@ -11,6 +11,7 @@ import pytest
 from gapfloor.analysis import analyse
 from gapfloor.analysis.evaluation import reference_rows, summarise_evaluation
 from gapfloor.analysis.known_floors import shipped_procgen_floor
+from gapfloor.statistics.conventions import THESE_RUNS
 from small_stores import write_cell
 
 pytestmark = pytest.mark.fast
@@ -56,38 +57,38 @@ def parts(cells):
 
 
 @pytest.mark.parametrize("census", [False, True])
-def test_an_evaluation_and_an_analysis_of_the_same_cells_agree(empty_store, census):
-    found = summarise_evaluation(**parts(fill(empty_store, census=census)))
+def test_an_evaluation_has_the_rows_of_an_analysis_agent_by_agent(empty_store, census):
+    found = summarise_evaluation(**parts(fill(empty_store, networks=(1, 2), census=census)))
     analysed = analyse(empty_store)
-    for row in found.comparisons:
-        (same,) = [r for r in analysed.floor_comparisons if r.level_set == row.level_set]
-        assert (row.scope, row.decision.call) == ("runs", same.decision.call)
-        assert (row.test.delta, row.test.p, row.test.p_tost) == (
-            same.test.delta,
-            same.test.p,
-            same.test.p_tost,
-        )
-    (gap,), (same_gap,) = found.gap, analysed.gaps
-    assert gap.gap == pytest.approx(same_gap.gap.mean)
-    assert gap.floor_gap == same_gap.floor_gap
-    if not census:
-        assert gap.sem == pytest.approx(same_gap.gap.sem)
-    floors = {row.level_set: (row.mean, row.sem) for row in analysed.floors}
-    assert {row.level_set: (row.mean, row.sem) for row in found.summary if not row.agent} == floors
+    assert found.floor_comparisons == analysed.agent_floor_comparisons
+    pooled = [
+        dataclasses.replace(row, agent="mine", seed=0, decision=None)
+        for row in analysed.reference_comparisons
+    ]
+    assert pooled == [
+        dataclasses.replace(row, agent="mine", seed=0, decision=None) for row in found.reference_comparisons
+    ]
+    (gap,), (pooled_gap,) = found.gaps, analysed.gaps
+    assert (gap.gap, gap.gap_sem, gap.floor_gap) == (pooled_gap.gap, pooled_gap.gap_sem, pooled_gap.floor_gap)
+    assert (gap.estimate, gap.decision.call) == (pooled_gap.estimate, pooled_gap.decision.call)
+    floors = {row.level_set: (row.mean, row.sem) for row in analysed.floors if row.reference == "uniform"}
+    played = {row.level_set: (row.mean, row.sem) for row in found.returns if row.reference == "uniform"}
+    assert played == floors
 
 
-def test_one_checkpoint_is_compared_by_its_episodes_and_says_so(empty_store):
+def test_one_checkpoint_is_not_tested_and_says_so(empty_store):
     found = summarise_evaluation(**parts(fill(empty_store, seeds=(1,))))
-    assert {row.scope for row in found.comparisons} == {"this checkpoint only"}
-    assert {row.test.n for row in found.comparisons} == {2 * EPISODES}
+    assert {(row.n, row.decision.label) for row in found.floor_comparisons} == {(1, "not tested (1 run)")}
+    assert {row.delta.estimand for row in found.floor_comparisons} == {THESE_RUNS}
+    assert all(math.isfinite(row.delta.low) for row in found.floor_comparisons)
     assert [note for note in found.notes if note.startswith("1 run: ")]
-    assert math.isfinite(found.gap[0].sem)
+    assert math.isfinite(found.gaps[0].gap_sem)
 
 
 def test_a_deterministic_rule_leaves_no_error_in_a_census(empty_store):
     given = parts(fill(empty_store, seeds=(1,), census=True))
-    assert all(row.sem > 0 for row in summarise_evaluation(**given).summary)
-    exact = summarise_evaluation(**{**given, "deterministic_rules": ("sampled",)}).summary
+    assert all(row.sem > 0 for row in summarise_evaluation(**given).returns)
+    exact = summarise_evaluation(**{**given, "deterministic_rules": ("sampled",)}).returns
     assert {row.sem for row in exact if row.agent} == {0.0}
 
 
@@ -98,18 +99,12 @@ def test_several_networks_are_the_units_of_a_references_error(empty_store):
     analysed = {
         row.level_set: row for row in analyse(empty_store).floors if row.reference == "random-weights:x"
     }
-    assert [(row.level_set, row.n_networks, row.draws) for row in rows] == [
-        ("train", 3, (0, 1)),
-        ("test", 3, (0, 1)),
+    assert [(row.level_set, row.n_networks, row.n_draws) for row in rows] == [
+        ("train", 3, 2),
+        ("test", 3, 2),
     ]
     for row in rows:
         assert (row.mean, row.sem) == (analysed[row.level_set].mean, analysed[row.level_set].sem)
-
-
-def test_the_json_rows_keep_the_names_of_their_tests(empty_store):
-    document = summarise_evaluation(**parts(fill(empty_store, networks=(1, 2)))).to_dict()
-    assert {"scope", "delta", "p", "p_holm", "call"} <= set(document["comparisons"][0])
-    assert {"reference", "mean", "sem", "n_episodes", "n_networks", "above"} <= set(document["references"][0])
 
 
 def test_only_the_uniform_floor_of_procgen_is_known(empty_store):

@@ -33,7 +33,8 @@ def as_lines(rows, delimiter=","):
 
 def calls(results):
     return [
-        (row.game, row.rule, row.decision.call, round(row.test.delta, 9)) for row in results.floor_comparisons
+        (row.game, row.rule, row.decision.call, round(row.delta.value, 9))
+        for row in results.floor_comparisons
     ]
 
 

@@ -10,6 +10,7 @@ from gapfloor.analysis.episodes import read_inputs
 from gapfloor.analysis.grouping import group
 from gapfloor.analysis.leaked import gap_without, split_by_leak
 from gapfloor.errors import UsageError
+from gapfloor.json_values import jsonable
 from gapfloor.levels import LevelSet
 from gapfloor.levels.overlap import Leakage
 from gapfloor.plan.model import paper_plan
@@ -53,54 +54,60 @@ def table(*, agents=("a", "a")):
     return pa.Table.from_pylist(every)
 
 
+def by_left_out(*arguments):
+    return {row.left_out: row for row in gap_without(*arguments)}
+
+
 def test_the_gap_is_the_mean_over_runs_on_the_levels_that_are_left():
-    (row,) = gap_without(table(), leakage())
+    found = by_left_out(table(), leakage())
     # Run 1: train 9, test 16/3, without 3. Run 2: train 9, test 7, without 3.
-    assert row.gap == pytest.approx(((9 - 16 / 3) + 2) / 2)
-    assert row.gap_without == pytest.approx(6)
-    assert row.sem_without == pytest.approx(0)
-    assert row.test_leaked == pytest.approx((10 + 9) / 2)
+    assert found[""].gap == pytest.approx(((9 - 16 / 3) + 2) / 2)
+    assert (found["leaked"].gap, found["leaked"].gap_sem) == pytest.approx((6, 0))
+    assert found["leaked"].test_left_out == pytest.approx((10 + 9) / 2)
+    assert {(row.n, row.decision.call) for row in found.values()} == {(2, "not tested")}
 
 
 def test_the_floor_is_taken_on_the_same_levels():
-    (row,) = gap_without(table(), leakage())
-    assert row.floor_gap == pytest.approx(2 - 7 / 3)
-    assert row.floor_gap_without == pytest.approx(2 - 1.5)
-    assert (row.floor_episodes, row.floor_episodes_left) == (3, 2)
+    found = by_left_out(table(), leakage())
+    assert found[""].floor_gap == pytest.approx(2 - 7 / 3)
+    assert found["leaked"].floor_gap == pytest.approx(2 - 1.5)
+    assert [row.floor_episodes for row in found.values()] == [3, 2, 2]
 
 
 def test_without_shared_layouts_the_training_twins_go_too():
-    (row,) = gap_without(table(), leakage())
+    row = by_left_out(table(), leakage())["shared"]
     # Level 0 is the twin of 1000: run 1 keeps 8 on level 1, run 2 keeps 9; the floor keeps 1.
-    assert row.gap_unshared == pytest.approx(((8 - 3) + (9 - 3)) / 2)
-    assert row.sem_unshared == pytest.approx(0.5)
-    assert row.floor_gap_unshared == pytest.approx(1 - 1.5)
+    assert row.gap == pytest.approx(((8 - 3) + (9 - 3)) / 2)
+    assert row.gap_sem == pytest.approx(0.5)
+    assert row.floor_gap == pytest.approx(1 - 1.5)
 
 
 def test_episodes_left_are_counted_over_runs():
-    (row,) = gap_without(table(), leakage())
-    assert (row.episodes, row.episodes_left, row.leaked_levels, row.levels) == (6, 3, 1, 3)
+    found = by_left_out(table(), leakage())
+    assert [row.n_episodes for row in found.values()] == [6, 3, 3]
+    assert [row.n_levels for row in found.values()] == [(2, 3), (2, 2), (1, 2)]
 
 
 def test_without_leaks_nothing_changes():
-    (row,) = gap_without(table(), leakage(leaked=()))
-    assert row.gap_without == row.gap
-    assert row.floor_gap_without == row.floor_gap
-    assert row.episodes_left == row.episodes
-    assert math.isnan(row.test_leaked)
+    found = by_left_out(table(), leakage(leaked=()))
+    assert {(row.gap, row.floor_gap, row.n_episodes) for row in found.values()} == {
+        (found[""].gap, found[""].floor_gap, 6)
+    }
+    assert all(math.isnan(row.test_left_out) for row in found.values())
 
 
-def test_several_agents_get_a_row_each_and_one_together():
-    found = {row.agent: row for row in gap_without(table(agents=("a", "b")), leakage())}
-    assert set(found) == {"a", "b", ""}
-    assert found[""].gap_without == pytest.approx((found["a"].gap_without + found["b"].gap_without) / 2)
-    assert math.isnan(found["a"].sem)
+def test_several_agents_get_rows_each_and_together():
+    rows = gap_without(table(agents=("a", "b")), leakage())
+    found = {row.agent: row for row in rows if row.left_out == "leaked"}
+    assert set(found) == {"a", "b", None}
+    assert found[None].gap == pytest.approx((found["a"].gap + found["b"].gap) / 2)
+    assert math.isnan(found["a"].gap_sem)
 
 
 def test_a_run_of_which_nothing_is_left_has_no_gap():
-    found = gap_without(table(), leakage(leaked=(1000, 1001, 1002)))[0]
-    assert math.isnan(found.gap_without)
-    assert found.to_dict()["gap_without"] is None
+    row = by_left_out(table(), leakage(leaked=(1000, 1001, 1002)))["leaked"]
+    assert math.isnan(row.gap)
+    assert jsonable(row)["gap"] is None
 
 
 def test_games_that_were_not_checked_have_no_row():
@@ -119,12 +126,12 @@ def test_episodes_without_level_seeds_are_refused():
         gap_without(table().drop_columns(["level_seed"]), leakage())
 
 
-def test_a_floor_without_runs_has_a_row_of_its_own():
+def test_a_floor_without_runs_has_rows_of_its_own():
     only_floor = table().filter(pc.equal(table()["rule"], "uniform"))
-    (row,) = gap_without(only_floor, leakage())
-    assert (row.rule, row.n_runs) == ("uniform", 0)
-    assert row.gap == row.floor_gap == pytest.approx(2 - 7 / 3)
-    assert row.test_leaked == 4.0
+    found = by_left_out(only_floor, leakage())
+    assert {(row.rule, row.n) for row in found.values()} == {("uniform", 0)}
+    assert found[""].gap == found[""].floor_gap == pytest.approx(2 - 7 / 3)
+    assert found["leaked"].test_left_out == 4.0
 
 
 def test_splitting_loses_no_episode():

@@ -6,10 +6,13 @@ import json
 import math
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from gapfloor.analysis import analyse
 from gapfloor.plan.model import parse_plan
+from gapfloor.result_data import flat_row
 
 pytestmark = pytest.mark.fast
 
@@ -44,11 +47,11 @@ def test_every_floor_call_mean_and_sem_is_the_papers(paper_results, facts):
                 game=printed["env"], budget=printed["budget"], rule=rule, level_set=printed["levels"],
             )  # fmt: skip
             assert row.decision.call == CALLS[printed[rule]["call"]]
-            assert row.test.mean == pytest.approx(printed[rule]["ret"]["mean"], abs=0.0051)
-            assert row.test.sem == pytest.approx(printed[rule]["ret"]["sem"], abs=0.0061)
-            assert row.test.floor == pytest.approx(printed["floor"]["mean"], abs=0.0051)
-            assert row.test.floor_sem == pytest.approx(printed["floor"]["sem"], abs=0.0051)
-            assert (row.n, row.test.floor_n) == (printed["n"], 384)
+            assert row.mean == pytest.approx(printed[rule]["ret"]["mean"], abs=0.0051)
+            assert row.sem == pytest.approx(printed[rule]["ret"]["sem"], abs=0.0061)
+            assert row.floor == pytest.approx(printed["floor"]["mean"], abs=0.0051)
+            assert row.floor_sem == pytest.approx(printed["floor"]["sem"], abs=0.0051)
+            assert (row.n, row.floor_n) == (printed["n"], 384)
 
 
 def test_runs_above_the_floor_and_intervals_are_the_papers(paper_results, facts):
@@ -57,17 +60,13 @@ def test_runs_above_the_floor_and_intervals_are_the_papers(paper_results, facts)
             row = find(
                 paper_results.floor_comparisons, game=printed["env"], budget="8M", rule=rule, level_set="test"
             )
-            assert row.test.runs_above == printed[rule]["k"]
+            assert row.runs_above == printed[rule]["k"]
             # z moves by z/SEM times the rounding of the SEM.
-            error = (
-                0.06
-                + abs(row.test.z) * 0.006 / math.hypot(row.test.sem, row.test.floor_sem)
-                + 0.011 / row.test.sem
-            )
-            assert row.test.z == pytest.approx(printed[rule]["z"], abs=error)
+            error = 0.06 + abs(row.z) * 0.006 / math.hypot(row.sem, row.floor_sem) + 0.011 / row.sem
+            assert row.z == pytest.approx(printed[rule]["z"], abs=error)
             if "ci" in printed[rule]:
                 # The runs' shape is invented, only their mean and SEM are the paper's.
-                assert row.test.ci == pytest.approx(printed[rule]["ci"], abs=0.05 + 0.15 * row.test.sem)
+                assert row.delta.interval == pytest.approx(printed[rule]["ci"], abs=0.05 + 0.15 * row.sem)
 
 
 def test_merged_argmax_has_the_papers_calls_differences_and_disagreement(paper_results, facts):
@@ -76,8 +75,8 @@ def test_merged_argmax_has_the_papers_calls_differences_and_disagreement(paper_r
         row = find(paper_results.floor_comparisons, **where, rule="merged", level_set="test")
         assert row.decision.call == CALLS[printed["merged_call"]]
         assert row.decision.family_size == 8
-        pair = find(paper_results.pairs, **where, rule_a="merged", rule_b="greedy", quantity="test")
-        assert pair.test.difference == pytest.approx(printed["merged_minus_greedy"], abs=0.011)
+        pair = find(paper_results.pairs, **where, rule="merged", rule_b="greedy", quantity="test")
+        assert pair.difference.value == pytest.approx(printed["merged_minus_greedy"], abs=0.011)
         share = find(paper_results.disagreements, **where, rule="merged", level_set="test").share
         assert 100 * share == pytest.approx(printed["disagree_pct"])
 
@@ -108,24 +107,25 @@ def test_gaps_and_their_intervals_are_the_papers(paper_results, facts):
         for rule in ("sampled", "greedy"):
             row = find(paper_results.gaps, game=printed["env"], budget=budget, rule=rule)
             want = printed[rule]["gap"]
-            assert row.gap.mean == pytest.approx(want["est"], abs=0.0056)
-            assert row.gap.ci == pytest.approx((want["lo"], want["hi"]), abs=0.02 + 0.15 * row.gap.sem)
+            assert row.gap == pytest.approx(want["est"], abs=0.0056)
+            assert row.estimate.interval == pytest.approx(
+                (want["lo"], want["hi"]), abs=0.02 + 0.15 * row.gap_sem
+            )
             assert row.n == printed["n"]
 
 
 def test_heist_and_starpilot_agent_differences_are_the_texts(paper_results):
     gap = find(paper_results.encoders, game="heist", budget="25M", rule="sampled", quantity="gap")
-    assert (gap.agent_a, gap.agent_b, gap.test.n_a, gap.test.n_b) == ("IMPALA", "FPN", 6, 6)
-    assert gap.test.difference == pytest.approx(1.06, abs=0.011)
-    assert 0.0004 <= gap.test.p <= 0.0009
+    assert (gap.agent, gap.agent_b, gap.n_runs) == ("IMPALA", "FPN", (6, 6))
+    assert gap.difference.value == pytest.approx(1.06, abs=0.011)
+    assert 0.0004 <= gap.difference.p <= 0.0009
     assert 100 * gap.share_from_training == pytest.approx(37, abs=1.6)
     assert gap.p_draw_min <= gap.p_draw_max
-    assert len(gap.draws) == 3
     greedy = find(paper_results.encoders, game="heist", budget="25M", rule="greedy", quantity="gap")
-    assert greedy.test.difference == pytest.approx(1.37, abs=0.011)
-    assert 0.0016 <= greedy.test.p <= 0.0026
+    assert greedy.difference.value == pytest.approx(1.37, abs=0.011)
+    assert 0.0016 <= greedy.difference.p <= 0.0026
     starpilot = find(paper_results.encoders, game="starpilot", budget="25M", rule="sampled", quantity="test")
-    assert starpilot.test.p == pytest.approx(0.9, abs=0.05)
+    assert starpilot.difference.p == pytest.approx(0.9, abs=0.05)
     for agent, z in (("IMPALA", -1.4), ("FPN", 0.5)):
         row = find(paper_results.agents, game="heist", budget="25M", rule="sampled", agent=agent)
         assert row.z_test == pytest.approx(z, abs=0.11)
@@ -133,7 +133,7 @@ def test_heist_and_starpilot_agent_differences_are_the_texts(paper_results):
             paper_results.agent_floor_comparisons,
             game="heist", budget="25M", rule="sampled", level_set="test", agent=agent,
         )  # fmt: skip
-        assert alone.test.z == pytest.approx(row.z_test)
+        assert alone.z == pytest.approx(row.z_test)
 
 
 def test_screen_tiers_sweep_and_shares_are_the_papers(paper_results, facts):
@@ -201,14 +201,14 @@ def test_ratio_success_and_rule_counts_of_the_text(paper_results):
         paper_results.floor_comparisons, game="heist", budget="8M", rule="sampled", level_set="test"
     )
     greedy = find(paper_results.floor_comparisons, game="heist", budget="8M", rule="greedy", level_set="test")
-    shares = (sampled.success, sampled.floor_success, greedy.success)
-    assert [round(100 * share) for share in shares] == [29, 32, 5]
-    fruitbot = find(paper_results.pairs, game="fruitbot", budget="8M", rule_a="sampled", quantity="test")
-    assert fruitbot.test.runs_b_higher == 6
-    heist = find(paper_results.pairs, game="heist", budget="8M", rule_a="sampled", quantity="test")
-    assert (heist.test.runs_a_higher, round(heist.test.difference, 2)) == (6, pytest.approx(2.43, abs=0.011))
-    gaps = find(paper_results.pairs, game="heist", budget="25M", rule_a="sampled", quantity="gap")
-    assert gaps.test.difference == pytest.approx(1.32, abs=0.011)
+    # A success returns 10.
+    assert [round(10 * mean) for mean in (sampled.mean, sampled.floor, greedy.mean)] == [29, 32, 5]
+    fruitbot = find(paper_results.pairs, game="fruitbot", budget="8M", rule="sampled", quantity="test")
+    assert fruitbot.runs_second_higher == 6
+    heist = find(paper_results.pairs, game="heist", budget="8M", rule="sampled", quantity="test")
+    assert (heist.runs_first_higher, round(heist.difference.value, 2)) == (6, pytest.approx(2.43, abs=0.011))
+    gaps = find(paper_results.pairs, game="heist", budget="25M", rule="sampled", quantity="gap")
+    assert gaps.difference.value == pytest.approx(1.32, abs=0.011)
 
 
 def test_equivalence_is_unreachable_where_the_floor_is_too_noisy(paper_results):
@@ -217,28 +217,31 @@ def test_equivalence_is_unreachable_where_the_floor_is_too_noisy(paper_results):
         for r in paper_results.floor_comparisons
         if (r.budget, r.rule, r.level_set) == ("8M", "sampled", "test")
     ]
-    assert {r.game for r in rows if r.robust.equivalence_unreachable} == {"fruitbot", "coinrun", "heist"}
+    assert {r.game for r in rows if not r.equivalence.is_reachable} == {"fruitbot", "coinrun", "heist"}
 
 
-def test_agents_as_strata_resolve_what_the_pool_cannot(paper_results):
-    """Bigfish splits by encoder: within encoders its error is a third.
+def test_agents_as_strata_resolve_what_the_pool_cannot(paper, paper_results):
+    """Bigfish splits by encoder, and the paper's test within encoders calls it.
 
-    The recommended test, with two degrees of freedom per encoder, still does not call it.
+    The recommended test, with two degrees of freedom per encoder, still does not.
     """
-    row = find(paper_results.floor_comparisons, game="bigfish", budget="8M", rule="sampled", level_set="test")
-    assert row.decision.call == "not distinguishable"
-    assert row.robust.stratified.p < 0.01 < row.test.p
-    assert row.robust.stratified.se < row.test.se / 2
-    assert row.robust.strata.se == pytest.approx(row.robust.stratified.se)
-    assert row.robust.stratified_decision.call == "not distinguishable"
+    where = {"game": "bigfish", "budget": "8M", "rule": "sampled", "level_set": "test"}
+    assert find(paper_results.floor_comparisons, **where).call == "not distinguishable"
+    assert find(paper_results.sensitivity, **where).stratified_call == "above"
+    held_out = paper.episodes.filter(pc.equal(paper.episodes["level_set"], "test"))
+    sampled = pc.is_in(held_out["rule"], value_set=pa.array(["sampled", "uniform"]))
+    recommended = analyse(held_out.filter(sampled))
+    assert find(recommended.sensitivity, **where).stratified_call == "not distinguishable"
 
 
-def test_the_json_document_is_strict_and_carries_the_promised_keys(paper_results):
+def test_the_json_document_is_strict_and_a_comparison_has_at_most_40_leaves(paper_results):
     document = json.loads(json.dumps(paper_results.to_dict(), allow_nan=False))
-    promised = ["game", "budget", "rule", "level_set", "n", "mean", "sem", "floor", "floor_sem", "delta", "ci", "t",
-                "df", "p", "p_holm", "z", "p_tost", "margin", "runs_above", "call", "plan_hash", "status", "seed",
-                "estimand"]  # fmt: skip
-    assert set(promised) <= set(document["floor_comparisons"][0])
+    row = document["floor_comparisons"][0]
+    promised = ["game", "budget", "rule", "level_set", "n", "mean", "sem", "floor", "floor_sem", "delta", "decision",
+                "equivalence", "runs_above", "plan_hash", "status", "seed"]  # fmt: skip
+    assert set(promised) <= set(row)
+    assert {"value", "se", "df", "low", "high", "p", "estimand", "method"} <= set(row["delta"])
+    assert len(flat_row(row, is_pair=lambda values: False)) <= 40
     for table in ("gaps", "pairs", "encoders", "screen", "normalised"):
         assert document[table]
 
@@ -257,9 +260,5 @@ def test_another_seed_moves_intervals_and_nothing_else(paper, paper_results):
     keep = paper.episodes.filter(np.equal(paper.episodes["game"].to_numpy(zero_copy_only=False), "heist"))
     one, two = (analyse(keep, parse_plan(f'name = "x"\n[intervals]\nseed = {s}', source="x")) for s in (1, 2))
     first, second = one.floor_comparisons[0], two.floor_comparisons[0]
-    assert first.test.ci != second.test.ci
-    assert (first.test.t, first.test.p, first.test.p_tost) == (
-        second.test.t,
-        second.test.p,
-        second.test.p_tost,
-    )
+    assert first.delta.interval != second.delta.interval
+    assert (first.z, first.delta.p, first.equivalence.p) == (second.z, second.delta.p, second.equivalence.p)

@@ -183,7 +183,7 @@ def test_only_what_the_plan_names_is_pre_registered(episodes, tmp_path):
         assert rows
         assert {row.status for row in rows} == {"exploratory"}
     assert {row.status for row in results.profiles} <= {"exploratory"}
-    pairs = {(row.rule_a, row.rule_b): row.status for row in results.pairs}
+    pairs = {(row.rule, row.rule_b): row.status for row in results.pairs}
     assert pairs == {("sampled", "greedy"): "pre-registered", ("merged", "greedy"): "exploratory"}
-    named = [row.exploratory_reason for row in results.pairs if row.rule_a == "merged"]
+    named = [row.exploratory_reason for row in results.pairs if row.rule == "merged"]
     assert set(named) == {"the plan does not name the difference merged - greedy"}

@@ -56,7 +56,7 @@ def test_a_rule_that_the_plan_does_not_name_is_exploratory_in_its_own_family(row
     assert by_rule["greedy"].status == "pre-registered"
     assert by_rule["merged"].status == "exploratory"
     assert by_rule["merged"].exploratory_reason == "the plan does not name the rule 'merged'"
-    assert by_rule["merged"].family == "exploratory, floor: merged, test, 8M"
+    assert by_rule["merged"].decision.family == "exploratory, floor: merged, test, 8M"
 
 
 def test_an_addendum_names_its_rule_with_its_own_family_and_hash(rows, as_table, plan_file, tmp_path):
@@ -69,9 +69,9 @@ def test_an_addendum_names_its_rule_with_its_own_family_and_hash(rows, as_table,
     rows_of = {(row.rule, row.level_set): row for row in results.floor_comparisons if row.game == "heist"}
     merged = rows_of["merged", "test"]
     assert (merged.status, merged.plan_hash) == ("pre-registered", lock.addenda[0].hash)
-    assert merged.family == "merged argmax, floor: merged, test, 8M"
+    assert merged.decision.family == "merged argmax, floor: merged, test, 8M"
     assert rows_of["merged", "train"].status == "exploratory"
-    pair = next(r for r in results.pairs if (r.rule_a, r.quantity) == ("merged", "test"))
+    pair = next(r for r in results.pairs if (r.rule, r.quantity) == ("merged", "test"))
     assert pair.status == "pre-registered"
     unmoved = [row for row in results.floor_comparisons if row.rule != "merged"]
     assert tuple(unmoved) == before.floor_comparisons
@@ -115,5 +115,5 @@ def test_the_plans_alpha_margin_and_resamples_are_used(rows, as_table, plan_file
     )
     plan_file.write_text(text)
     results = analyse(as_table(rows), plan_file)
-    assert {row.test.margin for row in results.floor_comparisons} == {50.0}
+    assert {row.equivalence.margin for row in results.floor_comparisons} == {50.0}
     assert "above" not in {row.decision.call for row in results.floor_comparisons}

@@ -15,9 +15,9 @@ HALF = {"train": range(0, 60), "test": range(1030, 1090)}
 
 def test_a_gap_whose_floor_is_on_other_levels_is_not_tested():
     found = analyse(table(game_rows(train=8.0, floor_levels=ELSEWHERE))).gaps[0]
-    assert found.call_label == "not tested (no common levels)"
+    assert found.decision.label == "not tested (no common levels)"
 
 
 def test_a_gap_counts_the_levels_that_all_have_played():
-    found = analyse(table(game_rows(train=8.0, floor_levels=HALF))).gaps[0].recommended.test
+    found = analyse(table(game_rows(train=8.0, floor_levels=HALF))).gaps[0]
     assert (found.n_levels, found.n_levels_played) == ((60, 30), (60, 60))

@@ -44,17 +44,17 @@ def test_every_command_that_reads_episodes_says_so(rows, as_table, command, caps
 @pytest.mark.parametrize("value", [LARGEST, -LARGEST])
 def test_the_largest_return_gives_finite_numbers(rows, as_table, value):
     for row in analyse(as_table(with_one(rows, value))).floor_comparisons:
-        assert math.isfinite(row.test.mean)
-        assert math.isfinite(row.test.sem)
-        assert math.isfinite(row.test.p)
+        assert math.isfinite(row.mean)
+        assert math.isfinite(row.sem)
+        assert math.isfinite(row.delta.p)
 
 
 @pytest.mark.parametrize("factor", [1e-45, 1e45])
 def test_the_unit_of_returns_does_not_change_a_test(rows, as_table, factor):
     usual = analyse(as_table(rows)).floor_comparisons
     found = analyse(as_table(scaled(rows, factor))).floor_comparisons
-    assert [(row.test.t, row.test.df, row.call_p) for row in found] == [
-        pytest.approx((row.test.t, row.test.df, row.call_p)) for row in usual
+    assert [(row.z, row.delta.p, row.decision.p_adjusted) for row in found] == [
+        pytest.approx((row.z, row.delta.p, row.decision.p_adjusted)) for row in usual
     ]
 
 

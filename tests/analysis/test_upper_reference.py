@@ -33,11 +33,11 @@ def test_an_evaluation_states_both_ends_of_its_scale() -> None:
         progress=False,
     )
     row = next(row for row in found.normalised if row.level_set == "test")
-    mean = next(each.mean for each in found.summary if (each.rule, each.level_set) == ("greedy", "test"))
-    assert row.score == pytest.approx((mean - row.floor) / (500 - row.floor))
+    mean = next(each.mean for each in found.returns if (each.rule, each.level_set) == ("greedy", "test"))
+    assert row.score == pytest.approx((mean - row.r_min) / (500 - row.r_min))
     assert 0.1 < row.score <= 1
     assert "500.00 (stated)" in repr(found)
-    assert found.to_dict()["normalised"][0]["upper"] == 500
+    assert found.to_dict()["normalised"][0]["r_max"] == 500
 
 
 @pytest.mark.fast

@@ -45,32 +45,31 @@ def test_it_says_of_two_encoders_exactly_what_analyse_says(episodes, comparison)
     expected = analyse(episodes).encoders
     assert len(comparison.rows) == len(expected) == 24
     for row, theirs in zip(comparison.rows, expected, strict=True):
-        assert plain(row.over_runs) == plain(theirs)
+        ours = plain(row)
+        assert {name: ours[name] for name in plain(theirs)} == plain(theirs)
 
 
 @pytest.mark.fast
 def test_the_paper_rows_by_level_estimate_the_same_difference(comparison):
     for row in comparison.rows:
-        assert row.by_level.estimate == pytest.approx(row.over_runs.test.difference, abs=1e-9)
-        assert row.by_level.n_levels == {"train": 175, "test": 99, "gap": 274}.get(row.over_runs.quantity)
+        assert row.new_runs.value == pytest.approx(row.difference.value, abs=1e-9)
+        assert row.n_levels == {"train": 175, "test": 99, "gap": 274}.get(row.quantity)
         # New levels can only add to what new runs leave open.
-        assert row.by_level.se >= math.hypot(row.over_runs.test.sem_a, row.over_runs.test.sem_b) - 1e-9
+        assert row.new_runs.se >= row.difference.se - 1e-9
 
 
 @pytest.mark.fast
 def test_holm_runs_over_the_games_of_a_rule_quantity_and_budget(comparison):
     family = [
-        row
-        for row in comparison.rows
-        if (row.over_runs.rule, row.over_runs.quantity, row.over_runs.budget) == ("sampled", "test", "8M")
+        row for row in comparison.rows if (row.rule, row.quantity, row.budget) == ("sampled", "test", "8M")
     ]
-    assert [row.over_runs.game for row in family] == ["fruitbot", "heist"]
-    assert [row.family_size for row in family] == [2, 2]
-    assert [row.p_holm for row in family] == list(holm([row.over_runs.test.p for row in family]))
-    assert [row.by_level_p_holm for row in family] == list(holm([row.by_level.p for row in family]))
+    assert [row.game for row in family] == ["fruitbot", "heist"]
+    assert [row.decision.family_size for row in family] == [2, 2]
+    assert [row.decision.p_adjusted for row in family] == list(holm([row.difference.p for row in family]))
+    assert [row.new_runs_p_adjusted for row in family] == list(holm([row.new_runs.p for row in family]))
     for row in family:
-        higher = "a higher" if row.over_runs.test.difference > 0 else "b higher"
-        assert row.verdict == (higher if row.p_holm < 0.05 else "not distinguishable")
+        higher = "first higher" if row.difference.value > 0 else "second higher"
+        assert row.decision.call == (higher if row.decision.p_adjusted < 0.05 else "not distinguishable")
 
 
 @pytest.mark.fast
@@ -94,10 +93,9 @@ def test_a_difference_that_cannot_be_computed_with_is_refused(episodes, differen
 def test_the_other_order_is_the_other_sign(episodes, comparison):
     turned = compare(episodes, agents=AGENTS[::-1], games=["heist"])
     for row in turned.rows:
-        over = row.over_runs
-        straight = comparison.row("heist", over.rule, over.quantity, budget=over.budget)
-        assert over.test.difference == pytest.approx(-straight.over_runs.test.difference)
-        assert row.by_level.p == pytest.approx(straight.by_level.p)
+        straight = comparison.row("heist", row.rule, row.quantity, budget=row.budget)
+        assert row.difference.value == pytest.approx(-straight.difference.value)
+        assert row.new_runs.p == pytest.approx(straight.new_runs.p)
 
 
 @pytest.mark.fast
@@ -106,16 +104,19 @@ def test_one_agent_of_two_budgets_is_compared_under_two_names(episodes):
         episodes, episodes, agents=("FPN", "FPN"), budgets=("8M", "25M"), games=["heist"], rules=["greedy"]
     )
     assert (found.agent_a, found.agent_b) == ("FPN 8M", "FPN 25M")
-    assert {row.over_runs.budget for row in found.rows} == {"8M v. 25M"}
-    assert found.row("heist", "greedy", "train").over_runs.test.n_b == 6
+    assert {row.budget for row in found.rows} == {"8M v. 25M"}
+    assert found.row("heist", "greedy", "train").n_runs[1] == 6
 
 
 @pytest.mark.fast
 def test_an_episode_file_without_levels_is_compared_over_runs_only(episode_rows):
     rows = [{name: value for name, value in row.items() if name != "level_seed"} for row in episode_rows]
     found = compare(pa.Table.from_pylist(rows), agents=("a", "b"))
-    assert all(row.by_level is None and math.isnan(row.levels_p_holm) for row in found.rows)
-    assert all(math.isfinite(row.over_runs.test.p) for row in found.rows)
+    assert all(
+        row.n_levels == 0 and math.isnan(row.new_runs.value) and math.isnan(row.these_runs_p_adjusted)
+        for row in found.rows
+    )
+    assert all(math.isfinite(row.difference.p) for row in found.rows)
     assert any("levels" in note for note in found.notes)
 
 
@@ -136,9 +137,8 @@ def test_a_run_that_was_measured_on_one_half_only_has_no_gap(episode_rows):
     ]
     found = compare(pa.Table.from_pylist(rows), agents=("a", "b"))
     for row in found.rows:
-        assert row.by_level.estimate == pytest.approx(row.over_runs.test.difference)
-        assert (row.by_level.n_a, row.by_level.n_b) == (row.over_runs.test.n_a, row.over_runs.test.n_b)
-    assert found.row("heist", "greedy", "gap").by_level.n_a == 1
+        assert row.new_runs.value == pytest.approx(row.difference.value)
+    assert found.row("heist", "greedy", "gap").n_runs[0] == 1
 
 
 @pytest.mark.fast
@@ -172,15 +172,16 @@ def test_two_policies_are_played_on_one_schedule_and_claim_these_runs_only(tmp_p
     }  # fmt: skip
     found = compare("small_policies:linear", "small_policies:other_linear", **arguments)
     for row in found.rows:
-        assert math.isnan(row.over_runs.test.p)
-        assert row.verdict == "too few runs"
+        assert math.isnan(row.difference.p)
+        assert row.decision.call == "not tested"
         assert math.isfinite(row.floor)
-        assert row.by_level.estimate == pytest.approx(row.over_runs.test.difference)
+        assert row.new_runs.value == pytest.approx(row.difference.value)
     assert any("these runs only" in line for line in found.sentences())
     # The store that was filled is itself a source, and says the same.
     again = compare(tmp_path, agents=("first", "second"))
     assert again.to_dict()["rows"] == found.to_dict()["rows"]
-    assert [plain(row.over_runs) for row in again.rows] == [plain(row) for row in analyse(tmp_path).encoders]
+    expected = [plain(row) for row in analyse(tmp_path).encoders]
+    assert [{name: plain(row)[name] for name in expected[0]} for row in again.rows] == expected
 
 
 def test_policies_are_compared_with_recorded_ones_of_another_loader(tmp_path):
@@ -215,8 +216,8 @@ def test_policies_are_compared_with_recorded_ones_of_another_loader(tmp_path):
         **arguments,
     )
     row = found.row("fruitbot", "greedy", "test")
-    assert (row.over_runs.test.n_a, row.over_runs.test.n_b) == (1, 1)
-    assert np.isfinite(row.by_level.estimate)
+    assert row.n_runs == (1, 1)
+    assert np.isfinite(row.new_runs.value)
 
 
 def test_copies_and_unnamed_doubles_are_refused(tmp_path):
@@ -234,7 +235,7 @@ def test_games_of_other_engines_are_compared_by_their_full_names(tmp_path):
         "slots": 4, "batch": 4, "workers": 1,
     }  # fmt: skip
     found = compare(lambda o: o[:, :2], lambda o: -o[:, :2], store=tmp_path, **arguments)
-    assert {row.over_runs.game for row in found.rows} == {"CartPole-v1"}
+    assert {row.game for row in found.rows} == {"CartPole-v1"}
     with pytest.raises(UsageError, match="is a group of games"):
         compare(lambda o: o[:, :2], lambda o: -o[:, :2], **{**arguments, "games": ["paper"]})
 

@@ -18,8 +18,8 @@ def test_an_evaluation_scans_the_store_once_and_plays_the_floor_it_does_not_find
         store=tmp_path, **SMALL,
     )  # fmt: skip
     assert len(scans) == 1
-    assert {row.rule for row in result.summary} == {"uniform", "sampled", "greedy"}
-    assert {row.floor.reference for row in result.references} == {"sticky:0.5"}
+    assert {row.rule for row in result.floor_comparisons} == {"sampled", "greedy"}
+    assert {row.reference for row in result.reference_comparisons} == {"sticky:0.5"}
 
 
 def test_a_policy_is_tried_in_one_small_engine_where_it_is_planned_and_one_where_it_is_played(monkeypatch):
@@ -38,8 +38,8 @@ def test_a_policy_is_tried_in_one_small_engine_where_it_is_planned_and_one_where
 def test_an_evaluation_on_one_level_set_prints_its_returns_without_a_gap() -> None:
     settings = {**SMALL, "train": "none"}
     result = evaluate(small_policies.linear(), game="maze", rules="greedy", progress=False, **settings)
-    headings, (row,) = result.table()
+    ((headings, (row,)),) = result.tables()
     shown = dict(zip(headings, row, strict=True))
-    assert (shown["train"], shown["gap"], shown["runs"]) == ("", "-", "1")
-    assert shown["test"]
-    assert shown["floor test"]
+    assert (shown["levels"], shown["n"], shown["call"]) == ("test", "1", "not tested (1 run)")
+    assert shown["return"]
+    assert shown["floor"]

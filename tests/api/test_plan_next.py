@@ -54,7 +54,11 @@ def test_each_game_stops_or_says_how_many_runs_it_needs(found):
 
 def test_the_analysis_makes_the_same_calls(found):
     rows = analyse(study(), parse_plan(plan(), source="x")).floor_comparisons
-    calls = {row.game: (row.call, row.call_p, row.call_interval) for row in rows if row.level_set == "test"}
+    calls = {
+        row.game: (row.call, row.decision.p_adjusted, row.delta.interval)
+        for row in rows
+        if row.level_set == "test"
+    }
     assert calls == {game.game: (game.call, game.p, game.interval) for game in found.games if game.runs}
 
 

@@ -46,13 +46,13 @@ def test_every_temperature_is_an_ordinary_cell_that_evaluate_shares(store, resul
         workers=1, batch=4, **SMALL,
     )  # fmt: skip
     assert {row.key for row in again.cells} == set(before)
-    for row in again.summary:
-        if row.rule == "uniform":
-            assert row.mean == pytest.approx(result.floors[row.level_set].value)
+    for row in again.returns:
+        if row.reference == "uniform":
+            assert row.mean == pytest.approx(result.row(1, row.level_set).floor)
     for row in again.cells:
         if not row.reference:
             temperature = {"greedy": 0, "sampled": 1}.get(row.rule, 0.25)
-            assert result.point(temperature, row.level_set).episode_return.value == pytest.approx(row.mean)
+            assert result.row(temperature, row.level_set).mean == pytest.approx(row.mean)
 
 
 def test_only_changed_distributions_record_what_was_drawn_from(store, result):
@@ -64,10 +64,10 @@ def test_only_changed_distributions_record_what_was_drawn_from(store, result):
         assert ("entropy_played" in record) == (rule == "temperature:0.25")
         if rule == "temperature:0.25":
             assert 0 < record["entropy_played"] < record["entropy_raw"] < math.log(15)
-            assert result.point(0.25, level_set).entropy_played == record["entropy_played"]
+            assert result.row(0.25, level_set).entropy_played == record["entropy_played"]
     for level_set in ("train", "test"):
-        assert result.point(0, level_set).entropy_played == 0
-        cold, hot = (result.point(value, level_set) for value in (0, 1))
+        assert result.row(0, level_set).entropy_played == 0
+        cold, hot = (result.row(value, level_set) for value in (0, 1))
         assert hot.entropy_played == hot.entropy_raw
         assert cold.entropy_raw > 0
     assert "entropy_played" in Store(store).cell_records().column_names
@@ -83,9 +83,9 @@ def test_differences_are_paired_episode_by_episode(store, result):
         if cell.manifest.labels["level_set"] == "test"
     }  # fmt: skip
     trend = result.trends[-1]
-    assert (trend.hot, trend.cold, trend.level_set) == ("sampled", "greedy", "test")
-    assert trend.contrast.value == pytest.approx(np.mean(returns["sampled"] - returns["greedy"]))
-    floor = result.point(1, "test").above_floor
+    assert (trend.rule, trend.rule_b, trend.quantity) == ("sampled", "greedy", "test")
+    assert trend.difference.value == pytest.approx(np.mean(returns["sampled"] - returns["greedy"]))
+    floor = result.row(1, "test").delta
     assert floor.value == pytest.approx(np.mean(returns["sampled"] - returns["uniform"]))
 
 
@@ -115,7 +115,7 @@ def test_one_level_set_alone_has_no_gap(tmp_path):
         workers=1,
         **SMALL,
     )
-    assert found.gaps == {}
+    assert found.gaps == ()
     assert "gap" not in found.table()[0]
     assert len(write_sweep(found, tmp_path)) == 4
 
@@ -174,7 +174,7 @@ def test_a_census_plays_every_level_once_at_every_temperature(tmp_path):
         small_policies.LinearPolicy(), game="fruitbot", temperatures=(0, 0.5, 1), train="0:5", test="1000:1004",
         design="census", repeats=1, store=tmp_path, batch=4, workers=1,
     )  # fmt: skip
-    for point in found.points:
-        n = 5 if point.level_set == "train" else 4
-        assert (point.episode_return.n_levels, point.episode_return.n_episodes) == (n, n)
+    for row in found.floor_comparisons:
+        n = 5 if row.level_set == "train" else 4
+        assert (row.n_levels, row.n_episodes) == (n, n)
     assert found.design.startswith("census")

@@ -43,7 +43,7 @@ def result(run, store):
 
 def test_kept_checkpoints_and_the_last_are_measured_under_labels_of_their_own(run, store, result):
     (course,) = result.curves
-    steps = [point.steps for point in course.points if point.rule == "sampled"]
+    steps = [row.at for row in course.gaps if row.rule == "sampled"]
     assert steps == [512, 768]
     budgets = {cell.manifest.labels["budget"] for cell in Store(store).cells() if not cell.is_reference}
     own = read_history(run).header["budget"]
@@ -54,7 +54,12 @@ def test_kept_checkpoints_and_the_last_are_measured_under_labels_of_their_own(ru
 
 def test_gap_and_delta_follow_from_the_cells(store, result):
     (course,) = result.curves
-    last = next(p for p in course.points if (p.steps, p.rule) == (768, "greedy"))
+    gap = next(row for row in course.gaps if (row.at, row.rule) == (768, "greedy"))
+    against_floor = next(
+        row.delta
+        for row in course.floor_comparisons
+        if (row.at, row.rule, row.level_set) == (768, "greedy", "test")
+    )
     means = {
         (row["rule"], row["level_set"]): row["r"]
         for row in Store(store)
@@ -63,8 +68,8 @@ def test_gap_and_delta_follow_from_the_cells(store, result):
         )
         .to_pylist()
     }
-    assert last.gap.value == pytest.approx(means["greedy", "train"] - means["greedy", "test"])
-    assert last.delta.value == pytest.approx(means["greedy", "test"] - means["uniform", "test"])
+    assert gap.gap == pytest.approx(means["greedy", "train"] - means["greedy", "test"])
+    assert against_floor.value == pytest.approx(means["greedy", "test"] - means["uniform", "test"])
 
 
 def test_the_in_loop_mean_is_shown_with_the_sampled_checkpoint_on_training_levels(run, result):
@@ -73,9 +78,9 @@ def test_the_in_loop_mean_is_shown_with_the_sampled_checkpoint_on_training_level
     ended = {row["steps"]: row for row in log if row["in_loop_return"] == row["in_loop_return"]}
     assert [row.steps for row in course.in_loop] == [steps for steps in (512, 768) if steps in ended]
     for row in course.in_loop:
-        sampled = next(p for p in course.points if (p.steps, p.rule) == (row.steps, "sampled"))
+        sampled = next(gap for gap in course.gaps if (gap.at, gap.rule) == (row.steps, "sampled"))
         assert row.in_loop == ended[row.steps]["in_loop_return"]
-        assert row.fixed == pytest.approx(sampled.train.value)
+        assert row.fixed == pytest.approx(sampled.train)
         assert row.difference == pytest.approx(row.in_loop - row.fixed)
         assert not row.se < row.fixed_sem
 

@@ -15,8 +15,8 @@ from gapfloor.calibration import (
 )
 from gapfloor.calibration.class_files import classes_path
 from gapfloor.calibration.classes import class_name
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.procgen import GAMES
-from gapfloor.engines.protocol import EngineSpec
 from gapfloor.errors import StoreError, UsageError
 from gapfloor.levels import LevelSet
 

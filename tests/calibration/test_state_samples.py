@@ -7,7 +7,7 @@ from gapfloor.calibration import visited_states
 from gapfloor.engines.procgen import ProcgenEngine, make_spec
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.levels import LevelSet
-from gapfloor.policies.protocol import wrap
+from gapfloor.policies.policy import as_policy
 
 LEVELS = LevelSet(0, 200)
 
@@ -39,7 +39,7 @@ def test_states_are_on_the_levels_asked_for():
 
 
 def test_a_policy_visits_other_states_than_random_play():
-    policy = wrap(small_policies.constant_logits())
+    policy = as_policy(small_policies.constant_logits())
     visited = visit(policy=policy)
     assert visited == visit(policy=policy)
     assert len(set(visited) & set(visit())) < len(visited)
@@ -51,7 +51,7 @@ def test_a_policy_with_state_can_play():
 
 def test_a_policy_that_returns_nonsense_is_named():
     with pytest.raises(PolicyError, match="mine"):
-        visit(policy=wrap(small_policies.wrong_shape()), policy_name="mine")
+        visit(policy=as_policy(small_policies.wrong_shape()), policy_name="mine")
 
 
 @pytest.mark.fast

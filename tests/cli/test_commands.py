@@ -96,7 +96,9 @@ def test_floor_prints_a_table_and_json(capsys, tmp_path):
     assert "uniform" in out
     status, out, err = run(capsys, *arguments, "--json")
     floors = json.loads(out)["floors"]
-    assert {"game", "mode", "level_set", "reference", "mean", "sem", "n_episodes", "draws"} <= set(floors[0])
+    assert {"game", "mode", "level_set", "reference", "mean", "sem", "n_episodes", "n_draws"} <= set(
+        floors[0]
+    )
     assert err == ""
 
 
@@ -107,12 +109,12 @@ def test_evaluate_prints_train_test_gap_and_floor_and_json(capsys, tmp_path):
     ]  # fmt: skip
     status, out, _ = run(capsys, *arguments)
     assert status == 0
-    for heading in ("train", "test", "gap", "floor train", "floor test"):
+    for heading in ("train", "test", "gap", "floor gap", "not tested (1 run)"):
         assert heading in out
     status, out, _ = run(capsys, *arguments, "--json")
     document = json.loads(out)
-    assert {"game", "agent", "rule", "level_set", "mean", "sem", "n_episodes"} <= set(document["summary"][0])
-    assert {"game", "rule", "gap", "floor_gap"} <= set(document["gap"][0])
+    assert {"game", "agent", "rule", "level_set", "mean", "sem", "n_episodes"} <= set(document["returns"][0])
+    assert {"game", "rule", "gap", "floor_gap"} <= set(document["gaps"][0])
     assert len(document["cells"]) == 6
 
 

@@ -65,7 +65,7 @@ def test_sweep_prints_a_table_writes_a_figure_and_the_same_json(capsys, tmp_path
     assert document == json.loads((folder / "sweep.json").read_text())
     assert (tmp_path / "out" / "sweep.png").exists()
     assert err == ""
-    assert [gap["temperature"] for gap in document["gaps"]] == [0, 0.5, 1]
+    assert [gap["at"] for gap in document["gaps"]] == [0, 0.5, 1]
 
 
 @pytest.mark.fast
@@ -83,8 +83,9 @@ def test_compare_reads_an_episode_file(capsys, tmp_path, episode_rows):
     status, out, _ = run(capsys, *arguments, "--json", "--out", str(tmp_path / "out"))
     document = document_of(out)
     assert document == json.loads((tmp_path / "out" / "comparison.json").read_text())
-    assert {row["over_runs"]["quantity"] for row in document["rows"]} == {"train", "test", "gap"}
-    assert {row["family_size"] for row in document["rows"]} == {2}
+    assert {row["quantity"] for row in document["rows"]} == {"train", "test", "gap"}
+    # Two runs of each agent are described, not called.
+    assert {row["decision"]["call"] for row in document["rows"]} == {"not tested"}
 
 
 @pytest.mark.fast

@@ -68,7 +68,7 @@ def parsed(*arguments: str) -> dict[str, Any]:
         return {
             name: value
             for name, value in context.params.items()
-            if name not in ("as_json", "is_quiet", "traceback")
+            if name not in ("as_json", "is_wide", "is_quiet", "traceback")
         }
 
 

@@ -48,12 +48,13 @@ def test_gap_reads_anyones_episodes(capsys, checked, tmp_path):
             )
     status, out, _ = run(capsys, "levels", "--gap", str(path), "--leaks", str(checked / "out"), "--json")
     assert status == 0
-    (row,) = json.loads(out)["gaps"]
-    assert row["gap"] == pytest.approx(10 - 10 * len(leaked) / 30)
-    assert row["gap_without"] == 10
-    assert row["floor_gap"] is None
+    every, without, _ = json.loads(out)["gaps"]
+    assert every["gap"] == pytest.approx(10 - 10 * len(leaked) / 30)
+    assert (without["left_out"], without["gap"], without["n_levels"][1]) == ("leaked", 10, 30 - len(leaked))
+    assert every["floor_gap"] is None
     status, out, _ = run(capsys, "levels", "--gap", str(path), "--leaks", str(checked / "out"))
-    assert f"{len(leaked)}/30" in out
+    assert "left out" in out
+    assert str(30 - len(leaked)) in out
 
 
 @pytest.mark.fast

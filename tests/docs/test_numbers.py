@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from command_line import run
 from field_docs import field_docs
 from gapfloor.analysis.comparison import Comparison
-from gapfloor.analysis.evaluation_results import Evaluation, FloorMeasurement, FloorRow, StricterReference
-from gapfloor.analysis.sweep import Sweep, SweepTrend
+from gapfloor.analysis.result_tables import comparison_table, floor_table, gap_table, score_table
+from gapfloor.analysis.sweep import analyse_sweep
 from gapfloor.analysis.training_curves import TrainingCurves
 from gapfloor.api.leaked_gaps import leak_table
 from gapfloor.levels.overlap import Leakage
+from gapfloor.records.episode_sample import EpisodeSample
+from gapfloor.records.run_identity import RunIdentity
 from gapfloor.representation.cka_measurement import CkaMeasurement
-from gapfloor.statistics.level_means import LevelContrast
-from gapfloor.statistics.ranks import RankCorrelation
 from gapfloor.study.commands import StudyStatus
 from number_pages import number_pages
 from result_sections import SECTIONS
@@ -42,64 +42,26 @@ def test_every_field_of_every_result_has_a_meaning(cls, doc):
     assert doc.words, f"say below {cls.__name__}.{doc.name} in the source what it means"
 
 
-def heads(printed: str) -> list[list[str]]:
-    """The head lines of printed tables: columns are two spaces apart."""
-    return [re.split(r"\s{2,}", line.strip()) for line in printed.splitlines() if line.startswith("game")]
+def test_the_page_of_columns_has_every_column_of_the_shared_tables():
+    text = number_pages()["numbers-columns.md"]
+    tables = (comparison_table(()), gap_table(()), score_table(()), floor_table(()))
+    for column in {column.key: column for table in tables for column in table.columns}.values():
+        assert f"| {', '.join(f'`{name}`' for name in column.csv)} |" in text
+        assert column.meaning in text
 
 
-@pytest.fixture
-def episodes(tmp_path: Path) -> Path:
-    lines = ["game,budget,agent,seed,rule,level_set,draw,episode_return"]
-    for levels in ("train", "test"):
-        lines += [f"heist,,,,uniform,{levels},0,{value}" for value in (0, 10, 0, 10, 0, 0)]
-        lines += [
-            f"heist,8M,mine,{seed},greedy,{levels},0,{value}" for seed in (1, 2, 3) for value in (10, 0, seed)
-        ]
-    path = tmp_path / "episodes.csv"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
-
-
-def test_headings_of_analyse_are_explained(episodes: Path, capsys: pytest.CaptureFixture[str]):
-    found = heads(run(capsys, "analyse", episodes).out)
-    assert len(found) == 2
-    assert {heading for head in found for heading in head} == set(PRINTED["gapfloor analyse"])
-
-
-def test_headings_of_floor_evaluate_and_contrasts_are_explained():
-    floor = [*FloorMeasurement(()).table()[0], "shipped", "paper"]
-    assert floor == PRINTED["gapfloor floor"]
-    assert Evaluation((), (), (), ()).table()[0] == PRINTED["gapfloor evaluate"]
-    floor = FloorRow("g", "easy", "test", "0:9", "sticky:0.9", 1.0, 0.1, 8, (0,))
-    row = StricterReference(floor, {"AGENT RULE": 0.5})
-    assert (
-        Evaluation((), (), (), (), references=(row,)).reference_table()[0]
-        == PRINTED["gapfloor evaluate --reference NAME"]
-    )
+def test_headings_of_contrasts_are_explained():
     assert TrainingCurves((), "").table()[0] == PRINTED["gapfloor training-curve"]
     compared = Comparison("AGENT A", "AGENT B", (), 0.05)
     assert {*compared.table()[0], *compared.settling_table()[0]} == set(PRINTED["gapfloor compare"])
     assert Leakage(()).table()[0] == PRINTED["gapfloor levels"]
-    assert {heading.strip() for heading in leak_table(())[0]} == set(PRINTED["gapfloor levels --gap STORE"])
+    assert leak_table(())[0] == PRINTED["gapfloor levels --gap STORE"]
 
 
 def test_headings_of_sweep_are_explained():
-    contrast = LevelContrast(
-        value=1.0,
-        se=0.1,
-        df=9.0,
-        p=0.5,
-        interval=(0.8, 1.2),
-        n_levels=10,
-        n_episodes=10,
-        estimand="the generator",
-    )
-    ranks = RankCorrelation(
-        tau=0.0, p=1.0, smallest=0.1, n=3, is_exact=True, rises_always=False, n_rises=1
-    )  # fmt: skip
-    trends = [SweepTrend(name, ranks, "sampled", "greedy", contrast) for name in ("train", "test")]
-    floors = {"train": contrast, "test": contrast}
-    sweep = Sweep("heist", "easy", None, "", (0,), (), floors, {1.0: contrast}, tuple(trends))
+    sample = EpisodeSample(np.arange(4.0), np.arange(4), 1.0, 1.0, 0.2)
+    both = {"train": {0.0: sample, 1.0: sample}, "test": {0.0: sample, 1.0: sample}}
+    sweep = analyse_sweep(both, {"train": sample, "test": sample}, run=RunIdentity(), design="", draws=[0])
     assert sweep.table()[0] == PRINTED["gapfloor sweep"]
 
 

@@ -15,9 +15,9 @@ from gapfloor.api.floor import floor as measure_floor
 from gapfloor.cli.main import main
 from gapfloor.engines import envpool as engine_module
 from gapfloor.engines.doctor import examine_envpool
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.envpool import engine_from_spec, engine_version, make_spec
 from gapfloor.engines.procgen import EXPLORATION_LEVELS, GAMES, PAPER_GAMES, ProcgenEngine
-from gapfloor.engines.protocol import EngineSpec
 from gapfloor.errors import MissingExtraError, StoreError, UsageError
 from gapfloor.levels import LevelSet, draw_levels
 from gapfloor.play.actor import ReferenceActor
@@ -195,8 +195,8 @@ def test_both_engines_in_one_command_are_two_rows_and_only_procgens_is_shown_wit
     measured = measure_floor(
         ["starpilot", "envpool:starpilot"], **{**SMALL, "train": "none", "test": "1000:1100"}
     )
-    assert [row.engine for row in measured.floors] == ["procgen", "envpool"]
-    assert measured.floors[1].engine_version == engine_version()
+    assert measured.floors[0].engine.startswith("procgen ")
+    assert measured.floors[1].engine == f"envpool {engine_version()}"
     assert shipped_procgen_floor(measured.floors[0]) is not None
     assert shipped_procgen_floor(measured.floors[1]) is None
 
@@ -346,5 +346,5 @@ def test_doctor_says_that_it_is_there_and_cannot_clone():
     assert [finding.mark for finding in findings] == ["ok", "note", "ok", "note"]
     assert engine_version() in findings[0].words
     assert "no calibration" in findings[1].words
-    assert "12 of 13 parts of the engine contract hold" in findings[2].words
+    assert "13 of 14 parts of the engine contract hold" in findings[2].words
     assert "states can be cloned" in findings[3].words

@@ -118,7 +118,7 @@ class TestEpisodes:
         assert plays_of("queued", "corridor") == plays_of("plainly", "corridor")
 
     def test_an_episode_that_never_ends_is_refused_in_a_sentence(self, monkeypatch):
-        monkeypatch.setattr("gapfloor.engines.gymnasium.engine.MOST_STEPS", 50)
+        monkeypatch.setattr("gapfloor.engines.environment_batch.MOST_STEPS", 50)
         engine = engine_of("endless")
         with pytest.raises(UsageError, match="max_episode_steps"):
             returns_of(engine, 0)
@@ -259,7 +259,7 @@ class TestSpec:
     def test_a_recipe_of_another_version_is_refused(self):
         spec = make_spec("gymnasium_envs:corridor")
         other = type(spec)(spec.engine, "0.1", spec.game, spec.mode)
-        with pytest.raises(UsageError, match=r"measured with gymnasium 0\.1"):
+        with pytest.raises(UsageError, match=r"made with Gymnasium 0\.1"):
             engine_from_spec(other, slots=1, levels=LEVELS)
 
     def test_options_reach_the_factory_and_wrappers_are_named(self):

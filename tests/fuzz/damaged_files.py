@@ -94,7 +94,7 @@ def load_policy(line: str, shape: tuple[int, ...], n_actions: int) -> None:
     """Load a policy and ask it once."""
     from gapfloor.actions.spaces import Discrete
     from gapfloor.policies.load import PolicySource
-    from gapfloor.policies.protocol import LogitsReader
+    from gapfloor.policies.policy import LogitsReader
 
     observations = np.zeros(shape, dtype=np.uint8 if len(shape) == 4 else np.float32)
     policy = PolicySource(line).load()

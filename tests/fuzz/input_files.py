@@ -27,7 +27,7 @@ from gapfloor.analysis.stored_results import read_stored_results
 from gapfloor.api.verify import verify as verify_store
 from gapfloor.audit.scan import scan
 from gapfloor.calibration.class_files import read_classes
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.errors import GapfloorError
 from gapfloor.levels import LevelSet
 from gapfloor.levels.overlap import read_leakage
@@ -99,7 +99,7 @@ def _write_store_files(folder: Path) -> None:
         '{"schema": "gapfloor-rows/2", "inputs": "", "results": {}}'
     )
     note = {
-        "study": "mine 1", "work": "floor coinrun", "giver": "", "host": "there", "place": "x", "process": 1,
+        "study": "mine 1", "work": "floor coinrun", "coordinator": "", "host": "there", "place": "x", "process": 1,
         "started": "1", "since": 1.0,
     }  # fmt: skip
     (store.root / "log" / "tasks").mkdir(parents=True)

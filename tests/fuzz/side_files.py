@@ -37,7 +37,7 @@ from gapfloor.report.cka_input import read_cka
 from gapfloor.report.figure_data import read_curves
 from gapfloor.report.learning_curves import read_learning_curves
 from gapfloor.report.provenance import read_checkpoint_header, read_hyperparameters
-from gapfloor.training.checkpoint_header import hash_header
+from gapfloor.training.checkpoint_file import hash_header
 from gapfloor.training.history import read_in_loop
 
 _LABELS = "game=coinrun,rule=greedy,level_set=test"

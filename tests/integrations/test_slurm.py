@@ -27,6 +27,6 @@ def test_names_of_slurm_get_their_prefix_and_those_of_submitit_stay() -> None:
 )
 def test_what_cannot_be_used_is_one_sentence(tmp_path, settings: str, words: str) -> None:
     """There is no SLURM where the tests run."""
-    assignment = StudyAssignment(None, str(tmp_path), str(tmp_path))  # type: ignore[arg-type]
+    assignment = StudyAssignment(None, str(tmp_path))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=words):
         SlurmExecutor(assignment, settings=settings)

@@ -19,7 +19,7 @@ from gapfloor.play.outcome import cell_record
 from gapfloor.play.plain_loop import play_plainly
 from gapfloor.play.player import CellPlay, Player
 from gapfloor.play.replay import play_again, recorded_episodes, spec_of
-from gapfloor.policies.protocol import wrap
+from gapfloor.policies.policy import as_policy
 from gapfloor.policies.references import parse_reference
 from gapfloor.records.store import Store
 from gapfloor.rules import parse_rule
@@ -79,7 +79,7 @@ def outcomes_of(env: str, rule: str, options: Any, policy: Any = None) -> list[t
     def actor(engine: Any) -> Any:
         if policy is None:
             return ReferenceActor(parse_reference(rule), space=engine.action_space)
-        return policy_actor(wrap(policy), name="mine", engine=engine)
+        return policy_actor(as_policy(policy), name="mine", engine=engine)
 
     found = []
     for way in ("queue", "plain"):
@@ -129,7 +129,7 @@ def test_an_evaluation_in_a_box_is_recorded_and_replayed(tmp_path: Any) -> None:
         gaussian, game="action_space_envs:box", rules="sampled,greedy", train="0:20", test="30:40", draws=(0,),
         episodes=8, slots=4, workers=1, store=tmp_path,
     )  # fmt: skip
-    assert {row.rule for row in result.comparisons} == {"sampled", "greedy"}
+    assert {row.rule for row in result.floor_comparisons} == {"sampled", "greedy"}
     played = 0
     for cell in Store(tmp_path).cells():
         record, spec = cell.manifest.record, spec_of(cell)
@@ -137,7 +137,7 @@ def test_an_evaluation_in_a_box_is_recorded_and_replayed(tmp_path: Any) -> None:
         assert record["entropy_raw"] is None  # a differential entropy has its own name
         assert ("entropy_differential" in record) is not spec.is_plain_reference
         episodes = recorded_episodes(cell)
-        policy = None if spec.is_plain_reference else wrap(gaussian)
+        policy = None if spec.is_plain_reference else as_policy(gaussian)
         again = play_again(spec, policy, episodes)
         assert again == [(each.episode_return, each.length) for each in episodes]
         played += len(again)

@@ -19,7 +19,7 @@ from gapfloor.records.store import Store
 CODE = """
 import numpy as np
 from gapfloor.play.arithmetic import arithmetic_of
-from gapfloor.policies.random_weights import load_random_weights
+from gapfloor.policies.checkpoint import load_random_weights
 
 policy = load_random_weights("random-weights:impala:1", backend="torch")
 batch = np.random.default_rng(0).integers(0, 256, (16, 64, 64, 3), dtype=np.uint8)

@@ -48,7 +48,7 @@ def test_an_episode_of_a_census_is_the_level_played_alone_with_its_own_stream(tm
 def test_greedy_once_is_exact_and_further_repeats_are_copies(tmp_path):
     once = evaluate(small_policies.linear(), game="starpilot", rules="greedy", **CENSUS)
     thrice = evaluate(small_policies.linear(), game="starpilot", rules="greedy", repeats=3, **CENSUS)
-    mine = [[row for row in result.summary if row.agent] for result in (once, thrice)]
+    mine = [[row for row in result.returns if row.agent] for result in (once, thrice)]
     assert [row.mean for row in mine[0]] == [row.mean for row in mine[1]]
     assert [row.sem for row in mine[1]] == [0.0, 0.0]
 
@@ -75,13 +75,13 @@ def test_a_gap_of_a_census_has_the_error_of_other_levels(tmp_path):
     result = evaluate(
         small_policies.linear(), game="starpilot", rules="greedy", repeats=2, store=tmp_path, **CENSUS
     )
-    assert {row.sem for row in result.summary if row.rule == "greedy"} == {0.0}
+    assert {row.sem for row in result.returns if row.rule == "greedy"} == {0.0}
     rows = [row for row in Store(tmp_path).episodes().to_pylist() if row["rule"] == "greedy"]
     halves = {}
     for row in rows:
         halves.setdefault(row["level_set"], {})[row["level_seed"]] = row["episode_return"]
     errors = [np.var(list(half.values()), ddof=1) / len(half) for half in halves.values()]
-    assert result.gap[0].sem == pytest.approx(np.sqrt(sum(errors)))
+    assert result.gaps[0].gap_sem == pytest.approx(np.sqrt(sum(errors)))
 
 
 def test_draws_that_cost_more_than_a_census_say_so():

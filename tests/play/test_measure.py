@@ -10,6 +10,7 @@ from folders import file_hashes
 from gapfloor import evaluate
 from gapfloor.api.floor import floor as measure_floor
 from gapfloor.errors import PolicyError, StoreError, UsageError
+from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store
 
 SMALL = {"episodes": 16, "slots": 8, "draws": (0,), "train": "0:20", "test": "100:120", "workers": 1}
@@ -53,7 +54,7 @@ def test_a_damaged_cell_is_named_and_measured_again(tmp_path):
     victim = next((tmp_path / "cells").glob("*test*.parquet"))
     victim.write_bytes(victim.read_bytes()[:-100])
     again = measure_floor("starpilot", store=tmp_path, **SMALL)
-    assert again.damaged == (victim.stem,)
+    assert again.redone == (victim.stem,)
     assert file_hashes(tmp_path / "cells") == before
 
 
@@ -62,17 +63,17 @@ def test_evaluation_shows_train_test_gap_and_floor(tmp_path):
         small_policies.linear(), game="starpilot", rules="sampled,greedy", store=tmp_path, **SMALL
     )
     document = json.loads(json.dumps(result.to_dict()))
-    assert {(row["rule"], row["level_set"]) for row in document["summary"]} == {
+    halves = {(row["rule"] or row["reference"], row["level_set"]): row["mean"] for row in document["returns"]}
+    assert set(halves) == {
         (rule, role) for rule in ("uniform", "sampled", "greedy") for role in ("train", "test")
     }
-    gaps = {row["rule"]: row for row in document["gap"]}
-    halves = {(row["rule"], row["level_set"]): row["mean"] for row in document["summary"]}
+    gaps = {row["rule"]: row for row in document["gaps"]}
     for rule in ("sampled", "greedy"):
         assert gaps[rule]["gap"] == pytest.approx(halves[rule, "train"] - halves[rule, "test"])
         assert gaps[rule]["floor_gap"] == pytest.approx(
             halves["uniform", "train"] - halves["uniform", "test"]
         )
-    assert "this checkpoint only" in repr(result)
+    assert "not tested (1 run)" in repr(result)
     assert any("needs at least 3 runs" in note for note in result.notes)
 
 
@@ -89,8 +90,8 @@ def test_policy_and_floor_are_measured_on_the_same_levels(tmp_path):
 def test_three_runs_give_the_call_over_runs():
     policies = [small_policies.LinearPolicy(seed) for seed in range(3)]
     result = evaluate(policies, game="starpilot", rules="sampled", **SMALL)
-    assert {row.scope for row in result.comparisons} == {"runs"}
-    assert {row.n_runs for row in result.gap} == {3}
+    assert {row.n for row in (*result.floor_comparisons, *result.gaps)} == {3}
+    assert "not tested" not in {row.call for row in result.floor_comparisons}
 
 
 def test_copies_among_the_policies_are_refused(tmp_path):
@@ -189,6 +190,7 @@ def test_a_policy_that_changes_during_the_evaluation_is_refused(tmp_path, monkey
     """Workers load the policy themselves: what they load must be what the cells were specified with."""
     versions = iter([small_policies.LinearPolicy(0), small_policies.LinearPolicy(1)])
     monkeypatch.setattr(small_policies, "changing", lambda: next(versions), raising=False)
+    monkeypatch.setattr(PolicySource, "load", PolicySource._loaded.func)  # as another process would
     with pytest.raises(PolicyError, match="has changed since this evaluation began"):
         evaluate("small_policies:changing", game="starpilot", rules="greedy", store=tmp_path, **SMALL)
     assert not list(tmp_path.glob("cells/*policy*"))
@@ -226,4 +228,4 @@ def test_a_policy_is_evaluated_on_the_one_level_of_exploration_mode():
         small_policies.linear(), game="coinrun", rules="greedy", mode="exploration", train="none", test=level,
         episodes=1, slots=1, draws=(0,), workers=1,
     )  # fmt: skip
-    assert {row.level_set for row in result.summary} == {"test"}
+    assert {row.level_set for row in result.returns} == {"test"}

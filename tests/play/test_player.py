@@ -6,15 +6,15 @@ import pytest
 import small_policies
 from gapfloor.actions import Partition
 from gapfloor.actions.spaces import Discrete
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.procgen import ProcgenEngine, make_spec
-from gapfloor.engines.protocol import EngineSpec
 from gapfloor.levels import LevelSet
 from gapfloor.play.actor import PolicyActor, ReferenceActor
 from gapfloor.play.cell import CellSpec, Design, Run
 from gapfloor.play.outcome import cell_record
 from gapfloor.play.plain_loop import play_plainly
 from gapfloor.play.player import CellPlay, Player
-from gapfloor.policies.protocol import wrap
+from gapfloor.policies.policy import as_policy
 from gapfloor.policies.references import Constant, Uniform
 from gapfloor.rules import parse_rule
 from play.fake_engine import LengthEngine, length_of
@@ -121,7 +121,7 @@ def test_the_player_gives_the_bytes_of_the_plain_loop_for_every_rule(game, rule,
     plays = [CellPlay(cell, chosen, chosen.is_deterministic) for cell in cells]
 
     def actor():
-        return PolicyActor(wrap(make_policy()), name="p", space=Discrete(15), noop=4)
+        return PolicyActor(as_policy(make_policy()), name="p", space=Discrete(15), noop=4)
 
     player = Player(
         make_engine=lambda n: ProcgenEngine(game, slots=n, levels=SMALL), actor=actor(), n_slots=6

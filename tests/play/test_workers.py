@@ -80,3 +80,11 @@ def test_what_fails_in_one_process_ends_all_with_its_message():
 
     with pytest.raises(PolicyError, match="only in a worker"):
         evaluate(policy, game="miner", rules="sampled", episodes=64, slots=16, draws=(0, 1), workers=2)
+
+
+def test_the_process_that_plays_alone_loads_a_policy_once(tmp_path, monkeypatch):
+    loaded, load = [], PolicySource.load
+    monkeypatch.setattr(PolicySource, "load", lambda source: loaded.append(source.name) or load(source))
+    few = {"episodes": 4, "slots": 4, "draws": 0, "train": "none", "test": "100:104"}
+    evaluate(AGENT, game="miner", rules="sampled,greedy", store=tmp_path, workers=1, **few)
+    assert loaded == [AGENT]

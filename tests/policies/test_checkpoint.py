@@ -12,10 +12,10 @@ from safetensors.torch import save
 
 from gapfloor.errors import GapfloorError, PolicyError, UsageError
 from gapfloor.policies.checkpoint import CheckpointPolicy, load_checkpoint_policy
-from gapfloor.policies.protocol import Policy
+from gapfloor.policies.policy import Policy
 from gapfloor.training.agent import make_agent
-from gapfloor.training.checkpoint import hash_contents, read_header, write_checkpoint
-from gapfloor.training.checkpoint_header import FORMAT, hash_header
+from gapfloor.training.checkpoint import hash_contents, write_checkpoint
+from gapfloor.training.checkpoint_file import FORMAT, hash_header, read_header
 
 HEADER = {
     "game": "miner", "mode": "easy", "levels": "0:200", "encoder": "fpn", "seed": 4, "steps": 4096, "budget": "8M",
@@ -111,48 +111,9 @@ def test_every_shipped_agent_loads(agent: Path) -> None:
     assert load_checkpoint_policy(agent).fingerprint == read_header(agent)["content_hash"]
 
 
-@pytest.mark.parametrize("kind", [torch.int8, torch.bool, torch.bfloat16, torch.complex64, torch.int64])
-def test_weights_that_are_not_floats_are_refused(
-    kind: torch.dtype, weights: dict[str, torch.Tensor], tmp_path: Path
-) -> None:
-    odd = {**weights, "policy.bias": weights["policy.bias"].to(kind)}
-    with pytest.raises(
-        PolicyError, match=r"stores policy\.bias as \w+: the weights of a checkpoint are floats"
-    ):
-        load_checkpoint_policy(write_safetensors(tmp_path / "odd.safetensors", odd))
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("game", 3), ("game", ""), ("mode", None), ("levels", [0, 200]), ("encoder", {"a": 1}), ("seed", "4"),
-        ("seed", True), ("seed", 1e300), ("steps", -1), ("observation_shape", "64"),
-        ("observation_shape", [10**6, 10**6, 3]),
-        ("observation_shape", []), ("n_actions", 10**12), ("n_actions", 0), ("content_hash", 7), ("budget", 8),
-        ("blind", "yes"), ("header_hash", 1),
-    ],
-)  # fmt: skip
-def test_odd_values_in_a_header_are_refused_by_name(
-    name: str, value: object, weights: dict[str, torch.Tensor], tmp_path: Path
-) -> None:
-    path = write_safetensors(tmp_path / "odd.safetensors", weights, **{name: value})
-    with pytest.raises(
-        PolicyError, match=f"gives {name} as .* which is not .*: the file was changed or damaged"
-    ):
-        load_checkpoint_policy(path)
-
-
 def test_an_encoder_that_does_not_exist_is_refused(weights: dict[str, torch.Tensor], tmp_path: Path) -> None:
     path = write_safetensors(tmp_path / "odd.safetensors", weights, encoder="fpnn")
     with pytest.raises(GapfloorError):
-        load_checkpoint_policy(path)
-
-
-def test_an_observation_with_too_few_axes_is_refused(
-    weights: dict[str, torch.Tensor], tmp_path: Path
-) -> None:
-    path = write_safetensors(tmp_path / "odd.safetensors", weights, observation_shape=[64, 3])
-    with pytest.raises(PolicyError, match="gives observation_shape as"):
         load_checkpoint_policy(path)
 
 

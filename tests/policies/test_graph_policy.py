@@ -11,10 +11,10 @@ import torch
 
 from command_line import run_python
 from gapfloor.errors import PolicyError
-from gapfloor.policies.checkpoint import CheckpointPolicy, load_network
-from gapfloor.policies.graph_policy import GraphPolicy
+from gapfloor.policies.checkpoint import CheckpointPolicy, GraphPolicy, load_network
 from gapfloor.training.agent import make_agent
-from gapfloor.training.checkpoint import hash_contents, load_agent, read_checkpoint, write_checkpoint
+from gapfloor.training.checkpoint import hash_contents, load_agent, write_checkpoint
+from gapfloor.training.checkpoint_file import read_checkpoint
 from gapfloor.training.encoders import encoder_names
 
 AGENTS = sorted(Path("agents").glob("*/checkpoint.safetensors"))

@@ -11,7 +11,7 @@ import small_policies
 from gapfloor.actions.spaces import Discrete
 from gapfloor.errors import PolicyError
 from gapfloor.policies.fingerprint import fingerprint
-from gapfloor.policies.protocol import wrap
+from gapfloor.policies.policy import as_policy
 
 
 class SmallEngine:
@@ -82,7 +82,7 @@ def test_a_hidden_state_is_refused_with_the_remedy(policy: Any, words: str) -> N
     with pytest.raises(
         PolicyError, match=rf"(?s)mine .*{words}.*initial_state\(n\) and logits\(observations, state, first\)"
     ):
-        fingerprint(wrap(policy), name="mine", engine=SmallEngine())  # type: ignore[arg-type]
+        fingerprint(as_policy(policy), name="mine", engine=SmallEngine())  # type: ignore[arg-type]
 
 
 @pytest.mark.fast
@@ -93,7 +93,7 @@ def test_a_policy_without_a_state_passes_masks_included() -> None:
         return logits
 
     for policy in (linear, masked):
-        assert len(fingerprint(wrap(policy), name="mine", engine=SmallEngine())) == 64  # type: ignore[arg-type]
+        assert len(fingerprint(as_policy(policy), name="mine", engine=SmallEngine())) == 64  # type: ignore[arg-type]
 
 
 @pytest.mark.fast

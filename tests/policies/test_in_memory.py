@@ -14,11 +14,11 @@ from torch.distributions import Categorical, Normal
 
 from gapfloor.actions.spaces import Discrete
 from gapfloor.errors import PolicyError
-from gapfloor.play.worker_pool import can_travel
+from gapfloor.play.worker_pool import packed
 from gapfloor.policies import notes
 from gapfloor.policies.fingerprint import own_fingerprint
 from gapfloor.policies.notes import PolicyWarning
-from gapfloor.policies.protocol import LogitsReader, Policy, StatefulPolicy, wrap
+from gapfloor.policies.policy import LogitsReader, Policy, StatefulPolicy, as_policy
 
 VECTORS = np.random.default_rng(0).normal(size=(5, 4))
 IMAGES = np.random.default_rng(0).integers(0, 256, (5, 8, 8, 3), dtype=np.uint8)
@@ -50,7 +50,7 @@ def expected(module: Any) -> np.ndarray:
 
 def test_a_module_that_returns_logits_is_a_policy() -> None:
     module = ActorCritic()
-    policy = wrap(module)
+    policy = as_policy(module)
     assert isinstance(policy, Policy)
     assert not isinstance(policy, StatefulPolicy)
     assert np.array_equal(policy.logits(VECTORS), expected(module))
@@ -63,8 +63,8 @@ def test_a_module_that_returns_logits_is_a_policy() -> None:
 def test_a_torchscript_module_is_a_policy_that_stays_in_this_process(compiled: Any) -> None:
     module = nn.Sequential(nn.Linear(4, 3))
     given = compiled(module)
-    assert np.array_equal(wrap(given).logits(VECTORS), wrap(module).logits(VECTORS))  # type: ignore[call-arg,union-attr]
-    assert not can_travel(given)
+    assert np.array_equal(as_policy(given).logits(VECTORS), as_policy(module).logits(VECTORS))  # type: ignore[call-arg,union-attr]
+    assert packed(given) is None
 
 
 class AgentWithoutForward(nn.Module):
@@ -83,7 +83,7 @@ class AgentWithoutForward(nn.Module):
 def test_an_agent_that_acts_without_forward_is_a_policy_that_draws_nothing() -> None:
     agent = AgentWithoutForward()
     random_state = torch.get_rng_state()
-    policy = wrap(agent)
+    policy = as_policy(agent)
     assert isinstance(policy, Policy)
     assert np.array_equal(policy.logits(VECTORS), expected(agent))
     assert torch.equal(torch.get_rng_state(), random_state)
@@ -105,7 +105,7 @@ def test_an_agent_that_acts_without_forward_is_a_policy_that_draws_nothing() -> 
 )
 def test_logits_are_found_in_what_a_module_returns_and_it_is_said_once(form: Any, words: str) -> None:
     module = ActorCritic(form)
-    policy = wrap(module)
+    policy = as_policy(module)
     with pytest.warns(PolicyWarning, match=words):
         logits = np.asarray(policy.logits(VECTORS))  # type: ignore[call-arg]
     theirs = expected(module)
@@ -127,7 +127,7 @@ def test_logits_are_found_in_what_a_module_returns_and_it_is_said_once(form: Any
 )
 def test_an_output_without_clear_logits_is_refused(form: Any, words: str) -> None:
     with pytest.raises(PolicyError, match=words):
-        wrap(ActorCritic(form)).logits(VECTORS)  # type: ignore[call-arg]
+        as_policy(ActorCritic(form)).logits(VECTORS)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("channels_first", [True, False])
@@ -143,7 +143,7 @@ def test_images_reach_a_network_in_the_order_that_it_reads(channels_first: bool)
     module = Images()
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        logits = wrap(module).logits(IMAGES)  # type: ignore[call-arg]
+        logits = as_policy(module).logits(IMAGES)  # type: ignore[call-arg]
     with torch.no_grad():
         theirs = module.net(torch.from_numpy(IMAGES).permute(0, 3, 1, 2).float()).numpy()
     np.testing.assert_allclose(logits, theirs, rtol=1e-4)
@@ -152,7 +152,7 @@ def test_images_reach_a_network_in_the_order_that_it_reads(channels_first: bool)
 
 def test_a_module_is_copied_and_evaluated_without_dropout() -> None:
     module = nn.Sequential(nn.Linear(4, 64), nn.Dropout(0.5), nn.Linear(64, 3)).train()
-    policy: Any = wrap(module)
+    policy: Any = as_policy(module)
     first = policy.logits(VECTORS)
     assert np.array_equal(first, policy.logits(VECTORS))
     assert module.training
@@ -170,7 +170,7 @@ def test_a_layer_called_logits_does_not_make_a_module_something_else() -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return self.logits(x)
 
-    assert np.asarray(wrap(Named()).logits(VECTORS)).shape == (5, 3)  # type: ignore[call-arg]
+    assert np.asarray(as_policy(Named()).logits(VECTORS)).shape == (5, 3)  # type: ignore[call-arg]
 
 
 class Classifier:
@@ -186,14 +186,14 @@ class Classifier:
 
 
 def test_a_classifiers_probabilities_become_logits() -> None:
-    policy: Any = wrap(Classifier([0, 1, 2]))
+    policy: Any = as_policy(Classifier([0, 1, 2]))
     np.testing.assert_allclose(
         np.exp(policy.logits(VECTORS)), np.tile([1 / 6, 2 / 6, 3 / 6], (5, 1)), rtol=1e-6
     )
 
 
 def test_an_action_that_a_classifier_never_saw_is_masked() -> None:
-    policy: Any = wrap(Classifier([0, 3]))
+    policy: Any = as_policy(Classifier([0, 3]))
     logits = policy.logits(VECTORS)
     assert np.isneginf(logits[:, 1:3]).all()
     reader = LogitsReader(policy, name="classifier", n_slots=5, space=Discrete(4))
@@ -202,4 +202,4 @@ def test_an_action_that_a_classifier_never_saw_is_masked() -> None:
 
 def test_each_image_reaches_a_classifier_as_one_row() -> None:
     with pytest.warns(PolicyWarning, match="as one row of numbers"):
-        assert wrap(Classifier([0, 1])).logits(IMAGES).shape == (5, 2)  # type: ignore[call-arg,union-attr]
+        assert as_policy(Classifier([0, 1])).logits(IMAGES).shape == (5, 2)  # type: ignore[call-arg,union-attr]

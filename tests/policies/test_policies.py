@@ -12,12 +12,12 @@ from gapfloor.policies import notes
 from gapfloor.policies.fingerprint import fingerprint
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.notes import PolicyWarning
-from gapfloor.policies.protocol import LogitsReader, wrap
+from gapfloor.policies.policy import LogitsReader, as_policy
 from gapfloor.policies.references import Constant, Sticky, Uniform, parse_reference
 
 
 def reader(policy, n=2):
-    return LogitsReader(wrap(policy), name="mine", n_slots=n, space=Discrete(15))
+    return LogitsReader(as_policy(policy), name="mine", n_slots=n, space=Discrete(15))
 
 
 def frames(n=2):
@@ -108,13 +108,13 @@ def test_a_policy_that_cannot_be_loaded_is_refused_in_words(name, words):
 @pytest.mark.fast
 def test_something_that_is_not_a_policy_is_refused():
     with pytest.raises(PolicyError, match="int is not a policy"):
-        wrap(3)
+        as_policy(3)
 
 
 def test_a_fingerprint_tells_contents_apart_not_names():
     def of(policy):
         engine = ProcgenEngine("coinrun", slots=8, levels=LevelSet(0, 200), draw=0)
-        return fingerprint(wrap(policy), name="any", engine=engine)
+        return fingerprint(as_policy(policy), name="any", engine=engine)
 
     assert of(small_policies.linear()) == of(small_policies.linear())
     assert of(small_policies.linear()) != of(small_policies.other_linear())

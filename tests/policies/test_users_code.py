@@ -11,7 +11,7 @@ import pytest
 from gapfloor.actions.spaces import Discrete
 from gapfloor.errors import PolicyError
 from gapfloor.policies.load import PolicySource
-from gapfloor.policies.protocol import LogitsReader, wrap
+from gapfloor.policies.policy import LogitsReader, as_policy
 from gapfloor.users_code import full_traceback
 
 pytestmark = pytest.mark.fast
@@ -82,7 +82,7 @@ def test_an_error_during_play_names_the_users_line() -> None:
     def fails(observations: np.ndarray) -> np.ndarray:
         return observations @ np.zeros((7, 7))
 
-    reader = LogitsReader(wrap(fails), name="mine", n_slots=2, space=Discrete(3))
+    reader = LogitsReader(as_policy(fails), name="mine", n_slots=2, space=Discrete(3))
     with pytest.raises(
         PolicyError, match=r"mine failed at step 0: ValueError: .*test_users_code\.py:\d+ in `return"
     ):

@@ -14,23 +14,24 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gapfloor.analysis.difference_results import (
-    AgentDifferenceResult,
-    AgentResult,
-    DrawDifference,
-    PairResult,
-)
-from gapfloor.analysis.floor_results import CallCount, FloorComparisonResult, FloorResult
-from gapfloor.analysis.gap_results import GapResult
+from gapfloor.analysis.floor_rows import call_counts
 from gapfloor.analysis.results import AddendumUsed, AnalysisResults, PlanUsed, SourceSummary
-from gapfloor.analysis.score_results import NormalisedResult
-from gapfloor.analysis.screen_results import DisagreementResult, ScreenResult, ScreenSummary
-from gapfloor.statistics.families import FamilyCall
-from gapfloor.statistics.floor import FloorComparison
-from gapfloor.statistics.gaps import Gap
-from gapfloor.statistics.paired import AgentDifference, PairedDifference
+from gapfloor.analysis.rows import (
+    AgentDifferenceRow,
+    AgentRow,
+    ComparisonRow,
+    Decision,
+    DisagreementRow,
+    Equivalence,
+    GapRow,
+    ReturnRow,
+    RuleDifferenceRow,
+    ScoreRow,
+    ScreenRow,
+    ScreenSummary,
+)
+from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.screen import Tiers
-from gapfloor.statistics.welch import WelchTest
 
 PAPER: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "data" / "paper_tables.json").read_text(encoding="utf-8")
@@ -48,7 +49,7 @@ INVENTED = (
 )  # fmt: skip
 _NAN = math.nan
 _ROW = {
-    "mode": "easy", "estimand": "these levels", "seed": 1, "plan_hash": "f" * 64, "status": "pre-specified",
+    "mode": "easy", "seed": 1, "plan_hash": "f" * 64, "status": "pre-specified",
 }  # fmt: skip
 
 
@@ -89,13 +90,13 @@ def printed_results() -> AnalysisResults:
         agents=tuple(_agents()),
         screen=tuple(_screens()),
         disagreements=tuple(
-            DisagreementResult(**_row(row["env"], "8M", 6), rule="merged", level_set="test",
+            DisagreementRow(**_row(row["env"], "8M", 6), rule="merged", level_set="test",
                                share=row["disagree_pct"] / 100)
             for row in PAPER["merged_argmax"]
         ),
         normalised=tuple(_scores()),
         profiles=(),
-        call_counts=tuple(_call_counts(comparisons)),
+        call_counts=call_counts(comparisons),
         screen_summaries=tuple(_summaries()),
         problems=(),
     )  # fmt: skip
@@ -105,41 +106,36 @@ def _row(game: str, budget: str, n: int, **more: Any) -> dict[str, Any]:
     return {**_ROW, "game": game, "budget": budget, "n": n, **more}
 
 
-def _floors() -> list[FloorResult]:
+def _floors() -> list[ReturnRow]:
     return [
-        FloorResult(
+        ReturnRow(
             **_row(row["env"], "", 384), reference="uniform", level_set=row["levels"],
-            mean=row["floor"]["mean"], sem=row["floor"]["sem"], n_draws=3, n_levels=100,
-            sem_clustered=_NAN, success=_NAN,
+            mean=row["floor"]["mean"], sem=row["floor"]["sem"], n_episodes=384, n_draws=3, n_levels=100,
         )
         for row in PAPER["floor_calls"]
         if row["budget"] == "8M"
     ]  # fmt: skip
 
 
-def _comparison(game: str, budget: str, n: int, rule: str, levels: str, **more: Any) -> FloorComparisonResult:
+def _comparison(game: str, budget: str, n: int, rule: str, levels: str, **more: Any) -> ComparisonRow:
     floor = next(
         row["floor"] for row in PAPER["floor_calls"] if (row["env"], row["levels"]) == (game, levels)
     )
-    fields: dict[str, Any] = {
-        "floor": floor["mean"], "floor_sem": floor["sem"], "floor_n": 384, "ci": (_NAN, _NAN), "t": _NAN,
-        "df": _NAN, "p": _NAN, "p_holm": _NAN, "p_tost": _NAN, "margin": 0.25, "runs_above": 0, "z": _NAN,
-        "family_size": 8 if budget == "8M" else 3,
-    }  # fmt: skip
-    fields |= more
-    fields.setdefault("delta", fields["mean"] - floor["mean"])
-    test, decision = _only(FloorComparison, fields | {"n": n}), _only(FamilyCall, fields)
-    return FloorComparisonResult(
-        **_row(game, budget, n), rule=rule, level_set=levels, test=test, decision=decision,
-        ratio=fields["mean"] / floor["mean"], success=_NAN, floor_success=_NAN,
-        family=f"floor: {rule}, {levels}, {budget}",
+    delta = more.get("delta", more["mean"] - floor["mean"])
+    low, high = more.get("ci", (_NAN, _NAN))
+    # The paper prints z with one decimal; the standard error is the one that gives it.
+    z = more.get("z", _NAN)
+    return ComparisonRow(
+        **_row(game, budget, n), rule=rule, level_set=levels, mean=more["mean"], sem=more["sem"],
+        floor=floor["mean"], floor_sem=floor["sem"], floor_n=384,
+        delta=Estimate(value=delta, se=delta / z if z else _NAN, low=low, high=high, method="paper"),
+        decision=Decision(
+            call=more["call"], p_adjusted=more.get("p_holm", _NAN), family=f"floor: {rule}, {levels}, {budget}",
+            family_size=8 if budget == "8M" else 3,
+        ),
+        equivalence=Equivalence(p=more.get("p_tost", _NAN), margin=0.25),
+        runs_above=more.get("runs_above", 0),
     )  # fmt: skip
-
-
-def _only(cls: type, fields: dict[str, Any]) -> Any:
-    """An instance of a dataclass made of those `fields` that it has."""
-    names = {field.name for field in dataclasses.fields(cls)}
-    return cls(**{name: value for name, value in fields.items() if name in names})
 
 
 #: Values of number_keys that are recomputed from printed means, not printed in a table.
@@ -149,7 +145,7 @@ _P_HOLM = {
 }  # fmt: skip
 
 
-def _comparisons() -> list[FloorComparisonResult]:
+def _comparisons() -> list[ComparisonRow]:
     made = []
     for row in PAPER["floor_calls"]:
         game, budget, levels = row["env"], row["budget"], row["levels"]
@@ -173,7 +169,7 @@ def _comparisons() -> list[FloorComparisonResult]:
     return made
 
 
-def _merged_comparisons() -> list[FloorComparisonResult]:
+def _merged_comparisons() -> list[ComparisonRow]:
     return [
         _comparison(row["env"], "8M", 6, "merged", "test", mean=row["merged"]["mean"], sem=row["merged"]["sem"],
                     call=CALLS[row["merged_call"]])
@@ -181,7 +177,7 @@ def _merged_comparisons() -> list[FloorComparisonResult]:
     ]  # fmt: skip
 
 
-def _gaps() -> list[GapResult]:
+def _gaps() -> list[GapRow]:
     made = []
     rows = [("8M", row) for row in PAPER["gaps_8m"]]
     rows += [("25M", row) for row in PAPER["gaps_extended"] if row["budget"] == "25M"]
@@ -200,32 +196,35 @@ def _gaps() -> list[GapResult]:
                 if game == "heist" and (r["budget"], r["rule"]) == (budget, rule)
             ]
             made.append(
-                GapResult(
-                    **_row(game, budget, row["n"]), rule=rule,
-                    gap=Gap(
-                        n=row["n"], train=returns["train"]["mean"], train_sem=returns["train"]["sem"],
-                        test=returns["test"]["mean"], test_sem=returns["test"]["sem"], mean=gap["est"],
-                        sem=two[0]["gap"]["sem"] if two else _NAN, ci=(gap["lo"], gap["hi"]),
-                        p_fisher=_p(row[rule].get("fisher_p", _NAN)),
-                        stouffer_z=row[rule].get("stouffer_z", _NAN), p_stouffer=_NAN, runs=(),
+                GapRow(
+                    **_row(game, budget, row["n"]), rule=rule, train=returns["train"]["mean"],
+                    train_sem=returns["train"]["sem"], test=returns["test"]["mean"],
+                    test_sem=returns["test"]["sem"], gap=gap["est"],
+                    gap_sem=two[0]["gap"]["sem"] if two else _NAN,
+                    estimate=Estimate(
+                        value=gap["est"], low=gap["lo"], high=gap["hi"],
+                        p=_p(row[rule].get("fisher_p", _NAN)), method="paper",
                     ),
-                    p_holm=_p(row[rule].get("holm_p", _NAN)), floor_gap=_NAN, runs=(),
-                    family=f"gap: {rule}, {budget}", family_size=8 if budget == "8M" else 3,
+                    decision=Decision(
+                        p_adjusted=_p(row[rule].get("holm_p", _NAN)), family=f"gap: {rule}, {budget}",
+                        family_size=8 if budget == "8M" else 3,
+                    ),
+                    stouffer_z=row[rule].get("stouffer_z", _NAN),
                 )
             )  # fmt: skip
     return made
 
 
-def _pair(game: str, budget: str, n: int, a: str, b: str, quantity: Any, **more: Any) -> PairResult:
-    fields: dict[str, Any] = {
-        "mean_a": _NAN, "mean_b": _NAN, "sem": _NAN, "ci": (_NAN, _NAN), "t": _NAN, "df": _NAN, "p": _NAN,
-        "runs_a_higher": 0, "runs_b_higher": 0, "runs_equal": 0, "n": n, "t_interval": (_NAN, _NAN),
-    }  # fmt: skip
-    test = PairedDifference(**(fields | more))
-    return PairResult(**_row(game, budget, n), rule_a=a, rule_b=b, quantity=quantity, test=test)
+def _pair(game: str, budget: str, n: int, a: str, b: str, quantity: Any, **more: Any) -> RuleDifferenceRow:
+    low, high = more.get("ci", (_NAN, _NAN))
+    return RuleDifferenceRow(
+        **_row(game, budget, n), rule=a, rule_b=b, quantity=quantity,
+        difference=Estimate(value=more["difference"], low=low, high=high, p=more["p"], method="paper"),
+        runs_second_higher=more.get("runs_b_higher", 0),
+    )  # fmt: skip
 
 
-def _pairs() -> list[PairResult]:
+def _pairs() -> list[RuleDifferenceRow]:
     made = [
         _pair(row["env"], "8M", 6, "merged", "greedy", "test", difference=row["merged_minus_greedy"],
               p=0.03)  # p invented
@@ -255,7 +254,7 @@ def _pairs() -> list[PairResult]:
     return made
 
 
-def _differences() -> list[AgentDifferenceResult]:
+def _differences() -> list[AgentDifferenceRow]:
     # Recomputed from the per-encoder rows; the p of single draws are invented.
     wanted: list[tuple[str, str, Any, float, float, float]] = [
         ("heist", "greedy", "gap", 1.37, 0.002, _NAN), ("heist", "sampled", "gap", 1.06, 0.00064, 0.39 / 1.06),
@@ -263,23 +262,17 @@ def _differences() -> list[AgentDifferenceResult]:
         ("starpilot", "sampled", "test", 0.30, 0.9, _NAN),
     ]  # fmt: skip
     return [
-        AgentDifferenceResult(
-            **_row(game, "25M", 12), rule=rule, quantity=quantity, agent_a="IMPALA", agent_b="FPN",
-            test=AgentDifference(
-                n_a=6, n_b=6, mean_a=_NAN, mean_b=_NAN, sem_a=_NAN, sem_b=_NAN, difference=difference,
-                ci=(_NAN, _NAN), t=_NAN, df=_NAN, p=p, t_interval=(_NAN, _NAN),
-            ),
-            p_draw_min=0.02, p_draw_max=0.31,
-            draws=(
-                DrawDifference(draw="0", test=WelchTest(difference=difference, se=_NAN, t=_NAN, df=_NAN, p=0.02)),
-            ),
-            share_from_training=share,
+        AgentDifferenceRow(
+            **_row(game, "25M", 12), rule=rule, quantity=quantity, agent="IMPALA", agent_b="FPN", mean=_NAN,
+            sem=_NAN, mean_b=_NAN, sem_b=_NAN, n_runs=(6, 6),
+            difference=Estimate(value=difference, p=p, method="paper"), decision=Decision(),
+            p_draw_min=0.02, p_draw_max=0.31, share_from_training=share,
         )
         for game, rule, quantity, difference, p, share in wanted
     ]  # fmt: skip
 
 
-def _agents() -> list[AgentResult]:
+def _agents() -> list[AgentRow]:
     made = []
     for budget, table in (("8M", PAPER["agents_8m"]), ("25M", PAPER["agents_25m"])):
         for row in table:
@@ -288,7 +281,7 @@ def _agents() -> list[AgentResult]:
                 train = parts.get("train", {"mean": _NAN, "sem": _NAN})
                 z = {"IMPALA": -1.385, "FPN": 0.548}[row["encoder"]]
                 made.append(
-                    AgentResult(
+                    AgentRow(
                         **_row(row["env"], budget, row["n"]), rule=rule, agent=row["encoder"],
                         train=train["mean"], train_sem=train["sem"], test=parts["test"]["mean"],
                         test_sem=parts["test"]["sem"], gap=parts["gap"]["mean"], gap_sem=parts["gap"]["sem"],
@@ -298,7 +291,7 @@ def _agents() -> list[AgentResult]:
     return made
 
 
-def _screens() -> list[ScreenResult]:
+def _screens() -> list[ScreenRow]:
     made = []
     letters = {"L": "low", "I": "intermediate", "H": "high"}
     for row in PAPER["merged_entropy"]:
@@ -307,7 +300,7 @@ def _screens() -> list[ScreenResult]:
         swept = next((r for r in PAPER["sweep"] if budget == "8M" and r["env"] == game), {"raw": {}})
         entropy = tiers.get("H", row["raw_H"])
         made.append(
-            ScreenResult(
+            ScreenRow(
                 **_row(game, budget, 6), entropy=entropy, maximum=math.log(15),
                 fraction=tiers.get("pct_max", _NAN) / 100, tier=tiers.get("raw_tier", "low"),
                 entropy_probe=row["raw_H"], entropy_first=row["first1024_H"], entropy_greedy=row["greedy_states_H"],
@@ -327,7 +320,7 @@ def _screens() -> list[ScreenResult]:
     return made
 
 
-def _scores() -> list[NormalisedResult]:
+def _scores() -> list[ScoreRow]:
     made = []
     columns = {
         "sampled_train": ("sampled", "train"), "sampled_test": ("sampled", "test"),
@@ -337,30 +330,11 @@ def _scores() -> list[NormalisedResult]:
         for column, (rule, levels) in columns.items():
             if row[column] is not None:
                 made.append(
-                    NormalisedResult(
+                    ScoreRow(
                         **_row(row.get("env", "mean"), row["budget"], 6), rule=rule, level_set=levels,
                         score=row[column], r_min=row.get("R_min", _NAN), r_max=row.get("R_max", _NAN),
                     )
                 )  # fmt: skip
-    return made
-
-
-def _call_counts(comparisons: list[FloorComparisonResult]) -> list[CallCount]:
-    made = []
-    for budget in ("8M", "25M"):
-        for rule in ("sampled", "greedy"):
-            here = [
-                row for row in comparisons if (row.budget, row.rule, row.level_set) == (budget, rule, "test")
-            ]
-            calls = [row.decision.call for row in here]
-            made.append(
-                CallCount(
-                    budget=budget, rule=rule, level_set="test", games=len(here), above=calls.count("above"),
-                    below=calls.count("below"), equivalent=calls.count("equivalent"),
-                    not_distinguishable=calls.count("not distinguishable"),
-                    z_not_above=sum(not row.test.z > 2 for row in here),
-                )
-            )  # fmt: skip
     return made
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from tests.report.fixture_store import write_run
 from tests.report.printed_results import printed_results
 
-from gapfloor.analysis.sweep import Sweep, TemperaturePoint
-from gapfloor.analysis.training_curves import CheckpointPoint, TrainingCurve, TrainingCurves
+from gapfloor.analysis.sweep import analyse_sweep
+from gapfloor.analysis.training_curves import PlayedCheckpoint, TrainingCurves, analyse_curve
+from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.report.figure_data import read_curves
 from gapfloor.report.figures.build import build_figures
@@ -22,13 +25,15 @@ from gapfloor.report.figures.sweep import sweep_figure
 from gapfloor.report.figures.training_curves import training_curves_figure
 from gapfloor.report.findings import Findings
 from gapfloor.report.source import source_of_results
-from gapfloor.statistics.level_means import LevelContrast
 
 pytestmark = pytest.mark.fast
 
 
-def contrast(value: float) -> LevelContrast:
-    return LevelContrast(value, 0.5, 9.0, 0.1, (value - 1, value + 1), 10, 20)
+RUN = RunIdentity(game="heist", mode="easy", budget="8M", agent="impala", seed=1)
+
+
+def sample(mean: float) -> EpisodeSample:
+    return EpisodeSample(mean + np.arange(10) % 2, np.arange(10), 1.0, 2.0, 0.2)
 
 
 @pytest.fixture(scope="module")
@@ -97,35 +102,27 @@ def test_names_are_text_in_both_renderers(tmp_path: Path) -> None:
 
 
 def test_a_sweep_has_a_gap_only_where_both_level_sets_were_played() -> None:
-    points = tuple(
-        TemperaturePoint(t, "temperature", name, 1.0, 2.0, contrast(t), contrast(t), contrast(t), False)
-        for name in ("train", "test")
-        for t in (0.0, 0.5, 1.0)
+    grid = {t: sample(t) for t in (0.0, 0.5, 1.0)}
+    floors = {"train": sample(1.0), "test": sample(2.0)}
+    both, test = (
+        analyse_sweep(dict.fromkeys(names, grid), floors, run=RUN, design="draws", draws=[0])
+        for names in (("train", "test"), ("test",))
     )
-    run = RunIdentity(game="heist", mode="easy", budget="8M", agent="impala", seed=1)
-    floors = {"train": contrast(1.0), "test": contrast(2.0)}
-    gaps = {t: contrast(t) for t in (0.0, 0.5, 1.0)}
-    both = Sweep("heist", "easy", run, "draws", (0,), points, floors, gaps, ())
     assert [panel.y.label for panel in sweep_figure(both).panels] == [
         "return", "gap: train − test return", "entropy played (nats)",
     ]  # fmt: skip
-    test = Sweep("heist", "easy", run, "draws", (0,), points[3:], {"test": contrast(2.0)}, {}, ())
     assert len(sweep_figure(test).panels) == 2
     for figure in (sweep_figure(both), sweep_figure(test)):
         assert all(ET.fromstring(svg) is not None for svg in render_panels(figure))
 
 
 def test_training_curves_have_three_panels_per_run() -> None:
-    points = tuple(
-        CheckpointPoint(steps, rule, contrast(1), contrast(2), contrast(3), contrast(4), 2.0, False)
-        for rule in ("sampled", "greedy")
-        for steps in (1000, 2000)
-    )
-    course = TrainingCurve(
-        "a run", "heist", "easy", ("sampled", "greedy"), points, (), ((500, 1.0), (2000, 2.0)),
-        {"train": contrast(1.0), "test": contrast(2.0)}, (),
-    )  # fmt: skip
-    figure = training_curves_figure(TrainingCurves((course, course), "draws"))
+    played = {(rule, name): sample(2.0) for rule in ("sampled", "greedy") for name in ("train", "test")}
+    floors = {"train": sample(1.0), "test": sample(2.0)}
+    checkpoints = [PlayedCheckpoint(RUN, steps, played) for steps in (1000, 2000)]
+    log = [SimpleNamespace(steps=500, episode_return=1.0, n_episodes=3, n_updates=2)]
+    curve = analyse_curve(checkpoints, floors, log, name="a run")
+    figure = training_curves_figure(TrainingCurves((curve, curve), "draws"))
     assert len(figure.panels) == 6
     assert [entry.words for entry in figure.legend][:2] == ["sampled", "greedy"]
     assert all(legend_svg(entry).startswith("<svg") for entry in figure.legend)

@@ -143,10 +143,10 @@ def test_equivalence_of_one_game_says_what_correction_over_games_leaves():
 def test_the_gap_is_told_with_the_interval_of_the_excess_that_was_tested():
     rows = game_rows(train=8.0)
     (gap,) = analyse(table(rows)).gaps
-    low, high = gap.recommended.interval
+    low, high = gap.estimate.interval
     said = verdict(rows)
-    excess = f"adjusted for the levels' difficulty +{gap.recommended.test.excess:.2f} [{low:.2f}, {high:.2f}]"
-    text = f"the gap of +{gap.gap.mean:.2f} ({excess})"
+    excess = f"adjusted for the levels' difficulty +{gap.estimate.value:.2f} [{low:.2f}, {high:.2f}]"
+    text = f"the gap of +{gap.gap:.2f} ({excess})"
     assert text in said.supports
     untested = verdict(game_rows(train=8.0, has_levels=False))
     assert "excess" not in untested.supports

@@ -45,16 +45,20 @@ def test_a_report_gives_the_gap_with_and_without(source: ReportSource, tmp_path:
     table = written.made.get("leaks")
     assert table is not None
     assert {row[3].plain for row in table.body} >= {"sampled", "greedy"}
-    assert {row[5].plain for row in table.body} == {"27/100"}
+    assert {(row[5].plain, row[7].plain) for row in table.body} == {
+        ("", "100"),
+        ("leaked", "73"),
+        ("shared", "73"),
+    }
     assert "(exploratory)" in to_markdown(table)
-    assert r"\multicolumn{3}{c}{Floor's gap}" in to_tabular(table)
-    assert to_csv(table).startswith("env,budget,agent,rule,runs,leaked_levels,levels,")
+    assert "Floor's gap" in to_tabular(table)
+    assert to_csv(table).startswith("env,budget,agent,rule,runs,left_out,train_levels,test_levels,")
     assert (tmp_path / "tables" / "leaks.tex").is_file()
 
 
 def test_the_whole_gap_of_the_table_is_the_gap_of_the_analysis(source: ReportSource) -> None:
-    gaps = {(row.budget, row.rule): row.gap.mean for row in source.findings.results.gaps}
-    together = [row for row in source.leaked if row.agent == ""]
+    gaps = {(row.budget, row.rule): row.gap for row in source.findings.results.gaps}
+    together = [row for row in source.leaked if row.agent is None and not row.left_out]
     assert together
     for row in together:
         assert row.gap == pytest.approx(gaps[row.budget, row.rule])

@@ -4,7 +4,8 @@ import pyarrow as pa
 import pytest
 
 import gapfloor
-from gapfloor.analysis.evaluation_results import Evaluation, FloorMeasurement, FloorRow, ReturnRow
+from gapfloor.analysis.evaluation import Evaluation, FloorMeasurement
+from gapfloor.analysis.rows import ReturnRow
 from gapfloor.errors import UsageError
 from gapfloor.report.figures.measurements import comparison_figure, evaluation_figure, floor_figure
 from gapfloor.report.figures.model import GuideLine, PointMark
@@ -12,12 +13,18 @@ from gapfloor.result_data import ResultData
 
 pytestmark = pytest.mark.fast
 
+
+def _row(game: str, level_set: str, mean: float, *, reference: str = "", rule: str = "") -> ReturnRow:
+    return ReturnRow(
+        game=game, mode="easy", budget="", agent=None if reference else "mine", rule=rule, reference=reference,
+        level_set=level_set, mean=mean, sem=0.1, n=1, n_episodes=32, n_draws=2, n_levels=20, seed=0, plan_hash="",
+        status="exploratory",
+    )  # fmt: skip
+
+
 FLOOR = FloorMeasurement(
     tuple(
-        FloorRow(
-            game=game, mode="easy", level_set=levels, levels="0:200", reference=reference, mean=mean, sem=0.1,
-            n_episodes=32, draws=(0, 1),
-        )
+        _row(game, levels, mean, reference=reference)
         for game, levels, reference, mean in (
             ("maze", "train", "uniform", 3.0), ("maze", "test", "uniform", 4.0), ("maze", "test", "sticky:0.9", 5.0),
             ("heist", "test", "uniform", 1.0),
@@ -26,15 +33,11 @@ FLOOR = FloorMeasurement(
 )  # fmt: skip
 
 
-def _row(agent: str, rule: str, level_set: str, mean: float) -> ReturnRow:
-    return ReturnRow("maze", agent, rule, level_set, mean, 0.2, 16, 1)
-
-
 EVALUATION = Evaluation(
     (),
     (
-        _row("", "uniform", "train", 3.0), _row("", "uniform", "test", 3.5), _row("mine", "sampled", "train", 6.0),
-        _row("mine", "sampled", "test", 5.0),
+        _row("maze", "train", 3.0, reference="uniform"), _row("maze", "test", 3.5, reference="uniform"),
+        _row("maze", "train", 6.0, rule="sampled"), _row("maze", "test", 5.0, rule="sampled"),
     ),
     (),
     (),
@@ -71,7 +74,7 @@ def test_a_comparison_has_a_row_per_quantity_with_its_interval() -> None:
     found = gapfloor.compare(pa.Table.from_pylist(rows), agents=("a", "b"))
     (panel,) = comparison_figure(found).panels
     marks = [shape for shape in panel.shapes if isinstance(shape, PointMark)]
-    assert [mark.x for mark in marks] == [row.over_runs.test.difference for row in found.rows]
+    assert [mark.x for mark in marks] == [row.difference.value for row in found.rows]
     assert found.plot().axes[0].get_xlabel() == "a − b, return"
 
 
@@ -83,7 +86,7 @@ def test_plot_gives_a_matplotlib_figure() -> None:
 def test_rows_become_columns_and_intervals_two_of_them() -> None:
     table = FLOOR.to_arrow()
     assert table["mean"].to_pylist() == [3.0, 4.0, 5.0, 1.0]
-    assert table["draws"].to_pylist()[0] == [0, 1]
+    assert table["n_draws"].to_pylist()[0] == 2
     assert FLOOR.to_pandas()["reference"].tolist()[2] == "sticky:0.9"
 
 

@@ -13,7 +13,7 @@ def card():
         return {"mean": mean, "sem": 0.2, "call": "above", "call_label": "above", "p_holm": 0.01}
 
     return {
-        "schema": "gapfloor-card/1",
+        "schema": "gapfloor-card/2",
         "action_rule": {"primary": "sampled", "all": ["sampled"]},
         "level_sets": {"train": "0:200", "test": "1000:1100"},
         "level_sets_observed": False,
@@ -26,11 +26,15 @@ def card():
                 "game": "coinrun", "mode": "easy", "budget": "8M", "agents": ["impala"], "seeds": ["1"],
                 "floor": {"train": {"mean": 2.5, "sem": 0.1, "episodes": 384}, "test": None},
                 "rules": {"sampled": {"n": 3, "status": "exploratory", "train": returns(8.0), "test": returns(7.0),
-                                      "gap": {"mean": 1.0, "sem": None, "low": 0.5, "high": 1.5, "p_holm": 0.02}}},
+                                      "gap": {"mean": 1.0, "sem": None, "tested": 1.0, "low": 0.5, "high": 1.5,
+                                              "p_holm": 0.02, "call": "train higher"}}},
                 "reading": {"sentence": "One.", "supports": "Two.", "does_not_support": "Three."},
             }
         ],
-        "tests": {"floor": "Welch", "gap": "Fisher", "alpha": 0.05, "resamples": 10},
+        "tests": {
+            "floor": "Welch", "gap": "Fisher", "floor_method": "paper", "gap_method": "paper", "alpha": 0.05,
+            "resamples": 10,
+        },
         "plan": {"name": "paper", "sha256": "0", "status": "exploratory", "locked_at": None},
         "engine": ["procgen 0.10.7"],
         "versions": {"gapfloor": "0.2.0"},

@@ -60,7 +60,7 @@ def test_the_enter_key_opens_a_packed_table_that_can_be_sorted(browser: Any, pac
     from selenium.webdriver import Keys
 
     visit(browser, packed_page)
-    table = browser.find_element("css selector", "details.table:not([open])")
+    table = browser.find_element("css selector", "details.table:not([open]):has(template.packed)")
     name = table.get_attribute("id")
     assert browser.execute_script("return arguments[0].querySelector('table')", table) is None
     table.find_element("tag name", "summary").send_keys(Keys.ENTER)

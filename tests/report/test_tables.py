@@ -209,7 +209,7 @@ def test_stricter_references_get_a_table_of_their_own() -> None:
         dataclasses.replace(
             row,
             reference="constant:7",
-            test=dataclasses.replace(row.test, floor=4.0),
+            floor=4.0,
             decision=dataclasses.replace(row.decision, call="not distinguishable"),
         )
         for row in full.floor_comparisons

@@ -13,8 +13,8 @@ from gapfloor.statistics.components import (
     components_interval,
     components_p,
     reach,
-    squared_reach,
 )
+from simulated_families import squared_reach
 
 pytestmark = pytest.mark.fast
 

@@ -30,14 +30,14 @@ def simulate(
 def test_the_standard_error_is_what_new_runs_on_new_levels_vary_by():
     rng = np.random.default_rng(0)
     found = [crossed_difference([(1.0, *simulate(rng))]) for _ in range(800)]
-    real = np.std([each.estimate for each in found])
+    real = np.std([each.new_runs.value for each in found])
     # Of 800 repetitions the sd is known to 2.5%; the floors of the estimator push it up a little.
-    assert np.sqrt(np.mean([each.se**2 for each in found])) == pytest.approx(real, rel=0.06)
+    assert np.sqrt(np.mean([each.new_runs.se**2 for each in found])) == pytest.approx(real, rel=0.06)
 
 
 def test_a_true_null_is_rejected_about_as_often_as_it_should():
     rng = np.random.default_rng(1)
-    p = np.array([crossed_difference([(1.0, *simulate(rng, n_a=4, n_b=4))]).p for _ in range(800)])
+    p = np.array([crossed_difference([(1.0, *simulate(rng, n_a=4, n_b=4))]).new_runs.p for _ in range(800)])
     assert 0.025 < np.mean(p < 0.05) < 0.08
 
 
@@ -46,17 +46,17 @@ def test_single_runs_give_the_paired_t_test_over_levels():
     a, b = simulate(rng, n_a=1, n_b=1)
     found = crossed_difference([(1.0, a, b)])
     expected = stats.ttest_rel(a[0][0], b[0][0])
-    assert found.p_levels == pytest.approx(expected.pvalue)
-    assert found.interval_levels == pytest.approx(tuple(expected.confidence_interval(0.95)))
-    assert np.isnan([found.se, found.p, *found.interval]).all()
+    assert found.these_runs.p == pytest.approx(expected.pvalue)
+    assert found.these_runs.interval == pytest.approx(tuple(expected.confidence_interval(0.95)))
+    assert np.isnan([found.new_runs.se, found.new_runs.p, *found.new_runs.interval]).all()
 
 
 def test_the_shared_part_of_levels_does_not_matter():
     easy, hard = (
         crossed_difference([(1.0, *simulate(np.random.default_rng(3), level_sd=sd))]) for sd in (0.0, 50.0)
     )
-    assert hard.se == pytest.approx(easy.se)
-    assert hard.estimate == pytest.approx(easy.estimate)
+    assert hard.new_runs.se == pytest.approx(easy.new_runs.se)
+    assert hard.new_runs.value == pytest.approx(easy.new_runs.value)
 
 
 def test_a_gap_is_the_difference_of_two_level_sets():
@@ -64,9 +64,9 @@ def test_a_gap_is_the_difference_of_two_level_sets():
     train, test = simulate(rng, difference=2.0), simulate(rng, levels=20)
     both = crossed_difference([(1.0, *train), (-1.0, *test)])
     halves = [crossed_difference([(1.0, *side)]) for side in (train, test)]
-    assert both.estimate == pytest.approx(halves[0].estimate - halves[1].estimate)
+    assert both.new_runs.value == pytest.approx(halves[0].new_runs.value - halves[1].new_runs.value)
     assert both.n_levels == 60
-    assert both.se_levels == pytest.approx(np.hypot(halves[0].se_levels, halves[1].se_levels))
+    assert both.these_runs.se == pytest.approx(np.hypot(halves[0].these_runs.se, halves[1].these_runs.se))
 
 
 def test_without_a_shared_level_there_is_no_comparison():
@@ -98,7 +98,7 @@ def test_levels_settle_single_checkpoints_and_a_larger_effect_needs_fewer():
     few, many = (levels_to_settle(found, effect, family_size=1) for effect in (1.0, 0.2))
     assert 20 <= few < many
     # Power of the paired t-test with that many levels and the spread seen here.
-    sd = found.se_levels * np.sqrt(20)
+    sd = found.these_runs.se * np.sqrt(20)
     shift = 0.2 / (sd / np.sqrt(many))
     critical = stats.t.ppf(0.975, many - 1)
     assert stats.nct.sf(critical, many - 1, shift) == pytest.approx(0.8, abs=0.02)

@@ -25,10 +25,7 @@ from gapfloor.statistics.clustered import (
     crossed_mean,
     level_matrix,
     level_variance_share,
-    pigeonhole_se,
 )
-from gapfloor.statistics.excess import compare_to_floor_stratified, floor_excess_gap
-from gapfloor.statistics.floor import compare_to_floor
 from gapfloor.statistics.random_effects import random_effects_mean
 from gapfloor.statistics.signflip import sign_flip_test
 
@@ -90,15 +87,6 @@ class TestClustered:
         df = found.se**4 / (parts[0] ** 2 / 5 + parts[1] ** 2 / 39 + parts[2] ** 2 / 195)
         assert found.df == pytest.approx(df)
 
-    def test_pigeonhole_agrees_when_residuals_are_small(self):
-        values = (
-            rng(6).normal(size=(12, 1)) + rng(7).normal(size=(1, 60)) + 0.3 * rng(8).normal(size=(12, 60))
-        )
-        matrix = LevelMatrix(values, np.full(60, 1 / 60))
-        bootstrap = pigeonhole_se([matrix], [1.0], n_resamples=4000, rng=rng())
-        # A bootstrap variance is (n - 1)/n of the unbiased one.
-        assert bootstrap == pytest.approx(crossed_mean(matrix).se, rel=0.08)
-
     def test_gap_of_two_sets_adds_their_level_variances(self):
         train = LevelMatrix(rng(1).normal(size=(6, 50)), np.full(50, 0.02))
         test = LevelMatrix(rng(2).normal(size=(6, 25)), np.full(25, 0.04))
@@ -148,55 +136,27 @@ class TestClustered:
             )
 
 
-class TestExcessAndStrata:
-    floor = rng(1).poisson(3, 384).astype(float)
-
-    def test_excess_with_a_silent_floor_is_the_t_test_of_the_gaps(self):
-        gaps = rng(2).normal(1, 1, 6)
-        quiet = np.r_[np.zeros(383), 1e-9]
-        found = floor_excess_gap(gaps, quiet, quiet)
-        theirs = stats.ttest_1samp(gaps, 0)
-        assert (found.estimate, found.p) == pytest.approx((gaps.mean(), theirs.pvalue), rel=1e-6)
-
-    def test_excess_error_adds_the_floors_own(self):
-        gaps = rng(2).normal(1, 1, 6)
-        found = floor_excess_gap(gaps, self.floor, self.floor[:100])
-        parts = [stats.sem(x) ** 2 for x in (gaps, self.floor, self.floor[:100])]
-        assert found.se == pytest.approx(np.sqrt(sum(parts)))
-        assert found.estimate == pytest.approx(gaps.mean() - found.floor_gap)
-        df = sum(parts) ** 2 / (parts[0] ** 2 / 5 + parts[1] ** 2 / 383 + parts[2] ** 2 / 99)
-        assert found.df == pytest.approx(df)
-
-    def test_one_agent_is_the_papers_comparison(self):
-        runs = rng(3).normal(3, 1, 6)
-        one, paper = (
-            compare_to_floor_stratified([runs], self.floor),
-            compare_to_floor(runs, self.floor, rng=rng()),
-        )
-        assert (one.delta, one.df, one.p, one.p_tost) == pytest.approx(
-            (paper.delta, paper.df, paper.p, paper.p_tost)
-        )
-
-    def test_agents_that_differ_but_agree_within_are_told_from_noise(self):
-        agents = [[1.2, 1.3, 1.25], [4.4, 4.5, 4.3]]
-        floor = np.tile([0.0, 2.0], 192)
-        stratified = compare_to_floor_stratified(agents, floor)
-        pooled = compare_to_floor(np.concatenate(agents), floor, rng=rng())
-        assert stratified.delta == pytest.approx(pooled.delta)
-        assert stratified.p < 1e-6 < pooled.p
-
-    def test_an_agent_with_one_run_has_no_variance_within(self):
-        assert np.isnan(compare_to_floor_stratified([[1.0, 2.0], [3.0]], self.floor).p)
-
-
 class TestRandomEffects:
     gaps, variances = rng(4).normal(1, 0.6, 8), rng(5).uniform(0.02, 0.2, 8)
 
-    def test_it_is_statsmodels(self):
-        found = random_effects_mean(self.gaps, self.variances)
-        theirs = combine_effects(self.gaps, self.variances, method_re="iterated", use_t=True)
-        assert found.mean == pytest.approx(theirs.mean_effect_re)
+    @pytest.mark.parametrize("seed", range(20))
+    def test_it_is_statsmodels(self, seed):
+        n = 2 + seed % 7
+        gaps, variances = rng(seed).normal(1, 0.3, n), rng(100 + seed).uniform(0.001, 0.3, n)
+        found = random_effects_mean(gaps, variances)
+        theirs = combine_effects(gaps, variances, method_re="iterated", use_t=True)
+        assert found.tau**2 == pytest.approx(theirs.tau2, rel=1e-12, abs=1e-15)
+        assert found.mean == pytest.approx(theirs.mean_effect_re, rel=1e-12)
         assert found.interval == pytest.approx(theirs.conf_int(alpha=0.05, use_t=True)[3], rel=1e-9)
+
+    def test_it_is_what_statsmodels_gave(self):
+        """Fixed values of `combine_effects([1, 2, 4, 5.5], [0.5, 0.3, 0.4, 0.6], method_re="iterated", use_t=True)`."""
+        found = random_effects_mean([1.0, 2.0, 4.0, 5.5], [0.5, 0.3, 0.4, 0.6])
+        fixed = (3.5448304307, 3.1018976236, 0.99896196637, -0.077245195415, 6.2810404425)
+        assert (found.tau**2, found.mean, found.se, *found.interval) == pytest.approx(fixed, rel=1e-9)
+
+    def test_runs_that_agree_have_no_variance_between_them(self):
+        assert random_effects_mean([1.0, 1.1, 0.9], [0.5, 0.5, 0.5]).tau == 0
 
     def test_paule_and_mandels_equation_holds(self):
         """sum w (y - mean)^2 = k - 1 at the between-run variance found."""

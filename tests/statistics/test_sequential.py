@@ -100,18 +100,16 @@ def games(rng, n=(6, 6, 15, 2, 7), deltas=(9.0, 0.1, 0.0, 5.0, 0.2)):
 def test_next_says_stop_continue_and_how_many_runs():
     runs, floors = games(np.random.default_rng(0))
     found = next_runs(runs, floors, looks=LOOKS)
-    assert [d.advice for d in found.decisions] == [
+    assert [d.advice for d in found] == [
         "stop: called", "continue", "stop: all looks used", "continue", "continue"
     ]  # fmt: skip
-    assert [d.more_runs for d in found.decisions] == [0, 3, 0, 1, 2]
-    assert [d.call for d in found.decisions[:4]] == [
+    assert [d.more_runs for d in found] == [0, 3, 0, 1, 2]
+    assert [d.call for d in found[:4]] == [
         "above",
         "not distinguishable",
         "not distinguishable",
         "not tested",
     ]
-    assert found.more_runs == 6
-    assert not found.is_finished
 
 
 def test_the_repeated_interval_excludes_zero_exactly_when_a_call_is_made():
@@ -119,7 +117,7 @@ def test_the_repeated_interval_excludes_zero_exactly_when_a_call_is_made():
     seen = set()
     for _ in range(10):
         runs, floors = games(rng, n=(9,) * 4, deltas=(0.0, 1.0, 2.0, 4.0))
-        for decision in next_runs(runs, floors, looks=LOOKS).decisions:
+        for decision in next_runs(runs, floors, looks=LOOKS):
             low, high = decision.interval
             made = decision.call in ("above", "below")
             assert (low > 0 or high < 0) == made
@@ -133,26 +131,26 @@ def test_a_below_call_on_skewed_runs_is_in_doubt():
     floors = [rng.standard_normal(384) for _ in range(4)]
     skewed = next_runs([rng.lognormal(size=9) - 20 for _ in floors], floors, looks=LOOKS)
     even = next_runs([np.arange(9.0) - 40 for _ in floors], floors, looks=LOOKS)
-    assert {d.call for d in (*skewed.decisions, *even.decisions)} == {"below"}
-    assert "skewed run values" in {d.doubt for d in skewed.decisions}
-    assert {d.doubt for d in even.decisions} == {""}
+    assert {d.call for d in (*skewed, *even)} == {"below"}
+    assert "skewed run values" in {d.doubt for d in skewed}
+    assert {d.doubt for d in even} == {""}
 
 
 def test_runs_between_two_looks_wait_and_runs_after_the_last_are_not_used():
     runs, floors = games(np.random.default_rng(3), n=(6,) * 2, deltas=(0.3, 0.3))
     before = next_runs(runs, floors, looks=LOOKS)
     more = next_runs([np.append(one, [50.0, 60.0]) for one in runs], floors, looks=LOOKS)
-    assert [d.test for d in more.decisions] == [d.test for d in before.decisions]
-    assert [d.more_runs for d in more.decisions] == [1, 1]
+    assert [d.test for d in more] == [d.test for d in before]
+    assert [d.more_runs for d in more] == [1, 1]
     late = next_runs([np.append(one, [50.0, 60.0]) for one in runs], floors, looks=(3, 6))
-    assert [d.n_used for d in late.decisions] == [6, 6]
-    assert late.is_finished
+    assert [d.n_used for d in late] == [6, 6]
+    assert [d.more_runs for d in late] == [0, 0]
 
 
 def test_the_order_of_games_does_not_matter_and_the_same_seed_gives_the_same():
     runs, floors = games(np.random.default_rng(4))
     found = next_runs(runs, floors, looks=LOOKS)
-    assert next_runs(runs[::-1], floors[::-1], looks=LOOKS).decisions[::-1] == found.decisions
+    assert next_runs(runs[::-1], floors[::-1], looks=LOOKS)[::-1] == found
     again, other = (games(np.random.default_rng(s)) for s in (4, 5))
     assert next_runs(*again, looks=LOOKS) == found
     assert next_runs(*other, looks=LOOKS) != found

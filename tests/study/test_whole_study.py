@@ -100,7 +100,7 @@ def test_a_stopped_study_shows_nothing_as_running_and_a_live_one_is_announced(st
     process = subprocess.Popen(
         command(study, store, "--workers", "1"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    while not (status(study, store)["running"] if journal.givers() else False):
+    while not (status(study, store)["running"] if journal.coordinators() else False):
         assert process.poll() is None
     second = subprocess.Popen(command(study, store), stderr=subprocess.PIPE, text=True)
     first_line = second.stderr.readline()
@@ -110,7 +110,7 @@ def test_a_stopped_study_shows_nothing_as_running_and_a_live_one_is_announced(st
     assert first_line.startswith(f"Another study run works on this store: process {process.pid} on ")
     process.send_signal(number)
     assert process.wait() in (130, 143, -signal.SIGKILL)
-    assert journal.givers() == []
+    assert journal.coordinators() == []
     assert status(study, store)["running"] == []
 
 

@@ -16,14 +16,8 @@ from safetensors.torch import load_file, save_file
 
 from gapfloor.errors import PolicyError
 from gapfloor.training.agent import make_agent
-from gapfloor.training.checkpoint import (
-    hash_contents,
-    load_agent,
-    read_checkpoint,
-    read_header,
-    write_checkpoint,
-)
-from gapfloor.training.checkpoint_header import seal_header
+from gapfloor.training.checkpoint import hash_contents, load_agent, write_checkpoint
+from gapfloor.training.checkpoint_file import read_checkpoint, read_header, seal_header
 
 HEADER: dict[str, Any] = {
     "game": "starpilot", "mode": "easy", "levels": "0:200", "encoder": "impoola", "seed": 1, "steps": 64,
@@ -119,7 +113,7 @@ def test_foreign_files_are_refused_in_one_sentence(path: Path, tmp_path: Path) -
         ("pickle", "is not a safetensors file"),
         ("plain", "has no gapfloor header"),
         ("lacking", "lacks levels"),
-        ("missing", "There is no file"),
+        ("missing", "is missing"),
     ):
         with pytest.raises(PolicyError, match=message):
             read_checkpoint(tmp_path / f"{name}.safetensors")
@@ -179,7 +173,9 @@ def test_weights_of_other_types_are_refused_by_name(path: Path, kind: torch.dtyp
     tensors = load_file(path)
     tensors["policy.bias"] = torch.zeros(15, dtype=torch.float32).to(kind)
     rewrite(path, tensors)
-    with pytest.raises(PolicyError, match=r"values \(policy.bias\): convert the weights to float32"):
+    with pytest.raises(
+        PolicyError, match=r"stores policy\.bias as \w+: the weights of a checkpoint are floats"
+    ):
         read_checkpoint(path)
 
 

@@ -3,11 +3,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from export_half import export_half  # noqa: E402
 from gapfloor.errors import UsageError  # noqa: E402
 from gapfloor.policies.checkpoint import load_checkpoint_policy  # noqa: E402
 from gapfloor.training.agent import make_agent  # noqa: E402
 from gapfloor.training.checkpoint import write_checkpoint  # noqa: E402
-from gapfloor.training.export import export_half  # noqa: E402
 from gapfloor.training.spec import TrainingSpec  # noqa: E402
 
 

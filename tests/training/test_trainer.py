@@ -24,7 +24,7 @@ from gapfloor.records.atomic import PARTIAL
 from gapfloor.records.process_identity import this_place
 from gapfloor.records.run_identity import read_run_identity
 from gapfloor.training import trainer
-from gapfloor.training.checkpoint import read_checkpoint, read_header
+from gapfloor.training.checkpoint_file import read_checkpoint, read_header
 from gapfloor.training.trainer import Tick
 
 SCRIPT = Path(__file__).parent / "small_run.py"
@@ -88,8 +88,8 @@ def test_another_seed_gives_another_agent_and_the_same_seed_the_same(tmp_path: P
 
 def test_training_moves_every_tensor(tmp_path: Path) -> None:
     kept = train_small(tmp_path, spec=small_spec(updates=2), checkpoint_every=1).checkpoint.parent / "history"
-    first, second = (read_checkpoint(path).tensors for path in sorted(kept.iterdir()))
-    assert all(not torch.equal(first[name], second[name]) for name in first)
+    first, second = (read_checkpoint(path).arrays for path in sorted(kept.iterdir()))
+    assert all(not np.array_equal(first[name], second[name]) for name in first)
 
 
 def test_the_same_command_again_says_that_it_is_done(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_loss_that_is_not_finite_stops_and_keeps_the_last_checkpoint(
         train_small(tmp_path)
     checkpoint = read_checkpoint(next((tmp_path / "runs").glob("*/checkpoint.safetensors")))
     assert checkpoint.header["iteration"] == 2
-    assert all(torch.isfinite(tensor).all() for tensor in checkpoint.tensors.values())
+    assert all(np.isfinite(array).all() for array in checkpoint.arrays.values())
     # Without the poison the same command goes on to the end, as if nothing had happened.
     monkeypatch.setattr(trainer, "update", real)
     resumed = train_small(tmp_path)

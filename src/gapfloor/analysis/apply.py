@@ -10,12 +10,19 @@ from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.copies import copied_runs
 from gapfloor.analysis.difference_rows import agent_difference_rows, agent_rows, pair_rows
 from gapfloor.analysis.episodes import Inputs, Source, read_inputs
-from gapfloor.analysis.floors import call_counts, comparison_rows, floor_rows
-from gapfloor.analysis.gap_rows import gap_rows
+from gapfloor.analysis.floor_rows import call_counts, comparison_rows, comparisons, floor_rows
+from gapfloor.analysis.gap_rows import gap_families, gap_rows
 from gapfloor.analysis.grouping import StudyEpisodes, group
 from gapfloor.analysis.plan_checks import departures, refuse_unknown_names
 from gapfloor.analysis.planned_study import PlannedStudy
-from gapfloor.analysis.results import AddendumUsed, AnalysisResults, PlanUsed, Problem, SourceSummary
+from gapfloor.analysis.results import (
+    AddendumUsed,
+    AnalysisResults,
+    OtherMethod,
+    PlanUsed,
+    Problem,
+    SourceSummary,
+)
 from gapfloor.analysis.score_rows import normalised_rows, profile_rows
 from gapfloor.analysis.screen_rows import (
     agent_tier,
@@ -24,10 +31,11 @@ from gapfloor.analysis.screen_rows import (
     screen_rows,
     screen_summaries,
 )
+from gapfloor.analysis.sensitivity_rows import sensitivity_rows
 from gapfloor.errors import CheckFailedError
 from gapfloor.machine import one_blas_thread
 from gapfloor.plan.lock import LockedPlan, counted_by_time, load_plan
-from gapfloor.plan.model import Plan, content_hash, paper_plan
+from gapfloor.plan.model import Method, Plan, content_hash, paper_plan
 from gapfloor.text_tables import counted
 
 _SHOWN = 20
@@ -65,20 +73,25 @@ def analyse(
     digest = locked.hash if locked is not None else content_hash(content)
     context = PlannedStudy(study, content, digest, locked, inputs.cells is not None, copies)
     measured = read_cells(inputs.cells, context)
-    comparisons = comparison_rows(context)
-    gaps = gap_rows(context)
-    screen = screen_rows(context, measured, comparisons, gaps)
+    floor_families, families_of_gaps = comparisons(context), gap_families(context)
+    against_floor = comparison_rows(context, floor_families)
+    gaps = gap_rows(context, families_of_gaps)
+    screen = screen_rows(context, measured, against_floor, gaps)
     stricter = sorted({place.reference for place in study.references} - {content.floor.reference})
     return AnalysisResults(
         plan=_plan_used(context),
         source=_summary(study, inputs),
         floors=floor_rows(context),
-        floor_comparisons=comparisons,
+        floor_comparisons=against_floor,
         agent_floor_comparisons=tuple(
-            row for agent in study.agents for row in comparison_rows(context, agent=agent)
+            row
+            for agent in study.agents
+            for row in comparison_rows(context, comparisons(context, agent=agent))
         ),
         reference_comparisons=tuple(
-            row for reference in stricter for row in comparison_rows(context, reference=reference)
+            row
+            for reference in stricter
+            for row in comparison_rows(context, comparisons(context, reference=reference))
         ),
         gaps=gaps,
         pairs=pair_rows(context),
@@ -88,8 +101,14 @@ def analyse(
         disagreements=disagreement_rows(context, measured),
         normalised=normalised_rows(context),
         profiles=profile_rows(context),
-        call_counts=call_counts(comparisons, call=lambda row: row.decision.call),
-        plan_call_counts=call_counts(comparisons, call=lambda row: row.call),
+        call_counts=call_counts(against_floor),
+        sensitivity=sensitivity_rows(context, floor_families, families_of_gaps),
+        other_method=OtherMethod(
+            floor_method=_other(context.floor_method),
+            gap_method=_other(context.gap_method),
+            floor_comparisons=comparison_rows(context, floor_families, method=_other(context.floor_method)),
+            gaps=gap_rows(context, families_of_gaps, method=_other(context.gap_method)),
+        ),
         screen_summaries=screen_summaries(screen),
         problems=problems,
     )
@@ -102,6 +121,10 @@ def resolve_plan(plan: str | Path | Plan | LockedPlan | None) -> LockedPlan | No
     if isinstance(plan, Plan):
         return LockedPlan(plan, content_hash(plan), None)
     return load_plan(Path(plan))
+
+
+def _other(method: Method) -> Method:
+    return "paper" if method == "recommended" else "recommended"
 
 
 def _stop(plan: Plan, problems: tuple[Problem, ...]) -> None:

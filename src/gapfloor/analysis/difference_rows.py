@@ -9,26 +9,28 @@ from itertools import combinations
 
 import numpy as np
 
-from gapfloor.analysis.difference_results import (
-    AgentDifferenceResult,
-    AgentResult,
-    DrawDifference,
-    PairResult,
-    RobustPairEstimates,
-)
 from gapfloor.analysis.gap_rows import halves
 from gapfloor.analysis.grouping import RunName, RunSample
 from gapfloor.analysis.planned_study import PlannedStudy
-from gapfloor.analysis.row import Quantity
+from gapfloor.analysis.rows import (
+    AgentDifferenceRow,
+    AgentRow,
+    Decision,
+    DifferenceWord,
+    Quantity,
+    RuleDifferenceRow,
+)
 from gapfloor.plan.model import split_difference
 from gapfloor.statistics.conventions import NAN, Floats, Tier, sem
+from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.families import holm
 from gapfloor.statistics.paired import (
+    AgentDifference,
     AgentSample,
+    PairedDifference,
     agent_sample,
     difference_of_agents,
     paired_difference,
-    share_from_training,
 )
 from gapfloor.statistics.signflip import sign_flip_test
 from gapfloor.statistics.welch import moments, welch_of_moments
@@ -55,7 +57,7 @@ def run_values(
     return {name: mean(sample) for name, sample in runs.items() if has(sample)}
 
 
-def pair_rows(context: PlannedStudy) -> tuple[PairResult, ...]:
+def pair_rows(context: PlannedStudy) -> tuple[RuleDifferenceRow, ...]:
     """The plan's and the addenda's differences between rules."""
     wanted: list[tuple[tuple[str, str], Sequence[Quantity]]] = [
         (split_difference(text, source="the plan"), context.plan.pairs.quantities)
@@ -82,7 +84,7 @@ def pair_rows(context: PlannedStudy) -> tuple[PairResult, ...]:
 
 def _pair(
     context: PlannedStudy, place: Place, rules: tuple[str, str], quantity: Quantity, *, is_named: bool
-) -> PairResult | None:
+) -> RuleDifferenceRow | None:
     first = run_values(context, place, rules[0], quantity)
     second = run_values(context, place, rules[1], quantity)
     shared = sorted(set(first) & set(second))
@@ -100,30 +102,40 @@ def _pair(
     a, b = np.array([first[run] for run in shared]), np.array([second[run] for run in shared])
     rng = context.rng(row["seed"])
     found = paired_difference(a, b, rng=rng, **context.resampling)
-    return PairResult(
+    return RuleDifferenceRow(
         **row,
-        rule_a=rules[0],
+        rule=rules[0],
         rule_b=rules[1],
         quantity=quantity,
-        test=found,
-        robust=RobustPairEstimates(sign_flip=sign_flip_test(a - b, rng=rng)),
+        difference=_estimate(context, found, se=found.sem),
+        runs_first_higher=found.runs_a_higher,
+        runs_second_higher=found.runs_b_higher,
+        p_sign_flip=sign_flip_test(a - b, rng=rng).p,
     )
 
 
-def _with_holm(rows: Sequence[PairResult]) -> tuple[PairResult, ...]:
+def _estimate(context: PlannedStudy, found: PairedDifference | AgentDifference, *, se: float) -> Estimate:
+    """A difference with the interval of the plan's method: the paper's bootstrap, or the one that agrees with p."""
+    method = context.floor_method
+    low, high = found.ci if method == "paper" else found.t_interval
+    return Estimate(
+        value=found.difference, se=se, df=found.df, low=low, high=high, p=found.p, method=method,
+        confidence=context.plan.intervals.confidence,
+    )  # fmt: skip
+
+
+def _with_holm(rows: Sequence[RuleDifferenceRow]) -> tuple[RuleDifferenceRow, ...]:
     families: dict[tuple[str, ...], list[int]] = {}
     for i, row in enumerate(rows):
-        families.setdefault((row.mode, row.budget, row.rule_a, row.rule_b, row.quantity), []).append(i)
+        families.setdefault((row.mode, row.budget, row.rule, row.rule_b, row.quantity), []).append(i)
     corrected = list(rows)
     for members in families.values():
-        for i, p in zip(members, holm([rows[i].test.p for i in members]), strict=True):
-            corrected[i] = dataclasses.replace(
-                rows[i], robust=dataclasses.replace(rows[i].robust, p_holm=float(p))
-            )
+        for i, p in zip(members, holm([rows[i].difference.p for i in members]), strict=True):
+            corrected[i] = dataclasses.replace(rows[i], p_adjusted=float(p))
     return tuple(corrected)
 
 
-def agent_difference_rows(context: PlannedStudy) -> tuple[AgentDifferenceResult, ...]:
+def agent_difference_rows(context: PlannedStudy) -> tuple[AgentDifferenceRow, ...]:
     """Every pair of agents, for every rule and quantity, pooled over draws and one draw at a time."""
     rows = []
     pairs = list(combinations(context.study.agents, 2))
@@ -136,7 +148,34 @@ def agent_difference_rows(context: PlannedStudy) -> tuple[AgentDifferenceResult,
                     row = found[quantity].get(agents)
                     if row is not None:
                         rows.append(_with_share(row, train) if quantity == "gap" else row)
-    return tuple(rows)
+    return _decide(context, rows)
+
+
+def _decide(context: PlannedStudy, rows: Sequence[AgentDifferenceRow]) -> tuple[AgentDifferenceRow, ...]:
+    """The rows with Holm's correction over the games and pairs of agents of a rule, quantity and budget."""
+    families: dict[tuple[str, ...], list[int]] = {}
+    for i, row in enumerate(rows):
+        families.setdefault((row.mode, row.budget, row.rule, row.quantity), []).append(i)
+    decided = list(rows)
+    least = context.plan.least_runs
+    for (_, budget, rule, quantity), members in families.items():
+        p_values = [rows[i].difference.p if min(rows[i].n_runs) >= least else NAN for i in members]
+        name = f"agents: {', '.join(part for part in (rule, quantity, budget) if part)}"
+        size = sum(not math.isnan(p) for p in p_values)
+        for i, p in zip(members, holm(p_values), strict=True):
+            call = _call(float(p), rows[i].difference.value, context.plan.floor.alpha)
+            few = f"{rows[i].n_runs[0]} and {rows[i].n_runs[1]} runs" if call == "not tested" else ""
+            decision = Decision(call=call, p_adjusted=float(p), family=name, family_size=size, reason=few)
+            decided[i] = dataclasses.replace(rows[i], decision=decision)
+    return tuple(decided)
+
+
+def _call(p_adjusted: float, difference: float, alpha: float) -> DifferenceWord:
+    if math.isnan(p_adjusted):
+        return "not tested"
+    if p_adjusted >= alpha:
+        return "not distinguishable"
+    return "first higher" if difference > 0 else "second higher"
 
 
 def _by_agent(values: dict[RunName, float]) -> dict[str, Floats]:
@@ -148,18 +187,18 @@ def _by_agent(values: dict[RunName, float]) -> dict[str, Floats]:
 
 def _pairs_of_agents(
     context: PlannedStudy, place: Place, rule: str, quantity: Quantity
-) -> dict[tuple[str, str], AgentDifferenceResult]:
+) -> dict[tuple[str, str], AgentDifferenceRow]:
     """The differences between all agents measured here. What one agent contributes is computed once."""
     every = _by_agent(run_values(context, place, rule, quantity))
     values = {agent: agent_sample(found, agent) for agent, found in every.items()}
     pairs = list(combinations([agent for agent in context.study.agents if agent in values], 2))
-    draws: dict[tuple[str, str], list[DrawDifference]] = {pair: [] for pair in pairs}
+    draws: dict[tuple[str, str], list[float]] = {pair: [] for pair in pairs}
     for draw in context.study.draws if pairs and context.plan.agents.one_draw_at_a_time else ():
         here = _by_agent(run_values(context, place, rule, quantity, draw=draw))
         known = {agent: moments(np.sort(sample)) for agent, sample in here.items()}
         for a, b in pairs:
             if a in known and b in known:
-                draws[a, b].append(DrawDifference(draw=draw, test=welch_of_moments(known[a], known[b])))
+                draws[a, b].append(welch_of_moments(known[a], known[b]).p)
     return {pair: _agents(context, place, rule, quantity, pair, values, tuple(draws[pair])) for pair in pairs}
 
 
@@ -170,8 +209,8 @@ def _agents(
     quantity: Quantity,
     agents: tuple[str, str],
     values: dict[str, AgentSample],
-    draws: tuple[DrawDifference, ...],
-) -> AgentDifferenceResult:
+    p_draws: tuple[float, ...],
+) -> AgentDifferenceRow:
     a, b = values[agents[0]], values[agents[1]]
     game, mode, budget = place
     level_sets = ("train", "test") if quantity == "gap" else (quantity,)
@@ -179,30 +218,34 @@ def _agents(
         "agents", game=game, mode=mode, budget=budget, n=a.moments.n + b.moments.n, rules=(rule,),
         level_sets=level_sets, names=(quantity, *agents), unnamed=context.beyond_looks,
     )  # fmt: skip
-    p_draws = [draw.test.p for draw in draws if not math.isnan(draw.test.p)]
-    return AgentDifferenceResult(
+    found = difference_of_agents(a, b, rng=context.rng(row["seed"]), **context.resampling)
+    known = [p for p in p_draws if not math.isnan(p)]
+    return AgentDifferenceRow(
         **row,
         rule=rule,
         quantity=quantity,
-        agent_a=agents[0],
+        agent=agents[0],
         agent_b=agents[1],
-        test=difference_of_agents(a, b, rng=context.rng(row["seed"]), **context.resampling),
-        p_draw_min=min(p_draws, default=NAN),
-        p_draw_max=max(p_draws, default=NAN),
-        draws=draws,
-        share_from_training=NAN,
+        mean=found.mean_a,
+        sem=found.sem_a,
+        mean_b=found.mean_b,
+        sem_b=found.sem_b,
+        n_runs=(found.n_a, found.n_b),
+        difference=_estimate(context, found, se=math.hypot(found.sem_a, found.sem_b)),
+        decision=Decision(),
+        p_draw_min=min(known, default=NAN),
+        p_draw_max=max(known, default=NAN),
     )
 
 
-def _with_share(gap: AgentDifferenceResult, train: AgentDifferenceResult | None) -> AgentDifferenceResult:
+def _with_share(gap: AgentDifferenceRow, train: AgentDifferenceRow | None) -> AgentDifferenceRow:
     if train is None:
         return gap
-    return dataclasses.replace(gap, share_from_training=share_from_training(train.test, gap.test))
+    whole = gap.difference.value
+    return dataclasses.replace(gap, share_from_training=train.difference.value / whole if whole else NAN)
 
 
-def agent_rows(
-    context: PlannedStudy, tier_of: Callable[[Place, str], Tier | None]
-) -> tuple[AgentResult, ...]:
+def agent_rows(context: PlannedStudy, tier_of: Callable[[Place, str], Tier | None]) -> tuple[AgentRow, ...]:
     """One agent's means and SEMs, as in the paper's per-encoder tables."""
     rows = []
     for place in context.study.places():
@@ -220,7 +263,7 @@ def agent_rows(
                     "agent", game=game, mode=mode, budget=budget, n=n, rules=(rule,), names=(agent,)
                 )
                 rows.append(
-                    AgentResult(
+                    AgentRow(
                         **row,
                         rule=rule,
                         agent=agent,

@@ -1,46 +1,143 @@
-"""From stored cells to what `floor` and `evaluate` print: returns, gaps, and the comparison with the floor.
+"""From stored cells to what `floor` and `evaluate` return: the rows of `analyse`, one agent at a time.
 
-The episodes are gathered as `analyse` gathers them, and means, standard errors and tests come from the same
-functions, so that an evaluation and an analysis of the same cells cannot disagree. Several runs of an agent give the
-recommended call and the paper's. One or two checkpoints give only a comparison of their episodes with the floor's, and
-the row says so; copies of a checkpoint count once.
+The episodes are gathered as `analyse` gathers them, and every row is made by the same functions with the built-in
+plan, so that an evaluation and an analysis of the same cells cannot disagree.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.copies import copied_runs
 from gapfloor.analysis.episodes import inputs_of_cells
-from gapfloor.analysis.evaluation_results import (
-    CellRow,
-    Evaluation,
-    EvaluationComparison,
-    EvaluationGap,
-    FloorNormalisedScore,
-    FloorRow,
-    ReturnRow,
-    StricterReference,
+from gapfloor.analysis.floor_rows import comparison_rows, comparisons, floor_rows
+from gapfloor.analysis.gap_rows import gap_families, gap_rows
+from gapfloor.analysis.grouping import RunSample, group
+from gapfloor.analysis.planned_study import PlannedStudy
+from gapfloor.analysis.result_tables import (
+    comparison_table,
+    floor_table,
+    gap_table,
+    score_table,
 )
-from gapfloor.analysis.grouping import ReferencePlace, RunName, RunSample, StudyEpisodes, group
+from gapfloor.analysis.rows import ComparisonRow, GapRow, ReturnRow, Row, ScoreRow
 from gapfloor.machine import one_blas_thread
-from gapfloor.plan.model import LEAST_RUNS, paper_plan
+from gapfloor.plan.model import content_hash, paper_plan
 from gapfloor.records.episode_sample import ONE_ACTION_SHARE
 from gapfloor.records.store import StoredCell
 from gapfloor.statistics.conventions import NAN, sem
-from gapfloor.statistics.families import call_family
-from gapfloor.statistics.floor import compare_to_floor
+from gapfloor.statistics.distinct import distinct
 from gapfloor.statistics.normalised import between
-from gapfloor.statistics.reference_calls import call_reference_family, compare_to_reference
-from gapfloor.text_tables import counted
+from gapfloor.tables.table import Table
+from gapfloor.text_tables import ReadableResult, counted
 
-#: Seed of the bootstrap that `compare_to_floor` draws; the call does not depend on it.
-_SEED = 0
+_WHOLE = "The level set 'all' is the whole distribution: no other level set is disjoint from it."
+
+
+@dataclass(frozen=True, repr=False)
+class FloorMeasurement(ReadableResult):
+    """Floors of games on their level sets."""
+
+    row_names = ("floors",)
+
+    floors: tuple[ReturnRow, ...]
+    """One row per game, level set and reference."""
+    design: str = ""
+    """How levels were chosen (draws or census), with slots, burn-in and episodes."""
+    redone: tuple[str, ...] = ()
+    """Cells that were found cut or altered and have been measured again."""
+
+    def table(self) -> Table:
+        """The floors."""
+        return floor_table(self.floors)
+
+    def sentences(self) -> list[str]:
+        """What was measured again, and a level set from which no other is disjoint."""
+        return [
+            *([_WHOLE] if any(row.levels == "all" for row in self.floors) else []),
+            *(f"The cell {name} was cut or altered and has been measured again." for name in self.redone),
+        ]
+
+
+@dataclass(frozen=True)
+class CellRow:
+    """One evaluated cell."""
+
+    game: str
+    """The game, or the environment's name."""
+    mode: str
+    """Distribution mode of the game: easy, hard, ..."""
+    agent: str
+    """The agent (encoder or algorithm) by name."""
+    seed: int | None
+    """The seed of the run."""
+    budget: str
+    """Label of the training budget, e.g. 8M; empty if there is none."""
+    reference: str
+    """The policy that knows nothing; `uniform` is the floor. Empty for a run."""
+    rule: str
+    """How actions were chosen: sampled, greedy, merged, epsilon:E, temperature:T."""
+    level_set: str
+    """`train` or `test` (held-out)."""
+    draw: int
+    """Seed of the level draw."""
+    mean: float
+    """Mean return."""
+    sem: float
+    """Per episode: sd(ddof=1)/sqrt(n)."""
+    n_episodes: int
+    """Counted episodes."""
+    n_steps: int
+    """Environment steps of the counted episodes."""
+    entropy_raw: float | None
+    """Entropy of the policy over raw actions, all counted steps, in nats."""
+    entropy_merged: float | None
+    """Mean entropy over the actions that differ in each probed state, in nats; None without a probe."""
+    disagreement: float | None
+    """Share of counted steps on which the rule chose a class other than that of plain argmax."""
+    top_action_share: float
+    """Share of counted steps on which the most frequent action was taken."""
+    key: str
+    """The cell's content address: a hash of everything that can change an episode."""
+
+
+@dataclass(frozen=True, repr=False)
+class Evaluation(ReadableResult):
+    """Policies under stated rules, and the floor on the same level draws: the rows of an analysis."""
+
+    row_names = (
+        "floor_comparisons", "gaps", "returns", "cells", "reference_comparisons", "normalised",
+    )  # fmt: skip
+
+    cells: tuple[CellRow, ...]
+    """One row per cell: run or reference, rule, level set, draw."""
+    returns: tuple[ReturnRow, ...]
+    """One row per agent (or reference), rule and level set."""
+    gaps: tuple[GapRow, ...]
+    """One row per agent and rule."""
+    floor_comparisons: tuple[ComparisonRow, ...]
+    """One row per agent, rule and level set, compared with the floor."""
+    notes: tuple[str, ...] = ()
+    """Sentences that a reader must know."""
+    reference_comparisons: tuple[ComparisonRow, ...] = ()
+    """One row per agent, rule, level set and stricter reference."""
+    normalised: tuple[ScoreRow, ...] = ()
+    """One row per agent, rule and level set, where an upper reference is stated."""
+
+    def tables(self) -> list[Table]:
+        """Against the floor, the gaps, then the stricter references and normalised scores if there are any."""
+        made = [
+            comparison_table(self.floor_comparisons),
+            gap_table(self.gaps),
+            comparison_table(self.reference_comparisons, "Compared with stricter references"),
+            score_table(self.normalised),
+        ]
+        return [table for table in made if table.rows]
 
 
 @one_blas_thread()
@@ -53,7 +150,7 @@ def summarise_evaluation(
     deterministic_rules: Collection[str],
     upper: tuple[float, str] | None = None,
 ) -> Evaluation:
-    """Everything that `evaluate` prints.
+    """Everything that `evaluate` returns.
 
     Args:
         floors: the cells of the uniform floor, on the same level draws.
@@ -64,98 +161,123 @@ def summarise_evaluation(
             a rule leaves no error of a mean over these levels.
         upper: an upper reference and its name, for normalised scores.
     """
-    study = _study([*floors, *cells, *references])
-    summary = [_returns(study, same, deterministic_rules) for same in _grouped([*floors, *cells], _label)]
-    gaps = [_gap(study, same) for same in _grouped(cells, lambda cell: _label(cell)[:-1])]
-    comparisons = [_comparison(study, same) for same in _grouped(cells, _label)]
-    rows = tuple(_cell_row(study, cell) for cell in [*floors, *cells])
-    remarks = [*notes, *_one_action_notes(rows), *_copy_notes(study), *_scope_note(study, cells)]
-    if any(cell.manifest.content["levels"] == "all" for cell in [*floors, *cells]):
-        remarks.append(
-            "The level set 'all' is the whole distribution: no other level set is disjoint from it."
-        )
-    stricter = [
-        StricterReference(floor=row, above=_above(row, summary))
-        for row in _reference_rows(study, references, deterministic_rules)
+    context = _context([*floors, *cells, *references])
+    agents = list(dict.fromkeys(cell.manifest.labels["agent"] or "" for cell in cells))
+    stricter = dict.fromkeys(cell.manifest.labels["reference"] for cell in references)
+    returns = [
+        *reference_rows(cells=[*floors, *references], deterministic_rules=deterministic_rules),
+        *_run_returns(context, cells, deterministic_rules),
     ]
+    against_floor = tuple(
+        row for agent in agents for row in comparison_rows(context, comparisons(context, agent=agent))
+    )
+    rows = tuple(_cell_row(context, cell) for cell in [*floors, *cells])
     return Evaluation(
         cells=rows,
-        summary=tuple(summary),
-        gap=tuple(gap for gap in gaps if gap is not None),
-        comparisons=tuple(row for row in comparisons if row is not None),
-        notes=tuple(remarks),
-        references=tuple(stricter),
-        normalised=tuple(_normalised(summary, *upper)) if upper else (),
+        returns=tuple(returns),
+        gaps=tuple(row for agent in agents for row in gap_rows(context, gap_families(context, agent=agent))),
+        floor_comparisons=against_floor,
+        notes=(*notes, *_notes(context, rows, [*floors, *cells])),
+        reference_comparisons=tuple(
+            row
+            for reference in stricter
+            for agent in agents
+            for row in comparison_rows(context, comparisons(context, agent=agent, reference=reference))
+        ),
+        normalised=tuple(_scores(returns, against_floor, *upper)) if upper else (),
     )
 
 
-def _normalised(summary: Sequence[ReturnRow], upper: float, name: str) -> Iterator[FloorNormalisedScore]:
-    floors = {(row.game, row.level_set): row for row in summary if row.rule == FLOOR_RULE}
-    for row in summary:
-        floor = floors.get((row.game, row.level_set))
-        if row.rule == FLOOR_RULE or floor is None:
-            continue
-        yield FloorNormalisedScore(
-            row.game, row.agent, row.rule, row.level_set, between(row.mean, floor.mean, upper),
-            row.sem / abs(upper - floor.mean) if upper != floor.mean else NAN, floor.mean, upper, name,
-        )  # fmt: skip
-
-
-def reference_rows(*, cells: Sequence[StoredCell], deterministic_rules: Collection[str]) -> list[FloorRow]:
+def reference_rows(*, cells: Sequence[StoredCell], deterministic_rules: Collection[str]) -> list[ReturnRow]:
     """One row per game, reference and level set, in the order of `cells`.
 
     Args:
         cells: the cells of references.
         deterministic_rules: as in `summarise_evaluation`.
     """
+    found: list[ReturnRow] = []
     # One game of two engines is two games: their episodes are never pooled.
-    by_engine = _grouped(cells, lambda cell: cell.manifest.content.get("engine", "procgen"))
-    return [row for same in by_engine for row in _reference_rows(_study(same), same, deterministic_rules)]
-
-
-def _study(cells: Sequence[StoredCell]) -> StudyEpisodes:
-    # A cell may be named twice, e.g. as the floor and as a reference.
-    distinct = list({cell.path: cell for cell in cells}.values())
-    return group(inputs_of_cells(distinct), paper_plan())
-
-
-def _reference_rows(
-    study: StudyEpisodes, cells: Sequence[StoredCell], deterministic_rules: Collection[str]
-) -> list[FloorRow]:
-    rows = []
-    for same in _grouped(cells, lambda cell: _named(cell, "game", "mode", "reference", "level_set")):
-        labels, content = same[0].manifest.labels, same[0].manifest.content
-        sample = study.references[_reference_place(same[0])]
-        rows.append(
-            FloorRow(
-                game=labels["game"],
-                mode=labels["mode"],
-                level_set=labels["level_set"],
-                levels=content["levels"],
-                reference=labels["reference"],
-                mean=sample.mean,
-                sem=_error(sample, labels["rule"], deterministic_rules),
-                n_episodes=sample.returns.size,
-                draws=tuple(dict.fromkeys(cell.manifest.labels["draw"] for cell in same)),
-                engine=content.get("engine", "procgen"),
-                engine_version=content.get("engine_version", ""),
-                n_networks=max(1, sample.network_means.size),
+    for same in _grouped(cells, _engine):
+        context = _context(same)
+        rows: dict[tuple[str, ...], ReturnRow] = {
+            (row.game, row.mode, row.reference, row.level_set): row for row in floor_rows(context)
+        }
+        for members in _grouped(same, lambda cell: _named(cell, "game", "mode", "reference", "level_set")):
+            row = rows[_named(members[0], "game", "mode", "reference", "level_set")]
+            sample = _sample(context, members[0])
+            found.append(
+                dataclasses.replace(
+                    row,
+                    sem=_error(sample, members[0].manifest.labels["rule"], deterministic_rules),
+                    levels=members[0].manifest.content["levels"],
+                    engine=_engine(members[0]),
+                )
             )
+    return found
+
+
+def _context(cells: Sequence[StoredCell]) -> PlannedStudy:
+    # A cell may be named twice, e.g. as the floor and as a reference.
+    once = list({cell.path: cell for cell in cells}.values())
+    plan = paper_plan()
+    study = group(inputs_of_cells(once), plan)
+    return PlannedStudy(study, plan, content_hash(plan), None, copies=copied_runs(study))
+
+
+def _run_returns(
+    context: PlannedStudy, cells: Sequence[StoredCell], deterministic_rules: Collection[str]
+) -> Iterator[ReturnRow]:
+    """One row per agent, budget, rule and level set, in the order of the cells."""
+    for same in _grouped(
+        cells, lambda cell: _named(cell, "game", "mode", "budget", "agent", "rule", "level_set")
+    ):
+        game, mode, budget, agent, rule, level_set = _named(
+            same[0], "game", "mode", "budget", "agent", "rule", "level_set"
         )
-    return rows
+        runs = context.study.runs(game, mode, budget, rule, level_set)
+        samples = [sample for run, sample in runs.items() if run.agent == agent]
+        values = np.sort([sample.mean for sample in samples])
+        row = context.row(
+            "return", game=game, mode=mode, budget=budget, n=len(samples), rules=(rule,), level_sets=(level_set,),
+            names=(agent,),
+        )  # fmt: skip
+        yield ReturnRow(
+            **row,
+            agent=agent,
+            rule=rule,
+            level_set=level_set,
+            mean=float(values.mean()),
+            sem=sem(values) if len(samples) > 1 else _error(samples[0], rule, deterministic_rules),
+            n_episodes=sum(sample.returns.size for sample in samples),
+            n_draws=len(samples[0].draws),
+            n_levels=distinct(np.concatenate([sample.levels for sample in samples])).size,
+            levels=same[0].manifest.content["levels"],
+            engine=_engine(same[0]),
+        )
 
 
-def _above(row: FloorRow, summary: Sequence[ReturnRow]) -> dict[str, float]:
-    return {
-        f"{mine.agent} {mine.rule}": mine.mean - row.mean
-        for mine in summary
-        if mine.agent and mine.level_set == row.level_set
+def _scores(
+    returns: Sequence[ReturnRow], rows: Sequence[ComparisonRow], upper: float, name: str
+) -> Iterator[ScoreRow]:
+    """(mean - floor)/(upper - floor) of every agent, rule and level set that has a floor."""
+    errors = {
+        (row.budget, row.agent, row.rule, row.level_set): row.sem for row in returns if not row.reference
     }
+    for row in rows:
+        error = errors[row.budget, row.agent, row.rule, row.level_set]
+        yield ScoreRow(
+            **{each.name: getattr(row, each.name) for each in dataclasses.fields(Row)},
+            score=between(row.mean, row.floor, upper),
+            sem=error / abs(upper - row.floor) if upper != row.floor else NAN,
+            r_min=row.floor,
+            r_max=upper,
+            upper=name,
+        )
 
 
-def _cell_row(study: StudyEpisodes, cell: StoredCell) -> CellRow:
+def _cell_row(context: PlannedStudy, cell: StoredCell) -> CellRow:
     labels, record = cell.manifest.labels, cell.manifest.record
-    sample = _sample(study, cell)
+    sample = _sample(context, cell)
     returns = np.sort(sample.returns[sample.draw == sample.draws.index(str(labels["draw"]))])
     counts = np.asarray(record.get("action_counts", [1]) or [NAN])  # actions that are rows are not counted
     return CellRow(
@@ -174,127 +296,30 @@ def _cell_row(study: StudyEpisodes, cell: StoredCell) -> CellRow:
     )
 
 
-def _returns(
-    study: StudyEpisodes, cells: Sequence[StoredCell], deterministic_rules: Collection[str]
-) -> ReturnRow:
-    samples = list(_runs(study, cells).values())
-    labels = cells[0].manifest.labels
-    values = np.array([sample.mean for sample in samples])
-    several = len(samples) > 1
-    return ReturnRow(
-        game=labels["game"],
-        agent=labels["agent"],
-        rule=labels["rule"],
-        level_set=labels["level_set"],
-        mean=float(values.mean()),
-        sem=sem(values) if several else _error(samples[0], labels["rule"], deterministic_rules),
-        n_episodes=sum(sample.returns.size for sample in samples),
-        n_runs=len(samples),
-    )
-
-
-def _gap(study: StudyEpisodes, cells: Sequence[StoredCell]) -> EvaluationGap | None:
-    train, test = (
-        _runs(study, [cell for cell in cells if cell.manifest.labels["level_set"] == role])
-        for role in ("train", "test")
-    )
-    both = [(train[name], test[name]) for name in train if name in test]
-    if not both:
-        return None
-    gaps = np.array([first.mean - second.mean for first, second in both])
-    labels = cells[0].manifest.labels
-    floors = [study.floor(labels["game"], labels["mode"], "", role) for role in ("train", "test")]
-    return EvaluationGap(
-        game=labels["game"],
-        agent=labels["agent"],
-        rule=labels["rule"],
-        gap=float(gaps.mean()),
-        sem=sem(gaps)
-        if len(both) > 1
-        else float(np.hypot(sem(both[0][0].level_units), sem(both[0][1].level_units))),
-        floor_gap=floors[0].mean - floors[1].mean if floors[0] and floors[1] else NAN,
-        n_runs=len(both),
-    )
-
-
-def _comparison(study: StudyEpisodes, cells: Sequence[StoredCell]) -> EvaluationComparison | None:
-    labels = cells[0].manifest.labels
-    floor = study.floor(labels["game"], labels["mode"], "", labels["level_set"])
-    if floor is None or floor.units.size < 2:  # one episode has no spread to compare with
-        return None
-    copies = {(copy.budget, copy.run) for copy in copied_runs(study) if copy.game == labels["game"]}
-    samples = [sample for run, sample in _runs(study, cells).items() if run not in copies]
-    recommended = None
-    if len(samples) >= LEAST_RUNS:
-        scope, values = "runs", np.array([sample.mean for sample in samples])
-        recommended = call_reference_family([compare_to_reference(values, floor.units)])[0]
-    else:
-        scope = "this checkpoint only" if len(samples) == 1 else "these runs only"
-        values = _pooled(samples).units
-    test = compare_to_floor(values, floor.units, rng=np.random.default_rng(_SEED))
-    return EvaluationComparison(
-        game=labels["game"],
-        agent=labels["agent"],
-        rule=labels["rule"],
-        level_set=labels["level_set"],
-        scope=scope,
-        test=test,
-        decision=call_family([test])[0],
-        recommended=recommended,
-    )
-
-
-def _pooled(samples: Sequence[RunSample]) -> RunSample:
-    """The episodes of several runs as one sample."""
-    first = samples[0]
-    return dataclasses.replace(
-        first,
-        returns=np.concatenate([sample.returns for sample in samples]),
-        draw=np.concatenate([sample.draw for sample in samples]),
-        levels=np.concatenate([sample.levels for sample in samples]),
-    )
-
-
 def _error(sample: RunSample, rule: str, deterministic_rules: Collection[str]) -> float:
     """The standard error of a sample's mean on these levels: over networks, within levels, or over episodes."""
     is_exact = sample.is_census and (sample.is_deterministic or rule in deterministic_rules)
     return 0.0 if is_exact and sample.network_means.size < 2 else sem(sample.units)
 
 
-def _runs(study: StudyEpisodes, cells: Sequence[StoredCell]) -> dict[tuple[str, RunName], RunSample]:
-    """The samples that cells belong to, by budget and run, in the order of the cells."""
-    found: dict[tuple[str, RunName], RunSample] = {}
-    for cell in cells:
-        found.setdefault((cell.manifest.labels["budget"], _run_name(cell)), _sample(study, cell))
-    return found
-
-
-def _sample(study: StudyEpisodes, cell: StoredCell) -> RunSample:
-    labels = cell.manifest.labels
-    if labels["reference"]:
-        return study.references[_reference_place(cell)]
+def _sample(context: PlannedStudy, cell: StoredCell) -> RunSample:
+    if cell.manifest.labels["reference"]:
+        place = _named(cell, "game", "mode", "budget", "reference", "level_set")
+        return next(sample for key, sample in context.study.references.items() if tuple(key) == place)
     where = _named(cell, "game", "mode", "budget", "rule", "level_set")
-    return study.runs(*where)[_run_name(cell)]
+    name = _named(cell, "agent", "seed")
+    return next(sample for run, sample in context.study.runs(*where).items() if tuple(run) == name)
 
 
-def _reference_place(cell: StoredCell) -> ReferencePlace:
-    return ReferencePlace(*_named(cell, "game", "mode", "budget", "reference", "level_set"))
-
-
-def _run_name(cell: StoredCell) -> RunName:
-    return RunName(*_named(cell, "agent", "seed"))
+def _engine(cell: StoredCell) -> str:
+    content = cell.manifest.content
+    return f"{content.get('engine', 'procgen')} {content.get('engine_version', '')}".strip()
 
 
 def _named(cell: StoredCell, *names: str) -> tuple[str, ...]:
     """Labels of a cell as the analysis writes them: text, empty where there is none."""
     labels = cell.manifest.labels
     return tuple("" if labels[name] is None else str(labels[name]) for name in names)
-
-
-def _label(cell: StoredCell) -> tuple[str, ...]:
-    """What one row is about: game, agent or reference, rule and level set."""
-    game, agent, reference, rule, level_set = _named(cell, "game", "agent", "reference", "rule", "level_set")
-    return game, reference or agent, rule, level_set
 
 
 def _grouped(cells: Sequence[StoredCell], key: Callable[[StoredCell], Any]) -> list[list[StoredCell]]:
@@ -304,32 +329,27 @@ def _grouped(cells: Sequence[StoredCell], key: Callable[[StoredCell], Any]) -> l
     return list(groups.values())
 
 
-def _one_action_notes(rows: Sequence[CellRow]) -> list[str]:
+def _notes(context: PlannedStudy, rows: Sequence[CellRow], cells: Sequence[StoredCell]) -> Iterator[str]:
     flagged = {
         (row.agent, row.seed, row.rule)
         for row in rows
         if not row.reference and row.top_action_share >= ONE_ACTION_SHARE
     }
-    return [
-        f"{agent}{'' if seed is None else f' seed {seed}'} under {rule} took one action in nearly every visited state."
-        for agent, seed, rule in sorted(flagged, key=str)
-    ]
-
-
-def _copy_notes(study: StudyEpisodes) -> list[str]:
-    return [
-        f"Every episode of {copy.run} equals one of {copy.first}: they are one run, not two."
-        for copy in copied_runs(study)
-    ]
-
-
-def _scope_note(study: StudyEpisodes, cells: Sequence[StoredCell]) -> list[str]:
-    repeated = {(copy.budget, *copy.run) for copy in copied_runs(study)}
-    n = len({_named(cell, "budget", "agent", "seed") for cell in cells} - repeated)
-    if n >= LEAST_RUNS:
-        return []
-    return [
-        f"{counted(n, 'run')}: the comparison with the floor is about "
-        f"{'these checkpoints' if n > 1 else 'this checkpoint'} only. A call about the agent needs at least "
-        f"{LEAST_RUNS} runs, and six or more to resolve moderate effects (gapfloor power)."
-    ]
+    for agent, seed, rule in sorted(flagged, key=str):
+        name = f"{agent}{'' if seed is None else f' seed {seed}'}"
+        yield f"{name} under {rule} took one action in nearly every visited state."
+    for copy in context.copies:
+        yield f"Every episode of {copy.run} equals one of {copy.first}: they are one run, not two."
+    repeated = {(copy.budget, *copy.run) for copy in context.copies}
+    runs = {
+        _named(cell, "budget", "agent", "seed") for cell in cells if not cell.manifest.labels["reference"]
+    } - repeated
+    least = context.plan.least_runs
+    if len(runs) < least:
+        yield (
+            f"{counted(len(runs), 'run')}: intervals are about "
+            f"{'these checkpoints' if len(runs) > 1 else 'this checkpoint'} only, and nothing is tested. A call about "
+            f"the agent needs at least {least} runs, and six or more to resolve moderate effects (gapfloor power)."
+        )
+    if any(cell.manifest.content["levels"] == "all" for cell in cells):
+        yield _WHOLE

@@ -103,7 +103,7 @@ def rliable_scores(results: AnalysisResults) -> dict[str, Floats]:
         if not has_scale(row.game, mode=row.mode):
             continue
         for run in row.runs:
-            for level_set, value in (("train", run.test.train), ("test", run.test.test)):
+            for level_set, value in (("train", run.train), ("test", run.test)):
                 key = f"{run.agent}|{row.budget}|{row.rule}|{level_set}"
                 scores = cells.setdefault(key, {}).setdefault(row.game, [])
                 scores.append(normalised_score(value, row.game, mode=row.mode))

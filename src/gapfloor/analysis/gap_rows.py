@@ -1,19 +1,24 @@
-"""Rows about the gap between training and held-out levels."""
+"""Rows about the gap between training and held-out levels, tested by one method."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from gapfloor.analysis.gap_results import GapResult, RunGap
+import numpy as np
+
 from gapfloor.analysis.grouping import RunName, RunSample
 from gapfloor.analysis.planned_study import PlannedStudy, family_name
-from gapfloor.analysis.robust_rows import complete_gap_family, robust_gap_estimates
-from gapfloor.statistics.conventions import NAN
+from gapfloor.analysis.rows import Decision, Estimate, GapRow, RunGap
+from gapfloor.plan.model import Method
+from gapfloor.statistics.components import VariancePart, components_p
+from gapfloor.statistics.conventions import GENERATOR, NAN, sem
 from gapfloor.statistics.families import holm
-from gapfloor.statistics.gap_calls import Episodes, GapCall, GapWord, call_gap_family, excess_gap
-from gapfloor.statistics.gaps import gap
+from gapfloor.statistics.gap_calls import Episodes, ExcessTest, GapWord, call_gap_family, excess_gap
+from gapfloor.statistics.gaps import Gap, gap
+from gapfloor.statistics.sentences import gap_is_established, may_say_played_levels_differ
 
 
 def halves(
@@ -23,119 +28,220 @@ def halves(
     train = context.study.runs(*place, rule, "train")
     test = context.study.runs(*place, rule, "test")
     names = [name for name in train if name in test and (agent is None or name.agent == agent)]
-    # A run with one episode a half has no variance to test.
+    # A run with one episode on either level set has no variance to test.
     names = [name for name in names if min(train[name].returns.size, test[name].returns.size) > 1]
     order = {name: i for i, name in enumerate(context.study.agents)}
     names.sort(key=lambda name: (order.get(name.agent, 0), len(name.seed), name.seed))
     return {name: (train[name], test[name]) for name in names}
 
 
-def gap_rows(context: PlannedStudy) -> tuple[GapResult, ...]:
-    """The pooled gap of every game, budget and rule, with Holm within each family."""
-    rows = []
+@dataclass(frozen=True)
+class GapHalves:
+    """The runs of a gap with both of their halves, before anything is tested."""
+
+    labels: dict[str, Any]
+    """The labels of the row."""
+    family: str
+    both: dict[RunName, tuple[RunSample, RunSample]]
+    floors: tuple[RunSample | None, RunSample | None]
+    """The floor on training and held-out levels."""
+    found: Gap
+    """Means over runs, and the paper's tests of them."""
+
+    @property
+    def floor_gap(self) -> float:
+        """The floor's own train - test; NaN without a floor."""
+        train, test = self.floors
+        return train.mean - test.mean if train is not None and test is not None else NAN
+
+
+def gap_families(context: PlannedStudy, *, agent: str | None = None) -> list[list[GapHalves]]:
+    """The gap of every game, budget and rule (of one agent, or of all pooled), by families of tests."""
+    families: dict[tuple[str, str], list[GapHalves]] = {}
     for place in context.study.places():
         for rule in context.study.rules:
-            both = halves(context, place, rule)
+            both = halves(context, place, rule, agent=agent)
             if both:
-                rows.append(_gap(context, place, rule, both))
-    return _correct(context, rows)
+                found = _halves_of(context, place, rule, both, agent)
+                families.setdefault((found.family, place[1]), []).append(found)
+    return list(families.values())
 
 
-def _gap(
+def _halves_of(
     context: PlannedStudy,
     place: tuple[str, str, str],
     rule: str,
     both: dict[RunName, tuple[RunSample, RunSample]],
-) -> GapResult:
+    agent: str | None,
+) -> GapHalves:
     game, mode, budget = place
     unnamed = context.beyond_looks
-    row = context.row("gap", game=game, mode=mode, budget=budget, n=len(both), rules=(rule,), unnamed=unnamed)
-    rng = context.rng(row["seed"])
-    found = gap(
-        [train.level_units for train, _ in both.values()],
-        [test.level_units for _, test in both.values()],
-        rng=rng,
-        **context.resampling,
-    )
-    floors = (context.floor(*place, "train"), context.floor(*place, "test"))
-    floor_gap = floors[0].mean - floors[1].mean if floors[0] and floors[1] else NAN
+    if agent is not None:
+        unnamed = "the plan does not name gaps of single agents"
+    row = context.row(
+        "gap", game=game, mode=mode, budget=budget, n=len(both), rules=(rule,), unnamed=unnamed,
+        names=(agent,) if agent else (),
+    )  # fmt: skip
     naming = context.naming(
         game=game, budget=budget, rules=(rule,), level_sets=("train", "test"), unnamed=unnamed
     )
     values = {"rule": rule, "budget": budget}
-    runs = tuple(
-        RunGap(agent=name.agent, seed=name.seed, test=tested)
-        for name, tested in zip(both, found.runs, strict=True)
+    family = family_name(
+        "gap", naming, *(values[name] for name in context.plan.gaps.family), *([agent] if agent else [])
     )
-    return GapResult(
-        **row,
-        rule=rule,
-        gap=found,
-        p_holm=NAN,
-        floor_gap=floor_gap,
-        runs=runs,
-        family=family_name("gap", naming, *(values[name] for name in context.plan.gaps.family)),
-        family_size=0,
-        method=context.gap_method,
-        recommended=_recommended(context, place, both, floors),
-        robust=robust_gap_estimates(context, found, list(both.values()), floors, rng=rng),
+    floors = (context.floor(*place, "train"), context.floor(*place, "test"))
+    found = gap(
+        [train.level_units for train, _ in both.values()],
+        [test.level_units for _, test in both.values()],
+        rng=context.rng(row["seed"]),
+        **context.resampling,
     )
+    return GapHalves({**row, "rule": rule, "agent": agent}, family, both, floors, found)
 
 
-def _correct(context: PlannedStudy, rows: Sequence[GapResult]) -> tuple[GapResult, ...]:
-    families: dict[tuple[str, str], list[int]] = {}
-    for i, row in enumerate(rows):
-        families.setdefault((row.family, row.mode), []).append(i)
-    corrected = list(rows)
-    for members in families.values():
-        adjusted = holm([rows[i].gap.p_fisher for i in members])
-        alpha = context.plan.floor.alpha
-        tests = [found.test for i in members if (found := rows[i].recommended) is not None]
-        calls = call_gap_family(tests, alpha=alpha)
-        for i, p, recommended in zip(members, adjusted, calls, strict=True):
-            word = _paper_call(rows[i], float(p), alpha=alpha, least_runs=context.plan.least_runs)
-            called = dataclasses.replace(
-                rows[i],
-                p_holm=float(p),
-                family_size=len(members),
-                paper_call=word,
-                recommended=recommended,
+def gap_rows(
+    context: PlannedStudy, families: Sequence[Sequence[GapHalves]], *, method: Method | None = None
+) -> tuple[GapRow, ...]:
+    """The gap of every game, budget and rule, with the calls of one method (the plan's)."""
+    make = _recommended_rows if (method or context.gap_method) == "recommended" else _paper_rows
+    rows = [row for family in families for row in make(context, family)]
+    order = {place: i for i, place in enumerate(context.study.places())}
+    rules = context.study.rules
+    return tuple(sorted(rows, key=lambda row: (order[row.game, row.mode, row.budget], rules.index(row.rule))))
+
+
+def _paper_rows(context: PlannedStudy, family: Sequence[GapHalves]) -> list[GapRow]:
+    """The paper's tests: Welch per run, Fisher over runs, Holm over games; percentile bootstrap intervals."""
+    rows = []
+    for one, p in zip(family, holm([one.found.p_fisher for one in family]), strict=True):
+        test = one.found
+        word = _paper_call(context, one, float(p))
+        is_tested = word != "not tested"
+        rows.append(
+            GapRow(
+                **_shared(context, one),
+                estimate=Estimate(
+                    value=test.mean, se=test.sem, low=test.ci[0], high=test.ci[1], confidence=test.confidence,
+                    p=test.p_fisher, method="paper",
+                ),
+                decision=Decision(
+                    call=word,
+                    p_adjusted=float(p) if is_tested else NAN,
+                    family=one.family,
+                    family_size=len(family),
+                    reason="" if is_tested else _runs(len(_distinct(context, one))),
+                ),
+                stouffer_z=test.stouffer_z,
+                is_established=word == "train higher",
+                levels_differ=word in ("train higher", "test higher"),
             )
-            corrected[i] = complete_gap_family(context, called)
-    return tuple(corrected)
+        )  # fmt: skip
+    return rows
 
 
-def _recommended(
-    context: PlannedStudy,
-    place: tuple[str, str, str],
-    both: dict[RunName, tuple[RunSample, RunSample]],
-    floors: tuple[RunSample | None, RunSample | None],
-) -> GapCall:
-    """The recommended test of a gap, over different runs, before its family is known."""
-    game, mode, budget = place
+def _recommended_rows(context: PlannedStudy, family: Sequence[GapHalves]) -> list[GapRow]:
+    """The recommended tests (docs/claims.md): the excess over the floor's gap, for new runs on new levels."""
+    calls = call_gap_family([_excess(context, one) for one in family], alpha=context.plan.floor.alpha)
+    rows = []
+    for one, call in zip(family, calls, strict=True):
+        test = call.test
+        is_tested = call.call != "not tested"
+        rows.append(
+            GapRow(
+                **_shared(context, one),
+                estimate=Estimate(
+                    value=test.excess, se=test.se, low=call.interval[0], high=call.interval[1],
+                    confidence=call.confidence, p=test.p, estimand=GENERATOR, method="recommended",
+                ),
+                decision=Decision(
+                    call=call.call,
+                    p_adjusted=call.p_holm,
+                    family=one.family,
+                    family_size=call.family_size,
+                    reason="" if is_tested else test.not_tested,
+                ),
+                slope=test.slope,
+                n_levels=test.n_levels,
+                n_levels_played=test.n_levels_played,
+                is_established=gap_is_established(call),
+                levels_differ=may_say_played_levels_differ(call),
+            )
+        )  # fmt: skip
+    return rows
+
+
+def _shared(context: PlannedStudy, one: GapHalves) -> dict[str, Any]:
+    """The fields that do not depend on the method."""
+    found, error = one.found, one.found.sem
+    if found.n == 1:
+        train, test = next(iter(one.both.values()))
+        error = float(np.hypot(sem(train.level_units), sem(test.level_units)))
+    return {
+        **one.labels,
+        "train": found.train,
+        "train_sem": found.train_sem,
+        "test": found.test,
+        "test_sem": found.test_sem,
+        "gap": found.mean,
+        "gap_sem": error,
+        "floor_gap": one.floor_gap,
+        "floor_gap_p": _floor_gap_p(context, one),
+        "runs": tuple(
+            RunGap(agent=name.agent, seed=name.seed, train=run.train, test=run.test, gap=run.gap, p=run.p)
+            for name, run in zip(one.both, found.runs, strict=True)
+        ),
+    }
+
+
+def _paper_call(context: PlannedStudy, one: GapHalves, p_holm: float) -> GapWord:
+    if len(_distinct(context, one)) < context.plan.least_runs or math.isnan(p_holm):
+        return "not tested"
+    if p_holm >= context.plan.floor.alpha:
+        return "not distinguishable"
+    return "train higher" if one.found.mean > 0 else "test higher"
+
+
+def _distinct(context: PlannedStudy, one: GapHalves) -> list[tuple[RunSample, RunSample]]:
+    """The halves of different runs."""
+    labels = one.labels
     names = context.distinct(
-        {name: train for name, (train, _) in both.items()}, game=game, mode=mode, budget=budget
-    )
-    halves_of = [both[name] for name in names]
-    train_floor, test_floor = (None if floor is None else _episodes(floor) for floor in floors)
-    found = excess_gap(
-        [_episodes(train) for train, _ in halves_of],
-        [_episodes(test) for _, test in halves_of],
+        {name: train for name, (train, _) in one.both.items()},
+        game=labels["game"], mode=labels["mode"], budget=labels["budget"],
+    )  # fmt: skip
+    return [one.both[name] for name in names]
+
+
+def _excess(context: PlannedStudy, one: GapHalves) -> ExcessTest:
+    """The recommended test of a gap, over different runs, before its family is known."""
+    both = _distinct(context, one)
+    train_floor, test_floor = (None if floor is None else _episodes(floor) for floor in one.floors)
+    return excess_gap(
+        [_episodes(train) for train, _ in both],
+        [_episodes(test) for _, test in both],
         train_floor=train_floor,
         test_floor=test_floor,
         least_runs=context.plan.least_runs,
     )
-    return call_gap_family([found], alpha=context.plan.floor.alpha)[0]
 
 
 def _episodes(sample: RunSample) -> Episodes:
     return sample.returns, sample.levels
 
 
-def _paper_call(row: GapResult, p_holm: float, *, alpha: float, least_runs: int) -> GapWord:
-    assert row.recommended is not None
-    if row.recommended.test.n < least_runs or math.isnan(p_holm):
-        return "not tested"
-    if p_holm >= alpha:
-        return "not distinguishable"
-    return "train higher" if row.gap.mean > 0 else "test higher"
+def _floor_gap_p(context: PlannedStudy, one: GapHalves) -> float:
+    """Whether random play differs between the level sets: both samples' errors, Bonferroni over the games."""
+    train, test = one.floors
+    if train is None or test is None or min(train.units.size, test.units.size) < 2:
+        return NAN
+    errors = [sem(np.sort(floor.units)) for floor in (train, test)]
+    parts = [
+        VariancePart(error**2, floor.returns.size - 1)
+        for error, floor in zip(errors, (train, test), strict=True)
+    ]
+    budget = one.labels["budget"]
+    games = sum(place[2] == budget for place in context.study.places())
+    return float(min(1.0, components_p(one.floor_gap, parts) * games))
+
+
+def _runs(n: int) -> str:
+    return f"{n} run{'' if n == 1 else 's'}"

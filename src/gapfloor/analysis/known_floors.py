@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import importlib.resources
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from gapfloor.analysis.evaluation_results import FloorRow
-from gapfloor.text_tables import with_error
+from gapfloor.analysis.rows import ReturnRow
+from gapfloor.tables.cells import Cell, empty_cell, mean_sem
+from gapfloor.tables.column import Column
 
 
 @dataclass(frozen=True)
@@ -19,14 +21,10 @@ class KnownFloor:
     shipped: tuple[float, float] | None
     paper: tuple[float, float] | None
 
-    def columns(self) -> list[str]:
-        """The two columns of the table that `floor` prints."""
-        return [with_error(*pair) if pair else "" for pair in (self.shipped, self.paper)]
 
-
-def shipped_procgen_floor(row: FloorRow) -> KnownFloor | None:
+def shipped_procgen_floor(row: ReturnRow) -> KnownFloor | None:
     """The known floor of the same game, mode and levels under the uniform policy in ProcGen, if there is one."""
-    if row.reference != "uniform" or row.engine != "procgen":
+    if row.reference != "uniform" or row.engine.split(" ")[0] != "procgen":
         return None
     document = _document()
     place = [row.game, row.mode, row.levels]
@@ -50,3 +48,24 @@ def _document() -> dict[str, Any]:
     text = importlib.resources.files("gapfloor").joinpath("data/floors.json").read_text()
     document: dict[str, Any] = json.loads(text)
     return document
+
+
+def _known(name: str) -> Callable[[ReturnRow], Cell]:
+    def cell(row: ReturnRow) -> Cell:
+        pair = getattr(shipped_procgen_floor(row), name, None)
+        return mean_sem(*pair) if pair else empty_cell(2)
+
+    return cell
+
+
+#: Next to a measured floor, for checking one's machine; it never replaces the measured one.
+KNOWN_COLUMNS = (
+    Column(
+        "shipped", "shipped", "The floor in the package's data for these levels, for checking your machine.",
+        _known("shipped"), align="r", csv=("shipped", "shipped_sem"),
+    ),
+    Column(
+        "paper", "paper", "The floor that the paper prints, on its own draws.", _known("paper"), align="r",
+        csv=("paper", "paper_sem"),
+    ),
+)  # fmt: skip

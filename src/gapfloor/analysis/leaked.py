@@ -2,90 +2,46 @@
 
 Leaked levels are known to a trained agent, so they pull its gap towards zero; the floor knows no level, so its gap
 moves only by which levels are left. And it does move: layouts repeat most often among the shortest levels, which are
-the easiest, so held-out levels without leaks are harder than training levels with their twins. Hence three gaps, each
+the easiest, so held-out levels without leaks are harder than training levels with their twins. Hence three rows, each
 with the floor's gap on the same levels: on all levels, without leaked held-out levels, and without shared layouts on
 either side (the twins left out of the training levels too). Means are over runs as everywhere; nothing is tested here.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 import numpy as np
 
 from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.episodes import Source, read_inputs
-from gapfloor.analysis.grouping import RunName, RunSample, StudyEpisodes, group
+from gapfloor.analysis.grouping import RunSample, group
+from gapfloor.analysis.planned_study import PlannedStudy
+from gapfloor.analysis.rows import Decision, Estimate, GapRow
 from gapfloor.errors import UsageError
-from gapfloor.json_values import jsonable
 from gapfloor.levels import LevelSet
 from gapfloor.levels.overlap import Leakage, LevelOverlap
-from gapfloor.plan.model import paper_plan
+from gapfloor.plan.model import content_hash, paper_plan
 from gapfloor.statistics.conventions import NAN, Floats, sem
 
+LeftOut = Literal["", "leaked", "shared"]
+Halves = tuple[RunSample, RunSample]
 
-@dataclass(frozen=True)
-class LeakedGap:
-    """An agent's gap under one rule, with all held-out levels and without the leaked ones."""
 
-    game: str
-    """The game, or the environment's name."""
-    mode: str
-    """Distribution mode of the game: easy, hard, ..."""
-    budget: str
-    """Label of the training budget, e.g. 8M; empty if there is none."""
-    agent: str
-    """Empty: all runs of the game, whatever their agent."""
-    rule: str
-    """How actions were chosen: sampled, greedy, merged, epsilon:E, temperature:T."""
-    n_runs: int
-    """0: the floor alone."""
-    train: float
-    """Mean return on training levels."""
-    test: float
-    """Mean return on held-out levels."""
-    test_without: float
-    """Mean held-out return without leaked levels."""
-    test_leaked: float
-    """Mean return on the leaked levels alone."""
-    gap: float
-    """Gap with all held-out levels."""
-    sem: float
-    """Over runs; NaN for one run."""
-    gap_without: float
-    """Gap without leaked levels."""
-    sem_without: float
-    """Its standard error over runs."""
-    gap_unshared: float
-    """Without leaked held-out levels and without their twins among the training levels."""
-    sem_unshared: float
-    """Its standard error over runs."""
-    floor_gap: float
-    """The floor's own train - test difference."""
-    floor_gap_without: float
-    """The floor's gap without leaked levels."""
-    floor_gap_unshared: float
-    """The floor's gap without leaked levels and their twins among the training levels."""
-    levels: int
-    """Held-out levels of the set."""
-    leaked_levels: int
-    """Held-out levels that equal a training level."""
-    episodes: int
-    """Held-out episodes of the runs."""
-    episodes_left: int
-    """Held-out episodes on the other levels."""
+@dataclass(frozen=True, kw_only=True)
+class LeakedGap(GapRow):
+    """A gap on the levels that are left; `n` is 0 for the floor alone, and errors are over runs, NaN for one run."""
+
+    left_out: LeftOut
+    """Nothing, `leaked` (held-out levels that equal a training level) or `shared` (also their training twins)."""
+    test_left_out: float
+    """Mean held-out return on the levels that are left out; NaN where none is."""
+    n_episodes: int
+    """Held-out episodes of the runs on the levels that are left."""
     floor_episodes: int
-    """Held-out episodes of the floor."""
-    floor_episodes_left: int
-    """The floor's episodes on the other levels."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The row as JSON values; what is not a number is null."""
-        row: dict[str, Any] = jsonable(self)
-        return row
+    """Held-out episodes of the floor on the levels that are left."""
 
 
 def split_by_leak(sample: RunSample, leaked: Collection[int]) -> tuple[Floats, Floats]:
@@ -97,94 +53,96 @@ def split_by_leak(sample: RunSample, leaked: Collection[int]) -> tuple[Floats, F
 
 
 def gap_without(source: Source, leakage: Leakage) -> tuple[LeakedGap, ...]:
-    """Gaps of every agent and rule with and without leaked levels, for the games that `leakage` has.
+    """Gaps of every agent and rule on all levels and on those left, for the games that `leakage` has.
 
     Args:
         source: what `analyse` takes: a store, an episode file, a table, or `Inputs`.
         leakage: what `gapfloor levels` found (`gapfloor.levels.overlap.read_leakage`).
     """
-    study = group(read_inputs(source), paper_plan())
-    rows = []
-    for game, mode, budget in study.places():
-        overlap = leakage.of(game, mode)
+    plan = paper_plan()
+    study = group(read_inputs(source), plan)
+    context = PlannedStudy(study, plan, content_hash(plan), None)
+    rows: list[LeakedGap] = []
+    for place in study.places():
+        overlap = leakage.of(*place[:2])
         if overlap is None:
             continue
         for rule in study.rules:
-            train = study.runs(game, mode, budget, rule, "train")
-            test = study.runs(game, mode, budget, rule, "test")
+            train, test = (study.runs(*place, rule, name) for name in ("train", "test"))
             runs = [name for name in train if name in test]
             agents = [agent for agent in study.agents if any(name.agent == agent for name in runs)]
-            for agent in [*agents, ""] if len(agents) > 1 else agents:
-                names = [name for name in runs if not agent or name.agent == agent]
-                halves = {name: (train[name], test[name]) for name in names}
-                rows.append(_row(study, overlap, (game, mode, budget, agent, rule), halves))
-    return (*rows, *_floors_alone(study, leakage))
+            for agent in [*agents, None] if len(agents) > 1 else agents:
+                halves = [(train[name], test[name]) for name in runs if agent in (None, name.agent)]
+                rows += _rows(context, overlap, place, rule, agent, halves)
+    return (*rows, *_floors_alone(context, leakage))
 
 
-def _floors_alone(study: StudyEpisodes, leakage: Leakage) -> list[LeakedGap]:
+def _floors_alone(context: PlannedStudy, leakage: Leakage) -> Iterator[LeakedGap]:
     """Floors of games without runs, each treated as a policy, so that a store of floors gets rows too."""
+    study = context.study
     with_runs = {place[:2] for place in study.places()}
-    rows = []
     for game, mode, budget, reference, level_set in study.references:
         overlap = leakage.of(game, mode)
         train, test = (study.floor(game, mode, budget, name) for name in ("train", "test"))
         if (reference, level_set) != (FLOOR_RULE, "test") or (game, mode) in with_runs:
             continue
         if overlap is not None and train is not None and test is not None:
-            row = _row(study, overlap, (game, mode, budget, "", FLOOR_RULE), {RunName("", ""): (train, test)})
-            rows.append(dataclasses.replace(row, n_runs=0))
-    return rows
+            yield from _rows(context, overlap, (game, mode, budget), FLOOR_RULE, None, [(train, test)])
 
 
-def _row(
-    study: StudyEpisodes,
+def _rows(
+    context: PlannedStudy,
     overlap: LevelOverlap,
-    place: tuple[str, str, str, str, str],
-    halves: Mapping[RunName, tuple[RunSample, RunSample]],
-) -> LeakedGap:
-    game, mode, budget, agent, rule = place
-    floors = [
-        study.floor(game, mode, budget, level_set, reference=FLOOR_RULE) for level_set in ("train", "test")
-    ]
-    for known, held in [*halves.values(), tuple(floors)]:
+    place: tuple[str, str, str],
+    rule: str,
+    agent: str | None,
+    halves: Sequence[Halves],
+) -> Iterator[LeakedGap]:
+    """On all levels, without leaked and without shared ones."""
+    game, mode, budget = place
+    floors = [context.study.floor(*place, name, reference=FLOOR_RULE) for name in ("train", "test")]
+    for known, held in [*halves, tuple(floors)]:
         _check_covers(overlap, overlap.train, known)
         _check_covers(overlap, overlap.test, held)
-    trains = np.array([known.mean for known, _ in halves.values()])
-    tests = np.array([held.mean for _, held in halves.values()])
-    parts = [split_by_leak(held, overlap.leaked) for _, held in halves.values()]
-    withouts = np.array([_mean(rest) for _, rest in parts])
-    shared = {pair.training for pair in overlap.pairs}
-    unshared = np.array([_mean(split_by_leak(known, shared)[1]) for known, _ in halves.values()])
-    known_floor, held_floor = floors
-    floor_left = split_by_leak(held_floor, overlap.leaked)[1] if held_floor else np.array([])
-    floor_unshared = split_by_leak(known_floor, shared)[1] if known_floor else np.array([])
-    return LeakedGap(
-        game=game,
-        mode=mode,
-        budget=budget,
-        agent=agent,
-        rule=rule,
-        n_runs=len(halves),
-        train=float(trains.mean()),
-        test=float(tests.mean()),
-        test_without=float(withouts.mean()),
-        test_leaked=float(np.mean([_mean(leaked) for leaked, _ in parts])),
-        gap=float((trains - tests).mean()),
-        sem=_sem(trains - tests),
-        gap_without=float((trains - withouts).mean()),
-        sem_without=_sem(trains - withouts),
-        gap_unshared=float((unshared - withouts).mean()),
-        sem_unshared=_sem(unshared - withouts),
-        floor_gap=known_floor.mean - held_floor.mean if known_floor and held_floor else NAN,
-        floor_gap_without=known_floor.mean - _mean(floor_left) if known_floor else NAN,
-        floor_gap_unshared=_mean(floor_unshared) - _mean(floor_left),
-        levels=overlap.test.n,
-        leaked_levels=len(overlap.leaked),
-        episodes=sum(held.returns.size for _, held in halves.values()),
-        episodes_left=sum(rest.size for _, rest in parts),
-        floor_episodes=held_floor.returns.size if held_floor else 0,
-        floor_episodes_left=int(floor_left.size),
-    )
+    twins = {pair.training for pair in overlap.pairs}
+    without: dict[LeftOut, tuple[Collection[int], Collection[int]]] = {
+        "": ((), ()), "leaked": ((), overlap.leaked), "shared": (twins, overlap.leaked),
+    }  # fmt: skip
+    for left_out, (no_train, no_test) in without.items():
+        trains = np.array([_mean_without(known, no_train) for known, _ in halves])
+        tests = np.array([_mean_without(held, no_test) for _, held in halves])
+        parts = [split_by_leak(held, no_test) for _, held in halves]
+        floor_gap = _mean_without(floors[0], no_train) - _mean_without(floors[1], no_test)
+        gap, error = float((trains - tests).mean()), _sem(trains - tests)
+        yield LeakedGap(
+            **context.row(
+                "leaked gap", game=game, mode=mode, budget=budget, n=0 if rule == FLOOR_RULE else len(halves),
+                rules=(rule,), names=(agent or "", left_out),
+            ),
+            agent=agent,
+            rule=rule,
+            train=float(trains.mean()),
+            train_sem=_sem(trains),
+            test=float(tests.mean()),
+            test_sem=_sem(tests),
+            gap=gap,
+            gap_sem=error,
+            estimate=Estimate(value=gap, se=error, method="mean over runs"),
+            decision=Decision(reason="descriptive"),
+            floor_gap=floor_gap,
+            n_levels=(overlap.train.n - len(no_train), overlap.test.n - len(no_test)),
+            left_out=left_out,
+            test_left_out=float(np.mean([_mean(leaked) for leaked, _ in parts])),
+            n_episodes=sum(rest.size for _, rest in parts),
+            floor_episodes=split_by_leak(floors[1], no_test)[1].size if floors[1] else 0,
+        )  # fmt: skip
+
+
+def _mean_without(sample: RunSample | None, left_out: Collection[int]) -> float:
+    """The mean return of a sample on the levels that are left; NaN where nothing is."""
+    if sample is None:
+        return NAN
+    return _mean(split_by_leak(sample, left_out)[1]) if left_out else sample.mean
 
 
 def _check_covers(overlap: LevelOverlap, levels: LevelSet, sample: RunSample | None) -> None:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from gapfloor.analysis.apply import analyse
+import numpy as np
+
+from gapfloor.analysis.copies import copied_runs
 from gapfloor.analysis.episodes import Source, read_inputs
-from gapfloor.analysis.floor_results import FloorComparisonResult
+from gapfloor.analysis.floor_rows import Comparison, comparisons
 from gapfloor.analysis.grouping import group
+from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.errors import UsageError
 from gapfloor.plan.lock import load_plan
-from gapfloor.plan.model import Plan, paper_plan
-from gapfloor.statistics.clustered import crossed_mean, level_matrix
-from gapfloor.statistics.conventions import NAN
-from gapfloor.statistics.designs import PilotEstimate
+from gapfloor.plan.model import content_hash, paper_plan
 from gapfloor.statistics.power import Effect
 
 
@@ -23,57 +22,34 @@ from gapfloor.statistics.power import Effect
 class PilotComparison:
     """A floor comparison of the pilot, as an effect to be found again."""
 
-    row: FloorComparisonResult
-    estimate: PilotEstimate
+    game: str
+    budget: str
+    rule: str
+    level_set: str
+    family_size: int
+    """Comparisons of the pilot in the same family."""
+    margin: float
+    """How far from the floor still counts as equivalent."""
+    effect: Effect
     """Over different runs: copies of a run tell nothing about the spread between runs."""
-    generator: Effect | None
-    """The same delta with run, level and residual variance; None without level seeds."""
-    n_levels: int
-
-    @property
-    def effect(self) -> Effect:
-        """The estimates taken as true."""
-        return self.estimate.effect
+    n_runs: int
+    n_floor: int
 
 
 def read_pilot(
     source: Source, plan_path: Path | None = None, *, rule: str | None = None, level_set: str = "test"
 ) -> tuple[PilotComparison, ...]:
     """The pilot's comparisons under one rule (the plan's primary) on one level set."""
-    plan: Plan = load_plan(plan_path).plan if plan_path is not None else paper_plan()
+    plan = load_plan(plan_path).plan if plan_path is not None else paper_plan()
     rule = rule or plan.scope.primary_rule
-    inputs = read_inputs(source)
-    study = group(inputs, plan)
-    found = []
-    for row in analyse(inputs, plan).floor_comparisons:
-        assert row.recommended is not None
-        test = row.recommended.test
-        if (row.rule, row.level_set) != (rule, level_set) or test.n < 2:
-            continue
-        estimate = PilotEstimate(
-            delta=test.delta,
-            run_sd=math.sqrt(test.parts[0].variance * test.n),
-            n_runs=test.n,
-            floor_sd=math.sqrt(test.parts[-1].variance * test.reference_n),
-            n_floor=test.reference_n,
-        )
-        runs = study.runs(row.game, row.mode, row.budget, rule, level_set)
-        floor = study.floor(row.game, row.mode, row.budget, level_set)
-        assert floor is not None
-        pairs = [(sample.returns, sample.levels) for _, sample in sorted(runs.items())]
-        matrix = level_matrix(pairs, floor=(floor.returns, floor.levels))
-        generator, n_levels = None, 0
-        if matrix is not None and row.n > 1:
-            crossed = crossed_mean(matrix)
-            n_levels = crossed.n_levels
-            generator = Effect(
-                test.delta,
-                run_sd=_sd(crossed.v_run - crossed.v_residual, row.n),
-                floor_sd=NAN,
-                level_sd=_sd(crossed.v_level - crossed.v_residual, n_levels),
-                residual_sd=_sd(crossed.v_residual, row.n * n_levels),
-            )
-        found.append(PilotComparison(row, estimate, generator, n_levels))
+    study = group(read_inputs(source), plan)
+    context = PlannedStudy(study, plan, content_hash(plan), None, copies=copied_runs(study))
+    found = [
+        _comparison(context, one, family_size=len(family))
+        for family in comparisons(context)
+        for one in family
+        if (one.labels["rule"], one.labels["level_set"]) == (rule, level_set) and len(one.distinct) > 1
+    ]
     if not found:
         raise UsageError(
             f"The pilot has no comparison under the rule '{rule}' on '{level_set}' levels with two runs and a floor."
@@ -81,5 +57,17 @@ def read_pilot(
     return tuple(found)
 
 
-def _sd(variance: float, n: int) -> float:
-    return math.sqrt(max(variance, 0.0) * n)
+def _comparison(context: PlannedStudy, one: Comparison, *, family_size: int) -> PilotComparison:
+    values, floor = np.sort([sample.mean for sample in one.distinct.values()]), np.sort(one.floor.units)
+    return PilotComparison(
+        **{name: one.labels[name] for name in ("game", "budget", "rule", "level_set")},
+        family_size=family_size,
+        margin=context.margin.at(float(floor.mean())),
+        effect=Effect(
+            delta=float(values.mean() - floor.mean()),
+            run_sd=float(values.std(ddof=1)),
+            floor_sd=float(floor.std(ddof=1)),
+        ),
+        n_runs=values.size,
+        n_floor=floor.size,
+    )

@@ -10,10 +10,10 @@ import numpy as np
 
 from gapfloor.analysis.copies import RunCopy
 from gapfloor.analysis.grouping import RunName, RunSample, StudyEpisodes
-from gapfloor.analysis.row import Status
+from gapfloor.analysis.rows import Status
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Addendum, Method, Plan
-from gapfloor.statistics.conventions import THESE_LEVELS, MarginRule
+from gapfloor.statistics.conventions import MarginRule
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,6 @@ class PlannedStudy:
         rules: tuple[str, ...],
         level_sets: tuple[str, ...] = ("train", "test"),
         names: tuple[str, ...] = (),
-        estimand: str = THESE_LEVELS,
         unnamed: str = "",
     ) -> dict[str, Any]:
         """The fields that every result shares, as keyword arguments."""
@@ -160,7 +159,6 @@ class PlannedStudy:
             "mode": mode,
             "budget": budget,
             "n": n,
-            "estimand": estimand,
             "seed": self.seed(kind, game, mode, budget, *rules, *level_sets, *names),
             "plan_hash": naming.plan_hash,
             "status": naming.status,

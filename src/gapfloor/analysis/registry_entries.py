@@ -1,8 +1,8 @@
 """The registry of floors: what policies that know nothing earn in public environments, and what was published.
 
 The entries ship with the package (`data/registry.json`, `data/registry.csv`) and are measured by
-`tools/measure_registry.py`. Published scores are facts with their source; they stand next to ours
-with the difference, because conditions (starts, versions, numbers of episodes) are seldom the same.
+`python tools/measure_registry.py studies/registry.toml`. Published scores are facts with their source; they stand next
+to ours with the difference, because conditions (starts, versions, numbers of episodes) are seldom the same.
 """
 
 from __future__ import annotations

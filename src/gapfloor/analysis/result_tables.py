@@ -1,37 +1,29 @@
-"""The two tables of an analysis that people read first: against the floor, and the gap."""
+"""The tables that people read first, the same for every command: returns, against the floor, the gap, scores."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gapfloor.analysis.floor_results import FloorComparisonResult
-from gapfloor.analysis.gap_results import GapResult
-from gapfloor.text_tables import MISSING, TextTable, counted, ends_text, number, p_text, with_error
+from gapfloor.analysis.columns import COMPARISONS, GAPS, LABELS, RETURNS, SCORES
+from gapfloor.analysis.known_floors import KNOWN_COLUMNS
+from gapfloor.analysis.rows import ComparisonRow, GapRow, ReturnRow, Row, ScoreRow
+from gapfloor.tables.cells import counted
+from gapfloor.tables.column import Column
+from gapfloor.tables.table import Table
 
 if TYPE_CHECKING:
     from gapfloor.analysis.results import AnalysisResults
 
-_COMPARISON_HEADINGS = (
-    "game", "budget", "rule", "levels", "n", "return", "floor", "delta [interval]", "Holm p", "k/n", "call",
-)  # fmt: skip
-_GAP_HEADINGS = (
-    "game", "budget", "rule", "n", "gap [95% CI]", "t interval", "Fisher p", "Holm p", "Stouffer Z",
-    "adjusted [interval]", "its Holm p", "levels", "call",
-)  # fmt: skip
+#: Columns that are left out where no row has an entry.
+_MAY_BE_EMPTY = ("budget", "agent", "levels", "shipped", "paper")
+_WHO = ("game", "mode", "budget", "agent", "rule")
 
 
-def analysis_tables(results: AnalysisResults) -> dict[str, TextTable]:
-    """Title -> headings and cells; what the data do not have is left out."""
-    plan = results.plan
-    tables: dict[str, TextTable] = {}
-    if results.floor_comparisons:
-        headings = [*_COMPARISON_HEADINGS, _other_call(plan.floor_method)]
-        tables["Compared with the floor"] = headings, [_comparison(row) for row in results.floor_comparisons]
-    if results.gaps:
-        headings = [*_GAP_HEADINGS, _other_call(plan.gap_method)]
-        tables["Gap (train - test)"] = headings, [_gap(row) for row in results.gaps]
-    return tables
+def analysis_tables(results: AnalysisResults) -> list[Table]:
+    """Comparisons with the floor, and gaps; what the data do not have is left out."""
+    tables = (comparison_table(results.floor_comparisons), gap_table(results.gaps))
+    return [table for table in tables if table.rows]
 
 
 def analysis_size(results: AnalysisResults) -> str:
@@ -44,59 +36,39 @@ def analysis_size(results: AnalysisResults) -> str:
     return f"{size}. Plan {plan.name} ({plan.hash[:12]}): {plan.status}."
 
 
-def _other_call(method: str) -> str:
-    """The heading of the call that the plan did not ask for."""
-    return "paper's call" if method == "recommended" else "recommended call"
+def floor_table(rows: Sequence[ReturnRow], *, known: bool = False) -> Table:
+    """References on their level sets; with `known` next to what the package and the paper say."""
+    labels = [LABELS[name] for name in ("game", "mode", "level_set")]
+    more = KNOWN_COLUMNS if known else ()
+    return _table("floors", "", rows, [*labels, *RETURNS.values(), *more])
 
 
-def _comparison(row: FloorComparisonResult) -> list[str]:
-    test = row.test
-    return [
-        row.game, row.budget, row.rule, row.level_set, str(row.n), with_error(test.mean, test.sem),
-        with_error(test.floor, test.floor_sem), f"{row.call_delta:+.2f} {ends_text(row.call_interval)}",
-        p_text(row.call_p), f"{test.runs_above}/{row.n}", *_calls(row),
-    ]  # fmt: skip
+def comparison_table(rows: Sequence[ComparisonRow], title: str = "Compared with the floor") -> Table:
+    """Runs against a reference."""
+    labels = [LABELS[name] for name in (*_WHO, "level_set", "n")]
+    columns = [*labels, *COMPARISONS.values(), LABELS["status"]]
+    if all(row.reference == "uniform" for row in rows):
+        columns.remove(COMPARISONS["reference"])
+    return _table("floor_comparisons", title, rows, columns)
 
 
-def _gap(row: GapResult) -> list[str]:
-    gap = row.gap
-    return [
-        row.game, row.budget, row.rule, str(row.n), f"{gap.mean:+.2f} {ends_text(gap.ci)}",
-        ends_text(gap.t_interval), p_text(gap.p_fisher), p_text(row.p_holm), number(gap.stouffer_z),
-        *_excess(row), *_gap_calls(row),
-    ]  # fmt: skip
+def gap_table(rows: Sequence[GapRow]) -> Table:
+    """Gaps, with what was tested."""
+    labels = [LABELS[name] for name in (*_WHO, "n")]
+    return _table("gaps", "Gap (train - test)", rows, [*labels, *GAPS.values(), LABELS["status"]])
 
 
-def _calls(row: FloorComparisonResult) -> tuple[str, str]:
-    """The call of the plan's method, then that of the other one."""
-    call = row.call_label
-    if call == "not distinguishable" and row.robust.equivalence_unreachable:
-        call = f"{call} (equivalence unreachable)"
-    assert row.recommended is not None
-    if row.method == "recommended" and call == "equivalent" and not row.recommended.equivalent_in_family:
-        call = "equivalent (not after correction over games)"
-    if row.method == "recommended":
-        return (f"{call} (unreliable: {row.doubt})" if row.doubt else call), row.decision.call
-    return call, row.recommended.label
+def score_table(rows: Sequence[ScoreRow]) -> Table:
+    """Normalised scores with the two returns that count as 0 and 1."""
+    labels = [LABELS[name] for name in (*_WHO, "level_set")]
+    return _table("normalised", "Normalised scores", rows, [*labels, *SCORES.values()])
 
 
-def _excess(row: GapResult) -> tuple[str, str, str]:
-    assert row.recommended is not None
-    test = row.recommended.test
-    if math.isnan(test.excess):
-        return MISSING, MISSING, MISSING
-    levels = "+".join(str(n) for n in test.n_levels)
-    if test.n_levels != test.n_levels_played:
-        levels += f" of {'+'.join(str(n) for n in test.n_levels_played)}"
-    return (
-        f"{test.excess:+.2f} {ends_text(row.recommended.interval)}",
-        p_text(row.recommended.p_holm),
-        levels,
-    )
-
-
-def _gap_calls(row: GapResult) -> tuple[str, str]:
-    assert row.recommended is not None
-    if row.method == "recommended":
-        return row.call_label, row.paper_call
-    return row.call_label, row.recommended.label
+def _table(name: str, title: str, rows: Sequence[Row], columns: Sequence[Column]) -> Table:
+    """A table without the columns of labels that the data do not have."""
+    kept = [
+        column
+        for column in columns
+        if column.key not in _MAY_BE_EMPTY or any(column.cell(row).plain for row in rows)
+    ]
+    return Table(name=name, title=title, columns=tuple(kept), rows=tuple(rows))

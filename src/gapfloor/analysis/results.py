@@ -1,11 +1,7 @@
 """What an analysis finds: every family of rows, with the plan, the source and the problems behind them.
 
-The paper's own columns are on a row itself; the estimators that stay valid where they do not are in its field
-`robust`. A number that cannot be computed (one run, no level seeds) is NaN here and null in JSON.
-`AnalysisResults.to_dict()` is the document that `gapfloor analyse --json` prints.
-
-Shared words: `ci` is always the plan's interval (percentile bootstrap) and `t_interval` Student's; `status` is
-"pre-registered", "pre-specified" or "exploratory"; `family` names the tests that are corrected together.
+The plan's method made every call, interval and p of them; what the other method says of the same comparisons is in
+`other_method`. `AnalysisResults.to_dict()` is the document that `gapfloor analyse --json` prints.
 """
 
 from __future__ import annotations
@@ -13,16 +9,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from gapfloor.analysis.difference_results import AgentDifferenceResult, AgentResult, PairResult
-from gapfloor.analysis.floor_results import CallCount, FloorComparisonResult, FloorResult
-from gapfloor.analysis.gap_results import GapResult
 from gapfloor.analysis.result_tables import analysis_size, analysis_tables
-from gapfloor.analysis.row import Status
-from gapfloor.analysis.score_results import NormalisedResult, ProfileResult
-from gapfloor.analysis.screen_results import DisagreementResult, ScreenResult, ScreenSummary
+from gapfloor.analysis.rows import (
+    AgentDifferenceRow,
+    AgentRow,
+    CallCount,
+    ComparisonRow,
+    DisagreementRow,
+    GapRow,
+    ProfileRow,
+    ReturnRow,
+    RuleDifferenceRow,
+    ScoreRow,
+    ScreenRow,
+    ScreenSummary,
+    SensitivityRow,
+    Status,
+)
 from gapfloor.plan.model import LEAST_RUNS, Method
 from gapfloor.statistics.conventions import Pair
-from gapfloor.text_tables import ReadableResult, TextTable
+from gapfloor.tables.table import Table
+from gapfloor.text_tables import ReadableResult
 
 #: Problems shown before the rest is counted.
 MOST_PROBLEMS = 20
@@ -132,55 +139,71 @@ class SourceSummary:
     """Columns that were not needed, kept with the episodes."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class OtherMethod:
+    """The same comparisons by the method that the plan did not choose."""
+
+    floor_method: Method
+    """The method of these comparisons with the floor."""
+    gap_method: Method
+    """The method of these gaps."""
+    floor_comparisons: tuple[ComparisonRow, ...] = ()
+    """The comparisons with the floor."""
+    gaps: tuple[GapRow, ...] = ()
+    """The gaps."""
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AnalysisResults(ReadableResult):
     """Everything `analyse` found."""
 
     row_names = (
         "floor_comparisons", "gaps", "floors", "agent_floor_comparisons", "reference_comparisons", "pairs", "encoders",
-        "agents", "screen", "disagreements", "normalised", "profiles", "problems",
+        "agents", "sensitivity", "screen", "disagreements", "normalised", "profiles", "problems",
     )  # fmt: skip
 
     plan: PlanUsed
     """The plan as it was used."""
     source: SourceSummary
     """What was read."""
-    floors: tuple[FloorResult, ...]
+    floors: tuple[ReturnRow, ...]
     """Floors: one row per game, level set and reference."""
-    floor_comparisons: tuple[FloorComparisonResult, ...]
+    floor_comparisons: tuple[ComparisonRow, ...]
     """Pooled over agents: the calls."""
-    agent_floor_comparisons: tuple[FloorComparisonResult, ...]
+    agent_floor_comparisons: tuple[ComparisonRow, ...]
     """One agent at a time (the paper's enc.*.z); Holm within agent, rule, level set, budget."""
-    reference_comparisons: tuple[FloorComparisonResult, ...]
+    reference_comparisons: tuple[ComparisonRow, ...]
     """Against stricter references than the uniform floor, where the data hold any; exploratory."""
-    gaps: tuple[GapResult, ...]
+    gaps: tuple[GapRow, ...]
     """Gaps: one row per game, budget and rule."""
-    pairs: tuple[PairResult, ...]
+    pairs: tuple[RuleDifferenceRow, ...]
     """Differences between two rules of the same runs."""
-    encoders: tuple[AgentDifferenceResult, ...]
+    encoders: tuple[AgentDifferenceRow, ...]
     """Differences between two agents."""
-    agents: tuple[AgentResult, ...]
+    agents: tuple[AgentRow, ...]
     """Every agent's returns."""
-    screen: tuple[ScreenResult, ...]
+    screen: tuple[ScreenRow, ...]
     """The entropy screen."""
-    disagreements: tuple[DisagreementResult, ...]
+    disagreements: tuple[DisagreementRow, ...]
     """How often a rule differs from argmax."""
-    normalised: tuple[NormalisedResult, ...]
+    normalised: tuple[ScoreRow, ...]
     """Normalised scores."""
-    profiles: tuple[ProfileResult, ...]
+    profiles: tuple[ProfileRow, ...]
     """IQM and performance profiles over the suite."""
     call_counts: tuple[CallCount, ...]
-    """The paper's calls counted over a family."""
+    """The calls counted over a family."""
     screen_summaries: tuple[ScreenSummary, ...]
     """Flagged games counted."""
-    plan_call_counts: tuple[CallCount, ...] = ()
-    """The calls of the plan's method counted over a family."""
+    sensitivity: tuple[SensitivityRow, ...] = ()
+    """What other estimators say about the comparisons with the floor and the gaps."""
+    other_method: OtherMethod | None = None
+    """The same comparisons by the method that the plan did not choose."""
     problems: tuple[Problem, ...]
     """What is missing or unusual in the data."""
 
-    def tables(self) -> list[TextTable]:
+    def tables(self) -> list[Table]:
         """Comparisons with the floor, and gaps."""
-        return list(analysis_tables(self).values())
+        return analysis_tables(self)
 
     def sentences(self) -> list[str]:
         """What was read, and the problems in it."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.planned_study import PlannedStudy
-from gapfloor.analysis.score_results import NormalisedResult, ProfileResult
+from gapfloor.analysis.rows import ProfileRow, ScoreRow
 from gapfloor.statistics.aggregate import improvement_over, performance_profile
 from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.normalised import between, has_scale, score_range
@@ -17,9 +17,9 @@ SUITE = "mean"
 TAUS = tuple(round(-0.5 + 0.05 * i, 2) for i in range(31))
 
 
-def normalised_rows(context: PlannedStudy) -> tuple[NormalisedResult, ...]:
+def normalised_rows(context: PlannedStudy) -> tuple[ScoreRow, ...]:
     """Scores of every game that has a scale, then the unweighted means over the games of a budget."""
-    rows: list[NormalisedResult] = []
+    rows: list[ScoreRow] = []
     for game, mode, budget in context.study.places():
         for rule in (*context.study.rules, FLOOR_RULE):
             for level_set in context.study.level_sets:
@@ -33,7 +33,7 @@ def normalised_rows(context: PlannedStudy) -> tuple[NormalisedResult, ...]:
                 )
                 score = between(mean, low, high)
                 rows.append(
-                    NormalisedResult(
+                    ScoreRow(
                         **row,
                         rule=rule,
                         level_set=level_set,
@@ -67,7 +67,7 @@ def _mean_return(
     return (float(np.mean(values)), len(values)) if values else (NAN, 0)
 
 
-def _suite_means(context: PlannedStudy, rows: list[NormalisedResult]) -> list[NormalisedResult]:
+def _suite_means(context: PlannedStudy, rows: list[ScoreRow]) -> list[ScoreRow]:
     groups: dict[tuple[str, str, str, str], list[float]] = {}
     for row in rows:
         groups.setdefault((row.mode, row.budget, row.rule, row.level_set), []).append(row.score)
@@ -83,7 +83,7 @@ def _suite_means(context: PlannedStudy, rows: list[NormalisedResult]) -> list[No
             level_sets=(level_set,),
         )
         means.append(
-            NormalisedResult(
+            ScoreRow(
                 **shared,
                 rule=rule,
                 level_set=level_set,
@@ -95,7 +95,7 @@ def _suite_means(context: PlannedStudy, rows: list[NormalisedResult]) -> list[No
     return means
 
 
-def profile_rows(context: PlannedStudy) -> tuple[ProfileResult, ...]:
+def profile_rows(context: PlannedStudy) -> tuple[ProfileRow, ...]:
     """IQM, performance profile and mean probability of improvement of every budget, rule and level set."""
     rows = []
     places = context.study.places()
@@ -111,7 +111,7 @@ def profile_rows(context: PlannedStudy) -> tuple[ProfileResult, ...]:
 
 def _profile(
     context: PlannedStudy, games: list[str], mode: str, budget: str, rule: str, level_set: str
-) -> ProfileResult | None:
+) -> ProfileRow | None:
     scores, better = [], []
     for game in sorted(games):
         samples = list(context.study.runs(game, mode, budget, rule, level_set).values())
@@ -137,7 +137,7 @@ def _profile(
         confidence=context.plan.intervals.confidence,
         n_resamples=resamples,
     )
-    return ProfileResult(
+    return ProfileRow(
         **row,
         rule=rule,
         level_set=level_set,

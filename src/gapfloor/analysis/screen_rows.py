@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from gapfloor.analysis.floor_results import FloorComparisonResult
-from gapfloor.analysis.gap_results import GapResult
 from gapfloor.analysis.grouping import RunName
 from gapfloor.analysis.planned_study import PlannedStudy
-from gapfloor.analysis.screen_results import DisagreementResult, ScreenResult, ScreenSummary
+from gapfloor.analysis.rows import ComparisonRow, DisagreementRow, GapRow, ScreenRow, ScreenSummary
 from gapfloor.plan.model import Screen
 from gapfloor.statistics.conventions import NAN, Tier
 from gapfloor.statistics.screen import entropy_share, scaled_entropy, sweep_tiers, tier
@@ -112,14 +110,14 @@ def _label(value: Any) -> str:
 def screen_rows(
     context: PlannedStudy,
     cells: CellMeans,
-    comparisons: Iterable[FloorComparisonResult],
-    gaps: Iterable[GapResult],
+    comparisons: Iterable[ComparisonRow],
+    gaps: Iterable[GapRow],
     *,
     agent: str | None = None,
-) -> tuple[ScreenResult, ...]:
+) -> tuple[ScreenRow, ...]:
     """The screen of every game and budget that has entropies, all agents pooled or one alone."""
     calls = {(r.game, r.mode, r.budget, r.rule, r.level_set): r.decision.call for r in comparisons}
-    gap_of = {(r.game, r.mode, r.budget, r.rule): r.gap.mean for r in gaps}
+    gap_of = {(r.game, r.mode, r.budget, r.rule): r.gap for r in gaps}
     rule, rows = context.plan.screen.rule, []
     second = next((r for r in context.plan.scope.rules if r != context.plan.scope.primary_rule), "")
     for place in context.study.places():
@@ -132,7 +130,7 @@ def screen_rows(
             names=(agent or "",),
         )  # fmt: skip
         rows.append(
-            ScreenResult(
+            ScreenRow(
                 **row,
                 agent=agent,
                 call=calls.get((*place, context.plan.scope.primary_rule, "test")),
@@ -207,7 +205,7 @@ def agent_tier(context: PlannedStudy, cells: CellMeans, place: Place, agent: str
     return None if math.isnan(sized) else tier(sized, cuts=screen.cuts)
 
 
-def disagreement_rows(context: PlannedStudy, cells: CellMeans) -> tuple[DisagreementResult, ...]:
+def disagreement_rows(context: PlannedStudy, cells: CellMeans) -> tuple[DisagreementRow, ...]:
     """How often a merged rule leaves the class of plain argmax."""
     rows = []
     for place in context.study.places():
@@ -221,13 +219,13 @@ def disagreement_rows(context: PlannedStudy, cells: CellMeans) -> tuple[Disagree
                     "disagreement", game=game, mode=mode, budget=budget, n=cells.n_runs(place, rule),
                     rules=(rule,), level_sets=(level_set,),
                 )  # fmt: skip
-                rows.append(DisagreementResult(**row, rule=rule, level_set=level_set, share=share))
+                rows.append(DisagreementRow(**row, rule=rule, level_set=level_set, share=share))
     return tuple(rows)
 
 
-def screen_summaries(rows: Iterable[ScreenResult]) -> tuple[ScreenSummary, ...]:
+def screen_summaries(rows: Iterable[ScreenRow]) -> tuple[ScreenSummary, ...]:
     """How many games of a budget are flagged, and how far the share ranges."""
-    budgets: dict[str, list[ScreenResult]] = {}
+    budgets: dict[str, list[ScreenRow]] = {}
     for row in rows:
         budgets.setdefault(row.budget, []).append(row)
     return tuple(

@@ -7,21 +7,21 @@ only the sharpness of what is drawn from changes (softmax(logits / T): T = 1 is 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gapfloor.json_values import jsonable
+from gapfloor.analysis.checkpoint_rows import (
+    CheckpointRow,
+    checkpoint_gap,
+    checkpoint_labels,
+    checkpoint_row,
+    n_levels,
+)
+from gapfloor.analysis.rows import Estimate, GapRow, RuleDifferenceRow
 from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity
-from gapfloor.statistics.conventions import CONFIDENCE
-from gapfloor.statistics.level_means import (
-    LevelContrast,
-    independent_difference,
-    mean_by_level,
-    pair_by_level,
-)
+from gapfloor.statistics.level_means import pair_by_level
 from gapfloor.statistics.ranks import RankCorrelation, rank_correlation
 from gapfloor.text_tables import (
     ReadableResult,
@@ -37,133 +37,90 @@ from gapfloor.text_tables import (
 SweepSamples = Mapping[str, Mapping[float, EpisodeSample]]
 
 
-@dataclass(frozen=True)
-class TemperaturePoint:
-    """One temperature on one level set."""
+@dataclass(frozen=True, kw_only=True)
+class SweepTrend(RuleDifferenceRow):
+    """What the grid says about one level set: hot minus cold, and return against the entropy that was played."""
 
-    temperature: float
-    """Logits were divided by it; 0 is greedy, 1 sampled."""
-    rule: str
-    """How actions were chosen: sampled, greedy, merged, epsilon:E, temperature:T."""
-    level_set: str
-    """`train` or `test` (held-out)."""
-    entropy_played: float
-    """Nats; of the distribution that was drawn from, in the states that this temperature visits."""
-    entropy_raw: float
-    """Nats; of the untempered distribution in the same states."""
-    episode_return: LevelContrast
-    """Mean return, with its error over levels."""
-    above_floor: LevelContrast
-    """Return minus floor, paired by level."""
-    below_reference: LevelContrast
-    """Return minus that at the reference temperature, paired by level."""
-    is_one_action: bool
-    """Whether one action was taken in nearly every visited state."""
-
-
-@dataclass(frozen=True)
-class SweepTrend:
-    """What the grid says about one level set."""
-
-    level_set: str
-    """`train` or `test` (held-out)."""
     correlation: RankCorrelation
     """Of return with the entropy that was played."""
-    hot: str
-    """The rule at the highest temperature."""
-    cold: str
-    """The rule at the lowest temperature."""
-    contrast: LevelContrast
-    """Return under `hot` minus return under `cold`, paired by level."""
+    n_levels: int
+    """Distinct levels played."""
 
 
 @dataclass(frozen=True, repr=False)
 class Sweep(ReadableResult):
-    """A checkpoint at a grid of temperatures."""
+    """A checkpoint at a grid of temperatures; `at` of a row is its temperature."""
 
-    row_names = ("points", "gaps", "trends")
+    row_names = ("floor_comparisons", "gaps", "pairs", "trends")
 
-    game: str
-    """The game, or the environment's name."""
-    mode: str
-    """Distribution mode of the game: easy, hard, ..."""
     run: RunIdentity
     """The trained run."""
     design: str
     """How levels were chosen (draws or census), with slots, burn-in and episodes."""
     draws: tuple[int, ...]
     """Seeds of the level draws."""
-    points: tuple[TemperaturePoint, ...]
-    """One entry per temperature and level set."""
-    floors: dict[str, LevelContrast]
-    """Level set -> the floor's mean, its error clustered by level."""
-    gaps: dict[float, LevelContrast]
-    """Temperature -> train minus test."""
+    floor_comparisons: tuple[CheckpointRow, ...]
+    """One row per level set and temperature, compared with the floor."""
+    gaps: tuple[GapRow, ...]
+    """One row per temperature; empty where one level set was played."""
+    pairs: tuple[RuleDifferenceRow, ...]
+    """One row per level set and temperature: its return minus that at the reference temperature, paired by level."""
     trends: tuple[SweepTrend, ...]
-    """One entry per level set."""
+    """One row per level set."""
     notes: tuple[str, ...] = ()
     """Sentences that a reader must know."""
 
     @property
     def temperatures(self) -> tuple[float, ...]:
         """The grid, from cold to hot."""
-        return tuple(dict.fromkeys(point.temperature for point in self.points))
+        return tuple(dict.fromkeys(row.at for row in self.floor_comparisons if row.at is not None))
 
-    def point(self, temperature: float, level_set: str) -> TemperaturePoint | None:
-        """One point, if that level set was played."""
+    @property
+    def level_sets(self) -> tuple[str, ...]:
+        """The level sets that were played."""
+        return tuple(dict.fromkeys(row.level_set for row in self.floor_comparisons))
+
+    def row(self, temperature: float, level_set: str) -> CheckpointRow:
+        """The row of a temperature and level set."""
         wanted = (temperature, level_set)
-        return next((p for p in self.points if (p.temperature, p.level_set) == wanted), None)
+        return next(row for row in self.floor_comparisons if (row.at, row.level_set) == wanted)
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `gapfloor sweep --json` prints."""
-        document = jsonable(dataclasses.asdict(self))
-        document["gaps"] = [
-            {"temperature": temperature, **jsonable(dataclasses.asdict(gap))}
-            for temperature, gap in self.gaps.items()
-        ]
-        document["run"] = {
-            "agent": self.run.agent, "seed": self.run.seed, "budget": self.run.budget, "reference": "",
-        }  # fmt: skip
-        document["notes"] = [*self.sentences(), *self.notes]
-        return dict(document)
+        return {**super().to_dict(), "notes": [*self.sentences(), *self.notes]}
 
     def table(self) -> TextTable:
         """One row per temperature, the floor last; errors are clustered by level."""
-        level_sets = [name for name in ("train", "test") if name in self.floors]
-        reference = self.trends[0].hot
+        reference = self.trends[0].rule
+        pairs: dict[tuple[float | None, str], Estimate] = {
+            (row.at, row.quantity): row.difference for row in self.pairs
+        }
+        gaps = {row.at: row.estimate for row in self.gaps}
         headings = ["T", "rule"]
-        for name in level_sets:
+        for name in self.level_sets:
             headings += [f"entropy {name}", name, f"{name} - {reference}"]
-        headings += ["gap"] if self.gaps else []
-        rows = []
-        for temperature in self.temperatures:
-            points = [self.point(temperature, name) for name in level_sets]
-            row = [f"{temperature:g}", points[0].rule if points[0] else ""]
-            for point in points:
-                assert point is not None
-                row += [
-                    number(point.entropy_played),
-                    with_error(point.episode_return.value, point.episode_return.se),
-                    ""
-                    if point.rule == reference
-                    else f"{signed(point.below_reference.value)} ± {number(point.below_reference.se)}",
-                ]
-            if self.gaps:
-                row.append(f"{signed(self.gaps[temperature].value)} ± {number(self.gaps[temperature].se)}")
-            rows.append(row)
+        lines = []
+        for at in self.temperatures:
+            line = [f"{at:g}", rule_at(at)]
+            for name in self.level_sets:
+                row, pair = self.row(at, name), pairs[at, name]
+                difference = f"{signed(pair.value)} ± {number(pair.se)}" if row.rule != reference else ""
+                line += [number(row.entropy_played), with_error(row.mean, row.sem), difference]
+            lines.append([*line, *([f"{signed(gaps[at].value)} ± {number(gaps[at].se)}"] if gaps else [])])
         floor = ["", "uniform"]
-        for name in level_sets:
-            floor += ["", with_error(self.floors[name].value, self.floors[name].se), ""]
-        if self.gaps:
-            floor.append(signed(self.floors["train"].value - self.floors["test"].value))
-        return headings, [*rows, floor]
+        for name in self.level_sets:
+            row = self.row(self.temperatures[0], name)
+            floor += ["", with_error(row.floor, row.floor_sem), ""]
+        if gaps:
+            return [*headings, "gap"], [*lines, [*floor, signed(self.gaps[0].floor_gap)]]
+        return headings, [*lines, floor]
 
     def sentences(self) -> list[str]:
         """What the grid says, one sentence per level set, and what it cannot say."""
         fixed = [
-            f"{level_set_words(point.level_set)}: {point.rule} took one action in nearly every visited state."
-            for point in self.points
-            if point.is_one_action
+            f"{level_set_words(row.level_set)}: {row.rule} took one action in nearly every visited state."
+            for row in self.floor_comparisons
+            if row.is_one_action
         ]
         return [*(_sentence(trend) for trend in self.trends), *fixed, _SCOPE]
 
@@ -184,22 +141,43 @@ def analyse_sweep(
     notes: Sequence[str] = (),
 ) -> Sweep:
     """What the samples of a grid say; all of them were played on the schedule of the floors."""
-    points: list[TemperaturePoint] = []
-    trends = []
-    for level_set, by_temperature in samples.items():
-        mine, trend = _level_set(by_temperature, level_set, floors[level_set])
-        points += mine
-        trends.append(trend)
+    grid = tuple(next(iter(samples.values())))
+    labels = {at: checkpoint_labels(run, rule=rule_at(at), at=at) for at in grid}
+    hot = 1.0 if 1.0 in grid else grid[-1]
+    cold = grid[0] if grid[0] != hot else grid[-1]
+    rows = {
+        (name, at): checkpoint_row(labels[at], by_temperature[at], floors[name], level_set=name)
+        for name, by_temperature in samples.items()
+        for at in grid
+    }
+
+    def difference(name: str, first: float, second: float) -> dict[str, Any]:
+        a, b = samples[name][first], samples[name][second]
+        paired = pair_by_level(a.returns, b.returns, a.levels)
+        return {**labels[first], "rule_b": rule_at(second), "quantity": name, "difference": paired}
+
     return Sweep(
-        game=run.game,
-        mode=run.mode,
         run=run,
         design=design,
         draws=tuple(draws),
-        points=tuple(points),
-        floors={name: mean_by_level(floor.returns, floor.levels) for name, floor in floors.items()},
-        gaps=_gaps(points, tuple(samples["train"])) if len(samples) == 2 else {},
-        trends=tuple(trends),
+        floor_comparisons=tuple(rows.values()),
+        gaps=tuple(
+            checkpoint_gap(
+                labels[at], samples["train"][at], samples["test"][at], (floors["train"], floors["test"])
+            )
+            for at in (grid if len(samples) == 2 else ())
+        ),
+        pairs=tuple(RuleDifferenceRow(**difference(name, at, hot)) for name in samples for at in grid),
+        trends=tuple(
+            SweepTrend(
+                **{**difference(name, hot, cold), "at": None},
+                correlation=rank_correlation(
+                    [rows[name, at].entropy_played for at in grid], [rows[name, at].mean for at in grid]
+                ),
+                n_levels=n_levels(samples[name][hot]),
+            )
+            for name in samples
+        ),
         notes=tuple(notes),
     )
 
@@ -213,45 +191,8 @@ def rule_at(temperature: float) -> str:
     return {0.0: "greedy", 1.0: "sampled"}.get(float(temperature), f"temperature:{temperature:g}")
 
 
-def _level_set(
-    samples: Mapping[float, EpisodeSample], level_set: str, floor: EpisodeSample
-) -> tuple[list[TemperaturePoint], SweepTrend]:
-    grid = tuple(samples)
-    hot = 1.0 if 1.0 in grid else grid[-1]
-    cold = grid[0] if grid[0] != hot else grid[-1]
-    points = [
-        TemperaturePoint(
-            temperature=value,
-            rule=rule_at(value),
-            level_set=level_set,
-            entropy_played=sample.entropy_played,
-            entropy_raw=sample.entropy_raw,
-            episode_return=mean_by_level(sample.returns, sample.levels),
-            above_floor=pair_by_level(sample.returns, floor.returns, sample.levels),
-            below_reference=pair_by_level(sample.returns, samples[hot].returns, sample.levels),
-            is_one_action=sample.is_one_action,
-        )
-        for value, sample in samples.items()
-    ]
-    trend = SweepTrend(
-        level_set=level_set,
-        correlation=rank_correlation(
-            [point.entropy_played for point in points], [point.episode_return.value for point in points]
-        ),
-        hot=rule_at(hot),
-        cold=rule_at(cold),
-        contrast=pair_by_level(samples[hot].returns, samples[cold].returns, samples[hot].levels),
-    )
-    return points, trend
-
-
-def _gaps(points: Sequence[TemperaturePoint], grid: tuple[float, ...]) -> dict[float, LevelContrast]:
-    returns = {(point.level_set, point.temperature): point.episode_return for point in points}
-    return {value: independent_difference(returns["train", value], returns["test", value]) for value in grid}
-
-
 def _sentence(trend: SweepTrend) -> str:
-    found, contrast = trend.correlation, trend.contrast
+    found, contrast = trend.correlation, trend.difference
     steps = found.n - 1
     if found.rises_always:
         shape = "return falls at every step as entropy falls"
@@ -259,13 +200,13 @@ def _sentence(trend: SweepTrend) -> str:
         shape = "return falls at no step as entropy falls"
     else:
         shape = f"return falls at {found.n_rises} of {steps} steps as entropy falls, so not monotonically"
-    interval = interval_text(*contrast.interval, confidence=CONFIDENCE)
+    interval = interval_text(*contrast.interval, confidence=contrast.confidence)
     kind = "exact permutation" if found.is_exact else "permutation"
     return (
-        f"{level_set_words(trend.level_set)}: {shape} (Kendall's tau {signed(found.tau)} over {found.n} temperatures, "
-        f"{kind} p = {p_text(found.p)}, smallest possible {p_text(found.smallest)}). {trend.hot} - {trend.cold}: "
+        f"{level_set_words(trend.quantity)}: {shape} (Kendall's tau {signed(found.tau)} over {found.n} temperatures, "
+        f"{kind} p = {p_text(found.p)}, smallest possible {p_text(found.smallest)}). {trend.rule} - {trend.rule_b}: "
         f"{signed(contrast.value)} {interval}, p = {p_text(contrast.p)}, paired over "
-        f"{contrast.n_levels} levels."
+        f"{trend.n_levels} levels."
     )
 
 

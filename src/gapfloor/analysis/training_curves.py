@@ -7,7 +7,6 @@ fault. This module compares both.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,15 +14,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gapfloor.json_values import jsonable
-from gapfloor.records.episode_sample import EpisodeSample
-from gapfloor.statistics.conventions import CONFIDENCE
-from gapfloor.statistics.level_means import (
-    LevelContrast,
-    independent_difference,
-    mean_by_level,
-    pair_by_level,
+from gapfloor.analysis.checkpoint_rows import (
+    CheckpointRow,
+    checkpoint_gap,
+    checkpoint_labels,
+    checkpoint_row,
+    n_levels,
 )
+from gapfloor.analysis.rows import Estimate, GapRow
+from gapfloor.records.episode_sample import EpisodeSample
+from gapfloor.records.run_identity import RunIdentity
+from gapfloor.statistics.level_means import pair_by_level
 from gapfloor.text_tables import ReadableResult, TextTable, interval_text, number, signed, with_error
 
 
@@ -44,32 +45,12 @@ class LoggedMean(Protocol):
 class PlayedCheckpoint:
     """One checkpoint of a run, as it was played."""
 
+    run: RunIdentity
+    """The run, with the budget under which the checkpoint is filed."""
     steps: int
     """Environment steps of training."""
     samples: Mapping[tuple[str, str], EpisodeSample]
     """(rule, level set) -> episodes."""
-
-
-@dataclass(frozen=True)
-class CheckpointPoint:
-    """One checkpoint under one rule; errors are over levels."""
-
-    steps: int
-    """Environment steps of training."""
-    rule: str
-    """How actions were chosen: sampled, greedy, merged, epsilon:E, temperature:T."""
-    train: LevelContrast
-    """Mean return on training levels."""
-    test: LevelContrast
-    """Mean return on held-out levels."""
-    gap: LevelContrast
-    """train - test, of the same runs under the same rule."""
-    delta: LevelContrast
-    """Held-out return minus floor, paired by level."""
-    entropy_raw: float
-    """Nats, mean over both level sets."""
-    is_one_action: bool
-    """Whether one action was taken in nearly every visited state of either level set."""
 
 
 @dataclass(frozen=True)
@@ -104,13 +85,15 @@ class CheckpointChoice:
     """Environment steps of training."""
     last_steps: int
     """Steps of the last checkpoint."""
-    gain: LevelContrast
+    gain: Estimate
     """Held-out return of the chosen minus that of the last, paired by level."""
+    n_levels: int
+    """Held-out levels."""
 
 
 @dataclass(frozen=True)
 class TrainingCurve:
-    """One run over its training."""
+    """One run over its training; `at` of a row is the number of training steps."""
 
     name: str
     """Its name."""
@@ -120,14 +103,14 @@ class TrainingCurve:
     """Distribution mode of the game: easy, hard, ..."""
     rules: tuple[str, ...]
     """The rules, in the order given."""
-    points: tuple[CheckpointPoint, ...]
-    """One entry per checkpoint and rule."""
+    gaps: tuple[GapRow, ...]
+    """One row per checkpoint and rule."""
+    floor_comparisons: tuple[CheckpointRow, ...]
+    """One row per checkpoint, rule and level set, compared with the floor."""
     in_loop: tuple[InLoopPoint, ...]
     """The log's running mean at each fixed checkpoint."""
     in_loop_curve: tuple[tuple[int, float], ...]
     """Steps and running mean at every update of the log."""
-    floors: dict[str, LevelContrast]
-    """Level set to the floor's mean."""
     choices: tuple[CheckpointChoice, ...]
     """The best checkpoint by training return; one entry per rule."""
 
@@ -136,7 +119,7 @@ class TrainingCurve:
 class TrainingCurves(ReadableResult):
     """The curves of one or more runs."""
 
-    row_names = ("points", "in_loop", "choices")
+    row_names = ("gaps", "floor_comparisons", "in_loop", "choices")
 
     curves: tuple[TrainingCurve, ...]
     """One entry per run."""
@@ -147,12 +130,10 @@ class TrainingCurves(ReadableResult):
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `gapfloor training-curve --json` prints."""
-        document = jsonable(dataclasses.asdict(self))
-        document["notes"] = [*self.sentences(), *self.notes]
-        return dict(document)
+        return {**super().to_dict(), "notes": [*self.sentences(), *self.notes]}
 
     def json_rows(self, name: str) -> list[dict[str, Any]]:
-        """Points, in-loop means or choices of all runs, each with the run's name."""
+        """Gaps, comparisons, in-loop means or choices of all runs, each with the run's name."""
         return [
             {"run": curve["name"], "game": curve["game"], "mode": curve["mode"], **row}
             for curve in self.to_dict()["curves"]
@@ -162,30 +143,26 @@ class TrainingCurves(ReadableResult):
     def table(self) -> TextTable:
         """One row per checkpoint and rule; the in-loop mean is given in the sampled rows."""
         headings = [
-            "run",
-            "steps",
-            "rule",
-            "train",
-            "test",
-            "gap",
-            "test - floor",
-            "in-loop",
-            "in-loop - fixed",
-        ]
+            "run", "steps", "rule", "train", "test", "gap", "test - floor", "in-loop", "in-loop - fixed",
+        ]  # fmt: skip
         rows = []
         for curve in self.curves:
-            logged = {row.steps: row for row in curve.in_loop}
-            for point in curve.points:
+            logged: dict[float | None, InLoopPoint] = {row.steps: row for row in curve.in_loop}
+            deltas = {
+                (row.at, row.rule): row.delta for row in curve.floor_comparisons if row.level_set == "test"
+            }
+            for gap in curve.gaps:
+                delta = deltas[gap.at, gap.rule]
                 row = [
                     curve.name,
-                    f"{point.steps:,}",
-                    point.rule,
-                    with_error(point.train.value, point.train.se),
-                    with_error(point.test.value, point.test.se),
-                    f"{signed(point.gap.value)} ± {number(point.gap.se)}",
-                    f"{signed(point.delta.value)} ± {number(point.delta.se)}",
+                    f"{gap.at:,}",
+                    gap.rule,
+                    with_error(gap.train, gap.train_sem),
+                    with_error(gap.test, gap.test_sem),
+                    f"{signed(gap.gap)} ± {number(gap.gap_sem)}",
+                    f"{signed(delta.value)} ± {number(delta.se)}",
                 ]
-                in_loop = logged.get(point.steps) if point.rule == "sampled" else None
+                in_loop = logged.get(gap.at) if gap.rule == "sampled" else None
                 if in_loop is None:
                     rows.append([*row, "", ""])
                 else:
@@ -210,50 +187,39 @@ def analyse_curve(
     log: Sequence[LoggedMean],
     *,
     name: str,
-    game: str,
-    mode: str,
 ) -> TrainingCurve:
     """The curve of one run from its checkpoints, in the order of their steps."""
     rules = tuple(dict.fromkeys(rule for rule, _ in checkpoints[0].samples))
     logged = {row.steps: row for row in log if row.n_episodes}
-    points, in_loop = [], []
-    held_out: dict[tuple[str, int], EpisodeSample] = {}
+    gaps, comparisons, in_loop = [], [], []
     for checkpoint in checkpoints:
         for rule in rules:
-            train, test = (checkpoint.samples[rule, level_set] for level_set in ("train", "test"))
-            points.append(_point(checkpoint.steps, rule, train, test, floors["test"]))
-            held_out[rule, checkpoint.steps] = test
+            labels = checkpoint_labels(checkpoint.run, rule=rule, at=checkpoint.steps)
+            halves = {name: checkpoint.samples[rule, name] for name in ("train", "test")}
+            gaps.append(
+                checkpoint_gap(labels, halves["train"], halves["test"], (floors["train"], floors["test"]))
+            )
+            comparisons += [
+                checkpoint_row(labels, sample, floors[name], level_set=name)
+                for name, sample in halves.items()
+            ]
             if rule == "sampled" and checkpoint.steps in logged:
                 row = logged[checkpoint.steps]
                 in_loop.append(
-                    _in_loop_point(train, row.episode_return, row.n_episodes, row.n_updates, row.steps)
+                    _in_loop_point(
+                        halves["train"], row.episode_return, row.n_episodes, row.n_updates, row.steps
+                    )
                 )
     return TrainingCurve(
         name=name,
-        game=game,
-        mode=mode,
+        game=checkpoints[0].run.game,
+        mode=checkpoints[0].run.mode,
         rules=rules,
-        points=tuple(points),
+        gaps=tuple(gaps),
+        floor_comparisons=tuple(comparisons),
         in_loop=tuple(in_loop),
         in_loop_curve=tuple((row.steps, row.episode_return) for row in log if row.n_episodes),
-        floors={level_set: mean_by_level(floor.returns, floor.levels) for level_set, floor in floors.items()},
-        choices=tuple(_choose(rule, points, held_out) for rule in rules),
-    )
-
-
-def _point(
-    steps: int, rule: str, train: EpisodeSample, test: EpisodeSample, floor: EpisodeSample
-) -> CheckpointPoint:
-    halves = (mean_by_level(train.returns, train.levels), mean_by_level(test.returns, test.levels))
-    return CheckpointPoint(
-        steps=steps,
-        rule=rule,
-        train=halves[0],
-        test=halves[1],
-        gap=independent_difference(*halves),
-        delta=pair_by_level(test.returns, floor.returns, test.levels),
-        entropy_raw=(train.entropy_raw + test.entropy_raw) / 2,
-        is_one_action=train.is_one_action or test.is_one_action,
+        choices=tuple(_choose(rule, checkpoints) for rule in rules),
     )
 
 
@@ -267,14 +233,12 @@ def _in_loop_point(
     return InLoopPoint(steps, in_loop, n_window, n_updates, mean, sem, in_loop - mean, se)
 
 
-def _choose(
-    rule: str, points: Sequence[CheckpointPoint], held_out: Mapping[tuple[str, int], EpisodeSample]
-) -> CheckpointChoice:
-    mine = [point for point in points if point.rule == rule]
-    best = max(mine, key=lambda point: (point.train.value, -point.steps))
-    chosen, last = held_out[rule, best.steps], held_out[rule, mine[-1].steps]
+def _choose(rule: str, checkpoints: Sequence[PlayedCheckpoint]) -> CheckpointChoice:
+    """The earliest of the checkpoints with the best training return."""
+    best = max(checkpoints, key=lambda one: (one.samples[rule, "train"].returns.mean(), -one.steps))
+    chosen, last = best.samples[rule, "test"], checkpoints[-1].samples[rule, "test"]
     gain = pair_by_level(chosen.returns, last.returns, last.levels)
-    return CheckpointChoice(rule, best.steps, mine[-1].steps, gain)
+    return CheckpointChoice(rule, best.steps, checkpoints[-1].steps, gain, n_levels(last))
 
 
 def _sentences(curve: TrainingCurve) -> list[str]:
@@ -291,7 +255,8 @@ def _sentences(curve: TrainingCurve) -> list[str]:
     elif "sampled" in curve.rules:
         lines.append(f"{curve.name}: there is no training log, so there is no in-loop mean to compare.")
     for rule in curve.rules:
-        same = [f"{point.steps:,}" for point in curve.points if point.rule == rule and point.is_one_action]
+        flagged = [row.at for row in curve.floor_comparisons if row.rule == rule and row.is_one_action]
+        same = [f"{steps:,}" for steps in dict.fromkeys(flagged)]
         if same:
             lines.append(
                 f"{curve.name}, {rule}: one action in nearly every visited state at {', '.join(same)} steps."
@@ -300,10 +265,10 @@ def _sentences(curve: TrainingCurve) -> list[str]:
         if choice.steps == choice.last_steps:
             lines.append(f"{curve.name}, {choice.rule}: the last checkpoint has the best training return.")
         else:
-            interval = interval_text(*choice.gain.interval, confidence=CONFIDENCE)
+            interval = interval_text(*choice.gain.interval, confidence=choice.gain.confidence)
             lines.append(
                 f"{curve.name}, {choice.rule}: the best training return is at {choice.steps:,} steps; on held-out "
                 f"levels that checkpoint minus the last is {signed(choice.gain.value)} "
-                f"{interval}, paired over {choice.gain.n_levels} levels."
+                f"{interval}, paired over {choice.n_levels} levels."
             )
     return lines

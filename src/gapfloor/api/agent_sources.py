@@ -174,7 +174,7 @@ def _trained_on(policy: Any) -> str | None:
     if not isinstance(policy, str | Path) or not PolicySource.named(policy).is_checkpoint:
         return None
     try:
-        from gapfloor.training.checkpoint import read_header
+        from gapfloor.training.checkpoint_file import read_header
     except ImportError as error:
         raise MissingExtraError(
             f'Loading a checkpoint needs {error.name}: pip install "gapfloor[train]".'

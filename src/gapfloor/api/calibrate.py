@@ -16,13 +16,13 @@ from gapfloor.calibration.classes import ActionClasses, CalibrationSettings
 from gapfloor.calibration.dimensions import DimensionEffects, measure_dimensions
 from gapfloor.calibration.matrix import draw_matrices
 from gapfloor.engines.catalogue import GYMNASIUM
-from gapfloor.engines.protocol import Option
+from gapfloor.engines.engine import Option
 from gapfloor.engines.registry import check_cloning, check_levels, make_spec
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.levels.draws import check_draw
 from gapfloor.machine import check_workers
-from gapfloor.play.candidate import action_space_of
+from gapfloor.play.policy_trial import action_space_of
 from gapfloor.play.protocol import expand_games
 from gapfloor.policies.load import PolicySource
 from gapfloor.text_tables import ReadableResult, TextTable

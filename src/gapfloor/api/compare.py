@@ -86,8 +86,8 @@ def compare(
         ... ]
         >>> found = gapfloor.compare(pa.Table.from_pylist(rows), agents=("ppo", "dqn"))
         >>> row = found.row("heist", "sampled", "test")
-        >>> round(row.over_runs.test.difference, 2), row.verdict
-        (3.0, 'a higher')
+        >>> round(row.difference.value, 2), row.decision.call
+        (3.0, 'first higher')
     """
     check_sizes({"difference to detect": detect})
     if detect is not None and detect <= 0:

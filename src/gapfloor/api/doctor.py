@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gapfloor.engines.contract import check_contract
 from gapfloor.engines.contract_results import Contract
 from gapfloor.engines.doctor import DoctorFinding, examine
-from gapfloor.engines.protocol import Option
+from gapfloor.engines.engine import Option
 from gapfloor.errors import UsageError
 from gapfloor.text_tables import ReportResult
 

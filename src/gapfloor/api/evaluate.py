@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gapfloor.analysis.evaluation import summarise_evaluation
-from gapfloor.analysis.evaluation_results import Evaluation
+from gapfloor.analysis.evaluation import Evaluation, summarise_evaluation
 from gapfloor.analysis.registry_entries import upper_reference
 from gapfloor.api.keyword_settings import names_of, read_settings, takes
 from gapfloor.api.policy_campaign import play_policies
@@ -66,8 +65,8 @@ def evaluate(
         **settings: The fields of `PlaySettings`.
 
     Returns:
-        Rows of cells, returns, gaps and comparisons. With one policy the call is about this checkpoint only; a call
-        about the agent needs several runs.
+        Rows of cells, returns, gaps and comparisons with the floor. One policy is not tested: a call is about the
+        agent and needs several runs.
 
     Command line:
         gapfloor evaluate gapfloor-store/runs/starpilot-easy-impala-8M-s1 --game starpilot --rules sampled,greedy
@@ -85,9 +84,9 @@ def evaluate(
         >>> result = gapfloor.evaluate(
         ...     right, game="starpilot", rules="sampled,greedy", draws=0, episodes=16, progress=False
         ... )
-        >>> [(row.rule, row.n_episodes) for row in result.summary if row.level_set == "test"]
+        >>> [(row.rule or row.reference, row.n_episodes) for row in result.returns if row.level_set == "test"]
         [('uniform', 16), ('sampled', 16), ('greedy', 16)]
-        >>> result.to_dict()["gap"][0]["rule"]
+        >>> result.to_dict()["gaps"][0]["rule"]
         'sampled'
     """
     asked = read_settings(PlaySettings, settings)

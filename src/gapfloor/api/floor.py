@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gapfloor.analysis.evaluation import reference_rows
-from gapfloor.analysis.evaluation_results import FloorMeasurement
+from gapfloor.analysis.evaluation import FloorMeasurement, reference_rows
 from gapfloor.api.keyword_settings import names_of, read_settings, takes
 from gapfloor.api.progress import showing
 from gapfloor.engines.registry import check_seed
@@ -64,7 +63,7 @@ def floor(
         starpilot  easy  train      0:200      uniform    1.72  0.34  32
         starpilot  easy  test       1000:1100  uniform    1.62  0.36  32
         >>> floor.to_arrow().column_names[:4]
-        ['game', 'mode', 'level_set', 'levels']
+        ['game', 'mode', 'budget', 'agent']
     """
     check_workers(workers)
     named = [games] if isinstance(games, str) else list(games)
@@ -84,4 +83,4 @@ def floor(
             cells=campaign.stored_cells(campaign.reference_cells),
             deterministic_rules=campaign.deterministic_rules,
         )
-        return FloorMeasurement(tuple(rows), design=str(protocol.design), damaged=campaign.damaged)
+        return FloorMeasurement(tuple(rows), design=str(protocol.design), redone=campaign.damaged)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ class LeakedGaps(ReadableResult):
     row_names = ("gaps",)
 
     gaps: tuple[LeakedGap, ...]
-    """One row per game, budget, agent and rule."""
+    """Three rows per game, budget, agent and rule: all levels, without leaked and without shared ones."""
 
     def table(self) -> TextTable:
         """Gaps next to the floor's on the same levels."""
@@ -31,11 +32,11 @@ class LeakedGaps(ReadableResult):
 
     def sentences(self) -> list[str]:
         """How to read the table, where something leaked."""
-        if not any(row.leaked_levels for row in self.gaps):
+        if all(math.isnan(row.test_left_out) for row in self.gaps):
             return []
         return [
             "Layouts repeat most among short, easy levels: read each gap against the floor's gap on the same levels. "
-            "'Shared' also leaves out the training levels that have a held-out twin."
+            "'leaked' leaves out held-out levels that equal a training level, 'shared' also their training twins."
         ]
 
 
@@ -62,17 +63,14 @@ def _place_of_leaks(source: Any, leaks: str | Path | None) -> str | Path:
 
 
 def leak_table(rows: Sequence[LeakedGap]) -> TextTable:
-    """Gaps with and without leaked levels, each with the floor's on the same levels."""
+    """Gaps on all levels and on those that are left, each with the floor's on the same levels."""
     headings = [
-        "game", "mode", "budget", "agent", "rule", "runs", "leaked", "episodes left", "gap", "without leaked",
-        "without shared", "floor gap", "without leaked ", "without shared ", "return on leaked",
+        "game", "mode", "budget", "agent", "rule", "runs", "left out", "train levels", "test levels", "test episodes",
+        "gap", "floor gap", "return on left out",
     ]  # fmt: skip
-    lines = [
-        [row.game, row.mode, row.budget, row.agent or ("(all)" if row.n_runs else "floor"), row.rule,
-         str(row.n_runs), f"{row.leaked_levels}/{row.levels}", f"{row.episodes_left}/{row.episodes}",
-         with_error(row.gap, row.sem), with_error(row.gap_without, row.sem_without),
-         with_error(row.gap_unshared, row.sem_unshared), signed(row.floor_gap), signed(row.floor_gap_without),
-         signed(row.floor_gap_unshared), number(row.test_leaked)]
+    return headings, [
+        [row.game, row.mode, row.budget, row.agent or ("(all)" if row.n else "floor"), row.rule, str(row.n),
+         row.left_out, *map(str, row.n_levels), str(row.n_episodes), with_error(row.gap, row.gap_sem),
+         signed(row.floor_gap), number(row.test_left_out)]
         for row in rows
     ]  # fmt: skip
-    return headings, lines

@@ -10,10 +10,9 @@ from typing import Any
 from gapfloor.api.leaked_gaps import LeakedGaps, gap_without_leaks
 from gapfloor.api.progress import step_teller
 from gapfloor.engines.catalogue import PROCGEN
+from gapfloor.engines.engine import Option
 from gapfloor.engines.layout_pictures import draw_pairs
-from gapfloor.engines.layouts import check_layouts
-from gapfloor.engines.level_plays import check_plays
-from gapfloor.engines.protocol import Option
+from gapfloor.engines.level_comparison import compare_levels
 from gapfloor.engines.registry import make_spec, split_game
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
@@ -57,7 +56,8 @@ def levels(
             notebook; False: nothing.
 
     Returns:
-        One entry per game with its pairs of equal levels; with `gap` one row per game, budget, agent and rule.
+        One entry per game with its pairs of equal levels; with `gap` three rows per game, budget, agent and rule: all
+        levels, without leaked and without shared ones.
 
     Raises:
         UsageError: There are no leaks to be read, or `gap` has no run on both level sets of a checked game.
@@ -81,8 +81,8 @@ def levels(
         ...     for level in levels
         ... ]
         >>> gaps = gapfloor.levels(gap=pa.Table.from_pylist(rows), leaks=found).gaps
-        >>> [(row.gap, row.gap_without, row.leaked_levels) for row in gaps]
-        [(6.0, 6.0, 0)]
+        >>> [(row.left_out, row.gap, row.n_levels) for row in gaps]
+        [('', 6.0, (20, 10)), ('leaked', 6.0, (20, 10)), ('shared', 6.0, (20, 10))]
     """
     if leaks is not None and (gap is None or games):
         raise UsageError("leaks are for a gap: give them with gap, and name no games.")
@@ -115,14 +115,7 @@ def _find(
     for folder in (out, store):
         if folder is not None and folder.exists() and not folder.is_dir():
             raise UsageError(f"{folder} is a file, not a folder: choose another folder.")
-    found = Leakage(
-        tuple(
-            check_layouts(spec.game, **sets, mode=spec.mode, tell=tell)
-            if spec.engine == PROCGEN.name
-            else check_plays(spec, **sets, tell=tell)
-            for spec in specs.values()
-        )
-    )
+    found = Leakage(tuple(compare_levels(spec, **sets, tell=tell) for spec in specs.values()))
     if out is not None:
         _write(found, out)
     if store is not None:

@@ -8,8 +8,7 @@ from typing import Any
 
 from gapfloor.analysis.apply import analyse, resolve_plan
 from gapfloor.analysis.episodes import Source, read_inputs
-from gapfloor.analysis.floor_results import FloorComparisonResult
-from gapfloor.analysis.row import Status
+from gapfloor.analysis.rows import ComparisonRow, Status
 from gapfloor.api.analyse import arrow_table
 from gapfloor.api.keyword_settings import read_settings, takes
 from gapfloor.api.table_settings import TableSettings
@@ -18,7 +17,7 @@ from gapfloor.json_values import jsonable
 from gapfloor.machine import one_blas_thread
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Plan
-from gapfloor.statistics.conventions import NAN, NO_PAIR, Call, Pair
+from gapfloor.statistics.conventions import NAN, NO_PAIR, Pair
 from gapfloor.statistics.looks import LookAdvice
 from gapfloor.text_tables import ReadableResult, TextTable, counted, ends_text, p_text, signed
 
@@ -41,7 +40,7 @@ class GameLook:
     """Of delta; it excludes zero exactly when the call is above or below."""
     p: float
     """Adjusted for the looks, and by Holm's procedure for the games."""
-    call: Call
+    call: str
     """above, below, equivalent, not distinguishable or not tested."""
     doubt: str
     """Why an above or below call is unreliable; empty where nothing speaks against it."""
@@ -201,18 +200,18 @@ def next_runs(
     )
 
 
-def _game(row: FloorComparisonResult) -> GameLook:
+def _game(row: ComparisonRow) -> GameLook:
     assert row.look is not None
     return GameLook(
         game=row.game,
         budget=row.budget,
-        runs=row.n - row.n_copies,
+        runs=row.look.runs,
         runs_used=row.look.runs_used,
-        delta=row.call_delta,
-        interval=row.call_interval,
-        p=row.call_p,
+        delta=row.delta.value,
+        interval=row.delta.interval if row.look.runs_used else NO_PAIR,
+        p=row.decision.p_adjusted,
         call=row.call,
-        doubt=row.doubt,
+        doubt=row.decision.doubt,
         advice=row.look.advice,
         more_runs=row.look.more_runs,
     )

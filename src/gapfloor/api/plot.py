@@ -8,7 +8,7 @@ from functools import singledispatch
 from typing import Any
 
 from gapfloor.analysis.comparison import Comparison
-from gapfloor.analysis.evaluation_results import Evaluation, FloorMeasurement
+from gapfloor.analysis.evaluation import Evaluation, FloorMeasurement
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.sweep import Sweep
 from gapfloor.analysis.training_curves import TrainingCurves

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gapfloor.actions.partition import Partition
 from gapfloor.api.progress import showing
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.registry import check_cloning
 from gapfloor.errors import UsageError
 from gapfloor.machine import check_workers
@@ -103,12 +103,7 @@ def _workers_started(
     is_begun = next(store.cells_folder.glob("*.json"), None) is not None
     if is_begun or not all(isinstance(policy, (str, Path)) for policy in policies):
         return nullcontext()
-    per_rule = sum(
-        len(protocol.design.schedule(levels, draw))
-        for _, levels in protocol.level_sets
-        for draw in protocol.draws
-    )
-    episodes = per_rule * len(rules) * len(policies)
+    episodes = protocol.n_episodes * len(rules) * len(policies)
     return started_workers(protocol.engines[0], episodes=episodes, count=workers)
 
 
@@ -123,7 +118,7 @@ def _load(
 ) -> tuple[Candidate, ...]:
     candidates = load_candidates(entrants, engine, batch=batch, device=device, backend=backend)
     for candidate in candidates:
-        if asked and not candidate.source.is_own_network and candidate.inference.backend != asked:
+        if asked and not candidate.source.is_own_network and candidate.tried.inference.backend != asked:
             raise UsageError(
                 f"The backend {asked} is for gapfloor's own checkpoints, and {candidate.source.name} is not one: leave "
                 "the backend out."

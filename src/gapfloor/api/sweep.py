@@ -59,7 +59,7 @@ def sweep(
         **settings: The fields of `PlaySettings`.
 
     Returns:
-        Points, gaps and the trend over temperature; `plot()` draws them.
+        Rows against the floor, gaps and the trend over temperature; `plot()` draws them.
 
     Command line:
         gapfloor sweep gapfloor-store/runs/starpilot-easy-impala-8M-s1 --game starpilot
@@ -75,7 +75,7 @@ def sweep(
         >>> found = gapfloor.sweep(
         ...     right, game="maze", temperatures=[0, 1], draws=0, episodes=16, agent="right", progress=False
         ... )
-        >>> [round(point.entropy_played, 2) for point in found.points if point.level_set == "test"]
+        >>> [round(row.entropy_played, 2) for row in found.floor_comparisons if row.level_set == "test"]
         [0.0, 2.37]
     """
     grid = check_temperatures(temperatures)

@@ -22,6 +22,7 @@ from gapfloor.play.candidate import Entrant
 from gapfloor.play.protocol import PlaySettings, make_protocol
 from gapfloor.play.samples import read_sample
 from gapfloor.play.workers import Progress
+from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import Store
 from gapfloor.records.temporary_store import open_store
 from gapfloor.rules import parse_rules
@@ -72,7 +73,7 @@ def training_curve(
         >>> curves = gapfloor.training_curve(
         ...     run.checkpoint.parent, rules="sampled", draws=0, episodes=16, progress=False
         ... )
-        >>> [point.steps for point in curves.curves[0].points]
+        >>> [row.at for row in curves.curves[0].gaps]
         [512, 1024]
     """
     folders = [runs] if isinstance(runs, (str, Path)) else list(runs)
@@ -150,12 +151,11 @@ def _curve(history: History, store: Store, game: GameCells, first: int) -> Train
             for rule in rules
             for level_set in ("train", "test")
         }
-        checkpoints.append(PlayedCheckpoint(kept.steps, samples))
+        run = RunIdentity.from_labels(group.cells[0].labels)
+        checkpoints.append(PlayedCheckpoint(run, kept.steps, samples))
     return analyse_curve(
         checkpoints,
         {level_set: read_sample(store, game.floor, level_set=level_set) for level_set in ("train", "test")},
         history.log,
         name=history.name,
-        game=game.engine.game,
-        mode=game.engine.mode,
     )

@@ -21,13 +21,13 @@ import gapfloor
 from gapfloor.calibration.class_files import load_classes
 from gapfloor.calibration.probe import ProbeSettings
 from gapfloor.errors import GapfloorError, UsageError
-from gapfloor.play.candidate import action_space_of
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.cell_checks import cell_problems
+from gapfloor.play.policy_trial import action_space_of
 from gapfloor.play.record_checks import play_record, record_differences
 from gapfloor.play.replay import (
     difference,
-    find_source,
+    find_policy,
     play_again,
     recorded_episodes,
     refuse_unnamed_code,
@@ -183,7 +183,7 @@ def _find(
     try:
         refuse_unnamed_code(spec.engine, allowed=allowed)
         if not spec.is_plain_reference:
-            return find_source(spec, store=store, sources=sources)
+            return find_policy(spec, store=store, sources=sources)[0]
         parse_reference(spec.rule).check(action_space_of(spec.engine))
         return None
     except GapfloorError as error:

@@ -7,7 +7,7 @@ from itertools import combinations
 
 from gapfloor.calibration.class_measurement import measure_classes
 from gapfloor.calibration.classes import ActionClasses, CalibrationSettings
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.policies.load import PolicySource
 
 

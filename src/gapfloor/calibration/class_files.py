@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gapfloor.actions.partition import Partition
 from gapfloor.calibration.classes import ActionClasses
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.registry import written_game
 from gapfloor.errors import StoreError, UsageError
 from gapfloor.records.atomic import write_text_atomically

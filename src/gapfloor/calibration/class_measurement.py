@@ -13,7 +13,7 @@ from gapfloor.calibration.class_files import load_classes, write_classes
 from gapfloor.calibration.classes import RANDOM_PLAY, ActionClasses, CalibrationSettings
 from gapfloor.calibration.cloning import action_names_of, state_partitions
 from gapfloor.calibration.state_samples import SLOTS, visited_states
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.registry import check_levels, engine_from_spec
 from gapfloor.levels.draws import check_draw
 from gapfloor.machine import available_cores

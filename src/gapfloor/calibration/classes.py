@@ -13,7 +13,7 @@ from typing import Any
 from gapfloor.actions.partition import Partition
 from gapfloor.calibration.cloning import HORIZON
 from gapfloor.calibration.state_samples import SPACING
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 

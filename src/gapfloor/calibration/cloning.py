@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.actions.partition import Partition
+from gapfloor.engines.engine import EngineSpec, Observations, State
 from gapfloor.engines.gymnasium.spaces import row_bytes
 from gapfloor.engines.procgen import EXPLORATION_LEVELS
-from gapfloor.engines.protocol import EngineSpec, Observations, State
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import CheckFailedError, UsageError
 from gapfloor.levels import LevelSet

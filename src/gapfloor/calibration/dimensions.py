@@ -17,7 +17,7 @@ from gapfloor.actions.spaces import Box
 from gapfloor.calibration.classes import CalibrationSettings
 from gapfloor.calibration.cloning import split
 from gapfloor.calibration.state_samples import visited_states
-from gapfloor.engines.protocol import EngineSpec, State
+from gapfloor.engines.engine import EngineSpec, State
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import CheckFailedError, UsageError
 from gapfloor.json_values import jsonable

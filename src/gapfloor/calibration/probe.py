@@ -17,7 +17,7 @@ import numpy.typing as npt
 from gapfloor.actions.entropy import entropy, merged_entropy
 from gapfloor.actions.partition import Partition
 from gapfloor.calibration.cloning import state_partitions
-from gapfloor.engines.protocol import Engine, EngineSpec, State
+from gapfloor.engines.engine import Engine, EngineSpec, State
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.actions.spaces import ActionSpace
-from gapfloor.engines.protocol import EngineSpec, Observations, State
+from gapfloor.engines.engine import EngineSpec, Observations, State
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
-from gapfloor.policies.protocol import LogitsReader, Policy, StatefulPolicy
+from gapfloor.policies.policy import LogitsReader, Policy, StatefulPolicy
 from gapfloor.rules import draw_from, softmax
 
 #: Slots that play side by side; each runs through its own draw of levels.

@@ -47,16 +47,13 @@ COMMANDS: dict[str, CommandEntry] = {
         MEASURE, "gapfloor.api.training_curve:training_curve", "training_curve", has_store=True, python_only=_SHAPE
     ),
     "train": CommandEntry(MEASURE, "gapfloor.api.train:train", "training"),
-    "calibrate": CommandEntry(
-        MEASURE, "gapfloor.api.calibrate:calibrate", "calibrations", has_store=True,
-        python_only=frozenset({"picture"}),
-    ),
+    "calibrate": CommandEntry(MEASURE, "gapfloor.api.calibrate:calibrate", "calibrations", has_store=True),
     "levels": CommandEntry(MEASURE, "gapfloor.api.levels:levels"),
     "plan init": CommandEntry(DECIDE, "gapfloor.api.plan_files:init_plan", "plan_file"),
     "plan lock": CommandEntry(DECIDE, "gapfloor.api.plan_files:lock_file", "lock"),
     "plan check": CommandEntry(DECIDE, "gapfloor.api.plan_files:check_plan"),
     "plan next": CommandEntry(DECIDE, "gapfloor.api.plan_next:next_runs", python_only=_TABLE),
-    "power": CommandEntry(DECIDE, "gapfloor.api.power:power", python_only=_TABLE | {"costs"}),
+    "power": CommandEntry(DECIDE, "gapfloor.api.power:power", python_only=_TABLE),
     "analyse": CommandEntry(DECIDE, "gapfloor.api.analyse:analyse", "analysis"),
     "compare": CommandEntry(
         DECIDE, "gapfloor.api.compare:compare", "comparison", arguments=2, has_store=True, python_only=_SHAPE

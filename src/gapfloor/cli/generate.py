@@ -48,6 +48,7 @@ class Terminal:
     """What concerns the terminal only."""
 
     as_json: bool
+    is_wide: bool
     is_quiet: bool
     traceback: bool
 
@@ -56,6 +57,7 @@ def terminal_options() -> list[click.Option]:
     """The options that every command has."""
     return [
         click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON document."),
+        click.Option(["--wide", "is_wide"], is_flag=True, help="Show every column of the tables."),
         click.Option(["--quiet", "-q", "is_quiet"], is_flag=True, help="Show no progress."),
         click.Option(
             ["--traceback"], is_flag=True, hidden=True, help="Show the whole traceback of an error."
@@ -128,7 +130,7 @@ def make_command(name: str, entry: CommandEntry) -> click.Command:
     def callback(**values: Any) -> None:
         from gapfloor.cli.show import call_and_show
 
-        terminal = Terminal(*(values.pop(key) for key in ("as_json", "is_quiet", "traceback")))
+        terminal = Terminal(*(values.pop(key) for key in ("as_json", "is_wide", "is_quiet", "traceback")))
         call_and_show(entry, function, values, terminal)
 
     text = for_terminal(sections[""], spelled)

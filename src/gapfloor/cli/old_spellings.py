@@ -27,7 +27,6 @@ OLD_OPTIONS = {
     ("evaluate", "--out"): "--store",
     ("floor", "--out"): "--store",
     ("power", "--power"): "--wanted",
-    ("power", "--simulations"): "--n-simulations",
     ("replay", "--game"): "--games",
     ("report", "--format"): "--formats",
     ("train", "--out"): "--store",

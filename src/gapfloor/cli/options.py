@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from gapfloor.engines.protocol import Option
+from gapfloor.engines.engine import Option
 from gapfloor.errors import UsageError
 from gapfloor.records.store import store_folder
 

@@ -20,9 +20,9 @@ from gapfloor.cli.error_boundary import want_traceback
 from gapfloor.cli.generate import Terminal
 from gapfloor.cli.options import print_json
 from gapfloor.cli.pictures import read_fewer_pictures
-from gapfloor.cli.tables import print_result, print_table
+from gapfloor.cli.tables import print_result, show_table
 from gapfloor.errors import CheckFailedError
-from gapfloor.text_tables import counted
+from gapfloor.text_tables import as_table, counted
 
 Values = Mapping[str, Any]
 
@@ -46,7 +46,7 @@ def call_and_show(
             values["progress"] = stack.enter_context(progress)
         result = function(**values)
     show = globals()[f"show_{entry.show}"]
-    show(result, values, terminal.as_json)
+    show(result, {**values, "wide": terminal.is_wide}, terminal.as_json)
 
 
 @contextlib.contextmanager
@@ -67,23 +67,18 @@ def _progress(annotation: str, *, is_quiet: bool) -> Iterator[Any]:
 
 def show_result(result: Any, values: Values, as_json: bool) -> None:
     """The tables and sentences of a result, or its document."""
-    print_result(result, as_json=as_json)
+    print_result(result, as_json=as_json, wide=values["wide"])
 
 
 def show_floor(measured: Any, values: Values, as_json: bool) -> None:
     """Floors next to the shipped ones, and how they were measured."""
-    from gapfloor.analysis.known_floors import shipped_procgen_floor
+    from gapfloor.analysis.result_tables import floor_table
 
     if as_json:
         print_json(measured.to_dict())
         return
-    headings, rows = measured.table()
-    known = [None if values["options"] else shipped_procgen_floor(row) for row in measured.floors]
-    if any(known):
-        headings = [*headings, "shipped", "paper"]
-        rows = [[*row, *(it.columns() if it else ["", ""])] for row, it in zip(rows, known, strict=True)]
-    print_table(headings, rows)
-    engines = dict.fromkeys(f"{row.engine} {row.engine_version}" for row in measured.floors)
+    show_table(floor_table(measured.floors, known=not values["options"]), wide=values["wide"])
+    engines = dict.fromkeys(row.engine for row in measured.floors)
     is_drawn = values["design"] == "draws"
     drawn = f"; draws {','.join(map(str, values['draws']))}" if is_drawn else ""
     click.echo(
@@ -99,7 +94,7 @@ def show_evaluation(result: Any, values: Values, as_json: bool) -> None:
         print_json(result.to_dict())
         return
     for table in result.tables():
-        print_table(*table)
+        show_table(as_table(table), wide=values["wide"])
     for note in result.notes:
         click.echo(note)
 
@@ -109,7 +104,7 @@ def show_sweep(result: Any, values: Values, as_json: bool) -> None:
     from gapfloor.api.sweep import sweep_folder
 
     folder = values["out"] or sweep_folder(values["store"], result)
-    print_result(result, files=_written(folder, "sweep"), as_json=as_json)
+    print_result(result, files=_written(folder, "sweep"), as_json=as_json, wide=values["wide"])
 
 
 def show_training_curve(result: Any, values: Values, as_json: bool) -> None:
@@ -117,13 +112,13 @@ def show_training_curve(result: Any, values: Values, as_json: bool) -> None:
     from gapfloor.api.training_curve import curve_folder
 
     folder = values["out"] or curve_folder(values["store"])
-    print_result(result, files=_written(folder, "training-curve"), as_json=as_json)
+    print_result(result, files=_written(folder, "training-curve"), as_json=as_json, wide=values["wide"])
 
 
 def show_comparison(result: Any, values: Values, as_json: bool) -> None:
     """A comparison, and where its file is."""
     files = [Path(values["out"]) / "comparison.json"] if values["out"] else []
-    print_result(result, files=files, as_json=as_json)
+    print_result(result, files=files, as_json=as_json, wide=values["wide"])
 
 
 def _written(folder: str | Path, stem: str) -> list[Path]:
@@ -148,9 +143,9 @@ def show_calibrations(measured: Any, values: Values, as_json: bool) -> None:
     from gapfloor.api.calibrate import BoxCalibrations
 
     if as_json or isinstance(measured, BoxCalibrations):
-        print_result(measured, as_json=as_json)
+        print_result(measured, as_json=as_json, wide=values["wide"])
     elif values["progress"] is False:
-        print_result(measured, as_json=False)
+        print_result(measured, as_json=False, wide=values["wide"])
 
 
 def _show_classes_of(game: Any) -> None:
@@ -161,16 +156,14 @@ def _show_classes_of(game: Any) -> None:
 
 def show_analysis(results: Any, values: Values, as_json: bool) -> None:
     """Every table of an analysis; problems go to standard error."""
-    from gapfloor.analysis.result_tables import analysis_tables
-
     size, *problems = results.sentences()
     if as_json:
         print_json(results.to_dict())
     else:
         click.echo(size)
-        for title, tables in analysis_tables(results).items():
-            click.echo(f"\n{title}")
-            print_table(*tables)
+        for table in results.tables():
+            click.echo()
+            show_table(table, wide=values["wide"])
     for problem in problems:
         click.echo(problem, err=True)
 
@@ -218,7 +211,7 @@ def show_replays(replays: Any, values: Values, as_json: bool) -> None:
 
 def show_verification(found: Any, values: Values, as_json: bool) -> None:
     """What was verified; a problem is a failed check."""
-    print_result(found, as_json=as_json)
+    print_result(found, as_json=as_json, wide=values["wide"])
     if not found.is_sound:
         raise CheckFailedError(
             f"{values['store']} is not what was recorded: {counted(len(found.problems), 'problem')}. The results of "
@@ -228,7 +221,7 @@ def show_verification(found: Any, values: Values, as_json: bool) -> None:
 
 def show_cka(measured: Any, values: Values, as_json: bool) -> None:
     """CKA, and where its records are."""
-    print_result(measured, as_json=as_json)
+    print_result(measured, as_json=as_json, wide=values["wide"])
     for path in () if as_json else measured.files:
         held = "already in" if path.stem in measured.reused else "written to"
         click.echo(f"{held} {path}")

@@ -82,7 +82,7 @@ def run(
     study = Study.read(file)
     executor = submit if slurm is not None else None
     root = Store(store or study.name).root.resolve()
-    for other in TaskJournal(root).givers():
+    for other in TaskJournal(root).coordinators():
         click.echo(
             f"Another study run works on this store: {other.words}. Both can continue; some tasks may be done twice.",
             err=True,

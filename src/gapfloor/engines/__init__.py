@@ -1,5 +1,5 @@
 """Engines: batches of environments whose levels are seeds."""
 
-from gapfloor.engines.protocol import Engine, EngineSpec
+from gapfloor.engines.engine import Engine, EngineSpec
 
 __all__ = ["Engine", "EngineSpec"]

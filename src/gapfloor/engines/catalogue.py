@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from gapfloor.errors import MissingExtraError
+from gapfloor.errors import MissingExtraError, UsageError
 from gapfloor.plugins import plugin_names
 
 
@@ -25,7 +25,7 @@ class EngineFacts:
     title: str
     """The name in sentences."""
     module: str
-    """The module with the functions of `gapfloor.engines.registry.Family`."""
+    """The module with the functions of `gapfloor.engines.registry.EngineModule`."""
     prefix: str
     """What stands before the colon in the name of one of its games."""
     package: str
@@ -44,17 +44,20 @@ class EngineFacts:
         """The command that installs it."""
         return f'pip install "gapfloor[{self.extra}]"'
 
-    @property
-    def limits(self) -> str:
-        """What it cannot do; empty: nothing."""
-        return "no cloning, so no calibration" if self.never_clones else ""
-
     def installed_version(self) -> str:
         """The installed version of its package; otherwise the error says how to install it."""
         version = package_version(self.package)
         if version is None:
             raise MissingExtraError(f"{self.title} is not installed: {self.install_command}{self.wheels}.")
         return version
+
+    def check_version(self, measured: str, installed: str) -> None:
+        """Refuse a specification that was made with another version."""
+        if measured != installed:
+            raise UsageError(
+                f"This was made with {self.title} {measured} and {installed} is installed: install that version, or "
+                "measure again in another --store."
+            )
 
 
 #: The wheel with ProcGen's engine for Python 3.11 and 3.12; later ones have procgen-gym.
@@ -127,7 +130,7 @@ def _look_up(facts: EngineFacts) -> InstalledEngine:
         words = f"{facts.package} {version}"
         environments = _environment_packages() if facts is GYMNASIUM else []
         words += f" with {', '.join(environments)}" if environments else ""
-    limits = f" ({facts.limits})" if facts.limits else ""
+    limits = " (no cloning, so no calibration)" if facts.never_clones else ""
     return InstalledEngine(facts.name, facts.package, version, facts.games, f"{words}{limits}")
 
 

@@ -13,8 +13,8 @@ from typing import Literal
 
 from gapfloor.engines import contract_promises as promises
 from gapfloor.engines.contract_results import Clause, Contract
+from gapfloor.engines.engine import Engine, EngineSpec, Option
 from gapfloor.engines.families import family_of
-from gapfloor.engines.protocol import Engine, EngineSpec, Option
 from gapfloor.engines.registry import engine_from_spec, make_spec
 from gapfloor.errors import GapfloorError, MissingExtraError, UnknownEnvironmentError
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from gapfloor.actions.spaces import Actions
 from gapfloor.engines.contract_results import Clause
+from gapfloor.engines.engine import Engine, EngineSpec
 from gapfloor.engines.global_random_state import read_random_states, restore_random_states, seed_everything
 from gapfloor.engines.gymnasium.spaces import row_bytes
-from gapfloor.engines.protocol import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.levels import LevelSet, draw_levels
 from gapfloor.safe_path import safe_path

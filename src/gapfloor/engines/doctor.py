@@ -50,7 +50,9 @@ def examine_envpool(games: Sequence[str]) -> list[DoctorFinding]:
     findings = examine_engine(ENVPOOL, games)
     if findings and findings[0].mark == "missing":
         return findings
-    words = f"{envpool.NO_CLONING}; its cells are never compared with ProcGen's"
+    words = (
+        "EnvPool cannot save states, so there is no calibration; its cells are never compared with ProcGen's"
+    )
     return [
         DoctorFinding(
             "ok", ENVPOOL.name, f"{envpool.engine_version()} (ProcGen's games, named envpool:GAME)"

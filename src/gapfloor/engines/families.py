@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gapfloor.engines.catalogue import ENVPOOL, GYMNASIUM, PROCGEN
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.engine import EngineSpec
 
 
 @dataclass(frozen=True)
@@ -28,83 +28,74 @@ class EnvironmentFamily:
 
 #: Every family, special cases of a module before the module itself.
 FAMILIES = (
+    EnvironmentFamily("ProcGen", "level", "its layout, its objects and its looks", ("procgen",)),
     EnvironmentFamily(
-        "ProcGen", "level", "its layout, its objects and its looks",
-        ("procgen",),
+        "classic control",
+        "start state",
+        "near one point; nothing else differs",
+        ("classic_control", "phys2d"),
+    ),
+    EnvironmentFamily("Box2D", "level", "the terrain or track, and the first push", ("box2d",)),
+    EnvironmentFamily(
+        "toy text",
+        "start and chance",
+        "the first state and the chance in what follows, on one map",
+        ("toy_text", "tabular"),
     ),
     EnvironmentFamily(
-        "classic control", "start state", "near one point; nothing else differs",
-        ("classic_control", "phys2d",),
+        "DM Control", "start state", "of one body, in some tasks with a target", ("mujoco.dmc",)
     ),
     EnvironmentFamily(
-        "Box2D", "level", "the terrain or track, and the first push",
-        ("box2d",),
+        "Meta-World",
+        "start state",
+        "the positions of object and goal in one scene",
+        ("mujoco.metaworld", "metaworld"),
     ),
     EnvironmentFamily(
-        "toy text", "start and chance", "the first state and the chance in what follows, on one map",
-        ("toy_text", "tabular",),
+        "robotics",
+        "start state",
+        "the positions of object and goal in one scene",
+        ("mujoco.robotics", "gymnasium_robotics"),
     ),
     EnvironmentFamily(
-        "DM Control", "start state", "of one body, in some tasks with a target",
-        ("mujoco.dmc",),
+        "MuJoCo Playground", "start state", "of one robot, with its commands", ("mujoco.playground",)
     ),
+    EnvironmentFamily("MyoSuite", "start state", "of one body, or its target", ("mujoco.myosuite",)),
+    EnvironmentFamily("MuJoCo", "start state", "near one pose; nothing else differs", ("mujoco",)),
     EnvironmentFamily(
-        "Meta-World", "start state", "the positions of object and goal in one scene",
-        ("mujoco.metaworld", "metaworld",),
-    ),
-    EnvironmentFamily(
-        "robotics", "start state", "the positions of object and goal in one scene",
-        ("mujoco.robotics", "gymnasium_robotics",),
-    ),
-    EnvironmentFamily(
-        "MuJoCo Playground", "start state", "of one robot, with its commands",
-        ("mujoco.playground",),
-    ),
-    EnvironmentFamily(
-        "MyoSuite", "start state", "of one body, or its target",
-        ("mujoco.myosuite",),
-    ),
-    EnvironmentFamily(
-        "MuJoCo", "start state", "near one pose; nothing else differs",
-        ("mujoco",),
-    ),
-    EnvironmentFamily(
-        "MiniGrid", "level", "walls, doors, objects, goal and start, as far as the task draws them",
+        "MiniGrid",
+        "level",
+        "walls, doors, objects, goal and start, as far as the task draws them",
         ("minigrid",),
     ),
     EnvironmentFamily(
-        "Atari", "chance", "only the number of idle steps at the start: the game is deterministic and has no levels",
+        "Atari",
+        "chance",
+        "only the number of idle steps at the start: the game is deterministic and has no levels",
         ("atari",),
     ),
     EnvironmentFamily(
-        "Atari", "chance", "only which actions are sticky: the game is deterministic and has no levels",
+        "Atari",
+        "chance",
+        "only which actions are sticky: the game is deterministic and has no levels",
         ("ale_py",),
     ),
+    EnvironmentFamily("ViZDoom", "start and chance", "positions and chance on one map", ("vizdoom",)),
     EnvironmentFamily(
-        "ViZDoom", "start and chance", "positions and chance on one map",
-        ("vizdoom",),
+        "highway", "start state", "the positions and speeds of the other cars on one road", ("highway",)
     ),
+    EnvironmentFamily("Crafter", "level", "the world, and the chance in what follows", ("crafter",)),
     EnvironmentFamily(
-        "highway", "start state", "the positions and speeds of the other cars on one road",
-        ("highway",),
-    ),
-    EnvironmentFamily(
-        "Crafter", "level", "the world, and the chance in what follows",
-        ("crafter",),
-    ),
-    EnvironmentFamily(
-        "Google Research Football", "chance", "the chance in a match; the scenario is the same",
+        "Google Research Football",
+        "chance",
+        "the chance in a match; the scenario is the same",
         ("gfootball",),
     ),
     EnvironmentFamily(
-        "Jumanji", "level", "an instance of the problem, where the task draws one",
-        ("jumanji",),
+        "Jumanji", "level", "an instance of the problem, where the task draws one", ("jumanji",)
     ),
-    EnvironmentFamily(
-        "Pgx", "start and chance", "the cards or dice, and who begins",
-        ("pgx",),
-    ),
-)  # fmt: skip
+    EnvironmentFamily("Pgx", "start and chance", "the cards or dice, and who begins", ("pgx",)),
+)
 
 
 def family_of(spec: EngineSpec) -> EnvironmentFamily | None:

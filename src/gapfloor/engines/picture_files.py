@@ -8,6 +8,8 @@ user can say so: pictures are read once per process.
 A blank picture is transparent and as small as its proportions allow. The proportions of a sprite decide the size of
 what it stands for, and nothing else of a picture touches a game; `tests/engines/test_picture_files.py` compares states,
 rewards and ends of episodes, and every pixel of the games that are looked at.
+
+Row of `make bench`: "floor starpilot", in which start-up counts.
 """
 
 from __future__ import annotations

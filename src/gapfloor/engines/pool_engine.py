@@ -18,12 +18,13 @@ import numpy.typing as npt
 
 from gapfloor.actions.spaces import Actions, Discrete
 from gapfloor.engines.catalogue import ENVPOOL
+from gapfloor.engines.engine import EngineSpec, Option, Step
+from gapfloor.engines.environment_batch import EnvironmentBatch, as_frame
 from gapfloor.engines.gymnasium.actions import ActionForm, action_form
-from gapfloor.engines.gymnasium.engine import MODE, Batch, as_frame
-from gapfloor.engines.gymnasium.factory import Description, Recipe
-from gapfloor.engines.gymnasium.score import Score, score_of
+from gapfloor.engines.gymnasium.engine import MODE
+from gapfloor.engines.gymnasium.factory import Description, Recipe, chosen_noop
+from gapfloor.engines.gymnasium.score import success_name, wants_success
 from gapfloor.engines.gymnasium.spaces import Layout, Part, copy_row
-from gapfloor.engines.protocol import EngineSpec, Option, State, Step
 from gapfloor.errors import UnknownEnvironmentError, UsageError, unknown_name
 from gapfloor.levels import LevelSet
 
@@ -47,7 +48,8 @@ _ONLY = np.zeros(1, dtype=np.int32)
 class PoolDescription(Description):
     """What was learnt about an environment of EnvPool; `masks` is the name of the array with the legal actions."""
 
-    score: Score | None = None
+    success: str = ""
+    """The name of the array that reports success, where that is the score."""
 
 
 def make_spec(game: str, *, mode: str | None, options: Mapping[str, Option] | None) -> EngineSpec:
@@ -63,24 +65,27 @@ def make_spec(game: str, *, mode: str | None, options: Mapping[str, Option] | No
 
 def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> PoolEngine:
     """A running engine of `spec`; refuses a specification made with another version of EnvPool."""
-    installed = ENVPOOL.installed_version()
-    if spec.version != installed:
-        raise UsageError(
-            f"{spec.game} was measured with EnvPool {spec.version} and {installed} is installed: install that version, "
-            "or measure again in another --store."
-        )
+    ENVPOOL.check_version(spec.version, ENVPOOL.installed_version())
     return PoolEngine(Recipe(spec.game, tuple(sorted(spec.options))), slots=slots, levels=levels, draw=draw)
 
 
-class PoolEngine(Batch):
-    """A batch of pools with one environment each; see `gapfloor.engines.protocol.Engine`."""
+class PoolEngine(EnvironmentBatch):
+    """A batch of pools with one environment each; see `gapfloor.engines.engine.Engine`."""
 
     idle_slots_cost = False
-    can_clone = False
     description: PoolDescription
 
-    def __init__(self, recipe: Recipe, *, slots: int, levels: LevelSet, draw: int = 0) -> None:
-        super().__init__(recipe, slots=slots, levels=levels, draw=draw, description=describe_pool(recipe))
+    def __init__(
+        self,
+        recipe: Recipe,
+        *,
+        slots: int,
+        levels: LevelSet,
+        draw: int = 0,
+        description: PoolDescription | None = None,
+    ) -> None:
+        description = description or describe_pool(recipe)
+        super().__init__(recipe, description, slots=slots, levels=levels, draw=draw)
         self._pools: list[Any] = [None] * slots
 
     def step(self, actions: Actions) -> Step:
@@ -97,14 +102,6 @@ class PoolEngine(Batch):
             self._receive(int(slot))
         return self._rows, self._rewards, self._firsts
 
-    def save(self, slot: int) -> State:
-        raise UsageError(
-            f"EnvPool cannot save states of {self.recipe.game}, so there is no calibration of it."
-        )
-
-    def load(self, slot: int, state: State) -> None:
-        self.save(slot)
-
     def frame(self, slot: int) -> npt.NDArray[np.uint8] | None:
         self._start()
         shown = copy_row(self._rows, slot)
@@ -115,19 +112,32 @@ class PoolEngine(Batch):
 
     def _play(self, slot: int, level_seed: int) -> None:
         try:
-            pool = _make_pool(self.recipe, seed=level_seed)
+            pool = self._make_pool(level_seed)
         except Exception as error:
             raise self._fail(f"making a pool with seed {level_seed}", error) from error
         self._pools[slot] = pool
         pool._reset(_ONLY)
-        self._show(slot, _received(pool))
+        state = _received(pool)
+        self._check_level(state, level_seed)
+        self._show(slot, state)
         self._note_start(slot, level_seed)
+
+    def _make_pool(self, level_seed: int) -> Any:
+        import envpool
+
+        settings = pool_settings(self.recipe)
+        return envpool.make(
+            self.recipe.game, env_type="gymnasium", num_envs=1, num_threads=1, seed=level_seed, **settings
+        )
+
+    def _check_level(self, state: Mapping[str, Any], level_seed: int) -> None:
+        """Refuse a pool that plays another level; only ProcGen's pools say which one they play."""
 
     def _receive(self, slot: int) -> None:
         state = _received(self._pools[slot])
         self._rewards[slot] = state["reward"][0]
-        if self.description.score is not None:
-            self._rewards[slot] = self._first_success(slot, state[self.description.score.place][0])
+        if self.description.success:
+            self._rewards[slot] = self._first_success(slot, state[self.description.success][0])
         self._count_step(slot)
         self._firsts[slot] = bool(state["done"][0])
         if not self._firsts[slot]:
@@ -168,21 +178,15 @@ def describe_pool(recipe: Recipe) -> PoolDescription:
     noop, words = form.space.zero(), "the action of zeros (or the nearest one) is used"
     if isinstance(form.space, Discrete):
         names = tuple(map(str, range(form.space.n)))
-        noop, words = _noop(recipe, form.space)
-    score = score_of(recipe, [name for name in states if name.startswith("info:")])
+        noop, words = 0, "not named by the environment: action 0 is used; choose another with --option noop=K"
+        chosen = chosen_noop(recipe, form.space.n)
+        if chosen is not None:
+            noop, words = chosen, f"action {chosen} (--option noop={chosen})"
+    info = [name for name in states if name.startswith("info:")]
     return PoolDescription(
         version, form, noop, words, names, Layout(tuple(parts)), masks=masks[0] if wanted else "",
-        offers_masks=bool(masks), score=score,
+        offers_masks=bool(masks), success=success_name(recipe, info) if wants_success(recipe) else "",
     )  # fmt: skip
-
-
-def _noop(recipe: Recipe, space: Discrete) -> tuple[int, str]:
-    chosen = recipe.own("noop")
-    if chosen is None:
-        return 0, "not named by the environment: action 0 is used; choose another with --option noop=K"
-    if isinstance(chosen, bool) or not isinstance(chosen, int) or not 0 <= chosen < space.n:
-        raise UsageError(f"The option noop is {chosen!r}: name an action from 0 to {space.n - 1}.")
-    return chosen, f"action {chosen} (--option noop={chosen})"
 
 
 def _pool_spec(recipe: Recipe) -> Any:
@@ -261,14 +265,6 @@ def _shape(array: Any) -> tuple[int, ...]:
 def _part(name: str, array: Any) -> Part:
     _, _, key = name.partition(":")
     return Part((key,) if key else (), _shape(array), np.dtype(array.dtype).str)
-
-
-def _make_pool(recipe: Recipe, *, seed: int) -> Any:
-    import envpool
-
-    return envpool.make(
-        recipe.game, env_type="gymnasium", num_envs=1, num_threads=1, seed=seed, **pool_settings(recipe)
-    )
 
 
 def _received(pool: Any) -> dict[str, Any]:

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from gapfloor.actions.spaces import Discrete
 from gapfloor.engines.catalogue import MIRROR, PROCGEN
+from gapfloor.engines.engine import EngineSpec, Option, Step
 from gapfloor.engines.picture_files import is_shown
-from gapfloor.engines.protocol import EngineSpec, Option, Step
 from gapfloor.errors import UsageError, unknown_name
 from gapfloor.levels import LevelSet
 from gapfloor.levels.draws import check_draw
@@ -171,7 +171,7 @@ def _initial_states(spec: EngineSpec) -> _InitialStates:
 
 
 class ProcgenEngine:
-    """A batch of ProcGen slots; see `gapfloor.engines.protocol.Engine` for what each method promises."""
+    """A batch of ProcGen slots; see `gapfloor.engines.engine.Engine` for what each method promises."""
 
     can_begin = can_clone = idle_slots_cost = True
     action_space = Discrete(N_ACTIONS)

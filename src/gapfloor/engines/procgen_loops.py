@@ -8,6 +8,8 @@ Which games these are was read in the engine's C++ code. In miner and maze no st
 number decides whether an object moves first horizontally or vertically, and only where both moves are the same. In
 heist it can decide how an agent drifts diagonally without an action, which cannot be part of a loop of one step.
 `tests/play/test_loops.py` compares with the plain loop.
+
+Row of `make bench`: "evaluate, miner, greedy".
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gapfloor.engines.catalogue import PROCGEN
-from gapfloor.engines.procgen_state import AGE, ENTITY_NUMBERS, LAST_AGE, find_places, number_at
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.engine import EngineSpec
+from gapfloor.engines.procgen_state import AGE, ENTITY_NUMBERS, LAST_AGE, find_offsets, number_at
 
 #: Steps of the longest loop that is known to repeat itself unchanged, by game.
 _LONGEST_LOOPS = {"heist": 1, "maze": 1000, "miner": 1000}
@@ -34,29 +36,29 @@ class ProcgenLoops:
 
     def position(self, state: bytes) -> bytes:
         """What decides everything that happens in the game, up to the end of its time."""
-        places = find_places(state)
-        begin, count = places.entities
+        offsets = find_offsets(state)
+        begin, count = offsets.entities
         entities = np.frombuffer(state, dtype="<i4", count=count * ENTITY_NUMBERS, offset=begin)
         entities = entities.reshape(count, ENTITY_NUMBERS).copy()
         entities[entities[:, LAST_AGE] <= 0, AGE] = 0
         return b"".join(
             (
-                state[: places.generator[0]],
-                state[places.generator[1] : places.time],
+                state[: offsets.generator[0]],
+                state[offsets.generator[1] : offsets.time],
                 entities.tobytes(),
-                state[begin + entities.nbytes : places.step_random],
-                state[places.step_random + 4 :],
+                state[begin + entities.nbytes : offsets.step_random],
+                state[offsets.step_random + 4 :],
             )
         )
 
     def steps_left(self, state: bytes) -> int:
         """Steps after which the time is up."""
-        places = find_places(state)
-        return number_at(state, places.timeout) - number_at(state, places.time)
+        offsets = find_offsets(state)
+        return number_at(state, offsets.timeout) - number_at(state, offsets.time)
 
     def later(self, state: bytes, steps: int) -> bytes:
         """The same position after this number of steps."""
-        time = find_places(state).time
+        time = find_offsets(state).time
         changed = bytearray(state)
         struct.pack_into("<i", changed, time, number_at(state, time) + steps)
         return bytes(changed)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-#: Numbers of an entity, and the places of two of them: its age, and the age at which it disappears.
+#: Numbers of an entity, and the positions of two of them: its age, and the age at which it disappears.
 ENTITY_NUMBERS, AGE, LAST_AGE = 31, 18, 19
 
 
 @dataclass(frozen=True)
-class StatePlaces:
-    """Places of fields, in bytes from the start of a state."""
+class FieldOffsets:
+    """Offsets of fields, in bytes from the start of a state."""
 
     center_agent: int
     """Whether the view follows the agent."""
@@ -33,8 +33,8 @@ class StatePlaces:
     """The number of cells from one edge of the view to the other."""
 
 
-def find_places(state: bytes) -> StatePlaces:
-    """The places in this state; texts and entities before a field move it."""
+def find_offsets(state: bytes) -> FieldOffsets:
+    """The offsets of fields in this state; texts and entities before a field move it."""
     options = _after_text(state, 4)  # the version and the game's name
     generator = _after_text(state, options + 17 * 4 + 4)  # options, range of levels, the generator of levels
     numbers = _after_text(state, generator + 4)
@@ -42,7 +42,7 @@ def find_places(state: bytes) -> StatePlaces:
     count = number_at(state, entities - 4)
     after = entities + count * ENTITY_NUMBERS * 4
     view = _after_text(state, after + 19 * 4 + 4)
-    return StatePlaces(
+    return FieldOffsets(
         center_agent=options + 5 * 4,
         generator=(generator, numbers),
         timeout=numbers + 4 * 4,
@@ -53,11 +53,11 @@ def find_places(state: bytes) -> StatePlaces:
     )
 
 
-def number_at(state: bytes, place: int) -> int:
-    """The whole number at a place."""
-    number: int = struct.unpack_from("<i", state, place)[0]
+def number_at(state: bytes, offset: int) -> int:
+    """The whole number at an offset."""
+    number: int = struct.unpack_from("<i", state, offset)[0]
     return number
 
 
-def _after_text(state: bytes, place: int) -> int:
-    return place + 4 + number_at(state, place)
+def _after_text(state: bytes, offset: int) -> int:
+    return offset + 4 + number_at(state, offset)

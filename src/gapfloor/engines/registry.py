@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from typing import Protocol, cast
 
 from gapfloor.engines.catalogue import ENGINES, GYMNASIUM, PROCGEN
+from gapfloor.engines.engine import Engine, EngineSpec, Option
 from gapfloor.engines.gymnasium.spaces import row_bytes
 from gapfloor.engines.procgen import GAMES as PROCGEN_GAMES
-from gapfloor.engines.protocol import Engine, EngineSpec, Option
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.plugins import find_plugin, plugin_names, refuse_plugin
@@ -24,7 +24,7 @@ from gapfloor.plugins import find_plugin, plugin_names, refuse_plugin
 PREFIXES: Mapping[str, str] = {facts.prefix: facts.name for facts in ENGINES.values()}
 
 
-class Family(Protocol):
+class EngineModule(Protocol):
     """What an engine's module offers."""
 
     def make_spec(self, game: str, *, mode: str | None, options: Mapping[str, Option] | None) -> EngineSpec:
@@ -71,17 +71,17 @@ def make_spec(
 ) -> EngineSpec:
     """The checked recipe of the engine that plays `game`."""
     engine, name = split_game(game)
-    return _family(engine).make_spec(name, mode=mode, options=options)
+    return _engine_module(engine).make_spec(name, mode=mode, options=options)
 
 
 def check_levels(spec: EngineSpec, levels: LevelSet) -> None:
     """Refuse level sets that the game does not have."""
-    _family(spec.engine).check_levels(spec, levels)
+    _engine_module(spec.engine).check_levels(spec, levels)
 
 
 def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> Engine:
     """A running engine of `spec`."""
-    return _family(spec.engine).engine_from_spec(spec, slots=slots, levels=levels, draw=draw)
+    return _engine_module(spec.engine).engine_from_spec(spec, slots=slots, levels=levels, draw=draw)
 
 
 def check_cloning(spec: EngineSpec, *, what: str) -> None:
@@ -130,13 +130,13 @@ def _first_observation(spec: EngineSpec) -> bytes:
         engine.close()
 
 
-def _family(engine: str) -> Family:
+def _engine_module(engine: str) -> EngineModule:
     if engine in ENGINES:
-        return cast(Family, importlib.import_module(ENGINES[engine].module))
+        return cast(EngineModule, importlib.import_module(ENGINES[engine].module))
     added = find_plugin("engines", engine)
     if added is None:
         raise UsageError(f"There is no engine '{engine}': gapfloor has {', '.join(ENGINES)}.")
     for name in ("make_spec", "check_levels", "engine_from_spec"):
         if not callable(getattr(added, name, None)):
             raise refuse_plugin("engines", engine, f"it has no function {name}")
-    return cast(Family, added)
+    return cast(EngineModule, added)

@@ -26,10 +26,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gapfloor.analysis.evaluation_results import CellRow
+from gapfloor.analysis.evaluation import CellRow
 from gapfloor.api.evaluate import evaluate
+from gapfloor.engines.engine import Option
 from gapfloor.engines.global_random_state import read_random_states, restore_random_states
-from gapfloor.engines.protocol import Option
 from gapfloor.errors import UsageError
 from gapfloor.integrations.trackers import tracker_for
 from gapfloor.levels import LevelSet

@@ -14,7 +14,7 @@ from typing import Any
 from gapfloor.errors import MissingExtraError, UsageError
 from gapfloor.safe_path import safe_path
 from gapfloor.study.executors import Ending, StudyAssignment, carry_out
-from gapfloor.study.graph import Task
+from gapfloor.study.tasks import Task
 
 #: Jobs that may be queued or running at once unless the user says otherwise.
 MOST_JOBS = 100

@@ -2,18 +2,19 @@
 
 A seed is not a layout: a generator with few layouts gives the same one to several seeds, and a held-out level that is a
 training level under another number measures memory, not generalisation. This module groups levels by fingerprints that
-someone else took (`gapfloor.engines.layouts` takes them from the engine) and holds the result; it knows no engine.
+someone else took (`gapfloor.engines.level_comparison`) and holds the result; it knows no engine.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import UsageError
+from gapfloor.exact_json import from_exact, to_exact
 from gapfloor.levels.level_set import LevelSet, check_disjoint
 from gapfloor.text_tables import ReadableResult, TextTable
 
@@ -150,18 +151,9 @@ class LevelOverlap:
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> LevelOverlap:
         """The opposite of `to_dict`."""
-        texts = ("game", "mode", "engine", "version", "compared", "later")
-        counts = ("first_screen", "first_frame", "distinct_train", "distinct_test")
-        values: dict[str, Any] = {name: str(document[name]) for name in texts}
-        values |= {name: int(document[name]) for name in counts}
-        pairs = tuple(
-            LevelPair(
-                int(pair["held_out"]), int(pair["training"]), bool(pair["moves_agree"]), bool(pair["actions_agree"])
-            )
-            for pair in document["pairs"]
-        )  # fmt: skip
-        train, test = LevelSet.parse(document["train"]), LevelSet.parse(document["test"])
-        return cls(**values, train=train, test=test, pairs=pairs)
+        values = {field.name: document[field.name] for field in fields(cls)}
+        sets = {name: to_exact(LevelSet.parse(values[name])) for name in ("train", "test")}
+        return from_exact(cls, values | sets)
 
 
 @dataclass(frozen=True, repr=False)

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from gapfloor.actions.entropy import entropy
 from gapfloor.actions.spaces import ActionSpace, Discrete, Masks
-from gapfloor.engines.protocol import Engine, Observations
+from gapfloor.engines.engine import Engine, Observations
 from gapfloor.errors import PolicyError
-from gapfloor.policies.protocol import Logits, LogitsReader, Policy, StatefulPolicy
+from gapfloor.policies.policy import Logits, LogitsReader, Policy, StatefulPolicy
 from gapfloor.policies.references import Reference
 from gapfloor.rules import Rule, softmax
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol as TypingProtocol
 
 from gapfloor.actions.partition import Partition
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.play.arithmetic import note_host
 from gapfloor.play.candidate import Candidate
 from gapfloor.play.cell import CellSpec
@@ -100,7 +100,7 @@ class Campaign:
     _chosen: list[CellGroup] = field(default_factory=list)
     """The groups of `best-constant`, known once the trials have been played."""
     _whole: set[str] = field(default_factory=set)
-    _played: set[str] = field(default_factory=set)
+    """Names of the cells that need not be played."""
 
     @property
     def cells(self) -> tuple[CellSpec, ...]:
@@ -135,12 +135,7 @@ class Campaign:
 
     def stored_cells(self, cells: Sequence[CellSpec]) -> list[StoredCell]:
         """These cells as the store holds them after play; only manifests are read, the store is not scanned again."""
-        found = {cell.path.stem: cell for cell in self.stored}
-        return [
-            found[cell.file_name] if cell.file_name in found and cell.file_name not in self._played
-            else self.store.cell(cell.file_name)
-            for cell in cells
-        ]  # fmt: skip
+        return [self.store.cell(cell.file_name) for cell in cells]
 
     def play(self, executor: CellExecutor) -> None:
         """Play and file the cells that are missing; when this returns, every cell is in the store."""
@@ -159,8 +154,7 @@ class Campaign:
         for arithmetic in sorted({cell.inference.arithmetic for cell in _cells(wanted)} - {""}):
             note_host(self.store.root, arithmetic)
         executor.play(wanted, store=self.store)
-        self._played.update(cell.file_name for cell in _cells(wanted))
-        self._whole |= self._played
+        self._whole.update(cell.file_name for cell in _cells(wanted))
 
     def _groups(self) -> list[CellGroup]:
         return [group for game in self.games for group in (*game.references, *game.runs, *game.trials)]
@@ -230,12 +224,7 @@ def _run_groups(request: Request) -> tuple[CellGroup, ...]:
         probe = probe.with_classes(partition.labels)
     rules = [rule.bind(partition) for rule in request.rules]
     return tuple(
-        CellGroup(
-            request.engine,
-            tuple(candidate.cells(request.protocol, request.engine, rules)),
-            candidate.source,
-            probe,
-        )
+        candidate.group(request.protocol, request.engine, rules, probe=probe)
         for candidate in request.candidates
     )
 

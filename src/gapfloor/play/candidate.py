@@ -1,8 +1,4 @@
-"""A policy that is about to be played: loaded once, tried once, and identified by its content.
-
-One small engine is opened per policy: it tells whether the policy can read this game, and what it does where the policy
-brings no hash of its own.
-"""
+"""A policy that is about to be played: loaded once, tried once, and identified by its content."""
 
 from __future__ import annotations
 
@@ -11,26 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from gapfloor.actions.spaces import ActionSpace, Box
-from gapfloor.engines.procgen import EXPLORATION_LEVELS
-from gapfloor.engines.protocol import Engine, EngineSpec
-from gapfloor.engines.registry import engine_from_spec
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.errors import PolicyError, UsageError
-from gapfloor.levels import LevelSet
-from gapfloor.machine import one_thread
-from gapfloor.play.arithmetic import arithmetic_of
-from gapfloor.play.cell import CellSpec, Inference, Run
+from gapfloor.play.cell import Run
+from gapfloor.play.group import CellGroup
+from gapfloor.play.observers import CellProbe
+from gapfloor.play.policy_trial import TriedPolicy, try_policy
 from gapfloor.play.protocol import Protocol
-from gapfloor.policies.fingerprint import backend_of, fingerprint
 from gapfloor.policies.load import PolicySource
-from gapfloor.policies.protocol import LogitsReader
 from gapfloor.records.run_identity import agent_of_header
 from gapfloor.rules import Rule
-
-#: Where the observations come from that identify a policy which brings no hash.
-FINGERPRINT_LEVELS = LevelSet(0, 200)
 
 
 @dataclass(frozen=True)
@@ -47,20 +33,15 @@ class Entrant:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A policy that has been loaded once: its content hash, labels and where workers load it from."""
+    """A policy that has been loaded and tried, the labels of its run, and where workers load it from."""
 
     source: PolicySource
     run: Run
-    fingerprint: str
-    inference: Inference
-    is_deterministic: bool = False
-    """Whether the policy has no distribution, so that a rule that draws from it would play as greedy does."""
-    greedy_action: str = "mode"
-    """What the greedy rule plays."""
+    tried: TriedPolicy
 
     def own_rules(self, rules: Sequence[Rule]) -> list[Rule]:
         """Those of `rules` that differ for this policy: one without a distribution has one rule."""
-        if not self.is_deterministic:
+        if not self.tried.is_deterministic:
             return list(rules)
         left = [rule for rule in rules if not rule.draws_from_policy]
         if not left:
@@ -78,31 +59,33 @@ class Candidate:
                 f"{self.run.name} returns one action and no distribution, so it has one rule: {', '.join(dropped)} "
                 "would play the same as greedy and was not played."
             ]
-        if self.greedy_action != "mode" and any(str(rule) == "greedy" for rule in rules):
-            return [
-                f"Under the rule greedy, {self.run.name} plays {self.greedy_action}, which is not the mode."
-            ]
+        greedy_action = self.tried.greedy_action
+        if greedy_action != "mode" and any(str(rule) == "greedy" for rule in rules):
+            return [f"Under the rule greedy, {self.run.name} plays {greedy_action}, which is not the mode."]
         return []
 
-    def cells(self, protocol: Protocol, engine: EngineSpec, rules: Sequence[Rule]) -> list[CellSpec]:
+    def group(
+        self,
+        protocol: Protocol,
+        engine: EngineSpec,
+        rules: Sequence[Rule],
+        *,
+        probe: CellProbe | None = None,
+    ) -> CellGroup:
         """The cells of this run under `rules`."""
-        return [
-            CellSpec(
-                engine=engine,
-                run=self.run,
-                policy=self.fingerprint,
+        cells = tuple(
+            cell
+            for rule in self.own_rules(rules)
+            for cell in protocol.cells(
+                engine,
+                self.run,
+                policy=self.tried.fingerprint,
                 rule=str(rule),
-                level_set=role,
-                levels=levels,
-                draw=draw,
-                design=protocol.design,
-                inference=self.inference,
+                inference=self.tried.inference,
                 classes=rule.classes,
             )
-            for rule in self.own_rules(rules)
-            for role, levels in protocol.level_sets
-            for draw in protocol.draws
-        ]
+        )
+        return CellGroup(engine, cells, self.source, probe, self.tried.policy)
 
 
 def load_candidates(
@@ -134,9 +117,7 @@ def _load(source: PolicySource, entrant: Entrant, engine: EngineSpec, *, batch: 
         seed=entrant.seed if entrant.seed is not None else header.get("seed", entrant.number),
         budget=entrant.budget if entrant.budget is not None else str(header.get("budget", "")),
     )
-    return Candidate(
-        source, run, tried.fingerprint, tried.inference, tried.is_deterministic, tried.greedy_action
-    )
+    return Candidate(source, run, tried)
 
 
 def policy_source(policy: Any, *, device: str, backend: str | None = None, number: int = 1) -> PolicySource:
@@ -159,88 +140,9 @@ def check_game(name: str, header: Mapping[str, Any], engine: EngineSpec) -> None
         raise PolicyError(f"{name} was trained on {trained}, not on {engine.game}: play it on {trained}.")
 
 
-def check_actions(policy: Any, engine: Engine, *, name: str) -> None:
-    """Refuse a policy that was trained in another action space, or under masks that are not read here."""
-    space, mine = engine.action_space, getattr(policy, "acts_in", None)
-    if mine is not None and not _same_actions(mine, space):
-        raise PolicyError(
-            f"{name} acts in {mine}, but the actions of this environment are {space}: play it where it was trained, "
-            "with the same wrappers (--option wrapper=package.module:Class)."
-        )
-    if getattr(policy, "reads_masks", False) and engine.masks is None:
-        raise PolicyError(
-            f"{name} was trained to choose among legal actions only: add --option masks=true, so that the "
-            "environment's masks are read."
-        )
-
-
-def _same_actions(mine: ActionSpace, space: ActionSpace) -> bool:
-    if not (isinstance(mine, Box) and isinstance(space, Box)):
-        return mine == space
-    # A network that was trained without bounds has none to compare.
-    return mine.width == space.width and all(
-        not np.isfinite(own).any() or np.allclose(own, other)
-        for own, other in zip(mine.bounds, space.bounds, strict=True)
-    )
-
-
-@dataclass(frozen=True)
-class TriedPolicy:
-    """What one batch of a policy's logits on the first observations of a game tells."""
-
-    fingerprint: str
-    inference: Inference
-    is_deterministic: bool = False
-    """Whether it returns one action instead of a distribution."""
-    greedy_action: str = "mode"
-    """What its greedy rule plays."""
-
-
-def try_policy(policy: Any, *, name: str, engine: EngineSpec, batch: int) -> TriedPolicy:
-    """The policy's content hash and how its logits are computed here; one that cannot read this game is refused."""
-    small = _small_engine(engine, batch)
-    try:
-        observations, _, first = small.observe()
-        check_actions(policy, small, name=name)
-        reader = LogitsReader(policy, name=name, n_slots=batch, space=small.action_space)
-        with one_thread():
-            arithmetic = arithmetic_of(reader.read(observations, first))
-        content = fingerprint(policy, name=name, engine=small)
-    finally:
-        small.close()
-    backend = backend_of(policy)
-    inference = Inference(batch, backend.name, backend.version, backend.device, arithmetic)
-    if reader.distribution is None:
-        return TriedPolicy(content, inference)
-    return TriedPolicy(
-        content, inference, reader.distribution.is_deterministic, reader.distribution.mode_name
-    )
-
-
-def action_space_of(engine: EngineSpec) -> ActionSpace:
-    """The actions of an engine."""
-    small = _small_engine(engine, 1)
-    try:
-        return small.action_space
-    finally:
-        small.close()
-
-
-def _small_engine(engine: EngineSpec, slots: int) -> Engine:
-    return engine_from_spec(engine, slots=slots, levels=_levels_to_try(engine), draw=0)
-
-
-def _levels_to_try(engine: EngineSpec) -> LevelSet:
-    """Levels that every game of the engine's mode has."""
-    if engine.engine in ("procgen", "envpool") and engine.mode == "exploration":
-        only = EXPLORATION_LEVELS[engine.game]
-        return LevelSet(only, only + 1)
-    return FINGERPRINT_LEVELS
-
-
 def _refuse_copy(candidate: Candidate, other: Candidate) -> None:
     names = f"{other.source.name} and {candidate.source.name}"
-    if candidate.fingerprint == other.fingerprint:
+    if candidate.tried.fingerprint == other.tried.fingerprint:
         raise UsageError(
             f"{names} have exactly the same content: copies of one checkpoint count as one run, so name only one of "
             "them."

@@ -14,12 +14,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.actions.partition import Partition
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.levels import LevelSet, Schedule, census_schedule, drawn_schedule
 from gapfloor.policies.references import parse_reference
 from gapfloor.records.manifest import content_key
 from gapfloor.records.run_identity import RunIdentity
-from gapfloor.rules import rule_kind
+from gapfloor.rules import Rule, parse_rule, rule_kind
 
 #: Raised whenever the harness would play or count an episode differently.
 PROTOCOL_VERSION = 2
@@ -106,6 +107,10 @@ class Inference:
     """The hash of the policy's own logits on a fixed batch (`play.arithmetic`)."""
 
 
+#: Of references that are played without a policy.
+NO_NETWORK = Inference()
+
+
 @dataclass(frozen=True)
 class CellSpec:
     """Everything that can change a cell's episodes, and the labels under which it is filed."""
@@ -119,7 +124,7 @@ class CellSpec:
     levels: LevelSet
     draw: int
     design: Design = Design()
-    inference: Inference = Inference()
+    inference: Inference = NO_NETWORK
     classes: tuple[int, ...] = ()
     """The partition that a merged rule reads, as labels; empty for the other rules."""
 
@@ -156,6 +161,13 @@ class CellSpec:
         parts += [self.level_set, "census" if self.design.is_census else f"d{self.draw}"]
         readable = "-".join(re.sub(r"[^A-Za-z0-9.]+", "_", part) for part in parts if part)
         return f"{readable[:120]}-{self.key[:16]}"
+
+    @property
+    def bound_rule(self) -> Rule | None:
+        """The rule that chooses actions, with the action classes that it reads; None for a plain reference."""
+        if self.is_plain_reference:
+            return None
+        return parse_rule(self.rule).bind(Partition(self.classes) if self.classes else None)
 
     @property
     def is_plain_reference(self) -> bool:

@@ -8,31 +8,29 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from gapfloor.actions.partition import Partition
 from gapfloor.actions.spaces import ActionSpace
+from gapfloor.engines.engine import Engine, EngineSpec
 from gapfloor.engines.procgen_loops import loops_of
-from gapfloor.engines.protocol import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.engines.unseen import unseen_engine
 from gapfloor.errors import PolicyError
 from gapfloor.machine import one_thread
 from gapfloor.play.actor import Actor, ReferenceActor, policy_actor
-from gapfloor.play.candidate import try_policy
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.observers import CellObserver, CellProbe
 from gapfloor.play.outcome import EpisodeOutcome, cell_record
 from gapfloor.play.plain_loop import play_plainly
 from gapfloor.play.player import CellPlay, Job, Player
+from gapfloor.play.policy_trial import try_policy
 from gapfloor.policies.frame_cache import with_frame_cache
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import parse_reference
 from gapfloor.records.store import Store
-from gapfloor.rules import parse_rule
 
 #: Slots of an engine that plays a reference; more slots, fewer Python steps, a longer tail.
 REFERENCE_SLOTS = 32
@@ -56,17 +54,23 @@ class CellGroup:
     """Where the policy comes from; None for a reference that needs no network."""
     probe: CellProbe | None = None
     """What observes the cells of rules that draw."""
+    policy: Any = field(default=None, compare=False, repr=False)
+    """The policy where this process has loaded and tried it; another process loads it from `source`."""
 
-    def units(self) -> list[list[CellSpec]]:
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to another process."""
+        return {**self.__dict__, "policy": None}
+
+    def whole_pieces(self) -> list[Piece]:
         """What a process that plays alone takes at a time: a cell, or all draws of a deterministic rule on a level set.
 
         Draws repeat levels, and a deterministic episode of the same level need not be played twice: one process must
         hold them all to know.
         """
-        together: dict[Any, list[CellSpec]] = {}
+        together: dict[Any, Piece] = {}
         for cell in self.cells:
             place = (cell.rule, cell.level_set) if cell.is_deterministic else cell.key
-            together.setdefault(place, []).append(cell)
+            together.setdefault(place, []).append((cell, None))
         return list(together.values())
 
     def pieces(self) -> list[Piece]:
@@ -74,33 +78,31 @@ class CellGroup:
 
         The draws of a deterministic rule are divided by level. A cell that is observed stays whole.
         """
-        return [piece for unit in self.units() for piece in self._divide(unit)]
+        return [piece for whole in self.whole_pieces() for piece in self._divide(whole)]
 
-    def _divide(self, unit: list[CellSpec]) -> Iterator[Piece]:
-        first = unit[0]
-        if self.probe is not None and not first.is_deterministic:
-            yield [(cell, None) for cell in unit]
-            return
-        if not first.is_deterministic:
-            for start in range(0, len(first.schedule()), PIECE):
-                stop = min(start + PIECE, len(first.schedule()))
-                yield [(first, tuple(range(start, stop)))]
-            return
-        seeds = [cell.schedule().level_seed for cell in unit]
-        levels = np.unique(np.concatenate(seeds))
-        for start in range(0, len(levels), PIECE):
-            mine = [np.flatnonzero(np.isin(each, levels[start : start + PIECE])) for each in seeds]
-            yield [(cell, tuple(rows.tolist())) for cell, rows in zip(unit, mine, strict=True) if rows.size]
+    def _divide(self, whole: Piece) -> Iterator[Piece]:
+        cells = [cell for cell, _ in whole]
+        if cells[0].is_deterministic:
+            seeds = [cell.schedule().level_seed for cell in cells]
+            levels = np.unique(np.concatenate(seeds))
+            for start in range(0, len(levels), PIECE):
+                mine = [np.flatnonzero(np.isin(each, levels[start : start + PIECE])) for each in seeds]
+                yield [
+                    (cell, tuple(rows.tolist())) for cell, rows in zip(cells, mine, strict=True) if rows.size
+                ]
+        elif self.probe is not None:
+            yield whole
+        else:
+            n_episodes = len(cells[0].schedule())
+            for start in range(0, n_episodes, PIECE):
+                yield [(cells[0], tuple(range(start, min(start + PIECE, n_episodes))))]
 
     def plays(self, pieces: Iterator[Piece]) -> Iterator[CellPlay]:
         """The cells of the pieces, ready to be played."""
         for piece in pieces:
             for cell, positions in piece:
-                rule = None
-                if self.source is not None:
-                    rule = parse_rule(cell.rule).bind(Partition(cell.classes) if cell.classes else None)
                 observer = None if cell.is_deterministic else self._observer()
-                yield CellPlay(cell, rule, cell.is_deterministic, observer, positions)
+                yield CellPlay(cell, cell.bound_rule, cell.is_deterministic, observer, positions)
 
     def _observer(self) -> CellObserver | None:
         if self.probe is None or self.source is None:
@@ -130,23 +132,23 @@ def play_group(
     first = next(pieces, None)
     if first is None:
         return
-    policy = _load(group) if group.source is not None else None
+    group = with_policy(group)
     with one_thread():
         plays = group.plays(itertools.chain([first], pieces))
-        for play, actor in _play(group, policy, plays, on_episode):
+        for play, actor in _play(group, plays, on_episode):
             observed = play.observer.finish() if play.observer is not None else {}
             yield PlayedPiece(play.spec.file_name, dict(play.outcomes), actor.space, actor.record, observed)
 
 
-def _load(group: CellGroup) -> Any:
-    """The group's policy, which must be the one that its cells were specified with.
+def with_policy(group: CellGroup) -> CellGroup:
+    """The group with its policy; one that is loaded here must be the one that its cells were specified with.
 
     A checkpoint that is still being trained changes under its name: cells must not be filed under another's hash.
     """
-    assert group.source is not None
+    if group.policy is not None or group.source is None:
+        return group
     name, cell = group.source.name, group.cells[0]
-    policy = group.source.load()
-    tried = try_policy(policy, name=name, engine=group.engine, batch=cell.inference.batch)
+    tried = try_policy(group.source.load(), name=name, engine=group.engine, batch=cell.inference.batch)
     if tried.fingerprint != cell.policy:
         raise PolicyError(
             f"{name} has changed since this evaluation began: is it still being trained? Nothing more was recorded; "
@@ -158,21 +160,21 @@ def _load(group: CellGroup) -> Any:
             f"({tried.inference} instead of {cell.inference}): nothing was recorded. Use machines of one kind and "
             "the same environment variables everywhere."
         )
-    return policy
+    return replace(group, policy=tried.policy)
 
 
 def _play(
-    group: CellGroup, policy: Any, plays: Iterator[CellPlay], on_episode: EpisodeListener
+    group: CellGroup, plays: Iterator[CellPlay], on_episode: EpisodeListener
 ) -> Iterator[tuple[CellPlay, Actor]]:
     """The cells as they become whole, with who played them.
 
     They are played through the queue, or one after the other where levels cannot be chosen.
     """
-    batch = REFERENCE_SLOTS if policy is None else group.cells[0].inference.batch
+    batch = REFERENCE_SLOTS if group.source is None else group.cells[0].inference.batch
     # A policy's engine never changes its size, so the one that is asked here is also the one that plays.
-    opened = [_open(group, 1 if policy is None else batch)]
+    opened = [_open(group, 1 if group.source is None else batch)]
     can_begin = opened[0].can_begin
-    actor = _actor(group, policy, opened[0])
+    actor = _actor(group, opened[0])
 
     def make_engine(slots: int) -> Engine:
         if opened and opened[0].n_slots == slots:
@@ -219,12 +221,12 @@ def _play_in_order(
     engine.close()
 
 
-def _actor(group: CellGroup, policy: Any, engine: Engine) -> Actor:
-    if policy is None:
+def _actor(group: CellGroup, engine: Engine) -> Actor:
+    if group.source is None:
         reference = parse_reference(group.cells[0].rule)
         reference.check(engine.action_space)
         return ReferenceActor(reference, space=engine.action_space)
-    assert group.source is not None
+    policy = group.policy
     if engine.n_actions:  # only logits are kept by frame
         policy = with_frame_cache(policy, group.source)
     return policy_actor(policy, name=group.source.name, engine=engine)

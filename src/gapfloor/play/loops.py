@@ -1,5 +1,7 @@
 """Finding out that an episode has come back to a position from which it can only repeat itself.
 
+Benchmark row: greedy-miner, which takes nine times as long without it.
+
 An agent under argmax often walks into a wall, or back and forth, until its time is up. Saving a state costs as much as
 a few steps, so states are saved at steps 8, 16, 32 and so on (Brent's algorithm for cycles), and a later state is
 compared with the last of them only where the policy's entropy is the same as there.

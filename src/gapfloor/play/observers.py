@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.engines.protocol import Engine, EngineSpec
+from gapfloor.engines.engine import Engine, EngineSpec
 
 
 class CellObserver(Protocol):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gapfloor.engines.protocol import Engine
+from gapfloor.engines.engine import Engine
 from gapfloor.errors import StoreError
 from gapfloor.play.actor import Actor, Turn
 from gapfloor.play.outcome import EpisodeOutcome

@@ -5,6 +5,9 @@ shortcuts that a plain loop cannot: burn-in episodes are not played, a slot that
 next episode of any cell at once, an episode that a deterministic rule has played on the same level is not
 simulated again, an episode that only repeats itself is moved to its end, and the batch shrinks when the queue runs
 dry. `plain_loop` has none of these; tests compare the two byte for byte.
+
+Benchmark rows: sampled-starpilot and steady-starpilot (burn-in and the queue), greedy-fruitbot (a level once, although
+the draws name 384 episodes of at most 200 levels), greedy-miner (`loops`), steady-heist (`_shrink`).
 """
 
 from __future__ import annotations
@@ -16,8 +19,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from gapfloor.engines.engine import Engine, State
 from gapfloor.engines.procgen_loops import ProcgenLoops
-from gapfloor.engines.protocol import Engine, State
 from gapfloor.levels import Schedule
 from gapfloor.play.actor import Actor, Turn
 from gapfloor.play.cell import CellSpec
@@ -310,7 +313,10 @@ class Player:
         yield from self._completed()
 
     def _shrink(self) -> None:
-        """Move the last episodes into a smaller engine: idle slots cost as much as busy ones."""
+        """Move the last episodes into a smaller engine: idle slots cost as much as busy ones.
+
+        Benchmark row: steady-heist, which takes 7% longer without it.
+        """
         busy = [row for row, job in enumerate(self._jobs) if job is not None]
         movable = self._engine.can_clone and self._engine.idle_slots_cost and self._actor.may_shrink
         if not movable or not busy or len(busy) > len(self._jobs) // 2:

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from gapfloor.engines.engine import EngineSpec, Option
 from gapfloor.engines.procgen import GAMES, PAPER_GAMES
-from gapfloor.engines.protocol import EngineSpec, Option
 from gapfloor.engines.registry import check_levels, make_spec
 from gapfloor.errors import UsageError, unknown_name
 from gapfloor.levels import LevelSet, check_disjoint
 from gapfloor.levels.draws import check_draw
 from gapfloor.levels.schedule import check_census, check_counts
-from gapfloor.play.cell import Design, Role
+from gapfloor.play.cell import NO_NETWORK, CellSpec, Design, Inference, Role, Run
 
 #: Inference batch size. It belongs to the cell, because it changes the last bits of logits. A frame costs the same in
 #: a batch of 16 as in one of 32, and at the end of a queue half as many rows wait for the longest episode.
@@ -32,6 +32,32 @@ class Protocol:
     level_sets: tuple[tuple[Role, LevelSet], ...]
     draws: tuple[int, ...]
     design: Design
+
+    @property
+    def placements(self) -> list[tuple[Role, LevelSet, int]]:
+        """Level set and draw of every cell of one run under one rule."""
+        return [(role, levels, draw) for role, levels in self.level_sets for draw in self.draws]
+
+    @property
+    def n_episodes(self) -> int:
+        """Counted episodes of one run under one rule."""
+        return sum(self.design.content(levels)["episodes"] for _, levels, _ in self.placements)
+
+    def cells(
+        self,
+        engine: EngineSpec,
+        run: Run,
+        *,
+        policy: str,
+        rule: str,
+        inference: Inference = NO_NETWORK,
+        classes: tuple[int, ...] = (),
+    ) -> tuple[CellSpec, ...]:
+        """The cells of one run or reference under one rule."""
+        return tuple(
+            CellSpec(engine, run, policy, rule, role, levels, draw, self.design, inference, classes)
+            for role, levels, draw in self.placements
+        )
 
 
 #: Levels: START:STOP, a `range`, all, or none to leave a level set out.

@@ -9,23 +9,24 @@ that serves as an upper mark. Those that need no network (`uniform`, `constant:A
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.errors import PolicyError, UsageError, unknown_name
-from gapfloor.play.candidate import action_space_of, check_game, policy_header, try_policy
+from gapfloor.play.candidate import Candidate, check_game, policy_header
 from gapfloor.play.cell import CellSpec, Run
 from gapfloor.play.group import CellGroup
+from gapfloor.play.policy_trial import action_space_of, try_policy
 from gapfloor.play.protocol import Protocol
 from gapfloor.policies.formats.spec import RANDOM_WEIGHTS
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import Constant, Reference, Uniform, parse_reference
-from gapfloor.records.store import Store, read_returns
+from gapfloor.records.store import Store, episode_table
+from gapfloor.rules import parse_rule
 
 UNIFORM = str(Uniform())
 BEST_CONSTANT = "best-constant"
@@ -118,7 +119,7 @@ def reference_groups(
             reference = _parse_plain(name)
             if reference != Uniform():
                 reference.check(action_space_of(engine))
-            groups.append(CellGroup(engine, tuple(plain_cells(protocol, engine, reference))))
+            groups.append(CellGroup(engine, plain_cells(protocol, engine, reference)))
     return groups
 
 
@@ -129,42 +130,28 @@ def trial_constants(protocol: Protocol, engine: EngineSpec) -> list[CellGroup]:
         raise UsageError("best-constant is chosen on training levels: name some, e.g. --train 0:200.")
     narrowed = replace(protocol, level_sets=training)
     return [
-        CellGroup(engine, tuple(plain_cells(narrowed, engine, Constant(action))))
+        CellGroup(engine, plain_cells(narrowed, engine, Constant(action)))
         for action in action_space_of(engine).constants()
     ]
 
 
 def best_constant(trials: Sequence[CellGroup], protocol: Protocol, store: Store) -> CellGroup:
     """The action with the highest training return (ties to the lowest number), on every level set."""
-    means = [
-        np.concatenate([read_returns(store, cell.file_name) for cell in trial.cells]).mean()
-        for trial in trials
-    ]
+    means = []
+    for trial in trials:
+        episodes = episode_table(store.cell(cell.file_name) for cell in trial.cells)
+        means.append(episodes.column("episode_return").to_numpy().mean())
     chosen = trials[int(np.argmax(means))]
     reference = parse_reference(chosen.cells[0].rule)
-    return CellGroup(
-        chosen.engine, tuple(plain_cells(protocol, chosen.engine, reference, label=BEST_CONSTANT))
-    )
+    return CellGroup(chosen.engine, plain_cells(protocol, chosen.engine, reference, label=BEST_CONSTANT))
 
 
 def plain_cells(
     protocol: Protocol, engine: EngineSpec, reference: Reference, *, label: str = ""
-) -> list[CellSpec]:
+) -> tuple[CellSpec, ...]:
     """The cells of a reference that needs no network, filed under its own name or `label`."""
-    return [
-        CellSpec(
-            engine=engine,
-            run=Run(reference=label or str(reference)),
-            policy=f"{label}={reference}" if label else str(reference),
-            rule=str(reference),
-            level_set=role,
-            levels=levels,
-            draw=draw,
-            design=protocol.design,
-        )
-        for role, levels in protocol.level_sets
-        for draw in protocol.draws
-    ]
+    policy = f"{label}={reference}" if label else str(reference)
+    return protocol.cells(engine, Run(reference=label or str(reference)), policy=policy, rule=str(reference))
 
 
 def _parse_plain(name: str) -> Reference:
@@ -201,30 +188,7 @@ def _networks(name: str) -> list[_Network]:
 
 
 def _network_group(network: _Network, protocol: Protocol, engine: EngineSpec, batch: int) -> CellGroup:
-    source = network.source
-    policy, header = _load(network, engine)
-    tried = try_policy(policy, name=source.name, engine=engine, batch=batch)
-    seed = network.seed if network.seed is not None else header.get("seed")
-    cells = [
-        CellSpec(
-            engine=engine,
-            run=Run(reference=network.name, seed=seed),
-            policy=tried.fingerprint,
-            rule=network.rule,
-            level_set=role,
-            levels=levels,
-            draw=draw,
-            design=protocol.design,
-            inference=tried.inference,
-        )
-        for role, levels in protocol.level_sets
-        for draw in protocol.draws
-    ]
-    return CellGroup(engine, tuple(cells), source)
-
-
-def _load(network: _Network, engine: EngineSpec) -> tuple[Any, Mapping[str, Any]]:
-    """The policy behind a reference, with its header; refused where it cannot play this game as that reference."""
+    """The cells of a policy that is filed as a reference; refused where it cannot play this game as that reference."""
     source = network.source
     if network.name.startswith(RANDOM_WEIGHTS) and engine.engine == "gymnasium":
         raise UsageError(
@@ -237,7 +201,10 @@ def _load(network: _Network, engine: EngineSpec) -> tuple[Any, Mapping[str, Any]
             f"{source.name} sees its observations: train a blind run with gapfloor train --blind."
         )
     check_game(source.name, header, engine)
-    return policy, header
+    tried = try_policy(policy, name=source.name, engine=engine, batch=batch)
+    seed = network.seed if network.seed is not None else header.get("seed")
+    candidate = Candidate(source, Run(reference=network.name, seed=seed), tried)
+    return candidate.group(protocol, engine, [parse_rule(network.rule)])
 
 
 def best_constant_notes(cells: Sequence[CellSpec]) -> list[str]:

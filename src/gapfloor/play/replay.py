@@ -19,14 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.engines.catalogue import GYMNASIUM
-from gapfloor.engines.protocol import Engine, EngineSpec
+from gapfloor.engines.engine import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import CheckFailedError, PolicyError, StoreError, UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.machine import one_thread
 from gapfloor.play.actor import Actor, ReferenceActor, Turn, policy_actor
-from gapfloor.play.candidate import try_policy
 from gapfloor.play.cell import PROTOCOL_VERSION, CellSpec, Inference, Run, design_from
+from gapfloor.play.policy_trial import try_policy
 from gapfloor.play.streams import cell_stream_name, episode_stream
 from gapfloor.policies.backends import BACKENDS
 from gapfloor.policies.formats.spec import RANDOM_WEIGHTS, PolicySpec
@@ -35,7 +35,7 @@ from gapfloor.policies.references import parse_reference
 from gapfloor.records.atomic import write_bytes_atomically, write_text_atomically
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import Store, StoredCell, read_episodes
-from gapfloor.rules import Rule, parse_rule
+from gapfloor.rules import Rule
 
 Frames = npt.NDArray[np.uint8]
 #: Sees an engine, a row of it and the episode that the row plays.
@@ -140,8 +140,9 @@ def replay_episodes(
     written = []
     for group in by_cell.values():
         spec = spec_of(group[0].cell)
-        source = None if spec.is_plain_reference else find_source(spec, store=store, sources=sources)
-        policy = source.load() if source is not None else None
+        policy = None
+        if not spec.is_plain_reference:
+            _, policy = find_policy(spec, store=store, sources=sources)
         try:
             recordings = _record_frames(spec, policy, group)
         except CheckFailedError as error:
@@ -154,8 +155,8 @@ def replay_episodes(
     return written
 
 
-def find_source(spec: CellSpec, *, store: Store, sources: Sequence[PolicySource]) -> PolicySource:
-    """Where the policy comes from that has the content which the cell recorded."""
+def find_policy(spec: CellSpec, *, store: Store, sources: Sequence[PolicySource]) -> tuple[PolicySource, Any]:
+    """The policy that has the content which the cell recorded, and where it comes from."""
     backend = spec.inference.backend if spec.inference.backend in BACKENDS else None
     for given in [*sources, *_own_sources(spec, store)]:
         source = dataclasses.replace(given, backend=backend)
@@ -170,7 +171,7 @@ def find_source(spec: CellSpec, *, store: Store, sources: Sequence[PolicySource]
                     f"{source.name} computes other logits here ({tried.inference}) than where {spec.run.name} was "
                     f"recorded ({spec.inference}): use a machine and versions of that kind."
                 )
-            return source
+            return source, policy
     raise UsageError(
         f"The policy of {spec.run.name} on {spec.engine.game} is not among the store's runs: give its checkpoint "
         "with --policy."
@@ -210,7 +211,7 @@ def _play_batch(
     spec: CellSpec, policy: Any, episodes: Sequence[RecordedEpisode], batch: int, look: Look
 ) -> list[tuple[float, int]]:
     engine = engine_from_spec(spec.engine, slots=batch, levels=spec.levels)
-    actor, rule = _actor(spec, policy, engine)
+    actor, rule = _actor(spec, policy, engine), spec.bound_rule
     width = engine.action_space.width
     actor.resize(batch)
     streams = [
@@ -271,13 +272,10 @@ def _frame(engine: Engine, spec: CellSpec, row: int) -> Frames:
     return frame
 
 
-def _actor(spec: CellSpec, policy: Any, engine: Engine) -> tuple[Actor, Rule | None]:
+def _actor(spec: CellSpec, policy: Any, engine: Engine) -> Actor:
     if policy is None:
-        return ReferenceActor(parse_reference(spec.rule), space=engine.action_space), None
-    from gapfloor.actions.partition import Partition
-
-    rule = parse_rule(spec.rule).bind(Partition(spec.classes) if spec.classes else None)
-    return policy_actor(policy, name=spec.run.name, engine=engine), rule
+        return ReferenceActor(parse_reference(spec.rule), space=engine.action_space)
+    return policy_actor(policy, name=spec.run.name, engine=engine)
 
 
 def _thin(frames: Frames) -> Frames:

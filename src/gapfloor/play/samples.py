@@ -9,7 +9,6 @@ import numpy as np
 
 from gapfloor.play.cell import CellSpec
 from gapfloor.records.episode_sample import EpisodeSample
-from gapfloor.records.manifest import read_manifest
 from gapfloor.records.store import Store, read_episodes
 from gapfloor.rules import rule_kind
 
@@ -23,12 +22,10 @@ def read_sample(
     mine = [cell for cell in cells if cell.level_set == level_set and rule in (None, cell.rule)]
     returns, levels, raw, played, counts = [], [], [], [], []
     for cell in mine:
-        path = store.cells_folder / f"{cell.file_name}.parquet"
-        table = read_episodes(path)
+        stored = store.cell(cell.file_name)
+        table, record = read_episodes(stored.path), stored.manifest.record
         returns.append(table.column("episode_return").to_numpy())
         levels.append(table.column("level_seed").to_numpy())
-        manifest = read_manifest(path.with_suffix(".json"))
-        record = manifest.record if manifest is not None else {}
         entropy = record.get("entropy_raw")
         raw.append(NAN if entropy is None else float(entropy))
         played.append(_entropy_played(cell, record, raw[-1]))

@@ -95,13 +95,14 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def can_travel(value: Any) -> bool:
-    """Whether an object can be sent to a worker: open files, locks and the like cannot.
+def packed(value: Any) -> bytes | None:
+    """A value as a worker can unpickle it, also if it was defined in the user's script.
 
-    >>> can_travel(lambda observations: observations), can_travel(threading.Lock())
-    (True, False)
+    None where it cannot be sent, e.g. an open file or a lock.
+
+    >>> packed(lambda observations: observations) is None, packed(threading.Lock()) is None
+    (False, True)
     """
     with contextlib.suppress(Exception):  # errors of every kind: that of TorchScript is a RuntimeError
-        cloud_dumps(value)
-        return True
-    return False
+        return bytes(cloud_dumps(value))
+    return None

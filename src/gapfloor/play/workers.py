@@ -1,7 +1,7 @@
 """Workers share out the cells of groups, and the calling process files them in one store.
 
 The calling process plays too: it has read the engine's assets already, and a new process needs seconds for that.
-Whoever is free asks for the next piece, which is a few episodes, so a slow core takes fewer and all end together. A
+Whoever is free takes the next pieces, which are a few episodes each, so a slow core takes fewer and all end together. A
 cell's bytes do not depend on who played it. A cell is written as soon as its last episode has been played: what is
 finished survives whatever happens next.
 """
@@ -10,24 +10,24 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import secrets
+import pickle
 import threading
 import time
 import traceback
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from multiprocessing.connection import Client, Connection, Listener, wait
 from typing import Any, Protocol
 
 from gapfloor import errors
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.errors import GapfloorError, UsersCodeError
 from gapfloor.machine import available_cores, may_start_processes
-from gapfloor.play.candidate import action_space_of
 from gapfloor.play.cell import CellSpec
-from gapfloor.play.group import CellGroup, Piece, PlayedPiece, file_cell, play_group
+from gapfloor.play.group import CellGroup, Piece, PlayedPiece, file_cell, play_group, with_policy
 from gapfloor.play.player import CellPlay
+from gapfloor.play.policy_trial import action_space_of
 from gapfloor.records.store import Store
 from gapfloor.users_code import full_traceback, is_in_users_code, users_frame
 
@@ -61,6 +61,9 @@ class Silence:
 #: What an episode takes at least, in seconds: with a network, and without.
 _EPISODE_SECONDS = (0.1, 0.005)
 
+#: Pieces that a worker gets at a time, at most: what it has played is filed when the last of them is done.
+MOST_PIECES = 8
+
 #: What a new process needs before it can play, in seconds: a second worker for less work than this only costs.
 _START_SECONDS = 2.0
 
@@ -80,13 +83,13 @@ class CellWorkers:
             return
         self.progress.start([cell for group in groups for cell in group.cells])
         workers = min(self.count or worthwhile_workers(groups), sum(len(group.pieces()) for group in groups))
+        packed = _packed(groups) if workers > 1 and may_start_processes() else None
         with _Filing(groups, store, self.progress) as filing:
-            if workers > 1 and may_start_processes() and all(_can_travel(group) for group in groups):
-                _Dispatcher(groups, filing=filing, workers=workers).run()
+            if packed is not None:
+                _Team(groups, packed, filing=filing, workers=workers).play()
                 return
             for group in groups:
-                whole: Iterator[Piece] = ([(cell, None) for cell in unit] for unit in group.units())
-                for piece in play_group(group, whole, on_episode=filing.episode):
+                for piece in play_group(group, iter(group.whole_pieces()), on_episode=filing.episode):
                     filing.add(piece)
 
 
@@ -106,7 +109,10 @@ def _worthwhile(with_network: int, without: int = 0) -> int:
 def started_workers(
     engine: EngineSpec, *, episodes: int, count: int | None
 ) -> contextlib.AbstractContextManager[None]:
-    """Workers that read the engine's assets while the body of the `with` loads policies for so many episodes."""
+    """Workers that read the engine's assets while the body of the `with` loads policies for so many episodes.
+
+    Benchmark row: greedy-starpilot, which takes nine seconds; the first policy of a process takes two to load.
+    """
     workers = _worthwhile(episodes) if count is None else min(count, episodes)
     if workers < 2 or not may_start_processes():
         return contextlib.nullcontext()
@@ -115,19 +121,22 @@ def started_workers(
     return started_early(functools.partial(action_space_of, engine), workers - 1)
 
 
-def _can_travel(group: CellGroup) -> bool:
-    """Whether another process can load the group's policy: a file or name always, an object if it can be pickled."""
-    if group.source is None or group.source.given is None:
-        return True
-    from gapfloor.play.worker_pool import can_travel
+def _packed(groups: Sequence[CellGroup]) -> list[bytes] | None:
+    """The groups as they are sent to workers; None where the policy of one of them cannot leave this process."""
+    from gapfloor.play.worker_pool import packed
 
-    return group.source.device == "cpu" and can_travel(group.source.given)
+    sources = [group.source for group in groups if group.source is not None]
+    if any(source.given is not None and source.device != "cpu" for source in sources):
+        return None
+    found = [each for each in map(packed, groups) if each is not None]
+    return found if len(found) == len(groups) else None
 
 
 class _Filing:
     """Puts the pieces of cells together and files each cell when it is whole; several threads may report.
 
-    Cells are written by a thread of their own, because play need not wait for the disk.
+    Cells are written by a thread of their own: on a busy disk it took three seconds to flush one, and play need not
+    wait for that.
     """
 
     def __init__(self, groups: Sequence[CellGroup], store: Store, progress: Progress) -> None:
@@ -147,12 +156,6 @@ class _Filing:
         self._writer.shutdown(wait=True)
         if error[0] is None:
             self._check_written()
-
-    @property
-    def has_everything(self) -> bool:
-        """Whether every episode of every cell has been played."""
-        with self._lock:
-            return len(self._written) == len(self._cells)
 
     def _check_written(self) -> None:
         for each in self._written:
@@ -224,164 +227,129 @@ class WorkerTraceback(Exception):
         return f"\n{self.args[0]}"
 
 
-class _Dispatcher:
-    """Plays in this process, hands pieces to workers over local connections, and files what they report."""
+class _Team:
+    """This process and workers next to it, which play pieces of groups until none is left.
 
-    def __init__(self, groups: Sequence[CellGroup], *, filing: _Filing, workers: int) -> None:
-        self._groups = list(groups)
-        self._filing = filing
-        self._others = workers - 1
-        self._taken = [0] * len(self._groups)
-        self._lock = threading.Lock()
-        self._connections: list[Connection] = []
-        self._error: BaseException | None = None
+    A worker gets several pieces at a time, and the less is left the fewer: the episodes of one future go through one
+    queue, whose end leaves slots idle. A worker gets nothing before it has started, so it is never waited for.
+    """
 
-    def run(self) -> None:
-        """Play everything; whatever goes wrong here or in a worker stops all of them."""
+    def __init__(
+        self, groups: Sequence[CellGroup], packed: Sequence[bytes], *, filing: _Filing, workers: int
+    ) -> None:
         from gapfloor.play.worker_pool import shared_pool
 
-        pool = shared_pool(self._others)
-        key = secrets.token_bytes(16)
-        listener = _listen(key)
+        self._groups, self._packed = groups, packed
+        self._left = [deque(group.pieces()) for group in groups]
+        self._n_away = 0
+        """Pieces that workers have and that are not filed yet."""
+        self._filing, self._workers = filing, workers
+        self._pool = shared_pool(workers - 1)
+        self._lock = threading.Lock()
+        self._error: BaseException | None = None
+
+    def play(self) -> None:
+        """Play everything; whatever goes wrong here or in a worker stops all of them."""
         try:
-            futures = [
-                pool.submit(_work, number, listener.address, key, self._groups)
-                for number in range(1, self._others + 1)
-            ]
-            threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
-            server = threading.Thread(target=self._serve, args=(futures,), daemon=True)
-            server.start()
+            for number in range(1, self._workers):
+                order = self._order(number)
+                self._submit(order, order[0], [])
             self._play_here()
-            # A worker that is still starting when nothing is left for it is not waited for.
-            while server.is_alive() and not self._filing.has_everything:
-                server.join(0.1)  # a join without an end would keep Ctrl-C waiting
+            while self._n_away and self._error is None:
+                time.sleep(0.02)  # a wait without an end would keep Ctrl-C waiting
             self._raise_error()
         except BaseException:
             # Ctrl-C, a failed worker or a failed policy: no worker continues for a caller that has left.
-            pool.shutdown(wait=True, kill_workers=True)
+            self._pool.shutdown(wait=True, kill_workers=True)
             raise
         finally:
             # The error's traceback holds the engine's buffers and leads back here. A circle of them would be left to
             # the garbage collector, which can crash on such buffers when the interpreter ends.
             self._error = None
-            listener.close()
-            for connection in self._connections:
-                connection.close()
 
     def _play_here(self) -> None:
         def on_episode(cell: CellSpec, episode_return: float) -> None:
             self._raise_error()
             self._filing.episode(cell, episode_return)
 
-        def pieces_of(position: int) -> Iterator[Piece]:
-            pieces = self._groups[position].pieces()
-            while (number := self._take(position)) < len(pieces):
-                self._raise_error()
-                yield pieces[number]
-
-        for position in _order(0, len(self._groups)):
-            for piece in play_group(self._groups[position], pieces_of(position), on_episode=on_episode):
+        for position in self._order(0):
+            pieces = self._pieces_here(position)
+            for piece in play_group(self._groups[position], pieces, on_episode=on_episode):
                 self._filing.add(piece)
+
+    def _pieces_here(self, position: int) -> Iterator[Piece]:
+        while True:
+            self._raise_error()
+            with self._lock:
+                if not self._left[position]:
+                    return
+                piece = self._left[position].popleft()
+            yield piece
+
+    def _submit(self, order: Sequence[int], position: int, pieces: list[Piece]) -> None:
+        """Have a worker play pieces of one group and then continue in this order; none only load the policy."""
+        future = self._pool.submit(_play_pieces, self._packed[position], pieces)
+        future.add_done_callback(lambda done: self._continue(done, order, len(pieces)))
+
+    def _continue(self, done: Future[Any], order: Sequence[int], n_pieces: int) -> None:
+        """File what a worker has played, and give it more; this runs in a thread of the pool."""
+        try:
+            self._take_in(done)
+            with self._lock:
+                position, pieces = self._next_pieces(order)
+                self._n_away += len(pieces)
+            if pieces and self._error is None:
+                self._submit(order, position, pieces)
+        except BaseException as error:
+            self._error = self._error or error
+        finally:
+            with self._lock:
+                self._n_away -= n_pieces
+
+    def _take_in(self, done: Future[Any]) -> None:
+        failure = done.exception()
+        if failure is not None:
+            raise GapfloorError(
+                "A worker process exited unexpectedly; it may have been killed or have run out of memory. Run the same "
+                "command again to resume; --workers 1 needs less memory."
+            ) from failure
+        played = done.result()
+        if isinstance(played, _Failure):
+            raise played.as_error()
+        for piece in played:
+            self._filing.episodes(
+                [(piece.cell, outcome.episode_return) for outcome in piece.outcomes.values()]
+            )
+            self._filing.add(piece)
+
+    def _next_pieces(self, order: Sequence[int]) -> tuple[int, list[Piece]]:
+        for position in order:
+            left = self._left[position]
+            if left:
+                size = max(1, min(MOST_PIECES, len(left) // self._workers))
+                return position, [left.popleft() for _ in range(size)]
+        return 0, []
+
+    def _order(self, number: int) -> list[int]:
+        """The groups in the order of one player; different beginnings keep players apart as long as possible."""
+        n = len(self._groups)
+        return [(number * n // 2 + shift) % n for shift in range(n)]
 
     def _raise_error(self) -> None:
         if self._error is not None:
             raise self._error
 
-    def _take(self, position: int) -> int:
-        with self._lock:
-            self._taken[position] += 1
-            return self._taken[position] - 1
 
-    def _accept(self, listener: Listener) -> None:
-        with contextlib.suppress(OSError, EOFError):
-            for _ in range(self._others):
-                self._connections.append(listener.accept())
-
-    def _serve(self, futures: Sequence[Any]) -> None:
-        try:
-            self._answer_until_done(futures)
-        except BaseException as error:
-            self._error = error
-
-    def _answer_until_done(self, futures: Sequence[Any]) -> None:
-        open_connections: list[Connection] = []
-        seen = 0
-        while not all(future.done() for future in futures) or open_connections:
-            open_connections += self._connections[seen:]
-            seen = len(self._connections)
-            if not open_connections:
-                time.sleep(0.01)
-            for connection in wait(open_connections, timeout=0.05):
-                assert isinstance(connection, Connection)
-                try:
-                    self._answer(connection, connection.recv())
-                except (EOFError, OSError):
-                    open_connections.remove(connection)
-            for future in futures:
-                _check_ended(future)
-
-    def _answer(self, connection: Connection, message: Any) -> None:
-        if isinstance(message, int):
-            connection.send(self._take(message))
-        elif isinstance(message, _Failure):
-            raise message.as_error()
-        elif isinstance(message, PlayedPiece):
-            self._filing.add(message)
-        else:
-            self._filing.episodes(message)
-
-
-def _listen(key: bytes) -> Listener:
+def _play_pieces(packed: bytes, pieces: Sequence[Piece]) -> list[PlayedPiece] | _Failure:
+    """Play some pieces of a group in this worker; without any, only its policy is loaded."""
     try:
-        return Listener(None, authkey=key)
-    except OSError:  # the path of a temporary folder can be too long for a socket
-        return Listener(("localhost", 0), authkey=key)
+        return list(play_group(_unpacked(packed), iter(pieces), on_episode=lambda cell, value: None))
+    except BaseException as error:
+        return _Failure.of(error)
 
 
-def _check_ended(future: Any) -> None:
-    if future.done() and future.exception() is not None:
-        raise GapfloorError(
-            "A worker process exited unexpectedly; it may have been killed or have run out of memory. Run the same "
-            "command again to resume; --workers 1 needs less memory."
-        ) from future.exception()
-
-
-def _order(number: int, n_groups: int) -> Iterator[int]:
-    """The groups in the order of one player: different beginnings keep players apart until they share what is left."""
-    return ((number * n_groups // 2 + shift) % n_groups for shift in range(n_groups))
-
-
-def _work(number: int, address: Any, key: bytes, groups: list[CellGroup]) -> None:
-    """One worker's share of the groups."""
-    waiting: list[tuple[str, float]] = []
-    with Client(address, authkey=key) as parent:
-
-        def tell() -> None:
-            if waiting:
-                parent.send(list(waiting))
-                waiting.clear()
-
-        def on_episode(cell: CellSpec, episode_return: float) -> None:
-            waiting.append((cell.file_name, episode_return))
-            if len(waiting) >= 16:
-                tell()
-
-        try:
-            for position in _order(number, len(groups)):
-                pieces = _shared_pieces(groups[position], position, parent)
-                for piece in play_group(groups[position], pieces, on_episode=on_episode):
-                    tell()
-                    parent.send(piece)
-            tell()
-        except BaseException as error:
-            parent.send(_Failure.of(error))
-
-
-def _shared_pieces(group: CellGroup, position: int, parent: Connection) -> Iterator[Piece]:
-    pieces = group.pieces()
-    while True:
-        parent.send(position)
-        number = parent.recv()
-        if number >= len(pieces):
-            return
-        yield pieces[number]
+@functools.lru_cache(maxsize=8)
+def _unpacked(packed: bytes) -> CellGroup:
+    """A group with its policy, which a worker loads once."""
+    group: CellGroup = pickle.loads(packed)
+    return with_policy(group)

@@ -3,6 +3,8 @@
 ONNX Runtime computes an agent's logits about 1.5 times as fast as torch on one thread, and a process that needs no
 torch starts a second earlier. A graph is made in memory of a checkpoint's arrays; no code of the checkpoint runs. It is
 the function of `training.encoders` up to rounding, which the tests compare for every encoder.
+
+Row of `make bench`: "evaluate, starpilot, sampled".
 """
 
 from __future__ import annotations
@@ -181,6 +183,8 @@ def agent_graph(arrays: Mapping[str, Array], header: Mapping[str, Any], *, path:
     graph = _Graph(arrays, path=path, encoder=encoder)
     planes = graph.add("Transpose", "observations", perm=[0, 3, 1, 2])
     numbers = graph.add("Cast", planes, to=TensorProto.FLOAT)
+    if header.get("blind"):
+        numbers = graph.add("Mul", numbers, graph.constant(np.array(0, dtype=np.float32)))
     images = graph.add("Div", numbers, graph.constant(np.array(255, dtype=np.float32)))
     maps = _backbone(graph, images, channels)
     features = graph.add("Relu", _HEADS[encoder](graph, maps, height, width))

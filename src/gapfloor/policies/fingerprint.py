@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from gapfloor.actions.spaces import Actions
-from gapfloor.engines.protocol import Engine
+from gapfloor.engines.engine import Engine
 from gapfloor.policies.hidden_state import refuse_hidden_state
-from gapfloor.policies.protocol import LogitsReader, Policy, StatefulPolicy
+from gapfloor.policies.policy import LogitsReader, Policy, StatefulPolicy
 
 #: Steps of play whose logits identify a policy without a hash of its own.
 FINGERPRINT_STEPS = 32

@@ -4,6 +4,8 @@ Agents often see an image again: a greedy agent that walks into a wall sees the 
 The results are those without the cache, bit for bit. Frames are compared byte by byte (they are the keys of a
 dictionary), and a batch of fewer rows is only computed where its logits were found to be the same as in the whole
 batch: in ONNX Runtime that holds for any number of rows, in torch mostly for the whole batch alone.
+
+Rows of `make bench`: "evaluate, miner, sampled" and "evaluate, miner, greedy".
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.policies.load import PolicySource
-from gapfloor.policies.protocol import Logits, Policy, StatefulPolicy, as_logits
+from gapfloor.policies.policy import Logits, Policy, StatefulPolicy, as_logits
 
 #: Memory for the frames of one policy, in bytes.
 MOST_BYTES = 128 << 20

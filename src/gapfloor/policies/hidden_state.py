@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from gapfloor.engines.protocol import Engine
+from gapfloor.engines.engine import Engine
 from gapfloor.errors import PolicyError
-from gapfloor.policies.protocol import LogitsReader, Policy, StatefulPolicy
+from gapfloor.policies.policy import LogitsReader, Policy, StatefulPolicy
 
 #: How much the logits of a row may change when it moves to another row, relative to the largest logit: matrix products
 #: add in another order there.

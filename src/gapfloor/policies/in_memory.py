@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.policies.notes import note_once
-from gapfloor.policies.protocol import Logits, Policy, StatefulPolicy
+from gapfloor.policies.policy import Logits, Policy, StatefulPolicy
 
 
 def policy_in_memory(given: Any, *, device: str = "cpu") -> Policy | StatefulPolicy | None:

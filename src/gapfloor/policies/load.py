@@ -7,17 +7,17 @@ factory is the user's own code, named by the user.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import PolicyError
 from gapfloor.policies.formats.recognise import NO_TORCHSCRIPT, suggest_line
 from gapfloor.policies.formats.spec import CHECKPOINT, FACTORY, HUB, RANDOM_WEIGHTS, UNKNOWN, PolicySpec
-from gapfloor.policies.protocol import Policy, StatefulPolicy, wrap
-from gapfloor.policies.random_weights import load_random_weights
+from gapfloor.policies.policy import Policy, StatefulPolicy, as_policy
 from gapfloor.users_code import clean_arguments, in_users_words, named_callable
 
 _CHECKPOINT_ENDINGS = (".safetensors", ".weights")
@@ -76,9 +76,17 @@ class PolicySource:
         return replace(self, spec=fetch_policy(self.spec))
 
     def load(self) -> Policy | StatefulPolicy:
-        """The policy itself."""
+        """The policy itself, loaded once: what was checked and hashed is also what plays in this process."""
+        return self._loaded
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields alone: another process loads the policy itself."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @functools.cached_property
+    def _loaded(self) -> Policy | StatefulPolicy:
         if self.given is not None:
-            return wrap(self.given, device=self.device)
+            return as_policy(self.given, device=self.device)
         kind = self.spec.kind
         if kind == HUB:
             return self.fetched().load()
@@ -87,9 +95,11 @@ class PolicySource:
 
             return load_network(checkpoint_path(self.spec.path), device=self.device, backend=self.backend)  # type: ignore[no-any-return]
         if kind == RANDOM_WEIGHTS:
+            from gapfloor.policies.checkpoint import load_random_weights
+
             return load_random_weights(self.name, device=self.device, backend=self.backend)  # type: ignore[no-any-return]
         if kind == FACTORY:
-            return wrap(_call_factory(self.name, self.device), device=self.device)
+            return as_policy(_call_factory(self.name, self.device), device=self.device)
         if kind == UNKNOWN:
             raise PolicyError(suggest_line(self.name))
         from gapfloor.policies.formats.dispatch import load_policy

@@ -19,17 +19,17 @@ _LOGIT_NAMES = ("logits", "action_logits", "policy_logits", "action_dist_inputs"
 
 @dataclass
 class LogitsChoice:
-    """Finds the logits in a network's output, in the same place at every call."""
+    """Finds the logits in a network's output, in the same part at every call."""
 
     name: str
     """What the network is called in a sentence."""
-    _place: tuple[Any, ...] | None = None
+    _path: tuple[Any, ...] | None = None
 
     def find(self, output: Any) -> Any:
         """The part of `output` that holds logits."""
-        if self._place is None:
-            self._place = self._choose(output)
-        for step in self._place:
+        if self._path is None:
+            self._path = self._choose(output)
+        for step in self._path:
             output = output.logits if step is _LOGITS_OF_DISTRIBUTION else output[step]
         return output
 
@@ -57,17 +57,17 @@ class LogitsChoice:
 
     def _of_parts(self, parts: dict[Any, Any], named: list[Any]) -> tuple[Any, ...]:
         candidates = named[:1] or [
-            place for place, each in parts.items() if hasattr(each, "log_prob") or _could_be_logits(each)
+            step for step, each in parts.items() if hasattr(each, "log_prob") or _could_be_logits(each)
         ]
         if len(candidates) != 1:
-            shapes = ", ".join(f"{place}: {_describe(each)}" for place, each in parts.items())
+            shapes = ", ".join(f"{step}: {_describe(each)}" for step, each in parts.items())
             raise PolicyError(
                 f"{self.name} returned several things ({shapes}), and {len(candidates) or 'none'} of them could be "
                 "logits: return the logits alone."
             )
-        place = candidates[0]
-        note_once(f"{self.name}: the logits are its output {place!r} ({_describe(parts[place])}).")
-        return (place, *self._choose(parts[place]))
+        step = candidates[0]
+        note_once(f"{self.name}: the logits are its output {step!r} ({_describe(parts[step])}).")
+        return (step, *self._choose(parts[step]))
 
 
 class _LogitsAttribute:

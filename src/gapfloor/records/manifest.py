@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +32,7 @@ class Manifest:
 
     def to_bytes(self) -> bytes:
         """The manifest's file."""
-        body = {
-            "format": FORMAT,
-            "key": self.key,
-            "content": self.content,
-            "labels": self.labels,
-            "record": self.record,
-            "episodes_sha256": self.episodes_sha256,
-        }
+        body = {"format": FORMAT, **vars(self)}
         signed = {**body, "sha256": content_key(body)}
         return (json.dumps(signed, sort_keys=True, indent=1, allow_nan=False) + "\n").encode()
 
@@ -71,9 +64,7 @@ def parse_manifest_bytes(data: bytes) -> Manifest:
             raise ManifestError("the manifest is not what was hashed when it was written")
         if signed["key"] != content_key(signed["content"]):
             raise ManifestError("the key is not the hash of the specification")
-        manifest = Manifest(
-            signed["key"], signed["content"], signed["labels"], signed["record"], signed["episodes_sha256"]
-        )
+        manifest = Manifest(**{field.name: signed[field.name] for field in fields(Manifest)})
         if not is_well_formed(manifest):
             raise ManifestError("the manifest holds values that gapfloor does not write")
         return manifest

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -328,15 +327,6 @@ def read_episodes(path: Path, *, columns: Sequence[str] = EPISODES.names) -> pa.
 @cache
 def _schema(columns: tuple[str, ...]) -> pa.Schema:
     return pa.schema([EPISODES.field(name) for name in columns])
-
-
-def read_returns(store: Store, file_name: str) -> npt.NDArray[np.float64]:
-    """The returns of one cell in the order of its schedule; a cell that is not there is named."""
-    path = store.cells_folder / f"{file_name}.parquet"
-    if not path.exists():
-        raise StoreError(f"The cell {file_name} is not in the store {store.root}: run the command again.")
-    returns: npt.NDArray[np.float64] = read_episodes(path).column("episode_return").to_numpy()
-    return returns
 
 
 def _rank(name: str, order: Any) -> int:

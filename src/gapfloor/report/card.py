@@ -22,7 +22,7 @@ from gapfloor.report.verdict import build_verdicts
 from gapfloor.tables.cells import call_words, estimate, mean_sem, p_value
 from gapfloor.text_tables import counted
 
-SCHEMA = "gapfloor-card/1"
+SCHEMA = "gapfloor-card/2"
 
 
 def build_card(source: ReportSource) -> dict[str, Any]:
@@ -81,10 +81,12 @@ def build_card(source: ReportSource) -> dict[str, Any]:
         "tests": {
             "floor": describe_floor_test(plan.floor_method),
             "gap": describe_gap_test(plan.gap_method),
+            "floor_method": plan.floor_method,
+            "gap_method": plan.gap_method,
             "alpha": plan.alpha,
             "confidence": plan.confidence,
             "resamples": plan.resamples,
-            "families": sorted({row.family for row in findings.results.floor_comparisons}),
+            "families": sorted({row.decision.family for row in findings.results.floor_comparisons}),
         },
         "plan": {
             "name": plan.name,
@@ -138,7 +140,7 @@ def card_to_markdown(card: dict[str, Any]) -> str:
         "Versions": ", ".join(f"{name} {version}" for name, version in card["versions"].items()),
     }
     lines += [f"- **{label}:** {escape_markdown(value)}" for label, value in facts.items() if value]
-    lines += ["", *_game_table(card["games"], primary), ""]
+    lines += ["", *_game_table(card["games"], primary, method=tests["gap_method"]), ""]
     for game in card["games"]:
         where = f"{game['game']} {game['budget']}".strip()
         reading = game["reading"]
@@ -150,10 +152,11 @@ def card_to_markdown(card: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _game_table(games: list[dict[str, Any]], primary: str) -> list[str]:
+def _game_table(games: list[dict[str, Any]], primary: str, *, method: str) -> list[str]:
+    tested = "Adjusted gap [interval]" if method == "recommended" else "Gap [95% CI]"
     header = (
         "Game", "Budget", "Agents", "Rule", "Runs", "Train", "Test", "Floor train", "Floor test", "Call (test)",
-        "Holm p", "Gap [95% CI]", "Gap Holm p", "Status",
+        "Holm p", "Gap", tested, "Gap Holm p", "Gap call", "Status",
     )  # fmt: skip
     lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
     for game in games:
@@ -173,8 +176,10 @@ def _game_table(games: list[dict[str, Any]], primary: str) -> list[str]:
                 *returns, *floors,
                 _call_text(test) if test and test["call"] else "–",
                 p_value(_nan(test["p_holm"])).plain if test else "–",
-                estimate(_nan(gap["mean"]), (_nan(gap["low"]), _nan(gap["high"]))).plain if gap else "–",
+                mean_sem(_nan(gap["mean"]), _nan(gap["sem"])).plain if gap else "–",
+                estimate(_nan(gap["tested"]), (_nan(gap["low"]), _nan(gap["high"]))).plain if gap else "–",
                 p_value(_nan(gap["p_holm"])).plain if gap else "–",
+                gap["call"] if gap else "–",
                 entry["status"],
             ]  # fmt: skip
             lines.append(f"| {' | '.join(escape_markdown(cell) for cell in cells)} |")
@@ -203,34 +208,30 @@ def _rule(findings: Findings, env: Env, budget: str, rule: str) -> dict[str, Any
         "status": first.status,
         **{
             level_set: {
-                "mean": row.test.mean,
-                "sem": row.test.sem,
-                "delta": row.call_delta,
-                "low": row.call_interval[0],
-                "high": row.call_interval[1],
-                "p_holm": row.call_p,
-                "p_tost": row.test.p_tost,
+                "mean": row.mean,
+                "sem": row.sem,
+                "delta": row.delta.value,
+                "low": row.delta.low,
+                "high": row.delta.high,
+                "p_holm": row.decision.p_adjusted,
+                "p_tost": row.equivalence.p,
                 "call": row.call,
-                "call_label": row.call_label,
-                "method": row.method,
-                "paper_call": row.decision.call,
-                "recommended_call": row.recommended.call if row.recommended else None,
+                "call_label": row.decision.label,
+                "doubt": row.decision.doubt,
             }
             if row
             else None
             for level_set, row in rows.items()
         },
         "gap": {
-            "mean": gap.gap.mean,
-            "sem": gap.gap.sem,
-            "low": gap.gap.ci[0],
-            "high": gap.gap.ci[1],
-            "p_holm": gap.p_holm,
+            "mean": gap.gap,
+            "sem": gap.gap_sem,
+            "tested": gap.estimate.value,
+            "low": gap.estimate.low,
+            "high": gap.estimate.high,
+            "p_holm": gap.decision.p_adjusted,
             "floor_gap": gap.floor_gap,
-            "call": gap.call_label,
-            "method": gap.method,
-            "paper_call": gap.paper_call,
-            "recommended_call": gap.recommended.label if gap.recommended else None,
+            "call": gap.decision.label,
         }
         if gap
         else None,

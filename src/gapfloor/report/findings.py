@@ -11,13 +11,24 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TypeVar
 
-from gapfloor.analysis.difference_results import AgentDifferenceResult, AgentResult, PairResult
-from gapfloor.analysis.floor_results import CallCount, FloorComparisonResult, FloorResult
-from gapfloor.analysis.gap_results import GapResult
 from gapfloor.analysis.results import AnalysisResults
-from gapfloor.analysis.row import Quantity, Row
-from gapfloor.analysis.score_results import NormalisedResult, ProfileResult
-from gapfloor.analysis.screen_results import DisagreementResult, ScreenResult, ScreenSummary
+from gapfloor.analysis.rows import (
+    AgentDifferenceRow,
+    AgentRow,
+    CallCount,
+    ComparisonRow,
+    DisagreementRow,
+    GapRow,
+    ProfileRow,
+    Quantity,
+    ReturnRow,
+    Row,
+    RuleDifferenceRow,
+    ScoreRow,
+    ScreenRow,
+    ScreenSummary,
+    SensitivityRow,
+)
 from gapfloor.engines.procgen import PAPER_GAMES
 from gapfloor.escape import key_part, safe_key
 from gapfloor.report.unique_names import unique_names
@@ -146,7 +157,7 @@ class Findings:
 
     @cached_property
     def _keys(self) -> dict[str, dict[str, str]]:
-        agents = [*self.source.agents, *(row.agent for row in self.results.agents)]
+        agents = [*self.source.agents, *(row.agent or "" for row in self.results.agents)]
         return {
             "game": unique_names([self.name(env) for env in self.all_envs], key_part),
             "agent": unique_names(agents, lambda agent: key_part(agent.lower())),
@@ -167,13 +178,13 @@ class Findings:
 
     def agents(self, env: Env, budget: str) -> tuple[str, ...]:
         """The agents with runs of that game and budget, in the order differences are taken."""
-        found = {row.agent for row in self._at(env, budget).agents}
+        found = {row.agent or "" for row in self._at(env, budget).agents}
         ordered = [agent for agent in self.source.agents if agent in found]
         return (*ordered, *sorted(found - set(ordered)))
 
     def floor(
         self, env: Env, level_set: str, *, budget: str = "", reference: str | None = None
-    ) -> FloorResult | None:
+    ) -> ReturnRow | None:
         """A reference (the plan's) on one level set; floors without a budget serve every budget."""
         reference = reference or self.plan.reference
         rows = [
@@ -187,7 +198,7 @@ class Findings:
 
     def comparison(
         self, env: Env, budget: str, rule: str, level_set: str, *, reference: str | None = None
-    ) -> FloorComparisonResult | None:
+    ) -> ComparisonRow | None:
         """Pooled runs against a reference (the plan's)."""
         reference = reference or self.plan.reference
         for row in self._at(env, budget).floor_comparisons:
@@ -202,7 +213,7 @@ class Findings:
 
     def agent_comparison(
         self, env: Env, budget: str, rule: str, level_set: str, agent: str
-    ) -> FloorComparisonResult | None:
+    ) -> ComparisonRow | None:
         """One agent's runs against the floor."""
         for row in self._at(env, budget).agent_floor_comparisons:
             if (row.rule, row.level_set, row.reference, row.agent) == (
@@ -214,43 +225,50 @@ class Findings:
                 return row
         return None
 
-    def gap(self, env: Env, budget: str, rule: str, *, agent: str | None = None) -> GapResult | None:
+    def sensitivity(self, env: Env, budget: str, rule: str, quantity: str) -> SensitivityRow | None:
+        """What other estimators say about a comparison with the floor, or about a gap."""
+        for row in self._at(env, budget).sensitivity:
+            if (row.rule, row.quantity) == (rule, quantity):
+                return row
+        return None
+
+    def gap(self, env: Env, budget: str, rule: str, *, agent: str | None = None) -> GapRow | None:
         """The gap under a rule."""
         for row in self._at(env, budget).gaps:
             if row.rule == rule and row.agent == agent:
                 return row
         return None
 
-    def pair(self, env: Env, budget: str, rule_a: str, rule_b: str, quantity: Quantity) -> PairResult | None:
+    def pair(
+        self, env: Env, budget: str, rule_a: str, rule_b: str, quantity: Quantity
+    ) -> RuleDifferenceRow | None:
         """A paired difference of two rules."""
         for row in self._at(env, budget).pairs:
-            if (row.rule_a, row.rule_b, row.quantity) == (rule_a, rule_b, quantity):
+            if (row.rule, row.rule_b, row.quantity) == (rule_a, rule_b, quantity):
                 return row
         return None
 
-    def differences(
-        self, env: Env, budget: str, rule: str, quantity: Quantity
-    ) -> tuple[AgentDifferenceResult, ...]:
+    def differences(self, env: Env, budget: str, rule: str, quantity: str) -> tuple[AgentDifferenceRow, ...]:
         """Differences between agents; the first pair is the one the plain keys name."""
         return tuple(
             row for row in self._at(env, budget).encoders if (row.rule, row.quantity) == (rule, quantity)
         )
 
-    def agent(self, env: Env, budget: str, rule: str, agent: str) -> AgentResult | None:
+    def agent(self, env: Env, budget: str, rule: str, agent: str) -> AgentRow | None:
         """One agent's returns."""
         for row in self._at(env, budget).agents:
             if (row.rule, row.agent) == (rule, agent):
                 return row
         return None
 
-    def screen(self, env: Env, budget: str, *, agent: str | None = None) -> ScreenResult | None:
+    def screen(self, env: Env, budget: str, *, agent: str | None = None) -> ScreenRow | None:
         """The entropy screen."""
         for row in self._at(env, budget).screen:
             if row.agent == agent:
                 return row
         return None
 
-    def disagreement(self, env: Env, budget: str, rule: str, level_set: str) -> DisagreementResult | None:
+    def disagreement(self, env: Env, budget: str, rule: str, level_set: str) -> DisagreementRow | None:
         """How often a rule leaves plain argmax's class."""
         for row in self._at(env, budget).disagreements:
             if (row.rule, row.level_set) == (rule, level_set):
@@ -259,7 +277,7 @@ class Findings:
 
     def normalised(
         self, game: str, budget: str, rule: str, level_set: str, *, mode: str | None = None
-    ) -> NormalisedResult | None:
+    ) -> ScoreRow | None:
         """A normalised score; the floor's may carry no budget, the suite mean's mode is not asked for."""
         rows = [
             row
@@ -270,7 +288,7 @@ class Findings:
         unbudgeted = [row for row in rows if row.budget == ""]
         return next(iter(exact or unbudgeted), None)
 
-    def profile(self, budget: str, rule: str, level_set: str) -> ProfileResult | None:
+    def profile(self, budget: str, rule: str, level_set: str) -> ProfileRow | None:
         """The suite's profile."""
         for row in self.results.profiles:
             if (row.budget, row.rule, row.level_set) == (budget, rule, level_set):
@@ -283,13 +301,6 @@ class Findings:
             if (row.budget, row.rule, row.level_set) == (budget, rule, level_set):
                 return row
         return None
-
-    def plan_call_count(self, budget: str, rule: str, level_set: str) -> CallCount | None:
-        """How many games got which call by the plan's method."""
-        for row in self.results.plan_call_counts:
-            if (row.budget, row.rule, row.level_set) == (budget, rule, level_set):
-                return row
-        return self.call_count(budget, rule, level_set)
 
     def screen_summary(self, budget: str) -> ScreenSummary | None:
         """How many games the screen flags."""
@@ -307,7 +318,7 @@ class Findings:
         candidates = []
         for env in self.all_envs:
             rows = [self.comparison(env, budget, self.primary, TEST) for budget in self.budgets_of(env)]
-            scores = [row.test.z for row in rows if row is not None and row.test.z == row.test.z]
+            scores = [row.z for row in rows if row is not None and row.z == row.z]
             if scores and self.gap(env, self.budgets_of(env)[0], self.primary) is not None:
                 candidates.append((-len(rows), min(scores), self.all_envs.index(env)))
         return self.all_envs[min(candidates)[2]] if candidates else None
@@ -360,11 +371,12 @@ def slug(text: str) -> str:
 class _PlaceRows:
     """The rows of one game at one budget; the names are those of `AnalysisResults`."""
 
-    floor_comparisons: list[FloorComparisonResult] = field(default_factory=list)
-    agent_floor_comparisons: list[FloorComparisonResult] = field(default_factory=list)
-    gaps: list[GapResult] = field(default_factory=list)
-    pairs: list[PairResult] = field(default_factory=list)
-    encoders: list[AgentDifferenceResult] = field(default_factory=list)
-    agents: list[AgentResult] = field(default_factory=list)
-    screen: list[ScreenResult] = field(default_factory=list)
-    disagreements: list[DisagreementResult] = field(default_factory=list)
+    floor_comparisons: list[ComparisonRow] = field(default_factory=list)
+    agent_floor_comparisons: list[ComparisonRow] = field(default_factory=list)
+    gaps: list[GapRow] = field(default_factory=list)
+    pairs: list[RuleDifferenceRow] = field(default_factory=list)
+    encoders: list[AgentDifferenceRow] = field(default_factory=list)
+    agents: list[AgentRow] = field(default_factory=list)
+    screen: list[ScreenRow] = field(default_factory=list)
+    disagreements: list[DisagreementRow] = field(default_factory=list)
+    sensitivity: list[SensitivityRow] = field(default_factory=list)

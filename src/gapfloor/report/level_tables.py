@@ -77,7 +77,6 @@ def _table(
         "title": f"Level by level: {findings.name(env)}{at_budget(budget)}",
         "status": "",
         "open": False,
-        "robust": False,
         "caption": (
             f"Mean return on each of {counted(len(rows), 'held-out level')}: the random floor, and the runs under each "
             f"rule.{thinned} A level that was replayed links to its replay."

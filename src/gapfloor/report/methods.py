@@ -10,8 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gapfloor.analysis.floor_results import FloorComparisonResult
-from gapfloor.analysis.gap_results import GapResult
+from gapfloor.analysis.rows import ComparisonRow, GapRow
 from gapfloor.escape import clean_text, escape_markdown, escape_tex
 from gapfloor.report.bibliography import WORKS, to_bibtex
 from gapfloor.report.findings import TEST, TRAIN, agent_name
@@ -219,13 +218,11 @@ def _calls(source: ReportSource) -> Iterator[MethodsClause]:
     yield from _exceptions(rows, plan.looks[0] if plan.looks else plan.least_runs, plan.floor_method)
 
 
-def _widened(rows: Sequence[FloorComparisonResult]) -> Iterator[MethodsClause]:
+def _widened(rows: Sequence[ComparisonRow]) -> Iterator[MethodsClause]:
     """How many intervals were widened because the shape of the run values asked for it."""
-    tested = [
-        row.recommended.test for row in rows if row.recommended and row.recommended.call != "not tested"
-    ]
-    right = sum(test.widened.upper is not None for test in tested)
-    left = sum(test.widened.lower is not None for test in tested)
+    tested = [row for row in rows if row.call != "not tested"]
+    right = sum(row.widened in ("upper", "both") for row in tested)
+    left = sum(row.widened in ("lower", "both") for row in tested)
     for count, end, reason in (
         (right, "upper", "right-skewed run values could not be ruled out"),
         (left, "lower", "run values were left-skewed"),
@@ -239,7 +236,7 @@ def _widened(rows: Sequence[FloorComparisonResult]) -> Iterator[MethodsClause]:
             )
 
 
-def _exceptions(rows: Sequence[FloorComparisonResult], least: int, method: str) -> Iterator[MethodsClause]:
+def _exceptions(rows: Sequence[ComparisonRow], least: int, method: str) -> Iterator[MethodsClause]:
     untested = [row for row in rows if row.call == "not tested"]
     if untested:
         yield MethodsClause(
@@ -248,17 +245,15 @@ def _exceptions(rows: Sequence[FloorComparisonResult], least: int, method: str) 
             f"{'was' if len(untested) == 1 else 'were'} not tested",
         )
     copies = sum({(row.game, row.mode, row.budget): row.n_copies for row in rows}.values())
-    if copies:
+    if copies and method == "recommended":
         repeat = "repeats another run was" if copies == 1 else "repeat another run were"
-        yield MethodsClause(
-            "copies", f"{counted(copies, 'run')} that {repeat} left out of the recommended calls"
-        )
-    doubted = [row for row in rows if row.doubt] if method == "recommended" else []
+        yield MethodsClause("copies", f"{counted(copies, 'run')} that {repeat} left out of the calls")
+    doubted = [row for row in rows if row.decision.doubt]
     if doubted:
         yield MethodsClause(
             "doubt",
             f"{counted(len(doubted), 'call')} {'is' if len(doubted) == 1 else 'are'} marked as unreliable "
-            f"({_listed(sorted({row.doubt for row in doubted}))})",
+            f"({_listed(sorted({row.decision.doubt for row in doubted}))})",
         )
 
 
@@ -291,7 +286,7 @@ def _gaps(source: ReportSource) -> Iterator[MethodsClause]:
             ("efron1993",),
         )
         return
-    tested = [row for row in rows if row.recommended is not None and row.call != "not tested"]
+    tested = [row for row in rows if row.call != "not tested"]
     if tested:
         yield MethodsClause(
             "gaps",
@@ -301,9 +296,7 @@ def _gaps(source: ReportSource) -> Iterator[MethodsClause]:
             ("cornfield1956", "holm1979"),
         )
     if len(tested) < len(rows):
-        reasons = sorted(
-            {row.call_label.removeprefix("not tested ") for row in rows if row.call == "not tested"}
-        )
+        reasons = sorted({f"({row.decision.reason})" for row in rows if row.call == "not tested"})
         yield MethodsClause(
             "gaps", f"{counted(len(rows) - len(tested), 'gap')} could not be tested {' or '.join(reasons)}"
         )
@@ -371,15 +364,17 @@ def _software(source: ReportSource) -> Iterator[MethodsClause]:
     )
 
 
-def _margins(rows: Sequence[FloorComparisonResult]) -> str:
-    found = sorted({round(row.test.margin, 3) for row in rows if not math.isnan(row.test.margin)})
+def _margins(rows: Sequence[ComparisonRow]) -> str:
+    found = sorted(
+        {round(row.equivalence.margin, 3) for row in rows if not math.isnan(row.equivalence.margin)}
+    )
     if not found:
         return "no margin"
     return f"margin {found[0]:g}" if len(found) == 1 else f"margins {found[0]:g} to {found[-1]:g}"
 
 
-def _common_levels(rows: Sequence[GapResult]) -> str:
-    sizes = [row.recommended.test.n_levels for row in rows if row.recommended is not None]
+def _common_levels(rows: Sequence[GapRow]) -> str:
+    sizes = [row.n_levels for row in rows]
     train, test = (sorted({size[at] for size in sizes}) for at in (0, 1))
     return f"{_span(train)} training and {_span(test)} held-out levels"
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gapfloor.statistics.conventions import Pair
+from gapfloor.analysis.rows import GapRow
+from gapfloor.statistics.conventions import NAN, Pair
+from gapfloor.statistics.estimate import Estimate
 from gapfloor.tables.cells import (
     Cell,
     call_words,
@@ -33,6 +35,11 @@ def _estimate(key: str, value: Callable[[Any], float], ends: Callable[[Any], Pai
     )
 
 
+def _tested(row: GapRow, method: str) -> Estimate:
+    """What was tested of a gap, if it was by this method."""
+    return row.estimate if row.estimate.method == method else Estimate(value=NAN)
+
+
 RETURN: NumberColumns = (
     ("{}", lambda row: fixed(row.mean)),
     ("{}.sem", lambda row: fixed(row.sem)),
@@ -43,30 +50,37 @@ FLOOR: NumberColumns = (
     ("floor.{}.n", lambda row: integer(row.n)),
 )
 DELTA: NumberColumns = (
-    *_estimate("d.{}", lambda row: row.test.delta, lambda row: row.test.ci),
-    ("d.{}.p", lambda row: p_value(row.test.p)),
-    ("d.{}.ph", lambda row: p_value(row.decision.p_holm)),
-    ("d.{}.ptost", lambda row: p_value(row.test.p_tost)),
-    ("d.{}.z", lambda row: fixed(row.test.z, 1)),
+    *_estimate("d.{}", lambda row: row.delta.value, lambda row: row.delta.interval),
+    ("d.{}.p", lambda row: p_value(row.delta.p)),
+    ("d.{}.ph", lambda row: p_value(row.decision.p_adjusted)),
+    ("d.{}.ptost", lambda row: p_value(row.equivalence.p)),
+    ("d.{}.z", lambda row: fixed(row.z, 1)),
     ("d.{}.n", lambda row: integer(row.n)),
-    ("d.{}.k", lambda row: integer(row.test.runs_above)),
-    ("d.{}.label", lambda row: call_words(row.decision.call)),
+    ("d.{}.k", lambda row: integer(row.runs_above)),
+    ("d.{}.label", lambda row: call_words(row.call)),
     ("ratio.{}", lambda row: fixed(row.ratio, 1)),
 )
 GAP: NumberColumns = (
-    *_estimate("gap.{}", lambda row: row.gap.mean, lambda row: row.gap.ci),
-    ("gap.{}.p", lambda row: p_value(row.gap.p_fisher)),
-    ("gap.{}.ph", lambda row: p_value(row.p_holm)),
-    ("gap.{}.z", lambda row: fixed(row.gap.stouffer_z)),
+    *_estimate("gap.{}", lambda row: row.gap, lambda row: _tested(row, "paper").interval),
+    ("gap.{}.p", lambda row: p_value(row.estimate.p)),
+    ("gap.{}.ph", lambda row: p_value(row.decision.p_adjusted)),
+    ("gap.{}.z", lambda row: fixed(row.stouffer_z)),
     ("gap.{}.n", lambda row: integer(row.n)),
+    ("gap.{}.label", lambda row: Cell(row.call, row.call, (row.call,))),
+    # By the recommended method the gap adjusted for the floor's is tested, not the gap itself.
+    *_estimate(
+        "adj.{}",
+        lambda row: _tested(row, "recommended").value,
+        lambda row: _tested(row, "recommended").interval,
+    ),
 )
 #: The differences between sampled and greedy: rd of returns, gd of gaps.
 PAIR: NumberColumns = (
-    *_estimate("{}", lambda row: row.test.difference, lambda row: row.test.ci),
-    ("{}.p", lambda row: p_value(row.test.p)),
+    *_estimate("{}", lambda row: row.difference.value, lambda row: row.difference.interval),
+    ("{}.p", lambda row: p_value(row.difference.p)),
     ("{}.n", lambda row: integer(row.n)),
-    ("{}.ks", lambda row: integer(row.test.runs_a_higher)),
-    ("{}.kg", lambda row: integer(row.test.runs_b_higher)),
+    ("{}.ks", lambda row: integer(row.runs_first_higher)),
+    ("{}.kg", lambda row: integer(row.runs_second_higher)),
 )
 AGENT: dict[str, NumberColumns] = {
     "train": (
@@ -80,8 +94,8 @@ AGENT: dict[str, NumberColumns] = {
 }
 #: Differences between agents: encd, and encpd with the draws one at a time.
 AGENT_DIFFERENCE: NumberColumns = (
-    *_estimate("encd.{}", lambda row: row.test.difference, lambda row: row.test.ci),
-    ("encd.{}.p", lambda row: p_value(row.test.p)),
+    *_estimate("encd.{}", lambda row: row.difference.value, lambda row: row.difference.interval),
+    ("encd.{}.p", lambda row: p_value(row.difference.p)),
     ("encpd.{}.pmin", lambda row: p_value(row.p_draw_min)),
     ("encpd.{}.pmax", lambda row: p_value(row.p_draw_max)),
 )
@@ -100,14 +114,14 @@ SCREEN: NumberColumns = (
 )
 SCORE: NumberColumns = (("cobbe.{}", lambda row: fixed(row.score)),)
 MERGED_DELTA: NumberColumns = (
-    ("m.{}.d", lambda row: fixed(row.test.delta, sign=True)),
-    ("m.{}.ph", lambda row: p_value(row.decision.p_holm)),
-    ("m.{}.label", lambda row: call_words(row.decision.call)),
+    ("m.{}.d", lambda row: fixed(row.delta.value, sign=True)),
+    ("m.{}.ph", lambda row: p_value(row.decision.p_adjusted)),
+    ("m.{}.label", lambda row: call_words(row.call)),
 )
 MERGED_DISAGREEMENT: NumberColumns = (("m.{}.dis", lambda row: percent_number(row.share)),)
 MERGED_PAIR: NumberColumns = (
-    ("m.{}.mg", lambda row: fixed(row.test.difference, sign=True)),
-    ("m.{}.mg.p", lambda row: p_value(row.test.p)),
+    ("m.{}.mg", lambda row: fixed(row.difference.value, sign=True)),
+    ("m.{}.mg.p", lambda row: p_value(row.difference.p)),
 )
 
 

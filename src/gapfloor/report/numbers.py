@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from gapfloor.analysis.row import Quantity
+from gapfloor.analysis.rows import Quantity
 from gapfloor.escape import key_part, safe_key
 from gapfloor.json_values import jsonable
 from gapfloor.report import number_columns as columns
@@ -154,12 +154,12 @@ def _rule(findings: Findings, env: Env, budget: str, rule: str) -> Iterator[_Sou
         row = findings.comparison(env, budget, rule, level_set)
         found: _Return | None = None
         if row is not None:
-            found = _Return(row.test.mean, row.test.sem, row.n, row.status)
+            found = _Return(row.mean, row.sem, row.n, row.status)
             yield name, row, columns.DELTA
         elif gap is not None:
             is_train = level_set == TRAIN
-            mean = gap.gap.train if is_train else gap.gap.test
-            found = _Return(mean, gap.gap.train_sem if is_train else gap.gap.test_sem, gap.n, gap.status)
+            mean = gap.train if is_train else gap.test
+            found = _Return(mean, gap.train_sem if is_train else gap.test_sem, gap.n, gap.status)
         if found is not None:
             yield name, found, columns.RETURN
             yield from _success(env, name, found)
@@ -174,7 +174,7 @@ def _rule(findings: Findings, env: Env, budget: str, rule: str) -> Iterator[_Sou
 def _agent_differences(findings: Findings, env: Env, budget: str, rule: str, stem: str) -> Iterator[_Source]:
     for quantity in _QUANTITIES:
         for at, row in enumerate(findings.differences(env, budget, rule, quantity)):
-            pair = f"{findings.agent_key(row.agent_a)}-{findings.agent_key(row.agent_b)}"
+            pair = f"{findings.agent_key(row.agent or '')}-{findings.agent_key(row.agent_b)}"
             # The first pair has the plain key; with three agents or more the others name theirs.
             for name in (f"{stem}.{quantity}", f"{stem}.{quantity}.{pair}")[at > 0 :]:
                 yield name, row, columns.AGENT_DIFFERENCE

@@ -15,7 +15,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 import gapfloor
-from gapfloor.analysis.row import Row
+from gapfloor.analysis.rows import Row
 from gapfloor.escape import clean_text
 from gapfloor.report.card import card_to_markdown
 from gapfloor.report.figures.build import build_figures
@@ -261,7 +261,6 @@ def _table(table: Table, *, all_exploratory: bool, formats: Sequence[str]) -> di
         "open": table.name in _OPEN,
         "code": table.name,
         "files": _files(table.name, formats),
-        "robust": table.name.endswith("_beside"),
         "caption": table.caption.plain,
         "groups": groups,
         "headers": [{"text": column.header.plain, "align": column.align} for column in table.columns],

@@ -64,7 +64,7 @@ class Provenance:
 def package_versions() -> dict[str, str]:
     """The versions that an analysis and a report depend on."""
     versions = {"gapfloor": gapfloor.__version__}
-    for package in ("numpy", "scipy", "statsmodels", "pyarrow"):
+    for package in ("numpy", "scipy", "pyarrow"):
         try:
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:

@@ -11,22 +11,14 @@ import functools
 from dataclasses import dataclass
 from typing import Literal
 
-from gapfloor.analysis.floor_results import CallCount, FloorComparisonResult
-from gapfloor.analysis.gap_results import GapResult
+from gapfloor.analysis.rows import CallCount, ComparisonRow, GapRow
 from gapfloor.report.findings import MERGED, TEST, TRAIN, Env, Findings, agent_name
-from gapfloor.statistics.components import VariancePart, components_p
-from gapfloor.statistics.reference_calls import ReferenceCall
 from gapfloor.statistics.sentences import (
     FLOOR_SHARE,
-    AgentContrast,
-    agents_that_differ,
     equivalence_reach,
     may_say_new_levels_cost,
-    may_say_not_established_for_generator,
-    may_say_played_levels_differ,
     may_say_training_levels_learnt,
     may_say_transfers,
-    methods_disagree,
 )
 from gapfloor.tables.cells import Cell, count_word, estimate, fixed, is_number, p_value
 
@@ -87,7 +79,7 @@ def build_verdicts(findings: Findings) -> tuple[Verdict, ...]:
 def headline(findings: Findings) -> str:
     """The report in a few sentences: the calls of every budget, the main one first, and of the second rule."""
     budgets = sorted(findings.budgets, key=lambda budget: budget != findings.main_budget)
-    found = [(budget, findings.plan_call_count(budget, findings.primary, TEST)) for budget in budgets]
+    found = [(budget, findings.call_count(budget, findings.primary, TEST)) for budget in budgets]
     counted_budgets = [(budget, counts) for budget, counts in found if counts is not None and counts.games]
     if not counted_budgets:
         return "These data hold no held-out return together with a random floor, so nothing can be said about chance."
@@ -109,7 +101,7 @@ def _one_game_sentence(findings: Findings, budget: str, counts: CallCount) -> st
         f"{at} {findings.name(env)} runs are {_only_call(counts)} the random floor on held-out levels under "
         f"{findings.primary} actions"
     )
-    second = findings.plan_call_count(budget, findings.secondary, TEST) if findings.secondary else None
+    second = findings.call_count(budget, findings.secondary, TEST) if findings.secondary else None
     if second and second.games:
         text += f"; under {findings.secondary} actions the same checkpoints are {_only_call(second)} it"
     return f"{text}."
@@ -136,7 +128,7 @@ def _counts_sentence(findings: Findings, budget: str, counts: CallCount) -> str:
     )
     rest = _other_calls(counts)
     text += f" ({', '.join(rest)})." if rest else "."
-    second = findings.plan_call_count(budget, findings.secondary, TEST) if findings.secondary else None
+    second = findings.call_count(budget, findings.secondary, TEST) if findings.secondary else None
     if second and second.games:
         calls = [f"{_how_many(second.above)} above", *_other_calls(second)]
         text += f" The same checkpoints under {findings.secondary} actions: {', '.join(calls)}."
@@ -203,18 +195,17 @@ def _unbeaten(findings: Findings, env: Env, budget: str) -> str:
         and row.call != "above"
     ]
     listed = "; ".join(
-        f"{row.reference} scores {_plain(fixed(row.test.floor))}, "
-        f"and the runs are {_AGAINST_REFERENCE[row.call]}"
+        f"{row.reference} scores {_plain(fixed(row.floor))}, and the runs are {_AGAINST_REFERENCE[row.call]}"
         for row in rows
     )
     return f"that they look at the level: of the references that see nothing, {listed}." if rows else ""
 
 
-def _family_wise_equivalence(call: ReferenceCall, *, alpha: float) -> str:
+def _family_wise_equivalence(row: ComparisonRow, *, alpha: float) -> str:
     """What is left of "equivalent" if the equivalence tests are corrected over the games too."""
-    games = f"{call.family_size} games"
-    p = _plain(p_value(call.p_tost_holm))
-    if call.p_tost_holm < alpha:
+    games = f"{row.decision.family_size} games"
+    p = _plain(p_value(row.equivalence.p_adjusted))
+    if row.equivalence.p_adjusted < alpha:
         return f"Equivalence also holds after correction over the {games} (Holm p = {p})."
     return (
         f"Equivalence is tested for this game alone; after correction over the {games} it is not established "
@@ -222,19 +213,16 @@ def _family_wise_equivalence(call: ReferenceCall, *, alpha: float) -> str:
     )
 
 
-def _sentence(findings: Findings, test: FloorComparisonResult, second: FloorComparisonResult | None) -> str:
-    n, mean = test.n, test.test.mean
-    if test.look is not None and test.look.runs_used:
-        # The call is about the runs of its look.
-        n, mean = test.look.runs_used, test.call_mean
-    runs = "run scores" if n == 1 else f"{count_word(n).plain} runs score"
+def _sentence(findings: Findings, test: ComparisonRow, second: ComparisonRow | None) -> str:
+    # The call is about the runs of its look, if the plan has looks.
+    runs = "run scores" if test.n == 1 else f"{count_word(test.n).plain} runs score"
     text = (
-        f"With {findings.primary} actions the {runs} {_plain(fixed(mean))} on held-out levels "
-        f"against a random floor of {_plain(fixed(test.test.floor))}: {_AGAINST_CHANCE[test.call]}"
+        f"With {findings.primary} actions the {runs} {_plain(fixed(test.mean))} on held-out levels "
+        f"against a random floor of {_plain(fixed(test.floor))}: {_AGAINST_CHANCE[test.call]}"
     )
     if second is None:
         return text + "."
-    text += f"; with {second.rule} actions the same weights score {_plain(fixed(second.test.mean))}, "
+    text += f"; with {second.rule} actions the same weights score {_plain(fixed(second.mean))}, "
     if second.call == test.call:
         return text + f"also {_AGAINST_CHANCE[second.call]}."
     return text + f"{_AGAINST_CHANCE[second.call]}."
@@ -242,9 +230,9 @@ def _sentence(findings: Findings, test: FloorComparisonResult, second: FloorComp
 
 def _reading(
     findings: Findings,
-    test: FloorComparisonResult,
-    train: FloorComparisonResult | None,
-    gap: GapResult | None,
+    test: ComparisonRow,
+    train: ComparisonRow | None,
+    gap: GapRow | None,
 ) -> tuple[Tone, str, str]:
     if gap is None:
         return (
@@ -252,12 +240,12 @@ def _reading(
             f"that the held-out return is {_AGAINST_CHANCE[test.call]}.",
             "any statement about a gap: training levels were not played under this rule.",
         )
-    size = _gap_size(gap, method=findings.plan.gap_method)
-    is_open = gap.recommended is None or not may_say_played_levels_differ(gap.recommended)
+    size = _gap_size(gap)
+    is_open = not gap.levels_differ
     if test.call == "not tested":
         return (
             "open",
-            f"nothing about the agent yet: {test.call_label}.",
+            f"nothing about the agent yet: {test.decision.label}.",
             f"any reading of the gap of {size}: a call needs {findings.plan.least_runs} different runs.",
         )
     if test.call == "above":
@@ -294,44 +282,41 @@ def _reading(
     )
 
 
-def _gap_size(gap: GapResult, *, method: str) -> str:
-    """The raw gap and, by the recommended method, what its test estimates, with the interval of that test."""
-    if method != "recommended" or gap.recommended is None:
-        return _plain(estimate(gap.gap.mean, gap.gap.ci))
-    raw, found = _plain(fixed(gap.gap.mean, sign=True)), gap.recommended
-    if found.call == "not tested":
+def _gap_size(gap: GapRow) -> str:
+    """The gap and, by the recommended method, what its test estimates, with the interval of that test."""
+    if gap.estimate.method != "recommended":
+        return _plain(estimate(gap.gap, gap.estimate.interval))
+    raw = _plain(fixed(gap.gap, sign=True))
+    if gap.call == "not tested":
         return raw
     # Only with slope one is the floor's whole gap taken off, so only then is the number an excess over it.
-    name = "excess over the floor" if found.test.slope == 1 else "adjusted for the levels' difficulty"
-    return f"{raw} ({name} {_plain(estimate(found.test.excess, found.interval))})"
+    name = "excess over the floor" if gap.slope == 1 else "adjusted for the levels' difficulty"
+    return f"{raw} ({name} {_plain(estimate(gap.estimate.value, gap.estimate.interval))})"
 
 
-def _is_learnt(test: FloorComparisonResult, train: FloorComparisonResult, gap: GapResult) -> bool:
-    calls = (gap.recommended, train.recommended, test.recommended)
-    if calls[0] is None or calls[1] is None or calls[2] is None:
-        return False
-    return may_say_training_levels_learnt(calls[0], train=calls[1], test=calls[2])
+def _is_learnt(test: ComparisonRow, train: ComparisonRow, gap: GapRow) -> bool:
+    return may_say_training_levels_learnt(gap.is_established, train=train.decision, test=test.decision)
 
 
-def _is_cost(test: FloorComparisonResult, train: FloorComparisonResult | None, gap: GapResult) -> bool:
-    if train is None or gap.recommended is None or train.recommended is None or test.recommended is None:
-        return False
-    return may_say_new_levels_cost(gap.recommended, train=train.recommended, test=test.recommended)
+def _is_cost(test: ComparisonRow, train: ComparisonRow | None, gap: GapRow) -> bool:
+    return train is not None and may_say_new_levels_cost(
+        gap.is_established, train=train.decision, test=test.decision
+    )
 
 
 def _reading_above(
-    test: FloorComparisonResult,
-    train: FloorComparisonResult | None,
-    gap: GapResult,
+    test: ComparisonRow,
+    train: ComparisonRow | None,
+    gap: GapRow,
     size: str,
     *,
     is_open: bool,
 ) -> tuple[Tone, str, str]:
-    if test.recommended is not None and not may_say_transfers(test.recommended):
+    if not may_say_transfers(test.decision):
         return (
             "open",
             f"that held-out return was called above chance, but not reliably; the gap is {size}.",
-            "that the policy transfers: the recommended call is not above, or is in doubt.",
+            f"that the policy transfers: the call is in doubt ({test.decision.doubt}).",
         )
     if is_open:
         return (
@@ -340,7 +325,7 @@ def _reading_above(
             "established.",
             "that the gap is zero: one inside the interval stays possible at this number of runs.",
         )
-    if gap.gap.mean < 0:
+    if gap.gap < 0:
         return (
             "supported",
             f"that the policy transfers; held-out levels gave more than training levels ({size}).",
@@ -359,70 +344,62 @@ def _reading_above(
     )
 
 
-def _remarks(
-    findings: Findings, env: Env, budget: str, test: FloorComparisonResult, gap: GapResult | None
-) -> list[str]:
+def _remarks(findings: Findings, env: Env, budget: str, test: ComparisonRow, gap: GapRow | None) -> list[str]:
     remarks = []
+    other = findings.sensitivity(env, budget, findings.primary, TEST)
     if test.n < _FEWEST_RUNS:
         remarks.append(
             "With so few runs this is about these checkpoints, not about the agent: train more seeds."
         )
     if test.call == "not distinguishable":
-        if test.robust.equivalence_unreachable:
+        if not test.equivalence.is_reachable:
             remarks.append(_unreachable(test, alpha=findings.plan.alpha))
-        if is_number(test.robust.minimum_detectable):
+        if other is not None and is_number(other.minimum_detectable):
             step = " and at Holm's first step" if test.decision.family_size > 1 else ""
             remarks.append(
-                f"Differences from the floor smaller than {_plain(fixed(test.robust.minimum_detectable))} are "
+                f"Differences from the floor smaller than {_plain(fixed(other.minimum_detectable))} are "
                 f"missed more than one time in five at this number of runs{step}."
             )
-        if not test.is_census and test.robust.level_variance_share > _LEVELS_MATTER:
+        if other is not None and not other.is_census and other.level_variance_share > _LEVELS_MATTER:
             remarks.append(
-                f"{test.robust.level_variance_share:.0%} of the variance between episodes lies between levels. For a "
+                f"{other.level_variance_share:.0%} of the variance between episodes lies between levels. For a "
                 "claim about these levels a census, which plays every level equally often, has a smaller error with "
                 "the same number of episodes (gapfloor evaluate --design census)."
             )
-    if test.call == "equivalent" and test.recommended is not None and test.recommended.family_size > 1:
-        remarks.append(_family_wise_equivalence(test.recommended, alpha=findings.plan.alpha))
-    strata = test.robust.stratified_decision
+    if test.call == "equivalent" and test.decision.family_size > 1:
+        remarks.append(_family_wise_equivalence(test, alpha=findings.plan.alpha))
+    is_recommended = test.delta.method == "recommended"
+    strata = other.stratified_call if other is not None and is_recommended else None
     # A call at a look has its own level and its own runs, so there is nothing to compare it with.
-    if strata is not None and strata.call != test.call and test.look is None:
-        remarks.append(
-            f"With agents as strata instead of one pool the call would be: {_BADGES[strata.call]}."
-        )
-    if test.recommended is not None and test.recommended.call != "not tested":
-        if methods_disagree(test.decision.call, test.recommended):
-            remarks.append(
-                f"The two methods disagree: the paper's test says {test.decision.call}, the recommended one "
-                f"{test.recommended.call}."
-            )
-        if test.doubt:
-            remarks.append(f"The call {test.recommended.call} is unreliable: {test.doubt}.")
-    if test.n_copies:
-        remarks.append(f"{test.call_label.capitalize()}: runs that repeat another run do not count.")
+    if strata is not None and strata != test.call and test.look is None:
+        remarks.append(f"With agents as strata instead of one pool the call would be: {_BADGES[strata]}.")
+    if test.decision.doubt:
+        remarks.append(f"The call {test.call} is unreliable: {test.decision.doubt}.")
+    if test.n_copies and is_recommended:
+        remarks.append(f"{test.decision.label.capitalize()}: runs that repeat another run do not count.")
     remarks += _agents_that_differ(findings, env, budget)
     if gap is not None:
         floor_gap = gap.floor_gap
         if (
             is_number(floor_gap)
-            and is_number(gap.gap.mean)
-            and abs(floor_gap) >= FLOOR_SHARE * abs(gap.gap.mean)
-            and _floor_differs(findings, env, budget)
+            and is_number(gap.gap)
+            and abs(floor_gap) >= FLOOR_SHARE * abs(gap.gap)
+            and gap.floor_gap_p < findings.plan.alpha
         ):
             more = "more" if floor_gap > 0 else "less"
             remarks.append(
                 f"Random play itself scores {_plain(fixed(abs(floor_gap)))} {more} on the training levels than on "
                 "the held-out ones: that part of the difference belongs to the levels, not to the policy."
             )
-        if gap.recommended is not None and may_say_not_established_for_generator(gap.recommended):
+        if gap.levels_differ and gap.call == "not distinguishable":
             remarks.append(
                 "The played levels differ, but for levels that the generator has yet to make the gap is not "
-                f"established: runs × levels p = {_plain(p_value(gap.recommended.p_holm))} after Holm."
+                f"established: runs × levels p = {_plain(p_value(gap.decision.p_adjusted))} after Holm."
             )
     merged = findings.comparison(env, budget, MERGED, TEST)
     if merged is not None:
         remarks.append(
-            f"Merging equal actions before argmax gives {_plain(fixed(merged.test.mean))}: "
+            f"Merging equal actions before argmax gives {_plain(fixed(merged.mean))}: "
             f"{_AGAINST_CHANCE[merged.call]}."
         )
     screen = findings.screen(env, budget)
@@ -434,19 +411,9 @@ def _remarks(
     return remarks
 
 
-def _floor_differs(findings: Findings, env: Env, budget: str) -> bool:
-    """Whether random play differs between the level sets: both samples' errors, Bonferroni over the games."""
-    train, test = (findings.floor(env, level_set, budget=budget) for level_set in (TRAIN, TEST))
-    if train is None or test is None or not (is_number(train.sem) and is_number(test.sem)):
-        return False
-    parts = [VariancePart(row.sem**2, row.n - 1) for row in (train, test)]
-    p = components_p(train.mean - test.mean, parts)
-    return bool(p * len(findings.envs(budget)) < findings.plan.alpha)
-
-
-def _unreachable(test: FloorComparisonResult, *, alpha: float) -> str:
+def _unreachable(test: ComparisonRow, *, alpha: float) -> str:
     found = equivalence_reach(
-        margin=test.test.margin, floor_sem=test.test.floor_sem, floor_n=test.test.floor_n, alpha=alpha
+        margin=test.equivalence.margin, floor_sem=test.floor_sem, floor_n=test.floor_n, alpha=alpha
     )
     why = (
         "the floor's own error exceeds the margin"
@@ -457,30 +424,13 @@ def _unreachable(test: FloorComparisonResult, *, alpha: float) -> str:
 
 
 def _agents_that_differ(findings: Findings, env: Env, budget: str) -> list[str]:
-    """Pairs of agents whose held-out returns differ by a test of the difference, Holm over pairs and games."""
-    contrasts = _agent_contrasts(findings, budget)[findings.envs(budget).index(env)]
+    """Pairs of agents whose held-out returns differ, Holm over pairs and games."""
     return [
-        f"Agents differ: {agent_name(pair.first)} scores {_plain(fixed(abs(pair.difference)))} "
-        f"{'more' if pair.difference > 0 else 'less'} than {agent_name(pair.second)} on held-out levels."
-        for pair in contrasts
-        if pair.differ
+        f"Agents differ: {agent_name(row.agent or '')} scores {_plain(fixed(abs(row.difference.value)))} "
+        f"{'more' if row.difference.value > 0 else 'less'} than {agent_name(row.agent_b)} on held-out levels."
+        for row in findings.differences(env, budget, findings.primary, TEST)
+        if row.decision.call in ("first higher", "second higher")
     ]
-
-
-@functools.lru_cache(maxsize=8)
-def _agent_contrasts(findings: Findings, budget: str) -> tuple[tuple[AgentContrast, ...], ...]:
-    """All pairs of agents of every game at one budget."""
-    games = []
-    for one in findings.envs(budget):
-        rows = {
-            agent: findings.agent_comparison(one, budget, findings.primary, TEST, agent)
-            for agent in findings.agents(one, budget)
-        }
-        games.append(
-            {agent: row.recommended.test.run_values for agent, row in rows.items() if row and row.recommended}
-        )
-    plan = findings.plan
-    return agents_that_differ(games, alpha=plan.alpha, least_runs=plan.least_runs)
 
 
 def _how_many(count: int) -> str:

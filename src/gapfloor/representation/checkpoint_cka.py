@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.json_values import jsonable
 from gapfloor.levels import LevelSet
 from gapfloor.policies.checkpoint import CheckpointPolicy

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.registry import check_levels, make_spec
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.levels import LevelSet, check_disjoint

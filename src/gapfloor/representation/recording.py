@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.engines.protocol import EngineSpec
+from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.levels import LevelSet
-from gapfloor.policies.protocol import LogitsReader, Policy, StatefulPolicy
+from gapfloor.policies.policy import LogitsReader, Policy, StatefulPolicy
 from gapfloor.representation.features import Features, encode, hash_rows
 from gapfloor.representation.streams import stream
 from gapfloor.rules.rule import Rule

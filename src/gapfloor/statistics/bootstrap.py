@@ -205,10 +205,3 @@ def _sums(values: Floats) -> tuple[Floats, int]:
     while draws < values.size and table.size * values.size <= _MAX_TABLE:
         table, draws = np.add.outer(table, values).ravel(), draws + 1
     return table, draws
-
-
-def resampled_rows(n: int, *, n_resamples: int = N_RESAMPLES, rng: np.random.Generator) -> Floats:
-    """How often each of `n` units is drawn, one row per resample: weights for any linear statistic."""
-    picked = rng.integers(0, n, size=(n_resamples, n), dtype=np.int32)
-    picked += (np.arange(n_resamples, dtype=np.int32) * n)[:, None]
-    return np.bincount(picked.ravel(), minlength=n_resamples * n).reshape(n_resamples, n).astype(np.float64)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.statistics.conventions import NAN, Floats, Ints
+from gapfloor.statistics.conventions import Floats, Ints
 
 
 def level_means(returns: npt.ArrayLike, levels: npt.ArrayLike) -> Floats:
@@ -24,28 +24,6 @@ def level_means(returns: npt.ArrayLike, levels: npt.ArrayLike) -> Floats:
     values, _, place, counts = _by_level(returns, levels)
     means: Floats = np.bincount(place, weights=values) / counts
     return means
-
-
-def is_balanced(levels: npt.ArrayLike) -> bool:
-    """Whether every level that occurs does so equally often."""
-    counts = np.unique(np.asarray(levels), return_counts=True)[1]
-    return bool(counts.size and (counts == counts[0]).all())
-
-
-def census_sem(returns: npt.ArrayLike, levels: npt.ArrayLike) -> float:
-    """Standard error of a census mean: the pooled variance within levels over the number of episodes.
-
-    NaN where every level was played once: without repeats the chance within a level is unknown.
-
-    >>> census_sem([1.0, 3.0, 5.0, 5.0], [7, 7, 2, 2])
-    0.5
-    """
-    values, means, place, counts = _by_level(returns, levels)
-    degrees = values.size - counts.size
-    if degrees == 0:
-        return NAN
-    within = float(((values - means[place]) ** 2).sum() / degrees)
-    return float(np.sqrt(within / values.size))
 
 
 def within_level_sample(returns: npt.ArrayLike, levels: npt.ArrayLike) -> Floats:

@@ -2,14 +2,13 @@
 
 A greedy episode is a function of its level, so 384 episodes on 100 levels are not 384 observations of the
 generator. The crossed estimator is the two-way moment estimator V_run + V_level - V_residual with
-Satterthwaite's df; the pigeonhole bootstrap resamples runs and levels independently and is a check of it.
+Satterthwaite's df.
 
 References:
     Liang, K.-Y. & Zeger, S. L. (1986). Longitudinal data analysis using generalized linear models. Biometrika,
     73(1), 13-22.
     Cameron, A. C., Gelbach, J. B. & Miller, D. L. (2011). Robust inference with multiway clustering. Journal of
     Business & Economic Statistics, 29(2), 238-249.
-    Owen, A. B. (2007). The pigeonhole bootstrap. Annals of Applied Statistics, 1(2), 386-411.
     Searle, S. R., Casella, G. & McCulloch, C. E. (1992). Variance Components. Wiley, ch. 3 (level_variance_share).
 """
 
@@ -21,7 +20,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from gapfloor.errors import UsageError
-from gapfloor.statistics.bootstrap import resampled_rows
 from gapfloor.statistics.conventions import CONFIDENCE, GENERATOR, NAN, NO_PAIR, Floats, Ints, Pair
 from gapfloor.statistics.distinct import distinct, places
 from gapfloor.statistics.satterthwaite import satterthwaite
@@ -119,22 +117,6 @@ def crossed_gap(train: LevelMatrix, test: LevelMatrix, *, confidence: float = CO
             f"{test.values.shape[0]}."
         )
     return _crossed([train, test], [1.0, -1.0], confidence=confidence)
-
-
-def pigeonhole_se(
-    matrices: Sequence[LevelMatrix], signs: Sequence[float], *, n_resamples: int, rng: np.random.Generator
-) -> float:
-    """Bootstrap standard error with runs and each set's levels resampled independently.
-
-    It counts the residual once more than the crossed estimator, so it errs on the large side.
-    """
-    runs = resampled_rows(matrices[0].values.shape[0], n_resamples=n_resamples, rng=rng)
-    total = np.zeros(n_resamples)
-    for matrix, sign in zip(matrices, signs, strict=True):
-        levels = resampled_rows(matrix.weights.size, n_resamples=n_resamples, rng=rng) * matrix.weights
-        means = np.einsum("bl,bl->b", runs @ matrix.values, levels)
-        total += sign * means / (runs.sum(axis=1) * levels.sum(axis=1))
-    return float(total.std(ddof=1))
 
 
 def level_variance_share(runs: Sequence[tuple[Floats, Ints]]) -> float:

@@ -19,11 +19,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 from scipy import special
 
-from gapfloor.statistics.conventions import NAN, NO_PAIR, Floats, Pair
+from gapfloor.statistics.conventions import NAN, NO_PAIR, Pair
 from gapfloor.statistics.welch import two_sided_p
 
 #: A p below this is not resolved further: the quantile of Student's t at it overflows for few degrees of freedom.
@@ -36,19 +34,6 @@ class VariancePart:
 
     variance: float
     df: float
-
-
-def squared_reach(variances: npt.ArrayLike, dfs: npt.ArrayLike, alpha: npt.ArrayLike) -> Floats:
-    """The squared half-width of Banerjee's interval at 1 - alpha, summed over the last axis.
-
-    Args:
-        variances: the parts of the variance, in the last axis.
-        dfs: their degrees of freedom, broadcast against `variances`.
-        alpha: the two-sided level, broadcast against what remains without the last axis.
-    """
-    level = np.asarray(alpha, dtype=np.float64)[..., None]
-    quantile = special.stdtrit(np.asarray(dfs, dtype=np.float64), 1 - level / 2)
-    return np.asarray(np.sum(np.asarray(variances) * quantile**2, axis=-1), dtype=np.float64)
 
 
 def reach(parts: Sequence[VariancePart], *, alpha: float) -> float:

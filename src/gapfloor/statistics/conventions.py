@@ -22,6 +22,8 @@ Ints = npt.NDArray[np.int64]
 
 #: The estimand of every test that takes runs as the sample and the played levels as given.
 THESE_LEVELS = "these levels"
+#: The estimand where there are too few runs to test: what these runs would score in new episodes on the same levels.
+THESE_RUNS = "these runs on these levels"
 #: The estimand of estimators that take the played levels as a sample of what the generator makes.
 GENERATOR = "the generator of levels"
 

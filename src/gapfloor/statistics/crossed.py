@@ -14,15 +14,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from gapfloor.statistics.clustered import level_matrix
-from gapfloor.statistics.conventions import ALPHA, CONFIDENCE, GENERATOR, NAN, NO_PAIR, Floats, Ints, Pair
+from gapfloor.statistics.conventions import ALPHA, CONFIDENCE, GENERATOR, NAN, Floats, Ints
 from gapfloor.statistics.detectable import POWER, power_of_t
+from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.power import MAX_RUNS, smallest_reaching
 from gapfloor.statistics.satterthwaite import satterthwaite
-from gapfloor.statistics.welch import t_interval, t_statistic, two_sided_p
+from gapfloor.statistics.welch import t_estimate
 
 #: Runs of an agent: each its episode returns and level seeds.
 Runs = Sequence[tuple[Floats, Ints]]
@@ -48,24 +50,10 @@ class LevelPart:
 class CrossedDifference:
     """Agent a minus agent b, paired by level."""
 
-    estimate: float
-    """First minus second."""
-    se: float
-    """For new runs on new levels; NaN unless both agents have two runs."""
-    df: float
-    """Its degrees of freedom."""
-    p: float
-    """Two-sided p, before any correction."""
-    interval: Pair
-    """95% interval."""
-    se_levels: float
+    new_runs: Estimate
+    """For new runs on new levels; without an error unless both agents have two runs."""
+    these_runs: Estimate
     """For these runs on new levels: what a comparison of single checkpoints can claim."""
-    df_levels: float
-    """Its degrees of freedom."""
-    p_levels: float
-    """p for these runs on new levels."""
-    interval_levels: Pair
-    """95% interval for these runs on new levels."""
     v_run_a: float
     """Variance that the first agent's runs add."""
     v_run_b: float
@@ -78,8 +66,6 @@ class CrossedDifference:
     """Runs of the second."""
     n_levels: int
     """Distinct levels played."""
-    estimand: str = GENERATOR
-    """What the number is about: these levels, or the generator of levels."""
 
 
 @dataclass(frozen=True)
@@ -114,18 +100,10 @@ def crossed_difference(
     )
     estimate = float(np.mean(by_run_a) - np.mean(by_run_b))
     parts = tuple(_level_part(part) for part in found)
-    se, df = _crossed_error(v_a, v_b, parts, n_a, n_b)
-    se_levels, df_levels = _level_error(parts)
+    stated: dict[str, Any] = {"confidence": confidence, "estimand": GENERATOR, "method": "paired by level"}
     return CrossedDifference(
-        estimate=estimate,
-        se=se,
-        df=df,
-        p=_p(estimate, se, df),
-        interval=NO_PAIR if math.isnan(se) else t_interval(estimate, se, df, confidence=confidence),
-        se_levels=se_levels,
-        df_levels=df_levels,
-        p_levels=_p(estimate, se_levels, df_levels),
-        interval_levels=t_interval(estimate, se_levels, df_levels, confidence=confidence),
+        new_runs=t_estimate(estimate, *_crossed_error(v_a, v_b, parts, n_a, n_b), **stated),
+        these_runs=t_estimate(estimate, *_level_error(parts), **stated),
         v_run_a=v_a,
         v_run_b=v_b,
         parts=parts,
@@ -230,7 +208,7 @@ def _error_on(found: CrossedDifference, times: float) -> tuple[float, float]:
         )
         for part in found.parts
     ]
-    if math.isnan(found.se):
+    if math.isnan(found.new_runs.se):
         return _level_error(parts)
     v_runs = []
     for v_run, now in (
@@ -270,7 +248,3 @@ def _df(sources: Sequence[tuple[float, float]], *, total: float) -> float:
     """Degrees of freedom of a `total` that is made of variances, each given with its own df."""
     variances, dfs = zip(*sources, strict=True)
     return float(satterthwaite(variances, dfs, total=total, without_variance=min(dfs)))
-
-
-def _p(estimate: float, se: float, df: float) -> float:
-    return float(two_sided_p(t_statistic(estimate, se), df))

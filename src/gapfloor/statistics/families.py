@@ -43,8 +43,7 @@ class FamilyCall:
 def holm(p_values: npt.ArrayLike) -> Floats:
     """Holm-adjusted p; NaN (a test that could not be done) stays NaN and does not count.
 
-    Equals `statsmodels.stats.multitest.multipletests(p, method="holm")[1]`, whose import alone takes longer
-    than a whole analysis.
+    Equals `statsmodels.stats.multitest.multipletests(p, method="holm")[1]`.
 
     >>> [float(p) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]

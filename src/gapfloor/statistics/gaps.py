@@ -32,7 +32,6 @@ from gapfloor.statistics.conventions import (
     finite_sample,
     sem,
 )
-from gapfloor.statistics.families import holm
 from gapfloor.statistics.welch import t_interval, two_sided_p, welch
 
 
@@ -138,11 +137,6 @@ def gap(
         confidence=confidence,
         n_resamples=n_resamples,
     )
-
-
-def gap_family(gaps: Sequence[Gap]) -> Floats:
-    """Holm over the Fisher p of the games that share a rule and a budget."""
-    return holm([one.p_fisher for one in gaps])
 
 
 def combine_fisher(p_values: npt.ArrayLike) -> float:

@@ -64,25 +64,6 @@ class LookDecision:
     """Holm over the games' equivalence tests, where a game that has looks left counts as not equivalent."""
 
 
-@dataclass(frozen=True)
-class NextRuns:
-    """All games of a family, in the order given."""
-
-    decisions: tuple[LookDecision, ...]
-    looks: tuple[int, ...]
-    alpha: float
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether no game needs another run."""
-        return all(decision.more_runs == 0 for decision in self.decisions)
-
-    @property
-    def more_runs(self) -> int:
-        """Runs that all games need together before their next look."""
-        return sum(decision.more_runs for decision in self.decisions)
-
-
 def next_runs(
     run_values: Sequence[npt.ArrayLike],
     reference_returns: Sequence[npt.ArrayLike],
@@ -90,7 +71,7 @@ def next_runs(
     looks: Sequence[int],
     alpha: float = ALPHA,
     margin: MarginRule = PAPER_MARGIN,
-) -> NextRuns:
+) -> tuple[LookDecision, ...]:
     """Which games of a family have been called, and how many runs the others need before the next look.
 
     Args:
@@ -132,11 +113,10 @@ def next_runs(
     ]
     shapes = family_skewness([one.test.run_values for one in decisions if one.test is not None])
     equivalence = holm([_final_tost(one) for one in decisions])
-    finished = [
+    return tuple(
         replace(_with_doubt(one, shapes), p_tost_holm=float(p))
         for one, p in zip(decisions, equivalence, strict=True)
-    ]
-    return NextRuns(tuple(finished), planned, alpha)
+    )
 
 
 def call_at_look(

@@ -145,20 +145,6 @@ class AgentDifference:
     """What the number is about: these levels, or the generator of levels."""
 
 
-def agent_difference(
-    a: npt.ArrayLike,
-    b: npt.ArrayLike,
-    *,
-    rng: np.random.Generator,
-    confidence: float = CONFIDENCE,
-    n_resamples: int = N_RESAMPLES,
-) -> AgentDifference:
-    """A - b over runs: Welch's test, its t interval, and a percentile interval resampling both agents."""
-    return difference_of_agents(
-        agent_sample(a, "a"), agent_sample(b, "b"), rng=rng, confidence=confidence, n_resamples=n_resamples
-    )
-
-
 class AgentSample(NamedTuple):
     """The runs of an agent with what every comparison needs of them."""
 
@@ -176,7 +162,7 @@ def agent_sample(values: npt.ArrayLike, name: str) -> AgentSample:
 def difference_of_agents(
     a: AgentSample, b: AgentSample, *, rng: np.random.Generator, confidence: float, n_resamples: int
 ) -> AgentDifference:
-    """`agent_difference` for many pairs of a few agents."""
+    """A - b over runs: Welch's test, its t interval, and a percentile interval resampling both agents."""
     test = welch_of_moments(a.moments, b.moments)
     return AgentDifference(
         n_a=a.moments.n,

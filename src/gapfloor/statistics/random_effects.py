@@ -1,11 +1,13 @@
 """The gap as runs that differ: a random-effects mean and where the next run's gap is expected.
 
 Fisher's method says that some run differs from zero; this says by how much runs differ and what their mean
-is. Paule and Mandel's between-run variance and the Hartung-Knapp standard error, both from statsmodels.
+is, with Paule and Mandel's variance between runs and Hartung and Knapp's standard error.
 
 References:
     Paule, R. C. & Mandel, J. (1982). Consensus values and weighting factors. Journal of Research of the National
     Bureau of Standards, 87(5), 377-385.
+    DerSimonian, R. & Kacker, R. (2007). Random-effects model for meta-analysis of clinical trials: an update.
+    Contemporary Clinical Trials, 28(2), 105-114 (the iteration, Appendix A.8).
     Hartung, J. & Knapp, G. (2001). On tests of the overall treatment effect in meta-analysis with normally
     distributed responses. Statistics in Medicine, 20(12), 1771-1782.
     Higgins, J. P. T., Thompson, S. G. & Spiegelhalter, D. J. (2009). A re-evaluation of random-effects meta-
@@ -21,7 +23,7 @@ import numpy.typing as npt
 from scipy import special
 
 from gapfloor.errors import UsageError
-from gapfloor.statistics.conventions import CONFIDENCE, NAN, NO_PAIR, THESE_LEVELS, Pair
+from gapfloor.statistics.conventions import CONFIDENCE, NAN, NO_PAIR, THESE_LEVELS, Floats, Pair
 from gapfloor.statistics.welch import t_interval
 
 
@@ -60,17 +62,32 @@ def random_effects_mean(
     n = values.size
     if n < 2 or not known.max() > 0:
         return RandomEffects(n, float(values.mean()))
-    from statsmodels.stats.meta_analysis import combine_effects
-
     # A run whose episodes are all equal has no variance of its own; a weight must stay finite.
     known = np.maximum(known, 1e-9 * known.max())
-    with np.errstate(divide="ignore"):  # its heterogeneity index, unused here, divides by zero for equal runs
-        found = combine_effects(values, known, method_re="iterated", use_t=True)
-    mean, tau_square = float(found.mean_effect_re), max(float(found.tau2), 0.0)
-    se = float(np.sqrt(found.var_hksj_re))
+    tau_square = variance_between(values, known)
+    weights = 1 / (known + tau_square)
+    weights /= weights.sum()
+    mean = float((weights * values).sum())
+    se = float(np.sqrt((weights * (values - mean) ** 2).sum() / (n - 1)))
     prediction = NO_PAIR
     if n > 2:
         reach = float(special.stdtrit(n - 2, (1 + confidence) / 2)) * float(np.sqrt(tau_square + se**2))
         prediction = (mean - reach, mean + reach)
     interval = t_interval(mean, se, n - 1, confidence=confidence)
     return RandomEffects(n, mean, se, interval, float(np.sqrt(tau_square)), prediction)
+
+
+def variance_between(values: Floats, variances: Floats) -> float:
+    """Paule and Mandel's variance between runs: that at which sum(w (y - mean)^2) = n - 1, with w = 1 / (v + tau^2).
+
+    Newton's method from 0, which rises to the root; 0 where the runs differ less than their variances let expect.
+    """
+    tau_square = 0.0
+    for _ in range(50):
+        weights = 1 / (variances + tau_square)
+        squares = (values - weights.dot(values) / weights.sum()) ** 2
+        lacking = float(weights.dot(squares)) - (values.size - 1)
+        if lacking <= 1e-5:
+            break
+        tau_square += lacking / float((weights**2).dot(squares))
+    return tau_square

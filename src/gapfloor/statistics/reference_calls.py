@@ -241,16 +241,6 @@ def holm_divisors(p_values: npt.ArrayLike, *, alpha: float = ALPHA) -> Ints:
     return divisors
 
 
-def count_calls(calls: Sequence[ReferenceCall]) -> dict[RecommendedCall, int]:
-    """How many rows have each call; every call has an entry, and the counts add up to the number of rows."""
-    counts: dict[RecommendedCall, int] = {
-        "above": 0, "below": 0, "equivalent": 0, "not distinguishable": 0, "not tested": 0
-    }  # fmt: skip
-    for one in calls:
-        counts[one.call] += 1
-    return counts
-
-
 def call_doubt(test: ReferenceTest, skewness: Skewness) -> Doubt:
     """Why an above or below call of this comparison is unreliable; empty if nothing speaks against it."""
     if not any(part.variance > 0 for part in test.parts[:-1]):

@@ -13,21 +13,14 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from typing import Literal
+from typing import Literal, Protocol
 
-import numpy.typing as npt
 from scipy import special
 
-from gapfloor.statistics.component_power import floor_episodes_for_equivalence
-from gapfloor.statistics.components import VariancePart, components_p
-from gapfloor.statistics.conventions import ALPHA, NAN, THESE_LEVELS, finite_sample
-from gapfloor.statistics.families import holm
+from gapfloor.statistics.conventions import ALPHA
 from gapfloor.statistics.gap_calls import GapCall
-from gapfloor.statistics.power import Effect
-from gapfloor.statistics.reference_calls import LEAST_RUNS, ReferenceCall
+from gapfloor.statistics.power import Effect, floor_episodes_for_equivalence
 
 #: The floor's own gap is worth a sentence from this share of the runs' gap on.
 FLOOR_SHARE = 0.1
@@ -42,26 +35,33 @@ def gap_is_established(gap: GapCall) -> bool:
     return bool(gap.call == "train higher" and gap.p_plain_holm < gap.alpha and gap.test.plain_excess > 0)
 
 
-def may_say_new_levels_cost(gap: GapCall, *, train: ReferenceCall, test: ReferenceCall) -> bool:
+class CallOfReturn(Protocol):
+    """What a sentence needs to know about a comparison with the floor."""
+
+    @property
+    def call(self) -> str: ...
+    @property
+    def doubt(self) -> str: ...
+
+
+def may_say_new_levels_cost(is_established: bool, *, train: CallOfReturn, test: CallOfReturn) -> bool:
     """Whether the gap may be read as what new levels cost.
 
     It must be established, and it must lie between two returns above chance.
     """
-    return bool(gap_is_established(gap) and _clearly_above(train) and _clearly_above(test))
+    return is_established and _clearly_above(train) and _clearly_above(test)
 
 
-def may_say_training_levels_learnt(gap: GapCall, *, train: ReferenceCall, test: ReferenceCall) -> bool:
+def may_say_training_levels_learnt(is_established: bool, *, train: CallOfReturn, test: CallOfReturn) -> bool:
     """Whether something was learnt about the training levels that new levels do not show.
 
     That training return is called above the floor and held-out return is not does not say so (Gelman and Stern): the
     gap between them must be established itself.
     """
-    return bool(
-        gap_is_established(gap) and _clearly_above(train) and test.call not in ("above", "not tested")
-    )
+    return is_established and _clearly_above(train) and test.call not in ("above", "not tested")
 
 
-def may_say_transfers(test: ReferenceCall) -> bool:
+def may_say_transfers(test: CallOfReturn) -> bool:
     """Whether the policy transfers: held-out return is above chance, and the call is not in doubt."""
     return _clearly_above(test)
 
@@ -69,100 +69,6 @@ def may_say_transfers(test: ReferenceCall) -> bool:
 def may_say_played_levels_differ(gap: GapCall) -> bool:
     """Whether the runs score differently on the training and held-out levels that were played (Holm over games)."""
     return bool(gap.p_runs_holm < gap.alpha)
-
-
-def may_say_not_established_for_generator(gap: GapCall) -> bool:
-    """Whether to say that a gap holds for the played levels but is not established for new ones.
-
-    Both halves are tested with Holm over the games. Fisher's method does not test the first half: it asks whether
-    any run differs.
-    """
-    return bool(may_say_played_levels_differ(gap) and gap.call == "not distinguishable")
-
-
-def methods_disagree(paper: str, recommended: ReferenceCall) -> bool:
-    """Whether the paper's call and the recommended one differ; a row that was not tested agrees with nothing."""
-    return bool(paper != recommended.call)
-
-
-@dataclass(frozen=True)
-class AgentContrast:
-    """Two agents on one game: the first minus the second."""
-
-    first: str
-    second: str
-    difference: float
-    p: float
-    p_holm: float
-    """Over all pairs of agents in all games."""
-    differ: bool
-    estimand: str = THESE_LEVELS
-
-
-def agents_that_differ(
-    games: Sequence[Mapping[str, npt.ArrayLike]], *, alpha: float = ALPHA, least_runs: int = LEAST_RUNS
-) -> tuple[tuple[AgentContrast, ...], ...]:
-    """All pairs of agents of every game, tested on their run values; "agents differ" is true where `differ` is.
-
-    Args:
-        games: per game the run values of each agent.
-        alpha: family-wise level over all pairs and games.
-        least_runs: a pair is not tested if one of its agents has fewer runs.
-    """
-    pairs = [
-        (game, first, second)
-        for game, agents in enumerate(games)
-        for first, second in combinations(agents, 2)
-    ]
-    found = [_agent_test(games[game][a], games[game][b], least_runs) for game, a, b in pairs]
-    adjusted = holm([p for _, p in found])
-    rows: list[list[AgentContrast]] = [[] for _ in games]
-    for (game, a, b), (difference, p), p_holm in zip(pairs, found, adjusted, strict=True):
-        rows[game].append(AgentContrast(a, b, difference, p, float(p_holm), bool(p_holm < alpha)))
-    return tuple(tuple(row) for row in rows)
-
-
-@dataclass(frozen=True)
-class FloorGap:
-    """Random play on training levels minus random play on held-out levels."""
-
-    difference: float
-    p: float
-    p_holm: float
-    may_print: bool
-    """Whether the difference is established, and not negligible next to the runs' gap."""
-    estimand: str = THESE_LEVELS
-
-
-def floor_gaps(
-    train: Sequence[npt.ArrayLike],
-    test: Sequence[npt.ArrayLike],
-    *,
-    gaps: Sequence[float],
-    alpha: float = ALPHA,
-    least_share: float = FLOOR_SHARE,
-) -> tuple[FloorGap, ...]:
-    """Whether random play itself scores more (or less) on the training levels, per game, with Holm over games.
-
-    Args:
-        train: per game the floor's returns on training levels, one value per independent unit (episodes; level
-            means for a claim about the generator).
-        test: the same on held-out levels.
-        gaps: per game the runs' gap, next to which the floor's must not be negligible.
-        alpha: family-wise level.
-        least_share: of the runs' gap, from which on the sentence is worth printing.
-    """
-    found = [_two_samples(a, b) for a, b in zip(train, test, strict=True)]
-    adjusted = holm([p for _, p in found])
-    return tuple(
-        FloorGap(
-            difference,
-            p,
-            float(p_holm),
-            bool(p_holm < alpha and abs(difference) >= least_share * abs(gap)),
-        )
-        for (difference, p), p_holm, gap in zip(found, adjusted, gaps, strict=True)
-    )
 
 
 @dataclass(frozen=True)
@@ -202,20 +108,5 @@ def equivalence_reach(
     )
 
 
-def _clearly_above(call: ReferenceCall) -> bool:
+def _clearly_above(call: CallOfReturn) -> bool:
     return call.call == "above" and not call.doubt
-
-
-def _agent_test(a: npt.ArrayLike, b: npt.ArrayLike, least_runs: int) -> tuple[float, float]:
-    first, second = finite_sample(a, "run values"), finite_sample(b, "run values")
-    if min(first.size, second.size) < max(least_runs, 2):
-        return float(first.mean() - second.mean()), NAN
-    return _two_samples(first, second)
-
-
-def _two_samples(a: npt.ArrayLike, b: npt.ArrayLike) -> tuple[float, float]:
-    """The difference of two means, and Banerjee's p with each sample's own degrees of freedom."""
-    samples = [finite_sample(values, "returns", minimum=2) for values in (a, b)]
-    parts = [VariancePart(float(x.var(ddof=1) / x.size), x.size - 1) for x in samples]
-    difference = float(samples[0].mean() - samples[1].mean())
-    return difference, components_p(difference, parts)

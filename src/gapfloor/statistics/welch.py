@@ -21,6 +21,7 @@ import numpy.typing as npt
 from scipy import special
 
 from gapfloor.statistics.conventions import NAN, Floats, Pair
+from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.satterthwaite import satterthwaite
 
 
@@ -95,17 +96,13 @@ def moments(sample: Floats) -> Moments:
     return Moments(float(sample.mean()), variance, sample.size)
 
 
-def welch_test(a: Floats, b: Floats) -> WelchTest:
-    """Welch's test of the means of `a` and `b` (sorted by the caller); NaN where a sample has one value.
+def welch_of_moments(a: Moments, b: Moments) -> WelchTest:
+    """`welch` of two samples, in plain numbers: for many pairs of few samples. NaN where a sample has one value.
 
-    >>> round(welch_test(np.array([1.0, 2.0, 3.0]), np.array([4.0, 6.0])).t, 3)
+    >>> a, b = moments(np.array([1.0, 2.0, 3.0])), moments(np.array([4.0, 6.0]))
+    >>> round(welch_of_moments(a, b).t, 3)
     -2.598
     """
-    return welch_of_moments(moments(a), moments(b))
-
-
-def welch_of_moments(a: Moments, b: Moments) -> WelchTest:
-    """`welch` of two samples, in plain numbers: for many pairs of few samples."""
     difference = a.mean - b.mean
     parts = (a.variance / a.n, b.variance / b.n)
     square = parts[0] + parts[1]
@@ -140,6 +137,19 @@ def t_interval(estimate: float, se: float, df: float, *, confidence: float) -> P
     """Student's interval: estimate -+ t quantile * se."""
     reach = float(special.stdtrit(df, (1 + confidence) / 2)) * se
     return float(estimate - reach), float(estimate + reach)
+
+
+def t_estimate(
+    value: float, se: float, df: float, *, confidence: float, estimand: str, method: str
+) -> Estimate:
+    """An estimate with Student's interval and its two-sided p; NaN where the standard error is unknown."""
+    if math.isnan(se):
+        return Estimate(value=value, confidence=confidence, estimand=estimand, method=method)
+    low, high = t_interval(value, se, df, confidence=confidence)
+    return Estimate(
+        value=value, se=se, df=df, low=low, high=high, confidence=confidence,
+        p=float(two_sided_p(t_statistic(value, se), df)), estimand=estimand, method=method,
+    )  # fmt: skip
 
 
 def equivalence_p(

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gapfloor.study.graph import Task
 from gapfloor.study.model import Study
+from gapfloor.study.tasks import Task
 from gapfloor.text_tables import counted
 
 _SHOWN = 6

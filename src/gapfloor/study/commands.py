@@ -21,12 +21,13 @@ from gapfloor.records.store import Store
 from gapfloor.study.awaited import awaited_sentence
 from gapfloor.study.costs import Estimate, estimate
 from gapfloor.study.executors import Executor, LocalExecutor, RayExecutor, StudyAssignment, note_name
-from gapfloor.study.finished import Survey, check_runs
 from gapfloor.study.graph import build_graph
 from gapfloor.study.journal import TaskJournal
 from gapfloor.study.model import Study
 from gapfloor.study.progress import StudyProgress, duration
 from gapfloor.study.runner import Listener, StudyOutcome, run_study
+from gapfloor.study.survey import Survey, check_runs
+from gapfloor.study.tasks import TrainTask
 from gapfloor.text_tables import ReadableResult, TextTable, counted
 
 _STATES = ("done", "running", "failed", "missing")
@@ -132,8 +133,8 @@ def run(
     opened.write_order(games=study.games, agents=study.agents)
     backend = backend_for(opened, study.evaluation.backend) or usual_backend("cpu")
 
-    def make_executor(giver: str) -> Executor:
-        assignment = StudyAssignment(study, str(study.home), str(root), backend, giver)
+    def make_executor(coordinator: str) -> Executor:
+        assignment = StudyAssignment(study, str(root), backend, coordinator)
         if executor is not None:
             return executor(assignment)
         if ray is not None:
@@ -143,13 +144,13 @@ def run(
     if progress is None or isinstance(progress, bool):
         is_shown = is_watched() if progress is None else progress
         progress = StudyProgress(study, is_quiet=not is_shown)
-    return run_study(study, home=study.home, root=root, make_executor=make_executor, listener=progress)
+    return run_study(Survey(study, root), make_executor=make_executor, listener=progress)
 
 
 def status(study: Study, *, store: str | Path | None) -> StudyStatus:
     """How far the study is; see `Study.status`."""
     root = Store(store or study.name).root
-    survey = Survey(study, home=study.home, root=root)
+    survey = Survey(study, root)
     journal = TaskJournal(root, study=note_name(study))
     running, failures = journal.running(), journal.failures()
     states: dict[str, Counter[str]] = {}
@@ -158,7 +159,7 @@ def status(study: Study, *, store: str | Path | None) -> StudyStatus:
         state = "missing"
         if task.name in running:
             state = "running"
-        elif survey.is_done(task):
+        elif task.is_done(survey):
             state = "done"
         elif task.name in failures:
             state = "failed"
@@ -179,9 +180,9 @@ def preview(study: Study, *, store: str | Path | None, workers: int | None) -> S
 def clean(study: Study, *, store: str | Path | None, yes: bool) -> tuple[list[Path], int]:
     """Folders that a finished study no longer needs, and their bytes; deleted with `yes`."""
     root = Store(store or study.name).root
-    survey = Survey(study, home=study.home, root=root)
-    trained = [task.run for task in build_graph(study) if task.kind == "train" and survey.is_done(task)]
-    folders = [root / "runs" / run / "resume" for run in trained]
+    survey = Survey(study, root)
+    trained = [task for task in build_graph(study) if isinstance(task, TrainTask) and task.is_done(survey)]
+    folders = [root / "runs" / task.spec.run / "resume" for task in trained]
     found = [folder for folder in [*folders, root / "log" / "tasks"] if folder.is_dir()]
     size = sum(path.stat().st_size for folder in found for path in folder.rglob("*") if path.is_file())
     if yes:

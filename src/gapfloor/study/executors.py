@@ -1,7 +1,7 @@
 """Where tasks run: in processes of this machine, or on Ray.
 
-An executor takes tasks and reports how each of them ended. Both executors run the same function, `perform`, and the
-bytes that a task writes do not depend on where it ran. Several machines need Ray.
+An executor takes tasks and reports how each of them ended. Both executors run the same function, `carry_out`, and
+the bytes that a task writes do not depend on where it ran. Several machines need Ray.
 """
 
 from __future__ import annotations
@@ -11,19 +11,18 @@ import os
 import tempfile
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
 from gapfloor.errors import GapfloorError, MissingExtraError, UsageError
 from gapfloor.play.worker_pool import private_pool
 from gapfloor.records.manifest import content_key
+from gapfloor.records.store import Store
 from gapfloor.safe_path import safe_path
 from gapfloor.settings import to_table
-from gapfloor.study.graph import Task
 from gapfloor.study.journal import TaskJournal
 from gapfloor.study.model import Study
 from gapfloor.study.ray_authentication import refuse_open_cluster, require_token_here
-from gapfloor.study.tasks import perform
+from gapfloor.study.tasks import Task, Workplace
 from gapfloor.users_code import full_traceback, in_users_words
 
 #: What is known about a task whose worker is gone.
@@ -46,13 +45,12 @@ class StudyAssignment:
     """What a worker needs to know, wherever it is."""
 
     study: Study
-    home: str
     store: str
     """The folder, as every machine sees it."""
     backend: str | None = None
     """The library of all networks, chosen once for the whole study, whatever else a machine has installed."""
-    giver: str = ""
-    """The note of the process that gives out the tasks."""
+    coordinator: str = ""
+    """The note of the process that hands out the tasks."""
     folder: str = field(default_factory=os.getcwd)
     """Where the command was typed: the user's own modules are found there."""
 
@@ -66,18 +64,11 @@ def carry_out(task: Task, assignment: StudyAssignment) -> tuple[str, str]:
     """Run one task in this process; the error in a sentence and in full, both empty when it is done."""
     if os.path.isdir(assignment.folder):
         os.chdir(assignment.folder)
-    root = Path(assignment.store)
-    journal = TaskJournal(root, study=note_name(assignment.study), giver=assignment.giver)
+    store, study = Store(assignment.store), assignment.study
+    journal = TaskJournal(store.root, study=note_name(study), coordinator=assignment.coordinator)
     try:
-        with journal.working(task) as beat:
-            perform(
-                task,
-                assignment.study,
-                home=Path(assignment.home),
-                root=root,
-                beat=beat,
-                backend=assignment.backend,
-            )
+        with journal.working(task.name) as heartbeat:
+            task.perform(Workplace(study, store, assignment.backend, heartbeat))
         return "", ""
     except GapfloorError as error:
         return str(error), str(error)

@@ -21,13 +21,12 @@ from pathlib import Path
 from gapfloor.exact_json import from_exact
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.records.process_identity import is_running, start_time, this_place
-from gapfloor.study.graph import Task
 
 #: Seconds without a sign of life after which a process of another machine no longer counts as running.
 COLD = 120.0
 
 #: Called now and then by whoever works, to show that it is alive.
-Beat = Callable[[], None]
+Heartbeat = Callable[[], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,9 +36,9 @@ class WorkNote:
     study: str
     """The name of the study."""
     work: str
-    """The name of the task; empty for the process that gives out the tasks."""
-    giver: str = ""
-    """The note of the process that gave out the task; empty for that process itself."""
+    """The name of the task; empty for the coordinator, the process that hands out tasks."""
+    coordinator: str = ""
+    """The note of the task's coordinator; empty for the coordinator itself."""
     host: str
     place: str
     process: int
@@ -65,40 +64,40 @@ class Failure:
 class TaskJournal:
     """The notes of one study in one store; another study file on the same store has notes of its own."""
 
-    def __init__(self, root: Path, *, study: str = "", giver: str = "") -> None:
+    def __init__(self, root: Path, *, study: str = "", coordinator: str = "") -> None:
         self._tasks = Path(root) / "log" / "tasks"
-        self._givers = Path(root) / "log" / "runs"
-        self._study, self._giver = study, giver
+        self._coordinators = Path(root) / "log" / "runs"
+        self._study, self._coordinator = study, coordinator
 
     def _path(self, task: str, ending: str) -> Path:
         return self._tasks / f"{re.sub(r'[^A-Za-z0-9.-]+', '_', f'{task} {self._study}')}.{ending}"
 
     @contextlib.contextmanager
-    def giving(self) -> Iterator[tuple[str, Beat]]:
-        """Note that this process gives out tasks; yields the note's name, and what keeps it fresh."""
-        note = self._givers / f"{this_place()}-{os.getpid()}-{secrets.token_hex(4)}.json"
-        with self._noted(note, work="") as beat:
-            yield note.name, beat
+    def coordinating(self) -> Iterator[tuple[str, Heartbeat]]:
+        """Note that this process hands out tasks; yields the note's name, and what keeps it fresh."""
+        note = self._coordinators / f"{this_place()}-{os.getpid()}-{secrets.token_hex(4)}.json"
+        with self._noted(note, work="") as heartbeat:
+            yield note.name, heartbeat
 
     @contextlib.contextmanager
-    def working(self, task: Task) -> Iterator[Beat]:
+    def working(self, task: str) -> Iterator[Heartbeat]:
         """Note that a task runs; yields a function that the task calls now and then to show that it is alive."""
-        self._path(task.name, "failed").unlink(missing_ok=True)
-        note = self._path(task.name, f"{this_place()}-{os.getpid()}.running")
-        with self._noted(note, work=task.name) as beat:
-            yield beat
+        self._path(task, "failed").unlink(missing_ok=True)
+        note = self._path(task, f"{this_place()}-{os.getpid()}.running")
+        with self._noted(note, work=task) as heartbeat:
+            yield heartbeat
 
     @contextlib.contextmanager
-    def _noted(self, note: Path, *, work: str) -> Iterator[Beat]:
+    def _noted(self, note: Path, *, work: str) -> Iterator[Heartbeat]:
         process = os.getpid()
         who = WorkNote(
-            study=self._study, work=work, giver=self._giver, host=socket.gethostname(), place=this_place(),
-            process=process, started=start_time(process), since=time.time(),
+            study=self._study, work=work, coordinator=self._coordinator, host=socket.gethostname(),
+            place=this_place(), process=process, started=start_time(process), since=time.time(),
         )  # fmt: skip
         write_text_atomically(note, json.dumps(dataclasses.asdict(who)) + "\n")
         last = time.monotonic()
 
-        def beat() -> None:
+        def heartbeat() -> None:
             nonlocal last
             if time.monotonic() - last > COLD / 10:
                 last = time.monotonic()
@@ -106,16 +105,16 @@ class TaskJournal:
                     os.utime(note)
 
         try:
-            yield beat
+            yield heartbeat
         finally:
             note.unlink(missing_ok=True)
 
-    def fail(self, task: Task, error: str, details: str) -> Path:
+    def fail(self, task: str, error: str, details: str) -> Path:
         """Write down what is known about a failure; returns the path of the log."""
-        log = self._path(task.name, "log")
+        log = self._path(task, "log")
         write_text_atomically(log, details.rstrip() + "\n")
-        failed = {"task": task.name, "study": self._study, "error": error}
-        write_text_atomically(self._path(task.name, "failed"), json.dumps(failed) + "\n")
+        failed = {"task": task, "study": self._study, "error": error}
+        write_text_atomically(self._path(task, "failed"), json.dumps(failed) + "\n")
         return log
 
     def failures(self) -> dict[str, Failure]:
@@ -130,16 +129,16 @@ class TaskJournal:
 
     def running(self) -> set[str]:
         """Tasks of this study that are being worked on, by a process that somebody still waits for."""
-        givers = {path.name for path, _ in _living(self._givers, "*.json")}
+        coordinators = {path.name for path, _ in _living(self._coordinators, "*.json")}
         return {
             note.work
             for _, note in _living(self._tasks, "*.running")
-            if note.study == self._study and note.giver in ("", *givers)
+            if note.study == self._study and note.coordinator in ("", *coordinators)
         }
 
-    def givers(self) -> list[WorkNote]:
-        """Every process that gives out tasks of any study in this store."""
-        return [note for _, note in _living(self._givers, "*.json")]
+    def coordinators(self) -> list[WorkNote]:
+        """Every process that hands out tasks of any study in this store."""
+        return [note for _, note in _living(self._coordinators, "*.json")]
 
 
 def _living(folder: Path, pattern: str) -> Iterator[tuple[Path, WorkNote]]:

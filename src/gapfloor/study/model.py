@@ -5,11 +5,8 @@ Everything that can change a result is in the file; the number of workers, and w
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
 import os
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -221,6 +218,11 @@ class Study:
         )  # fmt: skip
 
     @property
+    def plan_path(self) -> Path | None:
+        """The file of the analysis plan."""
+        return self.home / self.plan if self.plan else None
+
+    @property
     def needs_classes(self) -> bool:
         """Whether the games' action classes are read anywhere."""
         rules = (*self.evaluation.rules, *self.addendum.rules)
@@ -231,36 +233,16 @@ def read_study(path: Path) -> Study:
     """The checked study of a file: every name, number and combination is tried before any work starts."""
     study = from_table(Study, read_toml(path), source=path.name)
     object.__setattr__(study, "home", path.resolve().parent)
-    with _errors_name_fields(path):
-        _check_study(study, path)
+    try:
+        _check_study(study)
+    except UsageError as error:
+        raise UsageError(f"{path.name}: {error}") from None
     return study
 
 
-@contextlib.contextmanager
-def _errors_name_fields(path: Path) -> Iterator[None]:
-    """Checks that the command line shares speak of its options: in a study file these are fields."""
-    try:
-        yield
-    except UsageError as error:
-        text = re.sub(r"--([a-z][a-z-]*)( -?\d[\w:,.-]*\b| draws| census)?", _as_field, str(error))
-        raise UsageError(text if text.startswith(str(path.name)) else f"{path.name}: {text}") from None
-
-
-def _as_field(option: re.Match[str]) -> str:
-    """`--episodes 100` as the file writes it: `evaluation.episodes = 100`."""
-    name, value = option.group(1).replace("-", "_"), (option.group(2) or "").strip()
-    if name in {field.name for field in dataclasses.fields(EvaluationSettings)}:
-        name = f"evaluation.{name}"
-    if not value:
-        return name
-    if name.endswith("draws"):
-        return f"{name} = [{value.replace(',', ', ')}]"
-    return f"{name} = {value}" if value.removeprefix("-").isdigit() else f'{name} = "{value}"'
-
-
-def _check_study(study: Study, path: Path) -> None:
+def _check_study(study: Study) -> None:
     if not study.runs:
-        raise UsageError(f"{path.name} does not name any runs: add a [[runs]] table with games and steps.")
+        raise UsageError("No runs are named: add a [[runs]] table with games and steps.")
     if not study.evaluation.rules:
         raise UsageError(
             'evaluation.rules is empty: name at least one rule, e.g. rules = ["sampled", "greedy"].'
@@ -274,39 +256,32 @@ def _check_study(study: Study, path: Path) -> None:
         raise UsageError(f"evaluation.batch is {study.evaluation.batch}: use at least 1.")
     doubled = [rule for rule in study.addendum.rules if rule in study.evaluation.rules]
     if doubled:
-        raise UsageError(
-            f"{path.name} names the rule {doubled[0]} in the plan and in the addendum: name it once."
-        )
+        raise UsageError(f"The rule {doubled[0]} is in evaluation.rules and in addendum.rules: name it once.")
     check_references(study.references)
     check_backend(study.evaluation.backend)
     if "uniform" not in study.references:
-        raise UsageError(
-            f"{path.name} leaves out the reference uniform: without the floor there are no calls."
-        )
-    _check_runs(study, path)
-    _check_files(study, path)
+        raise UsageError("The reference uniform is left out: without the floor there are no calls.")
+    _check_runs(study)
+    _check_files(study)
 
 
-def _check_runs(study: Study, path: Path) -> None:
+def _check_runs(study: Study) -> None:
     seen: set[str] = set()
     for group, spec in study.training_specs():
         if spec.run in seen:
             raise UsageError(
-                f"{path.name} names the run {spec.run} twice (budget '{group.budget or spec.budget}'): "
+                f"The run {spec.run} is named twice (budget '{group.budget or spec.budget}'): "
                 "give one of them another budget label, or other seeds."
             )
         seen.add(spec.run)
     if not seen:
-        raise UsageError(
-            f"{path.name} has a [[runs]] table without encoders or seeds: name at least one of each."
-        )
+        raise UsageError("The [[runs]] table has no encoders or no seeds: name at least one of each.")
 
 
-def _check_files(study: Study, path: Path) -> None:
-    if study.plan and not (path.parent / study.plan).is_file():
+def _check_files(study: Study) -> None:
+    if study.plan_path is not None and not study.plan_path.is_file():
         raise UsageError(
-            f"{path.name} names the plan {study.plan}, and there is no such file: give its path relative to the folder "
-            "of the study file."
+            f"There is no plan {study.plan}: give its path relative to the folder of the study file."
         )
     absent = set(study.absent_runs)
     for group in study.runs:

@@ -7,10 +7,9 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from gapfloor.study.costs import task_seconds
 from gapfloor.study.executors import Ending
-from gapfloor.study.graph import Task
 from gapfloor.study.model import Study
+from gapfloor.study.tasks import Task
 from gapfloor.text_tables import counted
 
 
@@ -22,7 +21,7 @@ class StudyProgress:
         self._started = time.monotonic()
 
     def start(self, todo: Sequence[Task], done: Sequence[Task]) -> None:
-        self._cost = {task.name: task_seconds(self._study, task) for task in todo}
+        self._cost = {task.name: task.seconds(self._study) for task in todo}
         self._left, self._total = sum(self._cost.values()), sum(self._cost.values())
         self._count, self._n = 0, len(todo)
         self._say(f"{counted(len(done), 'task')} done, {len(todo)} to do.")

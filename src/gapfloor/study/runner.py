@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Protocol
 
 from gapfloor.study.awaited import without_awaited
 from gapfloor.study.executors import Ending, Executor, note_name
-from gapfloor.study.finished import Survey
-from gapfloor.study.graph import Task, build_graph
-from gapfloor.study.journal import Beat, TaskJournal
-from gapfloor.study.model import Study
+from gapfloor.study.graph import build_graph
+from gapfloor.study.journal import Heartbeat, TaskJournal
+from gapfloor.study.survey import Survey
+from gapfloor.study.tasks import AnalyseTask, ReportTask, Task
 from gapfloor.text_tables import ReadableResult, TextTable
 
 #: How often a task that failed of itself is begun, and one whose worker was lost.
@@ -60,36 +59,30 @@ class StudyOutcome(ReadableResult):
 
 
 def run_study(
-    study: Study,
-    *,
-    home: Path,
-    root: Path,
-    make_executor: Callable[[str], Executor],
-    listener: Listener,
-    survey: Callable[[], Survey] | None = None,
+    survey: Survey, *, make_executor: Callable[[str], Executor], listener: Listener
 ) -> StudyOutcome:
-    """Do every task of `study` that is not done; returns what became of them.
+    """Do every task of the surveyed study that is not done; returns what became of them.
 
     `make_executor` is given the name of this process's note in the journal: it says that somebody waits.
     """
-    look = survey or (lambda: Survey(study, home=home, root=root))
+    study = survey.study
     graph = build_graph(study)
-    seen = look()
-    finished = [task for task in graph if task.kind not in ("analyse", "report") and seen.is_done(task)]
+    # Analysis and report are made again when anything before them is.
+    measured = [task for task in graph if not isinstance(task, AnalyseTask | ReportTask)]
+    finished = [task for task in measured if task.is_done(survey)]
     done = {task.name for task in finished}
     absent = [run for run in study.absent_runs if f"train {run}" not in done]
     todo, waiting = without_awaited([task for task in graph if task.name not in done], absent)
-    final = {task.name for task in graph if task.kind in ("analyse", "report")}
-    if all(task.name in final for task in todo) and all(seen.is_done(task) for task in todo):
+    if not any(task in measured for task in todo) and all(task.is_done(survey) for task in todo):
         there = [task for task in graph if task.name not in waiting]
         listener.start([], there)
         return StudyOutcome(done=[task.name for task in there], absent=absent, waiting=waiting)
     listener.start(todo, finished)
-    journal = TaskJournal(root, study=note_name(study))
-    with journal.giving() as (giver, beat):
-        executor = make_executor(giver)
+    journal = TaskJournal(survey.store.root, study=note_name(study))
+    with journal.coordinating() as (coordinator, heartbeat):
+        executor = make_executor(coordinator)
         try:
-            outcome = _Schedule(todo, done, executor, listener, journal).run(beat)
+            outcome = _Schedule(todo, done, executor, listener, journal).run(heartbeat)
             return replace(outcome, absent=absent, waiting=waiting)
         finally:
             executor.close()
@@ -113,9 +106,9 @@ class _Schedule:
         self._n_running = 0
         self._executor, self._listener, self._journal = executor, listener, journal
 
-    def run(self, beat: Beat = lambda: None) -> StudyOutcome:
+    def run(self, heartbeat: Heartbeat = lambda: None) -> StudyOutcome:
         while self._waiting or self._n_running:
-            beat()
+            heartbeat()
             self._begin_ready()
             if not self._n_running:
                 break
@@ -148,6 +141,6 @@ class _Schedule:
         if again:
             self._waiting.insert(0, task)
         else:
-            self._journal.fail(task, ending.error, ending.details)
+            self._journal.fail(task.name, ending.error, ending.details)
             self._outcome.failed[task.name] = ending.error
         self._listener.ended(ending, again=again)

@@ -1,182 +1,367 @@
-"""What each task of a study does, in whatever process it runs.
+"""The tasks of a study, one class per kind: what it needs, whether it is done, how it is done, how long it takes.
 
 Every task is idempotent and writes whole files with bytes that depend on the study alone, so it does not matter
-where it runs, how often it is started, or what else runs at the same time.
+where it runs, how often it is started, or what else runs at the same time. Whether it is done is read from the store.
 """
 
 from __future__ import annotations
 
+import functools
+import importlib.resources
 import json
 import shutil
-from collections.abc import Callable
-from dataclasses import replace
+from abc import ABC, abstractmethod
+from collections import Counter
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, ClassVar
 
 from gapfloor.api.policy_campaign import play_policies
-from gapfloor.errors import StoreError
+from gapfloor.errors import GapfloorError, StoreError
 from gapfloor.play.campaign import Request, plan_campaign
 from gapfloor.play.candidate import Entrant
 from gapfloor.play.cell import CellSpec
-from gapfloor.play.references import relative_to_file
+from gapfloor.play.protocol import Protocol
+from gapfloor.play.references import recorded_name, relative_to_file
 from gapfloor.play.stored_backend import backend_for
 from gapfloor.play.workers import CellWorkers, Silence
 from gapfloor.records.atomic import write_atomically, write_text_atomically
 from gapfloor.records.store import Store
-from gapfloor.rules import parse_rules
-from gapfloor.study.digest import inputs_digest
-from gapfloor.study.graph import Task
+from gapfloor.rules import parse_rules, rule_kind
+from gapfloor.study.digest import report_digest
+from gapfloor.study.journal import Heartbeat
 from gapfloor.study.model import Study
-
-Beat = Callable[[], None]
-
-
-def perform(
-    task: Task,
-    study: Study,
-    *,
-    home: Path,
-    root: Path,
-    beat: Beat = lambda: None,
-    backend: str | None = None,
-) -> None:
-    """Do `task` in the store at `root`; `home` is the study file's folder. `beat` is called while it runs.
-
-    `backend` computes the networks' logits; None: the study's own, that of the store, or the usual one.
-    """
-    backend = backend or study.evaluation.backend
-    store = Store(root)
-    if task.kind == "train":
-        _train(task, study, home, store, beat)
-    elif task.kind == "calibrate":
-        from gapfloor.calibration import classes_for
-
-        classes_for(root, study.protocol(task.game).engines[0])
-    elif task.kind == "floor":
-        _floor(task, study, home, store, beat, backend)
-    elif task.kind == "evaluate":
-        _evaluate(task, study, store, beat, backend)
-    elif task.kind == "replay":
-        _replay(task, study, store)
-    elif task.kind == "cka":
-        _cka(task, study, store)
-    elif task.kind == "analyse":
-        _analyse(study, home, store)
-    else:
-        _report(study, home, store)
+from gapfloor.study.survey import Survey, WantedCell
+from gapfloor.training.spec import TrainingSpec
 
 
-def _train(task: Task, study: Study, home: Path, store: Store, beat: Beat) -> None:
-    group, spec = next(pair for pair in study.training_specs() if pair[1].run == task.run)
-    if group.checkpoints:
-        source = home / group.checkpoints / spec.run
+@dataclass(frozen=True)
+class Workplace:
+    """What a task works with."""
+
+    study: Study
+    store: Store
+    backend: str | None = None
+    """The library that computes the networks' logits; None: the study's own, that of the store, or the usual one."""
+    heartbeat: Heartbeat = lambda: None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(ABC):
+    """One idempotent piece of work."""
+
+    kind: ClassVar[str]
+    name: str
+    """Unique in the study."""
+    needs: tuple[str, ...] = ()
+    """Names of the tasks that must be done first."""
+
+    @abstractmethod
+    def is_done(self, survey: Survey) -> bool:
+        """Whether the task's results are in the store."""
+
+    @abstractmethod
+    def perform(self, workplace: Workplace) -> None:
+        """Do the task, in whatever process this is."""
+
+    def seconds(self, study: Study) -> float:
+        """Seconds of one core that the task is expected to take."""
+        return float(rates()["seconds"][self.kind])
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainTask(Task):
+    """Trains one run, or copies its checkpoint from the folder that the study names."""
+
+    kind = "train"
+    spec: TrainingSpec
+    checkpoints: str = ""
+    """Folder of trained runs, relative to the study file; empty: train."""
+
+    def is_done(self, survey: Survey) -> bool:
+        path = survey.store.root / "runs" / self.spec.run / "checkpoint.safetensors"
+        if not path.is_file():
+            return False
+        if self.checkpoints:
+            source = self._source(survey.study) / path.name
+            return not source.is_file() or path.read_bytes() == source.read_bytes()
+        from gapfloor.training.checkpoint_file import read_header
+
+        return int(read_header(path)["iteration"]) >= self.spec.n_updates
+
+    def perform(self, workplace: Workplace) -> None:
+        if self.checkpoints:
+            self._copy(workplace)
+            return
+        from gapfloor.training.trainer import train
+
+        def observe(tick: object) -> None:
+            workplace.heartbeat()
+
+        train(self.spec, store=workplace.store.root, threads=1, observe=observe, with_tensorboard=False)
+
+    def _copy(self, workplace: Workplace) -> None:
+        run, source = self.spec.run, self._source(workplace.study)
         if not (source / "checkpoint.safetensors").is_file():
-            raise StoreError(f"The checkpoint of {spec.run} is missing from {group.checkpoints}: restore it.")
+            raise StoreError(f"The checkpoint of {run} is missing from {self.checkpoints}: restore it.")
         # The log first: the checkpoint is what says that the run is there.
         for name in ("log.parquet", "checkpoint.safetensors"):
             if (source / name).is_file():
-                _copy(source / name, store.root / "runs" / spec.run / name)
-        return
-    from gapfloor.training.trainer import train
+                target = workplace.store.root / "runs" / run / name
+                write_atomically(target, functools.partial(_copy_file, source / name))
 
-    train(spec, store=store.root, threads=1, observe=lambda tick: beat(), with_tensorboard=False)
+    def _source(self, study: Study) -> Path:
+        return study.home / self.checkpoints / self.spec.run
 
-
-def _copy(source: Path, target: Path) -> None:
-    def write(partial: Path) -> None:
-        shutil.copyfile(source, partial)
-
-    write_atomically(target, write)
+    def seconds(self, study: Study) -> float:
+        per_second = rates()["train_steps_per_core_second"]
+        rate = per_second.get(self.spec.encoder, per_second["impala"])
+        return 1.0 if self.checkpoints else float(self.spec.steps / rate)
 
 
-def _floor(task: Task, study: Study, home: Path, store: Store, beat: Beat, backend: str | None) -> None:
-    protocol = study.protocol(task.game)
-    request = Request(
-        engine=protocol.engines[0],
-        protocol=protocol,
-        references=(relative_to_file(task.reference, home, game=task.game),),
-        batch=study.evaluation.batch,
-        backend=backend_for(store, backend),
-    )
-    plan_campaign([request], store, is_prepared=True).play(CellWorkers(1, _Heartbeat(beat)))
+def _copy_file(source: Path, target: Path) -> None:
+    shutil.copyfile(source, target)
 
 
-def _evaluate(task: Task, study: Study, store: Store, beat: Beat, backend: str | None) -> None:
-    protocol = study.protocol(task.game)
-    play_policies(
-        {task.game: [Entrant(str(store.root / "runs" / task.run))]},
-        rules=parse_rules(task.rule),
-        protocol=replace(
-            protocol, level_sets=tuple(p for p in protocol.level_sets if p[0] == task.level_set)
-        ),
-        store=store,
-        references=(),
-        probe=study.evaluation.probe,
-        batch=study.evaluation.batch,
-        backend=backend,
-        workers=1,
-        progress=_Heartbeat(beat),
-        is_prepared=True,
-    )
+@dataclass(frozen=True, kw_only=True)
+class CalibrateTask(Task):
+    """Measures which actions of a game do the same."""
+
+    kind = "calibrate"
+    game: str
+
+    def is_done(self, survey: Survey) -> bool:
+        from gapfloor.calibration import load_classes
+
+        return load_classes(survey.store.root, survey.study.protocol(self.game).engines[0]) is not None
+
+    def perform(self, workplace: Workplace) -> None:
+        from gapfloor.calibration import classes_for
+
+        classes_for(workplace.store.root, workplace.study.protocol(self.game).engines[0])
 
 
-class _Heartbeat(Silence):
+@dataclass(frozen=True, kw_only=True)
+class CellTask(Task):
+    """A task that plays cells of one game."""
+
+    game: str
+
+    def protocol(self, study: Study) -> Protocol:
+        """What is played."""
+        return study.protocol(self.game)
+
+    @abstractmethod
+    def recorded_name(self) -> tuple[str, int]:
+        """The name under which the cells are known (`WantedCell.name`), and the number of networks behind it."""
+
+    def cells(self, study: Study) -> Counter[WantedCell]:
+        """The cells that the task plays, each with the number of networks behind it."""
+        protocol, (name, networks) = self.protocol(study), self.recorded_name()
+        engine = protocol.engines[0]
+        wanted = [WantedCell(engine.game, engine.mode, name, *placement) for placement in protocol.placements]
+        return Counter(dict.fromkeys(wanted, networks))
+
+    def is_done(self, survey: Survey) -> bool:
+        return self.cells(survey.study) <= survey.cells
+
+    def _n_steps(self, n_episodes: float) -> float:
+        """About how many steps so many episodes have."""
+        known = rates()["floor_steps_per_episode"]
+        return float(n_episodes * known.get(self.game, known["other"]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class FloorTask(CellTask):
+    """Plays one reference of a game."""
+
+    kind = "floor"
+    reference: str
+
+    def recorded_name(self) -> tuple[str, int]:
+        return recorded_name(self.reference)
+
+    def perform(self, workplace: Workplace) -> None:
+        protocol = self.protocol(workplace.study)
+        request = Request(
+            engine=protocol.engines[0],
+            protocol=protocol,
+            references=(relative_to_file(self.reference, workplace.study.home, game=self.game),),
+            batch=workplace.study.evaluation.batch,
+            backend=backend_for(workplace.store, workplace.backend or workplace.study.evaluation.backend),
+        )
+        workers = CellWorkers(1, _HeartbeatProgress(workplace.heartbeat))
+        plan_campaign([request], workplace.store, is_prepared=True).play(workers)
+
+    def seconds(self, study: Study) -> float:
+        return self._n_steps(self.protocol(study).n_episodes) / float(rates()["floor_steps_per_core_second"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateTask(CellTask):
+    """Plays one run under one rule on one level set."""
+
+    kind = "evaluate"
+    run: str
+    rule: str
+    level_set: str
+
+    def protocol(self, study: Study) -> Protocol:
+        protocol = study.protocol(self.game)
+        mine = tuple(pair for pair in protocol.level_sets if pair[0] == self.level_set)
+        return replace(protocol, level_sets=mine)
+
+    def recorded_name(self) -> tuple[str, int]:
+        return f"{self.run} {self.rule}", 1
+
+    def perform(self, workplace: Workplace) -> None:
+        settings = workplace.study.evaluation
+        play_policies(
+            {self.game: [Entrant(str(workplace.store.root / "runs" / self.run))]},
+            rules=parse_rules(self.rule),
+            protocol=self.protocol(workplace.study),
+            store=workplace.store,
+            references=(),
+            probe=settings.probe,
+            batch=settings.batch,
+            backend=workplace.backend or settings.backend,
+            workers=1,
+            progress=_HeartbeatProgress(workplace.heartbeat),
+            is_prepared=True,
+        )
+
+    def seconds(self, study: Study) -> float:
+        known, protocol = rates(), self.protocol(study)
+        per_second = float(known["inference_frames_per_core_second"])
+        if rule_kind(self.rule).is_deterministic:
+            # A level that several draws have in common is played once.
+            levels = protocol.level_sets[0][1].n
+            played = levels * (1 - (1 - 1 / levels) ** protocol.n_episodes)
+            return self._n_steps(played) / per_second
+        probes = len(protocol.draws) * study.evaluation.probe * known["probe_seconds_per_state"]
+        return self._n_steps(protocol.n_episodes) / per_second + float(probes)
+
+
+class _HeartbeatProgress(Silence):
     """Shows with every episode that the task is alive."""
 
-    def __init__(self, beat: Beat) -> None:
-        self._beat = beat
+    def __init__(self, heartbeat: Heartbeat) -> None:
+        self._heartbeat = heartbeat
 
     def episode(self, cell: CellSpec, episode_return: float) -> None:
-        self._beat()
+        self._heartbeat()
 
 
-def _replay(task: Task, study: Study, store: Store) -> None:
-    from gapfloor.api.replay import replay
-    from gapfloor.play.replay import code_names
+@dataclass(frozen=True, kw_only=True)
+class ReplayTask(Task):
+    """Plays some episodes of a game again and keeps their frames for the page."""
 
-    # The study file names the environment, so its code is the user's own.
-    allowed = code_names(study.protocol(task.game).engines[0])
-    level_set = "test" if study.test != "none" else "train"
-    replay(store.root, games=(task.game,), count=study.replays, level_set=level_set, allow=allowed)
+    kind = "replay"
+    game: str
 
+    def is_done(self, survey: Survey) -> bool:
+        return survey.study.protocol(self.game).engines[0].game in survey.replayed_games
 
-def _cka(task: Task, study: Study, store: Store) -> None:
-    from gapfloor.levels import LevelSet
-    from gapfloor.representation import CkaSettings, measure_cka
+    def perform(self, workplace: Workplace) -> None:
+        from gapfloor.api.replay import replay
+        from gapfloor.play.replay import code_names
 
-    runs = [store.root / "runs" / spec.run for _, spec in study.training_specs() if spec.game == task.game]
-    draws = study.protocol(task.game).draws
-    measure_cka(runs, CkaSettings(test=LevelSet.parse(study.test), draw=draws[0]), store=store.root)
-
-
-def _plan(study: Study, home: Path) -> Path | None:
-    return home / study.plan if study.plan else None
-
-
-def _analyse(study: Study, home: Path, store: Store) -> None:
-    from gapfloor.analysis import analyse
-    from gapfloor.analysis.episodes import read_inputs
-    from gapfloor.analysis.stored_results import results_digest, write_stored_results
-
-    digest = inputs_digest(study, home, store, "analyse")
-    inputs, plan = read_inputs(store.root), _plan(study, home)
-    results = analyse(inputs, plan=plan)
-    write_stored_results(results, store.root, digest=results_digest(inputs, plan))
-    text = json.dumps(results.to_dict(), sort_keys=True, indent=1, allow_nan=False) + "\n"
-    write_text_atomically(store.root / "results" / "analysis.json", text)
-    write_text_atomically(store.root / "results" / "analysis.inputs", digest + "\n")
+        study = workplace.study
+        # The study file names the environment, so its code is the user's own.
+        allowed = code_names(study.protocol(self.game).engines[0])
+        level_set = "test" if study.test != "none" else "train"
+        replay(
+            workplace.store.root,
+            games=(self.game,),
+            count=study.replays,
+            level_set=level_set,
+            allow=allowed,
+        )
 
 
-def _report(study: Study, home: Path, store: Store) -> None:
-    from gapfloor.report import load_report_source, write_report
-    from gapfloor.report.write import FORMATS
+@dataclass(frozen=True, kw_only=True)
+class CkaTask(Task):
+    """Measures the CKA of a game's runs with its controls."""
 
-    digest = inputs_digest(study, home, store, "report")
-    source = load_report_source(store.root, plan=_plan(study, home))
-    # Named after the study, not the folder: the same study gives the same page wherever it lies.
-    write_report(
-        replace(source, name=study.name),
-        store.root / "report",
-        formats=FORMATS if study.formats is None else study.formats,
-        tables=study.tables or (),
-    )
-    write_text_atomically(store.root / "results" / "report.inputs", digest + "\n")
+    kind = "cka"
+    game: str
+    runs: tuple[str, ...]
+
+    def is_done(self, survey: Survey) -> bool:
+        folder = survey.store.root / "results" / "cka"
+        return all((folder / f"{run}.json").is_file() for run in self.runs)
+
+    def perform(self, workplace: Workplace) -> None:
+        from gapfloor.levels import LevelSet
+        from gapfloor.representation import CkaSettings, measure_cka
+
+        study, root = workplace.study, workplace.store.root
+        settings = CkaSettings(test=LevelSet.parse(study.test), draw=study.protocol(self.game).draws[0])
+        measure_cka([root / "runs" / run for run in self.runs], settings, store=root)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnalyseTask(Task):
+    """Applies the plan to all cells and files the rows."""
+
+    kind = "analyse"
+
+    def is_done(self, survey: Survey) -> bool:
+        from gapfloor.analysis.episodes import read_inputs
+        from gapfloor.analysis.stored_results import read_stored_results, results_digest
+
+        root = survey.store.root
+        try:
+            digest = results_digest(read_inputs(root), survey.study.plan_path)
+        except GapfloorError:  # the task itself will say what cannot be analysed
+            return False
+        return read_stored_results(root, digest=digest) is not None
+
+    def perform(self, workplace: Workplace) -> None:
+        from gapfloor.analysis import analyse
+        from gapfloor.analysis.episodes import read_inputs
+        from gapfloor.analysis.stored_results import results_digest, write_stored_results
+
+        root, plan = workplace.store.root, workplace.study.plan_path
+        inputs = read_inputs(root)
+        write_stored_results(analyse(inputs, plan=plan), root, digest=results_digest(inputs, plan))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportTask(Task):
+    """Writes the page, tables, numbers and figures."""
+
+    kind = "report"
+
+    def is_done(self, survey: Survey) -> bool:
+        recorded = survey.store.root / _REPORT_INPUTS
+        return recorded.is_file() and recorded.read_text().strip() == report_digest(
+            survey.study, survey.store
+        )
+
+    def perform(self, workplace: Workplace) -> None:
+        from gapfloor.report import load_report_source, write_report
+        from gapfloor.report.write import FORMATS
+
+        study, root = workplace.study, workplace.store.root
+        digest = report_digest(study, workplace.store)
+        source = load_report_source(root, plan=study.plan_path)
+        # Named after the study, not the folder: the same study gives the same page wherever it lies.
+        write_report(
+            replace(source, name=study.name),
+            root / "report",
+            formats=FORMATS if study.formats is None else study.formats,
+            tables=study.tables or (),
+        )
+        write_text_atomically(root / _REPORT_INPUTS, digest + "\n")
+
+
+_REPORT_INPUTS = Path("results") / "report.inputs"
+
+
+@functools.cache
+def rates() -> dict[str, Any]:
+    """Measured speeds of one machine, which ship with the package together with the commands that measured them."""
+    text = importlib.resources.files("gapfloor").joinpath("data/rates.json").read_text()
+    document: dict[str, Any] = json.loads(text)
+    return document

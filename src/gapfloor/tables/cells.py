@@ -26,6 +26,8 @@ _CALLS = {
     "equivalent": ("equiv.", r"equiv.", "equivalent to the floor"),
     "not distinguishable": ("n.d.", r"n.d.", "not distinguishable"),
     "not tested": ("n.t.", r"n.t.", "not tested"),
+    "train higher": ("train higher", "train higher", "higher on training levels"),
+    "test higher": ("test higher", "test higher", "higher on held-out levels"),
 }
 _TIERS = {"low": ("low", "L"), "intermediate": ("interm.", "I"), "high": ("high", "H")}
 
@@ -160,6 +162,15 @@ def count_word(count: int) -> Cell:
     """A count as an English word up to twelve, then as a numeral."""
     word = _WORDS[count] if 0 <= count < len(_WORDS) else str(count)
     return Cell(word, word, (int(count),))
+
+
+def counted(n: int, singular: str, plural: str = "") -> str:
+    """A count with its noun in the right number.
+
+    >>> counted(1, "run"), counted(3, "run"), counted(2, "entry", "entries")
+    ('1 run', '3 runs', '2 entries')
+    """
+    return f"{n:,} {singular}" if n == 1 else f"{n:,} {plural or singular + 's'}"
 
 
 def call_cell(call: str | None) -> Cell:

@@ -1,8 +1,9 @@
-r"""One description of a table, rendered as LaTeX (booktabs), Markdown and CSV.
+r"""One description of a table, and its writers for files: LaTeX (booktabs), Markdown and CSV.
 
-A table is columns, rows of cells and rules between them. The LaTeX is the paper's layout; Markdown and CSV carry
-the same rows, CSV unrounded and with one column per number. `Missing` stands in where the data lack what a table
-needs, and says what.
+A table is columns, rows and lines between them. The columns make the cells of a row object; a layout that needs its own
+cells (the paper's: blank repeated names, several rows of an analysis in one line) gives them instead. The LaTeX is the
+paper's layout; Markdown and CSV have the same rows, CSV unrounded and with one column per number. `Missing` stands in
+where the data lack what a table needs, and says what.
 """
 
 from __future__ import annotations
@@ -11,34 +12,20 @@ import csv
 import io
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from gapfloor.escape import escape_csv, escape_markdown, escape_tex, guard_row
 from gapfloor.tables.cells import Cell, Raw
+from gapfloor.tables.column import Align, LayoutColumn, Text
+from gapfloor.tables.column import Column as AnyColumn
 
-Align = Literal["l", "r", "c"]
+__all__ = [
+    "Align", "Column", "ColumnGroup", "Missing", "RuleLine", "Table", "Text", "flat_headers", "to_csv", "to_float",
+    "to_markdown", "to_tabular",
+]  # fmt: skip
 
-
-@dataclass(frozen=True)
-class Text:
-    """Words of our own (headers, captions) in both spellings; `tex` defaults to the escaped plain text."""
-
-    plain: str
-    tex_source: str | None = None
-
-    @property
-    def tex(self) -> str:
-        """LaTeX of the text."""
-        return escape_tex(self.plain) if self.tex_source is None else self.tex_source
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column: its header, its alignment and the names of the CSV columns it becomes."""
-
-    header: Text
-    align: Align
-    csv: tuple[str, ...]
+#: The name that layouts use.
+Column = LayoutColumn
 
 
 @dataclass(frozen=True)
@@ -63,11 +50,12 @@ class Table:
 
     name: str
     """File stem and the part of the label after `tab:`."""
-    title: str
-    """A short heading for the page."""
-    caption: Text
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...] | RuleLine, ...]
+    title: str = ""
+    """A short heading for the page and the terminal."""
+    caption: Text = Text("")  # noqa: RUF009 - it is frozen
+    columns: tuple[AnyColumn, ...]
+    rows: tuple[Any, ...]
+    """Row objects, tuples of prepared cells, and `RuleLine`s. Once the table is made, every row is a tuple of cells."""
     groups: tuple[ColumnGroup, ...] = ()
     notes: tuple[str, ...] = ()
     """What the data lacked, and what was left out for it."""
@@ -79,12 +67,20 @@ class Table:
     """Whether the float may have to be shrunk to fit a line."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", tuple(self._cells(row) for row in self.rows))
         for row in self.rows:
             if isinstance(row, RuleLine):
                 continue
             assert len(row) == len(self.columns), (self.name, len(row), len(self.columns))
             for cell, column in zip(row, self.columns, strict=True):
                 assert len(cell.raw) == len(column.csv), (self.name, column.csv, cell)
+
+    def _cells(self, row: Any) -> tuple[Cell, ...] | RuleLine:
+        if isinstance(row, RuleLine) or (
+            isinstance(row, tuple) and all(isinstance(cell, Cell) for cell in row)
+        ):
+            return row
+        return tuple(column.cell(row) for column in self.columns)
 
     @property
     def label(self) -> str:
@@ -95,6 +91,15 @@ class Table:
     def body(self) -> list[tuple[Cell, ...]]:
         """The rows without rules."""
         return [row for row in self.rows if not isinstance(row, RuleLine)]
+
+    @property
+    def csv_names(self) -> list[str]:
+        """The names of the raw values of a row, in order."""
+        return [name for column in self.columns for name in column.csv]
+
+    def shown(self, *, wide: bool) -> list[int]:
+        """The positions of the columns that a person sees: those that are always shown, or all of them."""
+        return [at for at, column in enumerate(self.columns) if wide or not column.is_wide]
 
 
 @dataclass(frozen=True)
@@ -169,7 +174,7 @@ def to_csv(table: Table) -> str:
     """The raw values, unrounded, one number per column; empty where there is no value."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([escape_csv(name) for column in table.columns for name in column.csv])
+    writer.writerow([escape_csv(name) for name in table.csv_names])
     for row in table.body:
         writer.writerow([_csv_value(value) for cell in row for value in cell.raw])
     return out.getvalue()

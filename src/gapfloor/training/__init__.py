@@ -8,7 +8,7 @@ _HOMES = {
     "Hyperparameters": "hyperparameters",
     "TrainingSpec": "spec",
     "encoder_names": "encoders",
-    "read_checkpoint": "checkpoint",
+    "read_checkpoint": "checkpoint_file",
     "train": "trainer",
 }
 

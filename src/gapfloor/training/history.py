@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from gapfloor.errors import MissingExtraError, UsageError
+from gapfloor.errors import UsageError
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.run_log import read_run_log
 from gapfloor.statistics.conventions import NAN
+from gapfloor.training.checkpoint_file import read_header
 
 #: The last training episodes whose mean the log calls `in_loop_return` (gapfloor.training.resume_state).
 WINDOW = 100
@@ -63,12 +64,6 @@ def read_history(folder: str | Path) -> History:
     last = path / "checkpoint.safetensors"
     if not last.is_file():
         raise UsageError(f"{path} is not a run's folder: it must hold checkpoint.safetensors and history/.")
-    try:
-        from gapfloor.training.checkpoint import read_header
-    except ImportError as error:
-        raise MissingExtraError(
-            f'Reading checkpoints needs {error.name}: pip install "gapfloor[train]".'
-        ) from None
     header = read_header(last)
     earlier = [(file, read_header(file)) for file in sorted((path / "history").glob("*.weights"))]
     done = header.get("iteration", 0) >= header.get("n_updates", 0)

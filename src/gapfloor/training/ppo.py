@@ -14,7 +14,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from gapfloor.engines.protocol import Engine
+from gapfloor.engines.engine import Engine
 from gapfloor.errors import CheckFailedError
 from gapfloor.training.agent import Agent
 from gapfloor.training.hyperparameters import Hyperparameters

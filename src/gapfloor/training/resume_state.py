@@ -20,7 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
 from gapfloor.disk_errors import shortened
-from gapfloor.engines.protocol import Engine
+from gapfloor.engines.engine import Engine
 from gapfloor.errors import StoreError
 from gapfloor.records.atomic import write_bytes_atomically
 from gapfloor.records.run_identity import HEADER_KEY

@@ -26,7 +26,8 @@ from gapfloor.errors import StoreError, UsageError
 from gapfloor.records.atomic import remove_leftovers
 from gapfloor.text_tables import ReadableResult, TextTable
 from gapfloor.training.agent import make_agent
-from gapfloor.training.checkpoint import read_header, write_checkpoint
+from gapfloor.training.checkpoint import write_checkpoint
+from gapfloor.training.checkpoint_file import read_header
 from gapfloor.training.log import LogRow, TrainingMonitor, write_log
 from gapfloor.training.ppo import Position, Rollout, collect_rollout, update
 from gapfloor.training.precision import check_bf16

@@ -4,6 +4,8 @@ One operation on several threads is slower than several operations on one thread
 small and the threads would wait for each other. So torch runs with one thread per operation, pieces of a batch go to
 Python threads (torch releases the interpreter's lock), and results are combined in the order of the pieces: the
 number of threads does not change a single bit.
+
+Row of `make bench`: "train starpilot, float32".
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from gapfloor.actions.spaces import Discrete
-from gapfloor.policies.protocol import LogitsReader
+from gapfloor.policies.policy import LogitsReader
 
 
 def library_logits(model: Any, observations: Any, state: Any = None, first: Any = None) -> np.ndarray:

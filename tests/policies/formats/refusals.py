@@ -9,7 +9,7 @@ import numpy as np
 
 from gapfloor.errors import GapfloorError
 from gapfloor.policies.load import PolicySource
-from gapfloor.policies.protocol import StatefulPolicy
+from gapfloor.policies.policy import StatefulPolicy
 
 
 def refusal_of(line: str) -> str | None:

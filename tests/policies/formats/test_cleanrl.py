@@ -13,7 +13,7 @@ import torch
 
 from gapfloor.errors import GapfloorError, PolicyError, UsageError
 from gapfloor.policies.load import PolicySource
-from gapfloor.policies.protocol import Policy, StatefulPolicy
+from gapfloor.policies.policy import Policy, StatefulPolicy
 
 #: Agents with the interface of CleanRL's `ppo`, `ppo_procgen` and `ppo_atari_lstm`.
 SCRIPT = """
@@ -174,7 +174,7 @@ def test_the_hash_is_that_of_weights_and_code(script: Any) -> None:
 
 def test_what_cannot_be_read_is_refused_in_words(script: Any) -> None:
     path = save(script.Agent(Spaces), "ppo.pt")
-    with pytest.raises(UsageError, match=r"holds weights only: name the class .*,agent=ppo:Agent"):
+    with pytest.raises(UsageError, match=r"holds weights only: name the class .*,agent=MODULE:CLASS"):
         load(f"cleanrl:{path}")
     with pytest.raises(PolicyError, match="my_ppo has no class 'Agnet'"):
         load(f"cleanrl:{path},agent=my_ppo:Agnet")

@@ -17,7 +17,7 @@ from gapfloor.errors import MissingExtraError, PolicyError, UsageError
 from gapfloor.policies.checkpoint import load_checkpoint_policy
 from gapfloor.policies.formats.onnx_export import export_checkpoint, main
 from gapfloor.policies.load import PolicySource
-from gapfloor.policies.protocol import Policy, StatefulPolicy
+from gapfloor.policies.policy import Policy, StatefulPolicy
 from gapfloor.training.agent import make_agent
 from gapfloor.training.checkpoint import write_checkpoint
 

@@ -14,16 +14,23 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecNorm
 
 from gapfloor.errors import PolicyError
 from gapfloor.policies.formats.frame_stack import JoinedFrames, SeparateFrames
-from gapfloor.policies.formats.normalisation import main as convert
-from gapfloor.policies.formats.normalisation import read_statistics, write_statistics
+from gapfloor.policies.formats.normalisation import read_statistics
 from gapfloor.policies.formats.preprocessing import Preparation, PreparedStatefulPolicy
 from gapfloor.policies.load import PolicySource
 from policies.formats.playing import assert_same_play
 
 
-def test_converted_statistics_are_the_pickled_ones(normalised: Any, folder: Path, tmp_path: Path) -> None:
+def write_numbers(path: Path, pickled: Path, **changes: float) -> None:
+    """The numbers of a saved VecNormalize as .npz (docs/policies.md shows how)."""
+    read = read_statistics(pickled, is_trusted=True)
+    arrays = {f"mean/{key}".rstrip("/"): mean for key, mean in read.mean.items()}
+    arrays |= {f"var/{key}".rstrip("/"): variance for key, variance in read.variance.items()}
+    np.savez(path, **arrays, **{"epsilon": read.epsilon, "clip": read.clip, **changes})
+
+
+def test_saved_numbers_are_the_pickled_ones(normalised: Any, folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "stats.npz"
-    assert convert([str(folder / "stats.pkl"), "--out", str(path), "--trust"]) == 0
+    write_numbers(path, folder / "stats.pkl")
     policy = PolicySource(f"sb3:{normalised.path},vecnormalize={path}").load()  # no word needed for numbers
     assert_same_play(normalised, policy, steps=60)
     pickled = PolicySource(f"sb3:{normalised.path},vecnormalize={folder / 'stats.pkl'},trust=yes").load()
@@ -31,10 +38,9 @@ def test_converted_statistics_are_the_pickled_ones(normalised: Any, folder: Path
 
 
 def test_statistics_are_part_of_the_hash(normalised: Any, folder: Path, tmp_path: Path) -> None:
-    statistics = read_statistics(folder / "stats.pkl", is_trusted=True)
     hashes = set()
     for change in ({}, {"clip": 3.0}, {"epsilon": 1e-6}):
-        write_statistics(type(statistics)(**{**vars(statistics), **change}), tmp_path / "stats.npz")
+        write_numbers(tmp_path / "stats.npz", folder / "stats.pkl", **change)
         hashes.add(
             PolicySource(f"sb3:{normalised.path},vecnormalize={tmp_path / 'stats.npz'}").load().fingerprint
         )
@@ -83,7 +89,7 @@ def test_only_the_entries_that_were_normalised_are(tmp_path: Path) -> None:
     for _ in range(5):
         theirs.step(np.zeros(1))
     theirs.save(str(tmp_path / "stats.pkl"))
-    assert convert([str(tmp_path / "stats.pkl"), "--out", str(tmp_path / "stats.npz"), "--trust"]) == 0
+    write_numbers(tmp_path / "stats.npz", tmp_path / "stats.pkl")
     ours = read_statistics(tmp_path / "stats.npz", is_trusted=False)
     seen = {key: np.stack([space.sample()[key] for _ in range(4)]) for key in ("a", "b")}
     expected = theirs.normalize_obs(seen)

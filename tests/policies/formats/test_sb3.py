@@ -15,7 +15,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 from gapfloor.errors import GapfloorError, PolicyError, UsageError
 from gapfloor.policies.load import PolicySource
-from gapfloor.policies.protocol import Policy, StatefulPolicy
+from gapfloor.policies.policy import Policy, StatefulPolicy
 from policies.formats.playing import assert_same_play
 
 

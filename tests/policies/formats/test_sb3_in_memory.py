@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from gapfloor.policies.load import PolicySource
-from gapfloor.policies.protocol import StatefulPolicy, wrap
+from gapfloor.policies.policy import StatefulPolicy, as_policy
 
 
 @pytest.mark.parametrize("name", ["ppo", "a2c", "dqn", "recurrent"])
 def test_a_model_in_memory_is_the_policy_of_its_file(name: str, request: pytest.FixtureRequest) -> None:
     saved = request.getfixturevalue(name)
-    here: Any = wrap(saved.model)
+    here: Any = as_policy(saved.model)
     there: Any = PolicySource(f"sb3:{saved.path}").load()
     assert here.fingerprint == there.fingerprint
     assert here.header == there.header
@@ -30,11 +30,11 @@ def test_a_model_in_memory_is_the_policy_of_its_file(name: str, request: pytest.
 
 
 def test_a_network_without_its_model_is_a_policy_too(ppo: Any) -> None:
-    assert wrap(ppo.model.policy).fingerprint == wrap(ppo.model).fingerprint  # type: ignore[union-attr]
+    assert as_policy(ppo.model.policy).fingerprint == as_policy(ppo.model).fingerprint  # type: ignore[union-attr]
 
 
 def test_training_on_does_not_change_what_is_measured(a2c: Any) -> None:
-    policy: Any = wrap(a2c.model)
+    policy: Any = as_policy(a2c.model)
     seen = a2c.environments.reset()
     before = policy.logits(seen)
     parameter = next(a2c.model.policy.parameters())
@@ -49,10 +49,10 @@ def test_training_on_does_not_change_what_is_measured(a2c: Any) -> None:
 def test_normalisation_comes_along_with_a_model(normalised: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        policy: Any = wrap(normalised.model)
+        policy: Any = as_policy(normalised.model)
     wrapped = normalised.environments
     wrapped.training = False
     shown = wrapped.reset()
     ours = policy.logits(normalised.raw.seen)
-    network: Any = wrap(normalised.model.policy)
+    network: Any = as_policy(normalised.model.policy)
     np.testing.assert_allclose(ours, network.logits(shown), atol=1e-5)

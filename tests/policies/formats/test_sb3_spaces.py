@@ -17,7 +17,7 @@ from gapfloor.engines.registry import make_spec
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.play.candidate import Entrant, load_candidates
 from gapfloor.policies.load import PolicySource
-from gapfloor.policies.protocol import LogitsReader
+from gapfloor.policies.policy import LogitsReader
 from gapfloor.rules import parse_rules
 
 OBSERVATIONS = np.random.default_rng(0).uniform(-1, 1, (6, 3)).astype(np.float32)

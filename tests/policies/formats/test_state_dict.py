@@ -16,7 +16,7 @@ from torch import nn
 from gapfloor.errors import MissingExtraError, PolicyError, UsageError
 from gapfloor.policies import notes
 from gapfloor.policies.formats.inference import require_torch
-from gapfloor.policies.formats.spec import LOADERS
+from gapfloor.policies.formats.spec import FORMATS
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.notes import PolicyWarning
 
@@ -185,7 +185,7 @@ def test_the_hash_is_that_of_weights_and_code(networks: Any) -> None:
 
 def test_what_does_not_fit_is_refused_in_words(networks: Any) -> None:
     torch.save(networks.Actor(4, 3).state_dict(), "a.pt")
-    with pytest.raises(UsageError, match=r"holds weights only: name the class .*,net=my_networks:Actor"):
+    with pytest.raises(UsageError, match=r"holds weights only: name the class .*,net=MODULE:CLASS"):
         load("statedict:a.pt")
     with pytest.raises(PolicyError, match=r"Actor cannot be made with args=4: TypeError: .*n_actions"):
         load("statedict:a.pt,net=my_networks:Actor,args=4")
@@ -246,7 +246,7 @@ def test_bare_files_of_torch_are_told_apart_by_what_they_hold(networks: Any) -> 
 
 
 def test_every_prefix_is_a_loader() -> None:
-    for kind in LOADERS:
+    for kind in FORMATS:
         with pytest.raises(PolicyError, match="is missing"):
             load(f"{kind}:no-such-file")
 

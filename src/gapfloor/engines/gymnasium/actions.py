@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.actions.spaces import ActionSpace, Box, Discrete, Masks, MultiDiscrete, joint_masks, several
-from gapfloor.engines.protocol import Option
+from gapfloor.engines.engine import Option
 from gapfloor.errors import UsageError
 
 

@@ -2,15 +2,13 @@
 
 Each slot is an environment of its own, which we reset ourselves: `reset(seed=level)` is the level, and an
 episode ends where the environment says terminated or truncated. A fresh engine plays through its draw of levels, as
-ProcGen does. After the first call of `begin` or `load` the caller decides what is played, and a slot whose episode
-has ended waits: it shows nothing, earns nothing and costs nothing until it begins again.
+ProcGen does.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,26 +16,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.actions.spaces import Actions, ActionSpace, Discrete, Masks, MultiDiscrete
+from gapfloor.actions.spaces import Actions
 from gapfloor.engines.catalogue import GYMNASIUM
-from gapfloor.engines.drawn_levels import DrawnLevels
+from gapfloor.engines.engine import Engine, EngineSpec, Option, Step
+from gapfloor.engines.environment_batch import EnvironmentBatch, as_frame
 from gapfloor.engines.gymnasium.actions import LegalChoice, read_mask
 from gapfloor.engines.gymnasium.cloning import CloningMethod, find_cloning_method
-from gapfloor.engines.gymnasium.factory import Description, Recipe, describe, make_env, without_chatter
-from gapfloor.engines.gymnasium.score import score_of, wants_success
+from gapfloor.engines.gymnasium.factory import Recipe, describe, make_env, without_chatter
+from gapfloor.engines.gymnasium.score import success_name, wants_success
 from gapfloor.engines.gymnasium.spaces import copy_row, put_row
-from gapfloor.engines.protocol import Engine, EngineSpec, Observations, Option, Step
-from gapfloor.errors import GapfloorError, UsageError
+from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
-
-#: An episode that is longer than this is taken not to end, so that no command runs for ever.
-MOST_STEPS = 1_000_000
 
 #: The mode that records name, since Gymnasium has none.
 MODE = "default"
-
-#: Longer sides of a frame are averaged down to at most this many pixels.
-MOST_PIXELS = 200
 
 
 def make_spec(
@@ -61,11 +53,7 @@ def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: in
     """A running engine of `spec`; refuses a specification made with other versions."""
     recipe = recipe_of(spec)
     found = describe(recipe)
-    if spec.version != found.version:
-        raise UsageError(
-            f"{spec.game} was measured with gymnasium {spec.version} and {found.version} is installed: install those "
-            "versions, or measure again in another --store."
-        )
+    GYMNASIUM.check_version(spec.version, found.version)
     if found.is_vector:
         from gapfloor.engines.gymnasium.vector import VectorEngine
 
@@ -78,94 +66,8 @@ def recipe_of(spec: EngineSpec) -> Recipe:
     return Recipe(spec.game, tuple(sorted(spec.options)))
 
 
-class Batch(DrawnLevels):
-    """What every Gymnasium engine shares: the rows that callers see, and the draw that a fresh engine plays."""
-
-    def __init__(
-        self,
-        recipe: Recipe,
-        *,
-        slots: int,
-        levels: LevelSet,
-        draw: int,
-        description: Description | None = None,
-    ) -> None:
-        super().__init__(slots=slots, levels=levels, draw=draw)
-        self.recipe = recipe
-        self.description = description or describe(recipe)
-        self.action_space, self.noop = self.description.form.space, self.description.noop
-        self.n_actions = self.action_space.n if isinstance(self.action_space, Discrete) else 0
-        self.action_names = self.description.action_names
-        self.observation_shape = self.description.layout.shape
-        self._rows: Observations = self.description.layout.empty(slots)
-        self._rewards = np.zeros(slots)
-        self._firsts = np.ones(slots, dtype=bool)
-        self._plays = np.zeros(slots, dtype=bool)
-        self._lengths = np.zeros(slots, dtype=np.int64)
-        self._succeeded = np.zeros(slots, dtype=bool)
-        self._masks: Masks | None = None
-        if self.description.masks:
-            self._masks = np.ones((slots, _mask_width(self.action_space)), dtype=bool)
-
-    @property
-    def masks(self) -> Masks | None:
-        return self._masks
-
-    def observe(self) -> Step:
-        self._start()
-        return self._rows, self._rewards, self._firsts
-
-    def _note_start(self, slot: int, level_seed: int) -> None:
-        self._level[slot], self._lengths[slot] = level_seed, 0
-        self._firsts[slot] = self._plays[slot] = True
-        self._succeeded[slot] = False
-
-    def _wait(self, slot: int) -> None:
-        self._plays[slot] = False
-        if self._masks is not None:
-            self._masks[slot] = True
-        put_row(self._rows, slot, None)
-
-    def _count_step(self, slot: int) -> None:
-        self._lengths[slot] += 1
-        if self._lengths[slot] > MOST_STEPS:
-            raise UsageError(
-                f"An episode of {self.recipe.game} (level {self._level[slot]}) has not ended after {MOST_STEPS:,} "
-                "steps: end it with --option max_episode_steps=N."
-            )
-
-    def _show(self, slot: int, observation: Any) -> None:
-        try:
-            self.description.layout.write(self._rows, slot, observation)
-        except (TypeError, ValueError, LookupError) as error:
-            words = f"it has no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
-            raise UsageError(
-                f"{self.recipe.game} returned an observation that is not in its observation space "
-                f"({self.description.layout.describe()}): {words}. Correct the observation or the space."
-            ) from error
-
-    def _reward(self, slot: int, reward: Any) -> None:
-        with contextlib.suppress(TypeError, ValueError, RuntimeError):
-            self._rewards[slot] = float(reward.item() if hasattr(reward, "item") else reward)
-            if math.isfinite(self._rewards[slot]):
-                return
-        raise UsageError(
-            f"{self.recipe.game} returned the reward {' '.join(repr(reward).split())[:100]}, which is not one finite "
-            "number: give it a wrapper that returns one (--option wrapper=module:Class)."
-        )
-
-    def _first_success(self, slot: int, success: Any) -> float:
-        """The score of a step where success is asked for: 1 when it is reported for the first time."""
-        is_first = bool(success) and not self._succeeded[slot]
-        self._succeeded[slot] |= bool(success)
-        return float(is_first)
-
-    def _fail(self, what: str, error: Exception) -> GapfloorError:
-        return UsageError(f"{self.recipe.game} failed in {what}: {type(error).__name__}: {error}")
-
-
 @dataclass(frozen=True)
-class State:
+class SlotState:
     """A slot's state: the environment as its cloning method keeps it, and what the slot showed."""
 
     level_seed: int
@@ -180,13 +82,13 @@ class State:
     """Whether success was reported before, where it is the score."""
 
 
-class GymnasiumEngine(Batch):
-    """A batch of single environments; see `gapfloor.engines.protocol.Engine` for what each method promises."""
+class GymnasiumEngine(EnvironmentBatch):
+    """A batch of single environments; see `gapfloor.engines.engine.Engine` for what each method promises."""
 
     idle_slots_cost = False
 
     def __init__(self, recipe: Recipe, *, slots: int, levels: LevelSet, draw: int = 0) -> None:
-        super().__init__(recipe, slots=slots, levels=levels, draw=draw)
+        super().__init__(recipe, describe(recipe), slots=slots, levels=levels, draw=draw)
         self._envs: list[Any] = [None] * slots
         self._actions: list[list[Any]] = [[] for _ in range(slots)]
         self._scores_success = wants_success(recipe)
@@ -210,7 +112,7 @@ class GymnasiumEngine(Batch):
                 self._step(slot, to_environment(action))
         return self._rows, self._rewards, self._firsts
 
-    def save(self, slot: int) -> State:
+    def save(self, slot: int) -> SlotState:
         self._start()
         plays = bool(self._plays[slot])
         level, actions = int(self._level[slot]), self._actions[slot]
@@ -218,11 +120,11 @@ class GymnasiumEngine(Batch):
         observation = copy_row(self._rows, slot)
         legal = None if self._masks is None else self._masks[slot].copy()
         succeeded = bool(self._succeeded[slot])
-        return State(
+        return SlotState(
             level, content, observation, tuple(actions), bool(self._firsts[slot]), plays, legal, succeeded
         )
 
-    def load(self, slot: int, state: State) -> None:
+    def load(self, slot: int, state: SlotState) -> None:
         self._follows_draw = False
         if state.plays:
             env = self._envs[slot]
@@ -288,8 +190,7 @@ class GymnasiumEngine(Batch):
         except Exception as error:
             raise self._fail(f"step({action}) on level {self._level[slot]}", error) from error
         if self._scores_success:
-            score = score_of(self.recipe, list(info or ()))
-            reward = self._first_success(slot, info[score.place] if score else False)
+            reward = self._first_success(slot, info[success_name(self.recipe, info or ())])
         self._reward(slot, reward)
         self._actions[slot].append(action)
         self._count_step(slot)
@@ -315,15 +216,6 @@ class GymnasiumEngine(Batch):
         self._masks[slot] = found.form.legal_row(mask, where=where)
 
 
-def _mask_width(space: ActionSpace) -> int:
-    """Columns of a mask; refused where actions cannot be masked."""
-    if isinstance(space, Discrete):
-        return space.n
-    if isinstance(space, MultiDiscrete):
-        return sum(space.sizes)
-    raise UsageError(f"Real-valued actions have no masks, but masks=true is given for {space}: leave it out.")
-
-
 @functools.lru_cache(maxsize=64)
 def cloning_method_of(recipe: Recipe) -> CloningMethod | None:
     """How states of an environment are saved; tried once per process."""
@@ -333,18 +225,3 @@ def cloning_method_of(recipe: Recipe) -> CloningMethod | None:
         layout=found.layout,
         choice=LegalChoice(found.form, found.masks, recipe.game),
     )
-
-
-def as_frame(drawn: Any) -> npt.NDArray[np.uint8] | None:
-    """A picture of limited size, or None if the array is not a picture."""
-    if isinstance(drawn, (list, tuple)) and drawn:
-        drawn = drawn[-1]
-    picture = np.asarray(drawn)
-    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3 or min(picture.shape[:2]) < 16:
-        return None
-    factor = -(-max(picture.shape[:2]) // MOST_PIXELS)
-    if factor > 1:
-        height, width = (side // factor * factor for side in picture.shape[:2])
-        blocks = picture[:height, :width].reshape(height // factor, factor, width // factor, factor, 3)
-        picture = blocks.mean(axis=(1, 3)).round().astype(np.uint8)
-    return np.ascontiguousarray(picture)

@@ -25,10 +25,10 @@ from typing import Any
 
 from gapfloor.actions.spaces import Discrete
 from gapfloor.engines.catalogue import GYMNASIUM
+from gapfloor.engines.engine import Option
 from gapfloor.engines.gymnasium.actions import ActionForm, action_form, mask_source
 from gapfloor.engines.gymnasium.score import wants_success
 from gapfloor.engines.gymnasium.spaces import Layout, layout_of
-from gapfloor.engines.protocol import Option
 from gapfloor.errors import (
     GapfloorError,
     MissingExtraError,
@@ -105,7 +105,7 @@ class Description:
     is_vector: bool = False
     n_envs: int = 1
     """Environments of one vector environment."""
-    is_masked: bool = False
+    resets_one: bool = False
     """Whether a vector environment can put one of its environments at a level."""
     autoreset: str = ""
     render_mode: str | None = None
@@ -267,7 +267,7 @@ def describe(recipe: Recipe) -> Description:
             "is_vector": True,
             "n_envs": int(env.num_envs),
             "autoreset": getattr(mode, "value", str(mode or "")),
-            "is_masked": _is_masked(env, form),
+            "resets_one": _resets_one(env, form),
         }
     modes = metadata.get("render_modes") or ()
     if (
@@ -322,7 +322,7 @@ def _masks(env: Any, info: Any, recipe: Recipe, is_vector: bool) -> dict[str, An
     return {"masks": source if wanted else "", "offers_masks": True}
 
 
-def _is_masked(env: Any, form: ActionForm) -> bool:
+def _resets_one(env: Any, form: ActionForm) -> bool:
     """Whether a reset of one environment leaves the others of a vector environment alone."""
     import numpy as np
     from gymnasium.vector.utils import iterate
@@ -360,9 +360,8 @@ def _actions(env: Any, recipe: Recipe, form: ActionForm) -> tuple[tuple[str, ...
     inner = getattr(inner, "unwrapped", inner)
     if not space.factors:
         names = _names(inner, n_actions)
+    chosen = chosen_noop(recipe, n_actions)
     if chosen is not None:
-        if isinstance(chosen, bool) or not isinstance(chosen, int) or not 0 <= chosen < n_actions:
-            raise UsageError(f"The option noop is {chosen!r}: name an action from 0 to {n_actions - 1}.")
         noop, words = chosen, f"action {chosen} (--option noop={chosen})"
     else:
         known = [at for at, name in enumerate(names) if name.lower() in NOOP_NAMES]
@@ -376,6 +375,16 @@ def _actions(env: Any, recipe: Recipe, form: ActionForm) -> tuple[tuple[str, ...
             return names, noop, words
     plain = "no-op" if names[noop].lower() in NOOP_NAMES else f"{names[noop]} (no-op)"
     return (*names[:noop], plain, *names[noop + 1 :]), noop, words
+
+
+def chosen_noop(recipe: Recipe, n_actions: int) -> int | None:
+    """The numbered action that the user names as the no-op, if any."""
+    chosen = recipe.own("noop")
+    if chosen is None:
+        return None
+    if isinstance(chosen, bool) or not isinstance(chosen, int) or not 0 <= chosen < n_actions:
+        raise UsageError(f"The option noop is {chosen!r}: name an action from 0 to {n_actions - 1}.")
+    return chosen
 
 
 def _names(inner: Any, n_actions: int) -> tuple[str, ...]:

@@ -6,8 +6,7 @@ the share of episodes in which it was solved at some step, so the first such ste
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from gapfloor.errors import UsageError
@@ -17,13 +16,6 @@ if TYPE_CHECKING:
 
 #: Names under which environments report it.
 SUCCESS_NAMES = ("success", "is_success", "solved")
-
-
-@dataclass(frozen=True)
-class Score:
-    """Where an environment says that its task is solved."""
-
-    place: str
 
 
 def wants_success(recipe: Recipe) -> bool:
@@ -36,13 +28,11 @@ def wants_success(recipe: Recipe) -> bool:
     return wanted is not None
 
 
-def score_of(recipe: Recipe, names: Sequence[str]) -> Score | None:
-    """Where success is reported among the names of what `info` holds; None where the reward is the score."""
-    if not wants_success(recipe):
-        return None
+def success_name(recipe: Recipe, names: Iterable[str]) -> str:
+    """The name under which `info` reports success."""
     for name in names:
         if name.removeprefix("info:") in SUCCESS_NAMES:
-            return Score(name)
+            return name
     raise UsageError(
         f"{recipe.game} does not report success (info has none of {', '.join(SUCCESS_NAMES)}): leave out "
         "--option score=success."

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.engines.protocol import Observations
+from gapfloor.engines.engine import Observations
 from gapfloor.errors import UsageError
 
 #: Characters kept of a text whose space names no length of its own.

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.actions.spaces import Actions
-from gapfloor.engines.gymnasium.engine import Batch, as_frame
-from gapfloor.engines.gymnasium.factory import Recipe, make_env, takes_num_envs
-from gapfloor.engines.protocol import State, Step
+from gapfloor.engines.engine import Step
+from gapfloor.engines.environment_batch import EnvironmentBatch, as_frame
+from gapfloor.engines.gymnasium.factory import Recipe, describe, make_env, takes_num_envs
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 
@@ -25,21 +25,20 @@ from gapfloor.levels import LevelSet
 _RESETS_ITSELF = ("NextStep", "SameStep")
 
 
-class VectorEngine(Batch):
+class VectorEngine(EnvironmentBatch):
     """One or more vector environments that together have at least as many environments as there are slots."""
 
     idle_slots_cost = True
-    can_clone = False
 
     def __init__(self, recipe: Recipe, *, slots: int, levels: LevelSet, draw: int = 0) -> None:
-        super().__init__(recipe, slots=slots, levels=levels, draw=draw)
+        super().__init__(recipe, describe(recipe), slots=slots, levels=levels, draw=draw)
         found, sized = self.description, takes_num_envs(recipe)
-        if not found.is_masked and not sized:
+        if not found.resets_one and not sized:
             raise UsageError(
                 f"{recipe.game} makes {found.n_envs} environments that can only be reset together, so none of them can "
                 "be put at a level: let the factory take num_envs, or support options['reset_mask'] in reset."
             )
-        size = (slots if found.is_masked else 1) if sized else found.n_envs
+        size = (slots if found.resets_one else 1) if sized else found.n_envs
         count = -(-slots // size)
         self._vectors = [make_env(recipe, n_envs=size, render_mode=found.render_mode) for _ in range(count)]
         self._size = size
@@ -56,15 +55,6 @@ class VectorEngine(Batch):
         for number, vector in enumerate(self._vectors):
             self._step_vector(number, vector, padded[number * self._size : (number + 1) * self._size])
         return self._rows, self._rewards, self._firsts
-
-    def save(self, slot: int) -> State:
-        raise UsageError(
-            f"{self.recipe.game} is a vector environment: the state of one of its environments cannot be kept. For "
-            "calibration give a factory of single environments."
-        )
-
-    def load(self, slot: int, state: State) -> None:
-        self.save(slot)
 
     def frame(self, slot: int) -> npt.NDArray[np.uint8] | None:
         number, row = divmod(slot, self._size)

@@ -2,8 +2,8 @@
 
 from gapfloor.lazy import lazy_names
 
-__all__ = ["LOADERS", "PolicySpec", "load_policy"]
+__all__ = ["FORMATS", "PolicySpec", "load_policy"]
 
 __getattr__, __dir__ = lazy_names(
-    __name__, {"LOADERS": "spec", "PolicySpec": "spec", "load_policy": "dispatch"}
+    __name__, {"FORMATS": "spec", "PolicySpec": "spec", "load_policy": "dispatch"}
 )

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gapfloor.errors import PolicyError
+from gapfloor.file_bytes import most_unpacked, size_in_words
 from gapfloor.npy_bytes import DAMAGED_ZIP
-from gapfloor.policies.formats.file_bytes import most_unpacked, size_in_words
 
 #: More entries than any saved policy has.
 MOST_ENTRIES = 100_000

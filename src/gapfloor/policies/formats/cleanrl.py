@@ -13,16 +13,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from gapfloor.errors import PolicyError, UsageError
+from gapfloor.errors import PolicyError
 from gapfloor.policies.formats.cleanrl_agent import build_agent
 from gapfloor.policies.formats.content_hash import describe_module, hash_arrays
-from gapfloor.policies.formats.inference import repeatable, require_torch, writeable
+from gapfloor.policies.formats.inference import repeatable, writeable
+from gapfloor.policies.formats.recurrent import LstmPolicy
 from gapfloor.policies.formats.spec import PolicySpec
-from gapfloor.policies.formats.state_dict import read_saved
-from gapfloor.policies.protocol import Logits, Policy, StatefulPolicy, copy_description
-from gapfloor.users_code import named_class, put_folder_on_path
+from gapfloor.policies.formats.state_dict import read_network
+from gapfloor.policies.policy import Logits
 
 
 class _HeadOutput:
@@ -37,7 +36,7 @@ class _HeadOutput:
 
 
 class CleanRLPolicy:
-    """An agent of CleanRL; see `gapfloor.policies.protocol.Policy`."""
+    """An agent of CleanRL; see `gapfloor.policies.policy.Policy`."""
 
     backend = "torch"
 
@@ -54,6 +53,12 @@ class CleanRLPolicy:
             inputs, actions = self._inputs(observations)
             self._agent.get_action_and_value(inputs, action=actions)
             return self._caught()
+
+    def step(self, observations: Any, state: Any, starts: Any) -> tuple[Logits, Any]:
+        """Logits and the next state of an agent with an LSTM; CleanRL calls the starts of episodes `done`."""
+        inputs, actions = self._inputs(observations)
+        *_, state = self._agent.get_action_and_value(inputs, state, starts, action=actions)
+        return self._caught(), state
 
     def _inputs(self, observations: Any) -> tuple[Any, Any]:
         import torch
@@ -80,59 +85,18 @@ class CleanRLPolicy:
         return logits
 
 
-class CleanRLRecurrentPolicy:
-    """An agent of CleanRL with an LSTM; see `gapfloor.policies.protocol.StatefulPolicy`."""
-
-    backend = "torch"
-
-    def __init__(self, agent: Any, **described: Any) -> None:
-        self._inner = CleanRLPolicy(agent, **described)
-        self.device, self.fingerprint = self._inner.device, ""
-        copy_description(self._inner, self)
-        self._agent = agent
-
-    def initial_state(self, n: int) -> Any:
-        """Hidden and cell state of `n` rows: zeros."""
-        import torch
-
-        shape = (self._agent.lstm.num_layers, n, self._agent.lstm.hidden_size)
-        return torch.zeros(shape, device=self.device), torch.zeros(shape, device=self.device)
-
-    def logits(self, observations: Any, state: Any, first: npt.NDArray[np.bool_]) -> tuple[Logits, Any]:
-        """Logits and the next state; CleanRL's `done` is our `first`."""
-        import torch
-
-        with repeatable():
-            inputs, actions = self._inner._inputs(observations)
-            done = torch.as_tensor(np.asarray(first, dtype=np.float32), device=self.device)
-            *_, state = self._agent.get_action_and_value(inputs, state, done, action=actions)
-            return self._inner._caught(), state
-
-
-def load_cleanrl(spec: PolicySpec, *, device: str) -> tuple[Policy | StatefulPolicy, PolicySpec]:
+def load_cleanrl(spec: PolicySpec, *, device: str) -> tuple[CleanRLPolicy | LstmPolicy, PolicySpec]:
     """The agent of a state_dict and a class, or of a trusted pickle; and the line with the remaining options."""
-    torch = require_torch(device)
-    path, name = spec.path, spec.text("agent")
-    if spec.is_trusted:
-        put_folder_on_path()
-    saved, spec = read_saved(spec)
-    if isinstance(saved, torch.nn.Module):
-        agent: Any = saved
-    elif name is None:
-        raise UsageError(
-            f"{path} holds weights only: name the class that they belong to, e.g. ,agent=ppo:Agent."
-        )
-    else:
-        agent = build_agent(named_class(name, option="agent", error=PolicyError), saved, spec)
+    agent, spec = read_network(spec, build_agent, option="agent", device=device)
     head = spec.text("head") or "actor"
-    policy = policy_of_agent(agent, where=str(path), name=path.stem, head=head, device=device)
+    policy = policy_of_agent(agent, where=str(spec.path), name=spec.path.stem, head=head, device=device)
     policy.fingerprint = hash_arrays(agent.state_dict(), {"head": head, **describe_module(agent)})
     return policy, spec
 
 
 def policy_of_agent(
     agent: Any, *, where: str, name: str, head: str = "actor", device: str = "cpu"
-) -> CleanRLPolicy | CleanRLRecurrentPolicy:
+) -> CleanRLPolicy | LstmPolicy:
     """The policy of an agent with `get_action_and_value`, without a hash; `where` says in an error what holds it."""
     takes = _parameters(agent, where)
     try:
@@ -143,8 +107,10 @@ def policy_of_agent(
             f"{type(agent).__name__} has no part '{head}' for logits of discrete actions: it has {parts}; name one "
             "with ,head=NAME."
         ) from None
-    kind = CleanRLRecurrentPolicy if "lstm_state" in takes else CleanRLPolicy
-    return kind(agent, head=head, name=name, device=device)
+    policy = CleanRLPolicy(agent, head=head, name=name, device=device)
+    if "lstm_state" not in takes:
+        return policy
+    return LstmPolicy(policy, layers=agent.lstm.num_layers, size=agent.lstm.hidden_size)
 
 
 def _parameters(agent: Any, where: str) -> Mapping[str, Any]:

@@ -2,45 +2,27 @@
 
 from __future__ import annotations
 
+import importlib
+
 from gapfloor.errors import GapfloorError, PolicyError
 from gapfloor.plugins import find_plugin, refuse_plugin
 from gapfloor.policies.formats.preprocessing import prepare
-from gapfloor.policies.formats.spec import PolicySpec
-from gapfloor.policies.protocol import Policy, StatefulPolicy, wrap
+from gapfloor.policies.formats.spec import FORMATS, PolicySpec
+from gapfloor.policies.policy import Policy, StatefulPolicy, as_policy
 from gapfloor.users_code import in_users_words
 
 
 def load_policy(spec: PolicySpec, *, device: str = "cpu") -> Policy | StatefulPolicy:
     """The policy of a file, e.g. that of `PolicySpec.parse("sb3:model.zip,framestack=4")`."""
     spec.file()
-    policy, rest = _load(spec, device)
-    if spec.kind in ("onnx", "statedict"):
-        from gapfloor.policies.formats.stated_distribution import with_stated_distribution
-
-        policy = with_stated_distribution(policy, spec)
-    return prepare(policy, rest)
-
-
-def _load(spec: PolicySpec, device: str) -> tuple[Policy | StatefulPolicy, PolicySpec]:
-    """The policy, and the line with the options that are still to be applied."""
+    known = FORMATS.get(spec.kind)
+    if known is None:
+        return prepare(_load_plugin(spec, device), spec)
     # Imported here because each loader needs a library of its own.
-    if spec.kind in ("sb3", "recurrent"):
-        from gapfloor.policies.formats.sb3 import load_sb3
-
-        return load_sb3(spec, device=device), spec
-    if spec.kind == "onnx":
-        from gapfloor.policies.formats.onnx import load_onnx
-
-        return load_onnx(spec, device=device), spec
-    if spec.kind == "statedict":
-        from gapfloor.policies.formats.module import load_state_dict_policy
-
-        return load_state_dict_policy(spec, device=device)
-    if spec.kind == "cleanrl":
-        from gapfloor.policies.formats.cleanrl import load_cleanrl
-
-        return load_cleanrl(spec, device=device)
-    return _load_plugin(spec, device), spec
+    module, _, function = known.loader.partition(":")
+    load = getattr(importlib.import_module(f"gapfloor.policies.formats.{module}"), function)
+    policy, rest = load(spec, device=device)
+    return prepare(policy, rest)
 
 
 def _load_plugin(spec: PolicySpec, device: str) -> Policy | StatefulPolicy:
@@ -49,7 +31,7 @@ def _load_plugin(spec: PolicySpec, device: str) -> Policy | StatefulPolicy:
     if not callable(load):
         raise refuse_plugin("policy_formats", spec.kind, "it is not a function")
     try:
-        return wrap(load(spec, device=device), device=device)
+        return as_policy(load(spec, device=device), device=device)
     except GapfloorError:
         raise
     except Exception as error:

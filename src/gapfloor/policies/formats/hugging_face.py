@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import MissingExtraError, PolicyError
-from gapfloor.policies.formats.file_bytes import read_policy_file
+from gapfloor.file_bytes import read_policy_file
 from gapfloor.policies.formats.recognise import kind_of_content
-from gapfloor.policies.formats.spec import CHECKPOINT, PolicySpec
+from gapfloor.policies.formats.spec import CHECKPOINT, FORMATS, PolicySpec
 
 #: The files of a repository that can be a policy, by their endings.
-ENDINGS = (".zip", ".cleanrl_model", ".safetensors", ".onnx", ".pt", ".pth")
+ENDINGS = (".safetensors", *(ending for each in FORMATS.values() for ending in each.endings))
 
 _NAME = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w.-]+))?(?:/(?P<file>.+))?")
 

@@ -1,4 +1,4 @@
-"""Torch set up so that logits are repeatable: one thread, no gradients, the device that was asked for."""
+"""Torch and ONNX Runtime set up so that logits are repeatable: one thread, on the device that was asked for."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gapfloor.errors import MissingExtraError, PolicyError, UsageError
 from gapfloor.machine import one_torch_thread
 
 
-def require_torch(device: str) -> Any:
+def require_torch(device: str, *, extra: str = "loaders") -> Any:
     """The torch module, with a device that it can use."""
     try:
         import torch
     except ImportError as error:
-        raise missing_library(error) from None
+        raise missing_library(error, extra=extra) from None
     if torch.__version__ < "2.6":  # compared as versions, not as text; CVE-2025-32434
         raise MissingExtraError(
             f'A file of weights can run code in torch {torch.__version__}: pip install "torch>=2.6".'
@@ -27,9 +27,22 @@ def require_torch(device: str) -> Any:
     return torch
 
 
-def missing_library(error: ImportError) -> MissingExtraError:
+def missing_library(error: ImportError, *, extra: str = "loaders") -> MissingExtraError:
     """The error for a library that a loader needs, with the extra that brings it."""
-    return MissingExtraError(f'Loading this policy needs {error.name}: pip install "gapfloor[loaders]".')
+    return MissingExtraError(f'Loading this policy needs {error.name}: pip install "gapfloor[{extra}]".')
+
+
+def open_session(graph: bytes, *, provider: str = "CPUExecutionProvider", limits_memory: bool = False) -> Any:
+    """A session of ONNX Runtime on one thread: the number of threads changes the last bits of logits."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4  # errors are reported once, as ours
+    if limits_memory:
+        options.add_session_config_entry("session.use_env_allocators", "1")
+    # With its fallback, the runtime would print to standard output and try the same again.
+    return onnxruntime.InferenceSession(graph, options, providers=[provider], enable_fallback=0)
 
 
 @contextlib.contextmanager

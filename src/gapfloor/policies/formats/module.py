@@ -15,39 +15,39 @@ import numpy.typing as npt
 
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.policies.formats.content_hash import describe_module, hash_arrays
-from gapfloor.policies.formats.image_input import InputForm
-from gapfloor.policies.formats.inference import repeatable, require_torch, writeable
+from gapfloor.policies.formats.inference import repeatable, writeable
+from gapfloor.policies.formats.network_form import NetworkForm
 from gapfloor.policies.formats.spec import PolicySpec
-from gapfloor.policies.formats.state_dict import read_saved
+from gapfloor.policies.formats.state_dict import read_network
 from gapfloor.policies.formats.torch_file import check_weights_fit
 from gapfloor.policies.network_output import LogitsChoice
 from gapfloor.policies.notes import note_once
-from gapfloor.policies.protocol import Logits
-from gapfloor.users_code import in_users_words, named_class, put_folder_on_path
+from gapfloor.policies.policy import Logits
+from gapfloor.users_code import in_users_words
 
 
 class ModulePolicy:
-    """A torch network; see `gapfloor.policies.protocol.Policy`."""
+    """A torch network; see `gapfloor.policies.policy.Policy`."""
 
     backend = "torch"
 
-    def __init__(self, module: Any, *, name: str, device: str, form: InputForm | None = None) -> None:
+    def __init__(self, module: Any, *, name: str, device: str, form: NetworkForm | None = None) -> None:
         self.name, self.device = name, device
         self.header: Mapping[str, Any] = {"encoder": type(module).__name__}
         self._module = module.to(device).eval()
-        self._form = form or InputForm()
+        self._form = form or NetworkForm()
         self._choice = LogitsChoice(name)
         self._channels_first: bool | None = True if self._form.transpose else None
 
-    def logits(self, observations: Any) -> Logits:
-        """Logits of observations, which are given as tensors: numbers as 32-bit floats, whole numbers as they are."""
+    def logits(self, observations: Any) -> Any:
+        """Logits or the stated distribution of observations, given as tensors of floats or of whole numbers."""
         prepared = self._form.apply(observations)
         with repeatable():
             output = self._run(prepared)
             if self._form.output is not None or self._form.second is not None:
                 output = self._form.choose(output, name=self.name)
             logits: Logits = self._choice.find(output).detach().float().cpu().numpy()
-        return logits
+        return self._form.policy_output(logits)
 
     def _run(self, observations: Any) -> Any:
         inputs = self._tensors(observations)
@@ -84,23 +84,11 @@ class ModulePolicy:
 
 def load_state_dict_policy(spec: PolicySpec, *, device: str) -> tuple[ModulePolicy, PolicySpec]:
     """The network of a class that the user names with the weights of a file; and the line's remaining options."""
-    torch = require_torch(device)
-    form, name = InputForm.of(spec), spec.text("net")
-    if spec.is_trusted:
-        put_folder_on_path()
-    saved, spec = read_saved(spec)
-    if isinstance(saved, torch.nn.Module):
-        module: Any = saved
-    elif name is None:
-        raise UsageError(
-            f"{spec.path} holds weights only: name the class that they belong to, e.g. ,net=my_networks:Actor, and "
-            "its arguments, e.g. ,args=4,3."
-        )
-    else:
-        module = _build(named_class(name, option="net", error=PolicyError), saved, spec)
+    form = NetworkForm.of(spec)
+    module, spec = read_network(spec, _build, option="net", device=device)
     policy = ModulePolicy(module, name=spec.path.stem, device=device, form=form)
     description = {"form": form.describe(), **describe_module(module)}
-    policy.fingerprint = hash_arrays(module.state_dict(), description)  # type: ignore[attr-defined]
+    policy.fingerprint = form.extend(hash_arrays(module.state_dict(), description))  # type: ignore[attr-defined]
     return policy, spec
 
 

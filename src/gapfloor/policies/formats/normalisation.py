@@ -2,19 +2,14 @@
 
 A policy that was trained on normalised observations is another policy without the normalisation. The mean and
 variance come from a .npz or .json file, which holds numbers only, or from VecNormalize's own .pkl, which is a pickle
-and is refused unless the user trusts it. This command converts a .pkl to .npz, once:
-
-    python -m gapfloor.policies.formats.normalisation stats.pkl --out stats.npz --trust
+and is refused unless the user trusts it. docs/policies.md shows how to save the numbers alone.
 """
 
 from __future__ import annotations
 
-import argparse
-import io
 import json
 import pickle
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,12 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.errors import PolicyError, UsageError
+from gapfloor.errors import PolicyError
+from gapfloor.file_bytes import read_policy_file
 from gapfloor.npy_bytes import read_npy
 from gapfloor.policies.formats.archive import DamagedArchiveError, read_archive
 from gapfloor.policies.formats.content_hash import hash_arrays
-from gapfloor.policies.formats.converter import run_converter
-from gapfloor.policies.formats.file_bytes import read_policy_file
 from gapfloor.policies.formats.inference import missing_library
 from gapfloor.policies.formats.spec import TRUST_MEANS
 
@@ -82,7 +76,7 @@ def read_statistics(path: Path, *, is_trusted: bool) -> ObservationStatistics:
     if path.suffix not in (".npz", ".json"):
         if not is_trusted:
             raise PolicyError(
-                f"{path} is a pickle: {TRUST_MEANS}; or convert it once to .npz (docs/policies.md)."
+                f"{path} is a pickle: {TRUST_MEANS}; or save its numbers as .npz (docs/policies.md)."
             )
         return _unpickle(content, path)
     try:
@@ -95,19 +89,6 @@ def read_statistics(path: Path, *, is_trusted: bool) -> ObservationStatistics:
             f"{path} does not hold statistics ({type(error).__name__}: {str(error)[:200]}): it needs mean, var, "
             "epsilon and clip."
         ) from None
-
-
-def write_statistics(statistics: ObservationStatistics, path: Path) -> None:
-    """Statistics as a .npz file that is read without unpickling."""
-    from gapfloor.records.atomic import write_bytes_atomically
-
-    arrays: dict[str, Any] = {"epsilon": statistics.epsilon, "clip": statistics.clip}
-    for key in statistics.mean:
-        suffix = f"/{key}" if key else ""
-        arrays[f"mean{suffix}"], arrays[f"var{suffix}"] = statistics.mean[key], statistics.variance[key]
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
-    write_bytes_atomically(path, buffer.getvalue())
 
 
 def _read_npz(content: bytes, path: Path) -> dict[str, Any]:
@@ -180,28 +161,3 @@ def statistics_of(normalised: Any) -> ObservationStatistics | None:
 
 def _shapes_in_words(shapes: Mapping[str, tuple[int, ...]]) -> str:
     return ", ".join(f"{key} {shape}".strip() for key, shape in shapes.items())
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Convert a pickled VecNormalize to .npz, if the user trusts it."""
-    parser = argparse.ArgumentParser(
-        prog="python -m gapfloor.policies.formats.normalisation", description=main.__doc__
-    )
-    parser.add_argument("pickle", type=Path, help="the file that VecNormalize.save() wrote")
-    parser.add_argument("--out", type=Path, required=True, help="the .npz file to write")
-    parser.add_argument("--trust", action="store_true", help="unpickle it, which runs whatever code it holds")
-    return run_converter(parser, arguments, _convert)
-
-
-def _convert(options: argparse.Namespace) -> None:
-    if options.out.suffix != ".npz":
-        raise UsageError(f"{options.out} does not end in .npz: statistics are written as .npz.")
-    if not options.trust:
-        raise PolicyError(
-            f"{options.pickle} is a pickle, and unpickling runs whatever code it holds: add --trust if it is yours."
-        )
-    write_statistics(read_statistics(options.pickle, is_trusted=True), options.out)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

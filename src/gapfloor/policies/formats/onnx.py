@@ -17,12 +17,12 @@ import numpy.typing as npt
 
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.policies.formats.content_hash import extend_hash
-from gapfloor.policies.formats.image_input import InputForm
-from gapfloor.policies.formats.inference import missing_library
+from gapfloor.policies.formats.inference import missing_library, open_session
+from gapfloor.policies.formats.network_form import NetworkForm
 from gapfloor.policies.formats.onnx_file import not_onnx, read_onnx
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.torch_file import first_line
-from gapfloor.policies.protocol import Logits
+from gapfloor.policies.policy import Logits
 
 #: ONNX Runtime's names of input types.
 TYPES: Mapping[str, type[np.generic]] = {
@@ -38,11 +38,11 @@ MOST_MEMORY = 2 << 30
 
 
 class OnnxPolicy:
-    """A graph in ONNX Runtime; see `gapfloor.policies.protocol.Policy`."""
+    """A graph in ONNX Runtime; see `gapfloor.policies.policy.Policy`."""
 
     backend = "onnxruntime"
 
-    def __init__(self, session: Any, form: InputForm, *, name: str, fingerprint: str, device: str) -> None:
+    def __init__(self, session: Any, form: NetworkForm, *, name: str, fingerprint: str, device: str) -> None:
         self.name, self.fingerprint, self.device = name, fingerprint, device
         self.header = _header(session)
         self._session, self._form = session, form
@@ -54,18 +54,20 @@ class OnnxPolicy:
                     "with inputs of numbers."
                 )
 
-    def logits(self, observations: Any) -> Logits:
-        """Logits: the graph's output, or the one that `output=` names."""
+    def logits(self, observations: Any) -> Any:
+        """The graph's output, or the one that `output=` names, as logits or as the stated distribution."""
         given = self._form.apply(observations)
         arrays = given if isinstance(given, Mapping) else {self._inputs[0].name: given}
         feeds = {each.name: self._fit(each, arrays) for each in self._inputs}
         if all(each.shape and each.shape[0] == 1 for each in self._inputs):
             # Exported for one observation at a time.
             rows = range(len(next(iter(feeds.values()))))
-            return np.concatenate(
+            outputs = np.concatenate(
                 [self._run({k: v[row : row + 1] for k, v in feeds.items()}) for row in rows]
             )
-        return self._run(feeds)
+        else:
+            outputs = self._run(feeds)
+        return self._form.policy_output(outputs)
 
     def _run(self, feeds: Mapping[str, npt.NDArray[Any]]) -> Logits:
         try:
@@ -108,29 +110,23 @@ def _header(session: Any) -> Mapping[str, Any]:
     return header if isinstance(header, dict) else {"encoder": "onnx"}
 
 
-def load_onnx(spec: PolicySpec, *, device: str) -> OnnxPolicy:
+def load_onnx(spec: PolicySpec, *, device: str) -> tuple[OnnxPolicy, PolicySpec]:
     """The policy of an ONNX file."""
     try:
         import onnxruntime
     except ImportError as error:
         raise missing_library(error) from None
-    path, form = spec.path, InputForm.of(spec)
+    path, form = spec.path, NetworkForm.of(spec)
     provider = "CPUExecutionProvider" if device == "cpu" else "CUDAExecutionProvider"
     if provider not in onnxruntime.get_available_providers() or not device.startswith(("cpu", "cuda")):
         raise UsageError(f"ONNX Runtime cannot use the device '{device}' here: use --device cpu.")
     file = read_onnx(path)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1  # thread counts change the last bits
-    options.log_severity_level = 4  # errors are reported once, as ours
-    if _memory_is_limited():
-        options.add_session_config_entry("session.use_env_allocators", "1")
     try:
-        # With its fallback, the runtime would print to standard output and try the same again.
-        session = onnxruntime.InferenceSession(file.content, options, providers=[provider], enable_fallback=0)
+        session = open_session(file.content, provider=provider, limits_memory=_memory_is_limited())
     except Exception as error:
         raise not_onnx(path, error) from None
-    content = extend_hash(file.content_hash, form=form.describe())
-    return OnnxPolicy(session, form, name=path.stem, fingerprint=content, device=device)
+    content = form.extend(extend_hash(file.content_hash, form=form.describe()))
+    return OnnxPolicy(session, form, name=path.stem, fingerprint=content, device=device), spec
 
 
 @functools.cache

@@ -14,8 +14,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from gapfloor.errors import PolicyError
+from gapfloor.file_bytes import most_unpacked, read_policy_file, size_in_words
 from gapfloor.policies.formats.content_hash import hash_bytes
-from gapfloor.policies.formats.file_bytes import most_unpacked, read_policy_file, size_in_words
 from gapfloor.policies.formats.inference import missing_library
 
 

@@ -19,7 +19,7 @@ from gapfloor.policies.formats.content_hash import extend_hash
 from gapfloor.policies.formats.frame_stack import FrameStack, JoinedFrames, SeparateFrames
 from gapfloor.policies.formats.normalisation import ObservationStatistics, read_statistics
 from gapfloor.policies.formats.spec import PolicySpec
-from gapfloor.policies.protocol import Policy, StatefulPolicy
+from gapfloor.policies.policy import Policy, StatefulPolicy, copy_description
 
 
 @dataclass(frozen=True)
@@ -74,11 +74,7 @@ class _PreparedAttributes:
 
     def __init__(self, policy: Any, preparation: Preparation) -> None:
         self._policy, self._preparation = policy, preparation
-        self.name, self.header = policy.name, policy.header
-        self.backend, self.device = policy.backend, policy.device
-        for fact in ("acts_in", "reads_masks"):
-            if hasattr(policy, fact):
-                setattr(self, fact, getattr(policy, fact))
+        copy_description(policy, self)
         self.fingerprint = preparation.extend(policy.fingerprint)
 
 

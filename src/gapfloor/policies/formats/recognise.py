@@ -12,11 +12,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from gapfloor.errors import GapfloorError, PolicyError
+from gapfloor.file_bytes import read_policy_file
 from gapfloor.npy_bytes import DAMAGED_ZIP
 from gapfloor.policies.formats.archive import looks_like_zip
-from gapfloor.policies.formats.file_bytes import read_policy_file
-from gapfloor.policies.formats.flax_file import refuse_flax
-from gapfloor.policies.formats.spec import LOADERS
+from gapfloor.policies.formats.spec import FORMATS
 
 #: What to do instead of saving a TorchScript program, whose reader in torch is not safe for files of others.
 NO_TORCHSCRIPT = (
@@ -24,25 +23,16 @@ NO_TORCHSCRIPT = (
     "package.module:factory, or export it with torch.onnx.export() and write onnx:FILE."
 )
 
-#: What a file's ending suggests if its content cannot be looked at.
-_ENDINGS = {
-    ".zip": "sb3",
-    ".pt": "statedict",
-    ".onnx": "onnx",
-    ".pth": "statedict",
-    ".cleanrl_model": "cleanrl",
-    ".ckpt": "statedict",
-}
-
 
 def suggest_line(name: str) -> str:
     """The refusal of a name that is not a policy, with the line that the user probably wants."""
     path, comma, options = name.partition(",")
     shown = name if len(name) <= 200 and "\0" not in name else repr(name[:200] + "...")
-    if not os.path.lexists(path) and Path(path[:200]).suffix not in _ENDINGS:
+    usual = next((kind for kind, each in FORMATS.items() if path[-200:].endswith(each.endings)), None)
+    if not os.path.lexists(path) and usual is None:
         return (
             f"'{shown}' is not a policy that gapfloor can load: give a .safetensors checkpoint, a run's folder, "
-            f"a file with a prefix, e.g. sb3:model.zip (prefixes: {', '.join(f'{kind}:' for kind in LOADERS)}), or "
+            f"a file with a prefix, e.g. sb3:model.zip (prefixes: {', '.join(f'{kind}:' for kind in FORMATS)}), or "
             "package.module:factory."
         )
     try:
@@ -51,28 +41,16 @@ def suggest_line(name: str) -> str:
         found = kind_of_content(content)
     except GapfloorError as error:
         return str(error)
-    kind = found or _ENDINGS.get(Path(path).suffix)
+    kind = found or usual
     if kind is None:
         return (
             f"'{shown}' is not a file that gapfloor knows: it reads .safetensors checkpoints and, with a prefix, other "
-            f"files ({', '.join(f'{each}:' for each in LOADERS)})."
+            f"files ({', '.join(f'{each}:' for each in FORMATS)})."
         )
-    more = _NEEDED.get(kind, "")
-    line = f"{kind}:{path}{more}{comma}{options}"
-    return f"'{shown}' needs a prefix that says what it is. It looks like {_MEANING[kind]}: write {line}"
-
-
-#: What each kind of file is, in words.
-_MEANING = {
-    "sb3": "a Stable-Baselines3 model",
-    "recurrent": "a RecurrentPPO model",
-    "onnx": "an ONNX model",
-    "cleanrl": "weights of a CleanRL agent",
-    "statedict": "weights of a torch network",
-}
-
-#: The options without which a kind of file cannot be loaded.
-_NEEDED = {"cleanrl": ",agent=MODULE:CLASS", "statedict": ",net=MODULE:CLASS,args=ARGUMENTS"}
+    line = f"{kind}:{path}{FORMATS[kind].needed}{comma}{options}"
+    return (
+        f"'{shown}' needs a prefix that says what it is. It looks like {FORMATS[kind].meaning}: write {line}"
+    )
 
 
 def kind_of_content(content: bytes) -> str | None:
@@ -117,3 +95,31 @@ def _starts_as_onnx(content: bytes) -> bool:
     return (
         len(content) > 4 and content[0] == 0x08 and content[1] < 32 and content[2] in (0x12, 0x1A, 0x3A, 0x42)
     )
+
+
+#: First bytes of a MessagePack map with at least one entry, and of a text, which is what a first key is.
+_MAPS = frozenset(range(0x81, 0x90)) | {0xDE, 0xDF}
+_LENGTHS = {0xDE: 2, 0xDF: 4}
+_TEXTS = frozenset(range(0xA1, 0xC0)) | {0xD9}
+
+
+def is_flax(content: bytes) -> bool:
+    """Whether a file begins as a tree of arrays that Flax wrote.
+
+    >>> is_flax(bytes([0x82, 0xA1]) + b"0"), is_flax(bytes([0x80, 0x02]) + b"}q")  # a map with the key "0"; a pickle
+    (True, False)
+    """
+    if len(content) < 3 or content[0] not in _MAPS:
+        return False
+    first_key = 1 + _LENGTHS.get(content[0], 0)
+    return len(content) > first_key and content[first_key] in _TEXTS
+
+
+def refuse_flax(content: bytes, *, name: str) -> None:
+    """Refuse a file of Flax (cleanba, CleanRL's JAX scripts), which has the ending of a torch file; others pass."""
+    if is_flax(content):
+        raise PolicyError(
+            f"{name} holds arrays of a Flax network (JAX, e.g. cleanba), and the network itself is not in the file: "
+            "write a function that builds the network, loads the file and returns a function from observations to "
+            "logits, and name it as package.module:function."
+        )

@@ -1,7 +1,7 @@
-"""RecurrentPPO of sb3-contrib as a policy with state: `recurrent:model.zip`.
+"""Policies with an LSTM: RecurrentPPO of sb3-contrib, and CleanRL's agents with `lstm_state`.
 
 The harness keeps the LSTM's state and says which rows start an episode; those rows start from zeros, as in the
-library.
+libraries.
 """
 
 from __future__ import annotations
@@ -12,31 +12,28 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.policies.formats.inference import repeatable
-from gapfloor.policies.formats.sb3 import SB3Policy
-from gapfloor.policies.formats.sb3_outputs import distribution_output
-from gapfloor.policies.protocol import copy_description
+from gapfloor.policies.policy import copy_description
 
 
-class RecurrentPolicy:
-    """An LSTM policy of sb3-contrib; see `gapfloor.policies.protocol.StatefulPolicy`."""
+class LstmPolicy:
+    """A policy whose `step(observations, state, starts)` returns logits and the next state; see `StatefulPolicy`.
 
-    backend = "torch"
+    It holds the policy instead of inheriting: the harness tells the two kinds apart by their methods.
+    """
 
-    def __init__(self, network: Any, **described: Any) -> None:
-        # Holds the stateless policy instead of inheriting: the harness tells the two kinds apart by their methods.
-        self._inner = SB3Policy(network, **described)
-        self.device, self.acts_in = self._inner.device, self._inner.acts_in
-        copy_description(self._inner, self)
-        self._network = network
+    device: str
+    fingerprint: str
+
+    def __init__(self, policy: Any, *, layers: int, size: int) -> None:
+        copy_description(policy, self)
+        self._policy, self._layers, self._size = policy, layers, size
 
     def initial_state(self, n: int) -> Any:
         """Hidden and cell state of `n` rows: zeros."""
         import torch
 
-        layers, _, size = self._network.lstm_hidden_state_shape
-        return torch.zeros(layers, n, size, device=self.device), torch.zeros(
-            layers, n, size, device=self.device
-        )
+        shape = (self._layers, n, self._size)
+        return tuple(torch.zeros(shape, device=self.device) for _ in range(2))
 
     def logits(self, observations: Any, state: Any, first: npt.NDArray[np.bool_]) -> tuple[Any, Any]:
         """Logits and the next state; rows where `first` is true start from a new state."""
@@ -44,6 +41,5 @@ class RecurrentPolicy:
 
         with repeatable():
             starts = torch.as_tensor(np.asarray(first, dtype=np.float32), device=self.device)
-            tensors = self._inner._tensors(observations)
-            distribution, state = self._network.get_distribution(tensors, state, starts)
-            return distribution_output(distribution, name=self._inner.name), state
+            result: tuple[Any, Any] = self._policy.step(observations, state, starts)
+            return result

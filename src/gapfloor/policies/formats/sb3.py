@@ -19,18 +19,19 @@ import numpy as np
 from gapfloor.errors import PolicyError
 from gapfloor.policies.formats.content_hash import hash_arrays, source_of
 from gapfloor.policies.formats.inference import missing_library, repeatable, require_torch
+from gapfloor.policies.formats.recurrent import LstmPolicy
 from gapfloor.policies.formats.sb3_outputs import actor_output, distribution_output, space_of
 from gapfloor.policies.formats.sb3_zip import POLICY_CLASSES, SavedModel, read_zip
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.torch_file import check_weights_fit, first_line
-from gapfloor.policies.protocol import Logits, Policy, StatefulPolicy
+from gapfloor.policies.policy import Logits, Policy, StatefulPolicy
 
 #: The least probability that an epsilon-greedy distribution gives an action: its logarithm must be finite.
 LEAST_PROBABILITY = 1e-30
 
 
 class SB3Policy:
-    """An actor-critic policy of Stable-Baselines3; see `gapfloor.policies.protocol.Policy`."""
+    """An actor-critic policy of Stable-Baselines3; see `gapfloor.policies.policy.Policy`."""
 
     backend = "torch"
 
@@ -52,6 +53,12 @@ class SB3Policy:
             if not hasattr(self._network, "get_distribution"):
                 return actor_output(self._network, tensors, name=self.name)
             return distribution_output(self._network.get_distribution(tensors), name=self.name)
+
+    def step(self, observations: Any, state: Any, starts: Any) -> tuple[Any, Any]:
+        """The same and the next state, for a network with an LSTM."""
+        tensors = self._tensors(observations)
+        distribution, state = self._network.get_distribution(tensors, state, starts)
+        return distribution_output(distribution, name=self.name), state
 
     def _tensors(self, observations: Any) -> Any:
         space = self._network.observation_space
@@ -107,7 +114,7 @@ def check_shapes(space: Any, observations: Any, *, name: str) -> None:
         )
 
 
-def load_sb3(spec: PolicySpec, *, device: str) -> Policy | StatefulPolicy:
+def load_sb3(spec: PolicySpec, *, device: str) -> tuple[Policy | StatefulPolicy, PolicySpec]:
     """The policy of a zip: rebuilt from plain text, or unpickled if the user trusts it."""
     require_torch(device)
     try:
@@ -123,7 +130,7 @@ def load_sb3(spec: PolicySpec, *, device: str) -> Policy | StatefulPolicy:
         raise PolicyError(f"{spec.path} is not a RecurrentPPO model: load it with sb3:{spec.path}.")
     model.action_space()
     network = _unpickle(model) if spec.is_trusted else _rebuild(model)
-    return policy_of_network(
+    policy = policy_of_network(
         network,
         name=spec.path.stem,
         where=str(spec.path),
@@ -131,6 +138,7 @@ def load_sb3(spec: PolicySpec, *, device: str) -> Policy | StatefulPolicy:
         exploration=model.data.get("exploration_rate"),
         device=device,
     )
+    return policy, spec
 
 
 def policy_of_network(
@@ -144,9 +152,8 @@ def policy_of_network(
         "device": device,
     }
     if hasattr(network, "lstm_actor"):
-        from gapfloor.policies.formats.recurrent import RecurrentPolicy
-
-        return RecurrentPolicy(network, **described)
+        layers, _, size = network.lstm_hidden_state_shape
+        return LstmPolicy(SB3Policy(network, **described), layers=layers, size=size)
     if hasattr(network, "q_net"):
         rate = _exploration_rate(exploration, where=where)
         described["fingerprint"] = hash_arrays({}, {"exploration": rate, "of": described["fingerprint"]})

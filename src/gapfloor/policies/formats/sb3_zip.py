@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import PolicyError
+from gapfloor.file_bytes import read_policy_file
 from gapfloor.policies.formats.archive import DamagedArchiveError, read_archive
-from gapfloor.policies.formats.file_bytes import read_policy_file
 from gapfloor.policies.formats.spec import TRUST_MEANS
 from gapfloor.policies.formats.torch_file import check_tensors, load_torch_file
 

@@ -14,22 +14,45 @@ from pathlib import Path
 from types import MappingProxyType
 
 from gapfloor.errors import UsageError, unknown_name
+from gapfloor.file_bytes import existing_file
 from gapfloor.plugins import find_plugin, plugin_names
-from gapfloor.policies.formats.file_bytes import existing_file
 
-#: Options that say which distribution the outputs of an exported network are the parameters of.
-_DISTRIBUTION = ("distribution", "deviation", "log_deviation", "beta")
+#: Options of exported networks: what they read, and which distribution their outputs are the parameters of.
+_EXPORTED = ("transpose", "scale", "output", "distribution", "deviation", "log_deviation", "beta")
 
-#: The prefix of each format, and the options that it reads in addition to the shared ones.
-LOADERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+
+@dataclass(frozen=True)
+class Format:
+    """What is known about one kind of file."""
+
+    meaning: str
+    """What such a file is, in words."""
+    loader: str
+    """The module and the function that load it; it returns the policy and the line with the options left to apply."""
+    endings: tuple[str, ...] = ()
+    """How such files usually end."""
+    options: tuple[str, ...] = ()
+    """The options that it reads in addition to the shared ones."""
+    needed: str = ""
+    """The options without which it cannot be loaded, as a user writes them."""
+
+
+#: Prefix -> format.
+FORMATS: Mapping[str, Format] = MappingProxyType(
     {
-        "sb3": (),
-        "recurrent": (),
-        "onnx": ("transpose", "scale", "output", *_DISTRIBUTION),
-        "cleanrl": ("agent", "observation", "actions", "head", "weights"),
-        "statedict": ("net", "args", "weights", "transpose", "scale", "output", *_DISTRIBUTION),
+        "sb3": Format("a Stable-Baselines3 model", "sb3:load_sb3", (".zip",)),
+        "recurrent": Format("a RecurrentPPO model", "sb3:load_sb3"),
+        "onnx": Format("an ONNX model", "onnx:load_onnx", (".onnx",), _EXPORTED),
+        "cleanrl": Format(
+            "weights of a CleanRL agent", "cleanrl:load_cleanrl", (".cleanrl_model",),
+            ("agent", "observation", "actions", "head", "weights"), ",agent=MODULE:CLASS",
+        ),
+        "statedict": Format(
+            "weights of a torch network", "module:load_state_dict_policy", (".pt", ".pth"),
+            ("net", "args", "weights", *_EXPORTED), ",net=MODULE:CLASS,args=ARGUMENTS",
+        ),
     }
-)
+)  # fmt: skip
 
 #: Kinds that are not a format of another library: a file on the Hugging Face Hub, a checkpoint of gapfloor, an
 #: untrained network, the user's own function, and a name that is none of these.
@@ -64,7 +87,7 @@ class PolicySpec:
     def matches(text: str) -> bool:
         """Whether `text` begins with the prefix of a format."""
         kind = text.partition(":")[0]
-        return kind in LOADERS or kind == HUB or kind in plugin_names("policy_formats")
+        return kind in FORMATS or kind == HUB or kind in plugin_names("policy_formats")
 
     @classmethod
     def parse(cls, text: str) -> PolicySpec:
@@ -129,6 +152,6 @@ class PolicySpec:
 
 def _own_options(kind: str) -> tuple[str, ...]:
     """The options that a format reads in addition to the shared ones; a plugin names them in `options`."""
-    if kind in LOADERS:
-        return LOADERS[kind]
+    if kind in FORMATS:
+        return FORMATS[kind].options
     return tuple(getattr(find_plugin("policy_formats", kind), "options", ()))

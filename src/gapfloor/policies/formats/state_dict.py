@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from gapfloor.errors import PolicyError
-from gapfloor.policies.formats.file_bytes import read_policy_file
-from gapfloor.policies.formats.flax_file import refuse_flax
-from gapfloor.policies.formats.spec import PolicySpec
+from gapfloor.errors import PolicyError, UsageError
+from gapfloor.file_bytes import read_policy_file
+from gapfloor.policies.formats.inference import require_torch
+from gapfloor.policies.formats.recognise import refuse_flax
+from gapfloor.policies.formats.spec import FORMATS, PolicySpec
 from gapfloor.policies.formats.torch_file import check_tensors, load_torch_file
 from gapfloor.policies.notes import note_once
+from gapfloor.safetensors_bytes import parse_tensors
+from gapfloor.users_code import named_class, put_folder_on_path
 
 #: Prefixes that DataParallel and torch.compile put before every name.
 _WRAPPER_PREFIXES = ("module.", "_orig_mod.")
@@ -20,8 +23,29 @@ _WRAPPER_PREFIXES = ("module.", "_orig_mod.")
 _DEPTH = 3
 
 
-def read_saved(spec: PolicySpec) -> tuple[Any, PolicySpec]:
-    """What a line's file holds (a whole module, if the user trusts it, or weights), and the line's remaining options.
+def read_network(
+    spec: PolicySpec, build: Callable[[type, Mapping[str, Any], PolicySpec], Any], *, option: str, device: str
+) -> tuple[Any, PolicySpec]:
+    """The torch module of a line, and the line's remaining options.
+
+    The file holds a whole module, if the user trusts it, or weights of a class that `option` names and `build` makes.
+    """
+    torch = require_torch(device)
+    name = spec.text(option)
+    if spec.is_trusted:
+        put_folder_on_path()
+    saved, rest = _read_saved(spec)
+    if isinstance(saved, torch.nn.Module):
+        return saved, rest
+    if name is None:
+        raise UsageError(
+            f"{spec.path} holds weights only: name the class that they belong to, with {FORMATS[spec.kind].needed}."
+        )
+    return build(named_class(name, option=option, error=PolicyError), saved, rest), rest
+
+
+def _read_saved(spec: PolicySpec) -> tuple[Any, PolicySpec]:
+    """What a line's file holds (a module or weights), and the line's remaining options.
 
     `weights=NAME` chooses an entry of a container. `key=NAME` does so too where the file has such an entry; otherwise
     it chooses an entry of the observations, as it does for every format.
@@ -31,7 +55,7 @@ def read_saved(spec: PolicySpec) -> tuple[Any, PolicySpec]:
     content = read_policy_file(spec.path)
     refuse_flax(content, name=str(spec.path))
     if _is_safetensors(content):
-        saved = _read_safetensors(content, path=spec.path)
+        saved = parse_tensors(content, name=str(spec.path), library="torch")
     else:
         saved = load_torch_file(content, name=str(spec.path), is_trusted=spec.is_trusted)
     if isinstance(saved, torch.nn.Module):
@@ -122,9 +146,3 @@ def _contents(saved: Any) -> str:
 
 def _is_safetensors(content: bytes) -> bool:
     return content[8:9] == b"{" and int.from_bytes(content[:8], "little") <= len(content)
-
-
-def _read_safetensors(content: bytes, *, path: Path) -> Any:
-    from gapfloor.policies.formats.safetensors_file import parse_safetensors
-
-    return parse_safetensors(content, name=str(path)).tensors

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from gapfloor.errors import PolicyError
+from gapfloor.file_bytes import most_unpacked, size_in_words
 from gapfloor.policies.formats.archive import DamagedArchiveError, looks_like_zip, read_archive
-from gapfloor.policies.formats.file_bytes import most_unpacked, size_in_words
 from gapfloor.policies.formats.recognise import refuse_torchscript
 from gapfloor.policies.formats.spec import TRUST_MEANS
 

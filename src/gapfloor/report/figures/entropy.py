@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gapfloor.analysis.screen_results import ScreenResult
+from gapfloor.analysis.rows import ScreenRow
 from gapfloor.report.figures.model import (
     FigureSpec,
     GuideLine,
@@ -68,7 +68,7 @@ def entropy_figure(findings: Findings, budget: str, *, name: str, title: str) ->
     )
 
 
-def _row(game: str, row: ScreenResult, y: float) -> list[Shape]:
+def _row(game: str, row: ScreenRow, y: float) -> list[Shape]:
     raw = row.entropy_probe if is_number(row.entropy_probe) else row.entropy
     ends = [value for value in (raw, row.merged_state, row.merged_game) if is_number(value)]
     shapes: list[Shape] = [LinkMark(start=min(ends), end=max(ends), y=y)] if len(ends) > 1 else []

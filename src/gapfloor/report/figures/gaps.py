@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gapfloor.analysis.gap_results import GapResult
+from gapfloor.analysis.rows import GapRow
 from gapfloor.report.figures.inks import rule_ink
 from gapfloor.report.figures.model import (
     FigureSpec,
@@ -16,6 +16,7 @@ from gapfloor.report.figures.model import (
     padded,
 )
 from gapfloor.report.findings import Findings
+from gapfloor.report.tables.wording import GAP_WORDS
 from gapfloor.tables.cells import estimate, fixed, is_number
 from gapfloor.text_tables import counted
 
@@ -44,7 +45,10 @@ def gaps_figure(findings: Findings, budget: str, *, name: str, title: str) -> Fi
         y -= 0.5
     n_rows = sum(len(rows) for _, rows in games)
     values = [
-        value for _, rows in games for gap in rows for value in (gap.gap.mean, *gap.gap.ci, gap.floor_gap)
+        value
+        for _, rows in games
+        for gap in rows
+        for value in (_shown(gap), *gap.estimate.interval, gap.floor_gap)
     ]
     low, high = padded(values, include=[0.0])
     legend = [LegendEntry(words=rule, ink=rule_ink(rule)) for rule in rules]
@@ -52,8 +56,8 @@ def gaps_figure(findings: Findings, budget: str, *, name: str, title: str) -> Fi
         name=name,
         title=title,
         caption=(
-            "Train − test return with its 95% bootstrap interval. The thick grey line is the difference that random "
-            "play itself shows between the two level sets."
+            f"{GAP_WORDS[findings.plan.gap_method].figure} The thick grey line is the difference that random play "
+            "itself shows between the two level sets."
         ),
         panels=(
             PanelSpec(
@@ -70,16 +74,21 @@ def gaps_figure(findings: Findings, budget: str, *, name: str, title: str) -> Fi
     )
 
 
-def _mark(game: str, gap: GapResult, y: float) -> PointMark:
+def _shown(gap: GapRow) -> float:
+    """What was tested; the gap itself where nothing was."""
+    return gap.estimate.value if is_number(gap.estimate.value) else gap.gap
+
+
+def _mark(game: str, gap: GapRow, y: float) -> PointMark:
     floor_words = (
         f"; floor's own gap {fixed(gap.floor_gap, sign=True).plain}" if is_number(gap.floor_gap) else ""
     )
-    size = estimate(gap.gap.mean, gap.gap.ci).plain
+    size = estimate(_shown(gap), gap.estimate.interval).plain
     return PointMark(
-        x=gap.gap.mean,
+        x=_shown(gap),
         y=y,
         ink=rule_ink(gap.rule),
         tip=f"{game}, {gap.rule}: gap {size} over {counted(gap.n, 'run')}{floor_words}",
-        interval=gap.gap.ci if is_number(gap.gap.ci[0]) else None,
+        interval=gap.estimate.interval if is_number(gap.estimate.low) else None,
         along="x",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gapfloor.analysis.floor_results import FloorResult
+from gapfloor.analysis.rows import ReturnRow
 from gapfloor.report.figure_data import SeedCurve
 from gapfloor.report.figures.entropy_training import curve_mark, steps_scale
 from gapfloor.report.figures.inks import series_ink
@@ -66,7 +66,7 @@ def _panel(findings: Findings, curves: Sequence[SeedCurve], agents: Sequence[str
     )
 
 
-def _floor(findings: Findings, game: str) -> FloorResult | None:
+def _floor(findings: Findings, game: str) -> ReturnRow | None:
     """The floor of a game; None if there is none, or one for each of several modes: a log does not name its mode."""
     # Records name a game without the prefix of its engine, e.g. CartPole-v1 for gym:CartPole-v1.
     envs = [env for env in findings.all_envs if env.game in (game, game.partition(":")[2])]

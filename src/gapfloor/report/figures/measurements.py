@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gapfloor.analysis.comparison import Comparison
-from gapfloor.analysis.evaluation_results import Evaluation, FloorMeasurement
+from gapfloor.analysis.comparison import Comparison, call_words
+from gapfloor.analysis.evaluation import Evaluation, FloorMeasurement
 from gapfloor.report.figures.inks import rule_ink
 from gapfloor.report.figures.model import (
     CurveMark,
@@ -49,13 +49,11 @@ def floor_figure(measured: FloorMeasurement) -> FigureSpec:
 
 def evaluation_figure(evaluation: Evaluation) -> FigureSpec:
     """Return under each rule next to the floor on the same draws, one panel per game."""
-    agents = dict.fromkeys(row.agent for row in evaluation.gap) or dict.fromkeys(
-        row.agent for row in evaluation.summary if row.agent
-    )
+    agents = dict.fromkeys(row.agent for row in evaluation.returns if not row.reference)
     panels = []
-    for game in dict.fromkeys(row.game for row in evaluation.summary):
-        here = [row for row in evaluation.summary if row.game == game]
-        floors = {row.level_set: (row.mean, row.sem) for row in here if row.rule == "uniform"}
+    for game in dict.fromkeys(row.game for row in evaluation.returns):
+        here = [row for row in evaluation.returns if row.game == game]
+        floors = {row.level_set: (row.mean, row.sem) for row in here if row.reference == "uniform"}
         marks = {
             (row.rule if len(agents) < 2 else f"{row.agent} {row.rule}", row.level_set): MeanMark(
                 row.mean,
@@ -63,7 +61,7 @@ def evaluation_figure(evaluation: Evaluation) -> FigureSpec:
                 f"{row.rule}, {levels_words(row.level_set)}: {with_error(row.mean, row.sem)}",
             )
             for row in here
-            if row.rule != "uniform" and row.agent in agents
+            if not row.reference
         }
         panels.append(returns_panel(game, floors=floors, marks=marks))
     caption = "Bars are one SEM; the band of the floor is its 95% interval."
@@ -75,27 +73,26 @@ def comparison_figure(comparison: Comparison) -> FigureSpec:
     shapes: list[Shape] = [GuideLine(at=0.0, across="x", kind="zero")]
     ticks, values = [], [0.0]
     for at, row in enumerate(comparison.rows):
-        over = row.over_runs
-        name = " ".join(part for part in (over.game, over.budget, over.quantity) if part)
+        name = " ".join(part for part in (row.game, row.budget, row.quantity) if part)
         ticks.append((-float(at), name_text(name)))
-        ends = over.test.t_interval
-        values += [over.test.difference, *ends]
+        ends = row.difference.interval
+        values += [row.difference.value, *ends]
         shapes.append(
             PointMark(
-                x=over.test.difference,
+                x=row.difference.value,
                 y=-float(at),
-                ink=rule_ink(over.rule),
-                tip=f"{name}, {over.rule}: {row.verdict}",
+                ink=rule_ink(row.rule),
+                tip=f"{name}, {row.rule}: {call_words(row)}",
                 interval=ends if is_number(ends[0]) else None,
                 along="x",
             )
         )
     low, high = padded(values)
-    rules = dict.fromkeys(row.over_runs.rule for row in comparison.rows)
+    rules = dict.fromkeys(row.rule for row in comparison.rows)
     return FigureSpec(
         name="comparison",
         title=f"{comparison.agent_a} minus {comparison.agent_b}",
-        caption="Difference in return with its t interval over runs.",
+        caption="Difference in return with its interval over runs.",
         panels=(
             PanelSpec(
                 title="",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gapfloor.analysis.floor_results import FloorComparisonResult
+from gapfloor.analysis.rows import ComparisonRow
 from gapfloor.report.figures.inks import rule_ink
 from gapfloor.report.figures.model import (
     FigureSpec,
@@ -91,7 +91,7 @@ def _panel(findings: Findings, env: Env, budget: str) -> PanelSpec | None:
         for level_set in (TRAIN, TEST)
         if (floor := findings.floor(env, level_set, budget=budget))
     }
-    marks = {place: MeanMark(row.test.mean, row.test.sem, _tip(row, *place)) for place, row in rows.items()}
+    marks = {place: MeanMark(row.mean, row.sem, _tip(row, *place)) for place, row in rows.items()}
     return returns_panel(findings.name(env), floors=floors, marks=marks)
 
 
@@ -141,9 +141,9 @@ def returns_panel(name: str, *, floors: Mapping[str, tuple[float, float]], marks
     )
 
 
-def _tip(row: FloorComparisonResult, rule: str, level_set: str) -> str:
-    value = mean_sem(row.test.mean, row.test.sem).plain
+def _tip(row: ComparisonRow, rule: str, level_set: str) -> str:
+    value = mean_sem(row.mean, row.sem).plain
     return (
         f"{rule}, {levels_words(level_set)}: {value} over {counted(row.n, 'run')}; "
-        f"Δ {estimate(row.call_delta, row.call_interval).plain}; {row.call}"
+        f"Δ {estimate(row.delta.value, row.delta.interval).plain}; {row.call}"
     )

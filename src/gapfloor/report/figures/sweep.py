@@ -19,20 +19,20 @@ from gapfloor.report.figures.model import (
     name_text,
     padded,
 )
-from gapfloor.statistics.level_means import LevelContrast
 
 if TYPE_CHECKING:
+    from gapfloor.analysis.rows import ComparisonRow
     from gapfloor.analysis.sweep import Sweep
 
 
 def sweep_figure(sweep: Sweep) -> FigureSpec:
     """Three panels over temperature; the gap's only where both level sets were played."""
-    level_sets = [name for name in ("test", "train") if name in sweep.floors]
+    level_sets = [name for name in ("test", "train") if name in sweep.level_sets]
     panels = [_returns(sweep, level_sets)]
     if sweep.gaps:
         panels.append(_gaps(sweep))
     panels.append(_entropy(sweep, level_sets))
-    name = name_text(f"{sweep.game}, {sweep.run.name_in_game}")
+    name = name_text(f"{sweep.run.game}, {sweep.run.name_in_game}")
     return FigureSpec(
         name="sweep",
         title=f"{name}: bars and bands are one SE over levels",
@@ -52,34 +52,47 @@ def sweep_figure(sweep: Sweep) -> FigureSpec:
 
 
 def curve_shapes(
-    x: Sequence[float], values: Sequence[LevelContrast], ink: str, *, words: str, is_filled: bool = True
+    x: Sequence[float],
+    values: Sequence[tuple[float, float]],
+    ink: str,
+    *,
+    words: str,
+    is_filled: bool = True,
 ) -> list[Shape]:
-    """A line through estimates, each with a bar of one standard error."""
+    """A line through values, each with a bar of its standard error."""
     marks = [
         PointMark(
             x=at,
-            y=value.value,
+            y=value,
             ink=ink,
-            tip=f"{words} at {at:g}: {value.value:.2f} ± {value.se:.2f}",
+            tip=f"{words} at {at:g}: {value:.2f} ± {se:.2f}",
             is_filled=is_filled,
-            interval=interval_of(value.value, value.se),
+            interval=interval_of(value, se),
         )
-        for at, value in zip(x, values, strict=True)
+        for at, (value, se) in zip(x, values, strict=True)
     ]
-    line = CurveMark(x=tuple(x), y=tuple(value.value for value in values), ink=ink, tip="")
+    line = CurveMark(x=tuple(x), y=tuple(value for value, _ in values), ink=ink, tip="")
     return [line, *marks]
 
 
-def floor_guide(floor: LevelContrast, *, ink: str = "", words: str = "random floor") -> GuideLine:
+def floor_guide(row: ComparisonRow, *, ink: str = "", words: str = "random floor") -> GuideLine:
     """The floor with a band of one standard error."""
     return GuideLine(
-        at=floor.value,
+        at=row.floor,
         across="y",
         kind="floor",
-        tip=f"{words}: {floor.value:.2f} ± {floor.se:.2f}",
-        band=interval_of(floor.value, floor.se),
+        tip=f"{words}: {row.floor:.2f} ± {row.floor_sem:.2f}",
+        band=interval_of(row.floor, row.floor_sem),
         ink=ink,
     )
+
+
+def gap_guides(floor_gap: float) -> list[Shape]:
+    """Zero, and the floor's own gap."""
+    return [
+        GuideLine(at=0.0, across="y", kind="zero"),
+        GuideLine(at=floor_gap, across="y", kind="floor train", tip=f"floor's own gap: {floor_gap:+.2f}"),
+    ]
 
 
 def range_of(shapes: Sequence[Shape], *, include: Sequence[float] = ()) -> tuple[float, float]:
@@ -114,12 +127,12 @@ def _panel(sweep: Sweep, label: str, shapes: list[Shape], *, include: Sequence[f
 def _returns(sweep: Sweep, level_sets: Sequence[str]) -> PanelSpec:
     shapes: list[Shape] = []
     for name in level_sets:
-        points = [point for point in sweep.points if point.level_set == name]
+        rows = [row for row in sweep.floor_comparisons if row.level_set == name]
         words = levels_words(name)
-        shapes.append(floor_guide(sweep.floors[name], ink=name, words=f"random floor, {words}"))
+        shapes.append(floor_guide(rows[0], ink=name, words=f"random floor, {words}"))
         shapes += curve_shapes(
             _shifted(sweep, name),
-            [point.episode_return for point in points],
+            [(row.mean, row.sem) for row in rows],
             name,
             words=words,
             is_filled=name == "test",
@@ -128,11 +141,10 @@ def _returns(sweep: Sweep, level_sets: Sequence[str]) -> PanelSpec:
 
 
 def _gaps(sweep: Sweep) -> PanelSpec:
-    floor_gap = sweep.floors["train"].value - sweep.floors["test"].value
-    shapes: list[Shape] = [
-        GuideLine(at=0.0, across="y", kind="zero"),
-        GuideLine(at=floor_gap, across="y", kind="floor train", tip=f"floor's own gap: {floor_gap:+.2f}"),
-        *curve_shapes(sweep.temperatures, list(sweep.gaps.values()), "merged", words="gap"),
+    gaps = [(row.gap, row.gap_sem) for row in sweep.gaps]
+    shapes = [
+        *gap_guides(sweep.gaps[0].floor_gap),
+        *curve_shapes(sweep.temperatures, gaps, "merged", words="gap"),
     ]
     return _panel(sweep, "gap: train − test return", shapes)
 
@@ -140,8 +152,8 @@ def _gaps(sweep: Sweep) -> PanelSpec:
 def _entropy(sweep: Sweep, level_sets: Sequence[str]) -> PanelSpec:
     shapes: list[Shape] = []
     for name in level_sets:
-        points = [point for point in sweep.points if point.level_set == name]
-        grid, entropies = _shifted(sweep, name), tuple(point.entropy_played for point in points)
+        rows = [row for row in sweep.floor_comparisons if row.level_set == name]
+        grid, entropies = _shifted(sweep, name), tuple(row.entropy_played for row in rows)
         shapes.append(CurveMark(x=grid, y=entropies, ink=name, tip=""))
         shapes += [
             PointMark(

@@ -16,7 +16,7 @@ from gapfloor.report.figures.model import (
     name_text,
     padded,
 )
-from gapfloor.report.figures.sweep import curve_shapes, floor_guide, range_of
+from gapfloor.report.figures.sweep import curve_shapes, floor_guide, gap_guides, range_of
 
 if TYPE_CHECKING:
     from gapfloor.analysis.training_curves import TrainingCurve, TrainingCurves
@@ -43,26 +43,24 @@ def training_curves_figure(result: TrainingCurves) -> FigureSpec:
 
 
 def _panels(curve: TrainingCurve) -> list[PanelSpec]:
-    floor_gap = curve.floors["train"].value - curve.floors["test"].value
-    returns: list[Shape] = [floor_guide(curve.floors["train"])]
+    held_out = [row for row in curve.floor_comparisons if row.level_set == "test"]
+    returns: list[Shape] = [
+        floor_guide(next(row for row in curve.floor_comparisons if row.level_set == "train"))
+    ]
     if curve.in_loop_curve:
         steps, means = zip(*curve.in_loop_curve, strict=True)
         returns.append(
             CurveMark(x=tuple(step / 1e3 for step in steps), y=tuple(means), ink="floor", tip="in-loop mean")
         )
-    zero = GuideLine(at=0.0, across="y", kind="zero")
-    gaps: list[Shape] = [
-        zero,
-        GuideLine(at=floor_gap, across="y", kind="floor train", tip=f"floor's own gap: {floor_gap:+.2f}"),
-    ]
-    deltas: list[Shape] = [zero]
+    gaps = gap_guides(curve.gaps[0].floor_gap)
+    deltas: list[Shape] = [GuideLine(at=0.0, across="y", kind="zero")]
     for rule in curve.rules:
-        rows = [row for row in curve.points if row.rule == rule]
-        thousands = [row.steps / 1e3 for row in rows]
-        ink = rule_ink(rule)
-        returns += curve_shapes(thousands, [row.train for row in rows], ink, words=rule)
-        gaps += curve_shapes(thousands, [row.gap for row in rows], ink, words=rule)
-        deltas += curve_shapes(thousands, [row.delta for row in rows], ink, words=rule)
+        rows = [row for row in curve.gaps if row.rule == rule]
+        thousands, ink = [(row.at or 0) / 1e3 for row in rows], rule_ink(rule)
+        far = [(row.delta.value, row.delta.se) for row in held_out if row.rule == rule]
+        returns += curve_shapes(thousands, [(row.train, row.train_sem) for row in rows], ink, words=rule)
+        gaps += curve_shapes(thousands, [(row.gap, row.gap_sem) for row in rows], ink, words=rule)
+        deltas += curve_shapes(thousands, far, ink, words=rule)
     name = name_text(curve.name)
     return [
         _panel(curve, "return on training levels", returns, title=name),
@@ -72,7 +70,7 @@ def _panels(curve: TrainingCurve) -> list[PanelSpec]:
 
 
 def _panel(curve: TrainingCurve, label: str, shapes: list[Shape], *, title: str = "") -> PanelSpec:
-    steps = [row.steps / 1e3 for row in curve.points] + [step / 1e3 for step, _ in curve.in_loop_curve]
+    steps = [(row.at or 0) / 1e3 for row in curve.gaps] + [step / 1e3 for step, _ in curve.in_loop_curve]
     low, high = padded(steps, part=0.04)
     bottom, top = range_of(shapes)
     return PanelSpec(

@@ -14,7 +14,7 @@ def verdict_strip(findings: Findings, env: Env, budget: str) -> PanelSpec | None
     rows = [row for rule in rules if (row := findings.comparison(env, budget, rule, TEST))]
     if not rows:
         return None
-    floor, floor_sem = rows[0].test.floor, rows[0].test.floor_sem
+    floor, floor_sem = rows[0].floor, rows[0].floor_sem
     shapes: list[Shape] = [
         GuideLine(
             at=floor, across="x", kind="floor", band=interval_of(floor, 1.96 * floor_sem), label="floor"
@@ -23,16 +23,16 @@ def verdict_strip(findings: Findings, env: Env, budget: str) -> PanelSpec | None
     values = [floor]
     for at, row in enumerate(rows):
         # The interval of the call, so that it excludes the floor exactly when the call does.
-        low, high = row.call_interval
-        interval = (row.test.floor + low, row.test.floor + high) if is_number(low) else None
-        values += [row.call_mean, *(interval or ())]
+        low, high = row.delta.interval
+        interval = (row.floor + low, row.floor + high) if is_number(low) else None
+        values += [row.mean, *(interval or ())]
         value, delta = (
-            mean_sem(row.test.mean, row.test.sem).plain,
-            estimate(row.call_delta, row.call_interval).plain,
+            mean_sem(row.mean, row.sem).plain,
+            estimate(row.delta.value, row.delta.interval).plain,
         )
         shapes.append(
             PointMark(
-                x=row.call_mean,
+                x=row.mean,
                 y=-float(at),
                 ink=rule_ink(row.rule),
                 tip=f"{row.rule}, held-out: {value}; Δ {delta}; {row.call}",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gapfloor.analysis.difference_results import AgentResult
-from gapfloor.analysis.row import Row
+from gapfloor.analysis.rows import AgentRow, Row
 from gapfloor.report.findings import Findings, agent_name, rule_title
 from gapfloor.report.tables.wording import at_budget, draws_phrase, runs_phrase, sentence, status_of
 from gapfloor.tables.cells import Cell, mean_sem, missing_cell, text_cell, tier_cell
@@ -128,7 +127,7 @@ def _part_columns(rule: str, parts: tuple[str, ...]) -> list[Column]:
     ]
 
 
-def _three(row: AgentResult | None) -> list[Cell]:
+def _three(row: AgentRow | None) -> list[Cell]:
     if row is None:
         return [missing_cell(2)] * 3
     return [

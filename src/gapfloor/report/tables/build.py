@@ -1,4 +1,4 @@
-"""All tables of a report, in the paper's order, each followed by its robust estimates."""
+"""All tables of a report: the paper's in its order, then the further ones."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from gapfloor.analysis.leaked import LeakedGap
 from gapfloor.errors import unknown_name
 from gapfloor.report.cka_input import CkaRecord
 from gapfloor.report.findings import MERGED, Findings
-from gapfloor.report.tables import agents, entropy, floor, gap, robust
+from gapfloor.report.tables import agents, entropy, floor, gap
 from gapfloor.report.tables.cka import ckacontrol
+from gapfloor.report.tables.further import further_tables
 from gapfloor.report.tables.hyperparameters import hyper
 from gapfloor.report.tables.leaks import leaks
 from gapfloor.report.tables.ledger import audit, commits
@@ -56,19 +57,12 @@ def build_tables(
             raise unknown_name("table", name, EXTRA_TABLES)
     budgets = sorted(findings.budgets, key=lambda budget: budget != findings.main_budget)
     made: list[Table | Missing | None] = []
-    for budget in budgets:
-        made += [floor.unmask(findings, budget), robust.robust_unmask(findings, budget)]
+    made += [floor.unmask(findings, budget) for budget in budgets]
     made += [entropy.tiers(findings, budget) for budget in budgets]
-    for budget in budgets:
-        made += [
-            agents.results_at(findings, budget),
-            robust.robust_agents(findings, budget, name=f"res{findings.slug(budget)}"),
-        ]
-    made += [gap.pooled(findings), robust.robust_pooled(findings)]
-    for budget in budgets:
-        made += [gap.gap_at(findings, budget), robust.robust_gap(findings, budget)]
-    made += [floor.floor(findings), robust.robust_floor(findings), references(findings)]
-    made.append(leaks(findings, leaked))
+    made += [agents.results_at(findings, budget) for budget in budgets]
+    made.append(gap.pooled(findings))
+    made += [gap.gap_at(findings, budget) for budget in budgets]
+    made += [floor.floor(findings), references(findings), leaks(findings, leaked)]
     made += [entropy.sweep(findings, budget) for budget in budgets]
     made.append(entropy.merged(findings))
     for budget in budgets:
@@ -76,14 +70,12 @@ def build_tables(
         if budget == findings.main_budget or any(
             row.rule == MERGED and row.budget == budget for row in findings.results.floor_comparisons
         ):
-            made += [
-                floor.merged_argmax(findings, budget),
-                robust.robust_merged_argmax(findings, budget),
-            ]
-    made += [cobbe(findings), robust.robust_cobbe(findings)]
+            made.append(floor.merged_argmax(findings, budget))
+    made.append(cobbe(findings))
     made += [agents.full(findings, budget) for budget in budgets]
     made += _two_by_two(findings)
     made.append(ckacontrol(findings, cka))
+    made += further_tables(findings)
     extras: dict[str, Callable[[], Table | Missing]] = {
         "audit": audit,
         "commits": commits,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gapfloor.analysis.row import Row
-from gapfloor.analysis.screen_results import ScreenResult
+from gapfloor.analysis.rows import Row, ScreenRow
 from gapfloor.report.findings import Env, Findings
 from gapfloor.report.tables.wording import at_budget, left_out, sentence, status_of, suffix
 from gapfloor.tables.cells import (
@@ -200,7 +199,7 @@ def merged(findings: Findings) -> Table | Missing:
     )
 
 
-def _screens(findings: Findings, budget: str) -> tuple[list[tuple[Env, ScreenResult]], list[Env]]:
+def _screens(findings: Findings, budget: str) -> tuple[list[tuple[Env, ScreenRow]], list[Env]]:
     found, without = [], []
     for env in findings.envs(budget):
         row = findings.screen(env, budget)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gapfloor.analysis.floor_results import FloorComparisonResult
-from gapfloor.analysis.row import Row
+from gapfloor.analysis.rows import ComparisonRow, Row
 from gapfloor.report.findings import MERGED, TEST, TRAIN, Env, Findings, rule_title
 from gapfloor.report.tables.wording import (
+    FLOOR_WORDS,
     at_budget,
     draws_phrase,
     floor_phrase,
@@ -29,8 +29,6 @@ from gapfloor.tables.cells import (
 )
 from gapfloor.tables.table import Column, ColumnGroup, Missing, RuleLine, Table, Text
 
-DELTA_CI = Text("Δ [95% CI]", r"$\Delta$ [95\% CI]")
-
 
 def unmask(findings: Findings, budget: str) -> Table | Missing:
     """Held-out returns under both rules against the floor."""
@@ -42,23 +40,24 @@ def unmask(findings: Findings, budget: str) -> Table | Missing:
         return Missing(name, title, f"no {findings.primary} held-out episodes with a floor on the same draws")
     firsts = [_found(findings.comparison(env, budget, findings.primary, TEST)) for env in played]
     runs = {row.n for row in firsts}
+    words = FLOOR_WORDS[findings.plan.floor_method]
     over = str(runs.pop()) if len(runs) == 1 else "n"
     columns = [
         Column(Text("Env"), "l", ("env",)),
         Column(Text("Floor"), "r", ("floor", "floor_sem")),
-        *_rule_columns(findings.primary, over, with_delta=True),
+        *_rule_columns(findings.primary, over, delta=words.header),
     ]
     groups = [ColumnGroup(Text(f"{rule_title(findings.primary)} (primary)"), 2, 6)]
     second = findings.secondary
     seconds = {env: findings.comparison(env, budget, second, TEST) if second else None for env in played}
     if second and any(seconds.values()):
         groups.append(ColumnGroup(Text(rule_title(second)), 7, 10))
-        columns += _rule_columns(second, over, with_delta=False)
+        columns += _rule_columns(second, over)
     else:
         second = None
     rows = []
     for env, row in zip(played, firsts, strict=True):
-        cells = [text_cell(findings.name(env)), mean_sem(row.test.floor, row.test.floor_sem)]
+        cells = [text_cell(findings.name(env)), mean_sem(row.floor, row.floor_sem)]
         cells += _rule_cells(row, over, with_delta=True)
         if second:
             other = seconds[env]
@@ -68,20 +67,22 @@ def unmask(findings: Findings, budget: str) -> Table | Missing:
                 else [missing_cell(2), missing_cell(), missing_cell(), missing_cell()]
             )
         rows.append(tuple(cells))
-    every: list[Row] = [*firsts, *(row for row in seconds.values() if row)]
+    shown = [*firsts, *(row for row in seconds.values() if row)]
+    calls = {row.call for row in shown}
     caption = sentence(
         "Return on held-out levels{budget} and a uniform-random floor{draws_of_floor}. Returns: "
         "mean ± SEM over {runs}, each run the mean of {draws}. Floor: mean ± SEM per episode ({floor}). Δ: "
-        "{rule} return minus floor with its 95% bootstrap interval. Call: above or below if the "
-        "Holm-adjusted Welch p is below {alpha}, equiv. if TOST passes, n.d. (not distinguishable) "
-        "otherwise. Descriptive: z and the number of runs above the floor.",
+        "{rule} return minus floor with {interval}. Call: {call}, equiv. if TOST passes, n.d. (not "
+        "distinguishable) otherwise{untested}. Descriptive: z and the number of runs above the floor.",
         budget=at_budget(budget),
         draws_of_floor=on_same_draws(findings),
         runs=runs_phrase(firsts),
         draws=draws_phrase(findings),
         floor=floor_phrase(findings),
         rule=findings.primary,
-        alpha=f"{findings.plan.alpha:g}",
+        interval=words.interval.format(least=findings.plan.least_runs),
+        call=words.call.format(alpha=f"{findings.plan.alpha:g}"),
+        untested=", n.t. if nothing was tested" if "not tested" in calls else "",
     )
     return Table(
         name=name,
@@ -92,7 +93,7 @@ def unmask(findings: Findings, budget: str) -> Table | Missing:
         groups=tuple(groups),
         is_wide=True,
         notes=left_out(findings, [env for env in envs if env not in played], "held-out episodes or a floor"),
-        status=status_of(every),
+        status=status_of(shown),
     )
 
 
@@ -123,9 +124,9 @@ def floor(findings: Findings) -> Table | Missing:
                     (
                         shown,
                         text_cell(level_set),
-                        mean_sem(reference.test.floor, reference.test.floor_sem),
-                        *(mean_sem(row.test.mean, row.test.sem) if row else missing_cell(2) for row in here),
-                        *(call_cell(row.decision.call if row else None) for row in here),
+                        mean_sem(reference.floor, reference.floor_sem),
+                        *(mean_sem(row.mean, row.sem) if row else missing_cell(2) for row in here),
+                        *(call_cell(row.call if row else None) for row in here),
                     )
                 )
         if block and rows:
@@ -177,10 +178,10 @@ def merged_argmax(findings: Findings, budget: str) -> Table | Missing:
         rows.append(
             (
                 text_cell(findings.name(env)),
-                fixed(merged.test.floor),
-                *(mean_sem(row.test.mean, row.test.sem) if row else missing_cell(2) for row in found),
-                call_cell(merged.decision.call),
-                fixed(pair.test.difference, sign=True) if pair else missing_cell(),
+                fixed(merged.floor),
+                *(mean_sem(row.mean, row.sem) if row else missing_cell(2) for row in found),
+                call_cell(merged.call),
+                fixed(pair.difference.value, sign=True) if pair else missing_cell(),
                 percent(disagreement.share) if disagreement else missing_cell(),
             )
         )
@@ -215,10 +216,10 @@ def merged_argmax(findings: Findings, budget: str) -> Table | Missing:
     )
 
 
-def _rule_columns(rule: str, over: str, *, with_delta: bool) -> list[Column]:
+def _rule_columns(rule: str, over: str, *, delta: Text | None = None) -> list[Column]:
     columns = [Column(Text("Return"), "r", (rule, f"{rule}_sem"))]
-    if with_delta:
-        columns.append(Column(DELTA_CI, "r", (f"{rule}_delta", f"{rule}_delta_low", f"{rule}_delta_high")))
+    if delta is not None:
+        columns.append(Column(delta, "r", (f"{rule}_delta", f"{rule}_delta_low", f"{rule}_delta_high")))
     columns.append(Column(Text("Call"), "l", (f"{rule}_call",)))
     columns.append(Column(Text("z", "$z$"), "r", (f"{rule}_z",)))
     header = Text(f"k/{over}", f"$k$/{over}" if over != "n" else "$k$/$n$")
@@ -227,18 +228,17 @@ def _rule_columns(rule: str, over: str, *, with_delta: bool) -> list[Column]:
     return columns
 
 
-def _rule_cells(row: FloorComparisonResult, over: str, *, with_delta: bool) -> list[Cell]:
-    cells = [mean_sem(row.test.mean, row.test.sem)]
+def _rule_cells(row: ComparisonRow, over: str, *, with_delta: bool) -> list[Cell]:
+    cells = [mean_sem(row.mean, row.sem)]
     if with_delta:
-        cells.append(estimate(row.test.delta, row.test.ci))
-    k = integer(row.test.runs_above)
+        cells.append(estimate(row.delta.value, row.delta.interval))
+    k = integer(row.runs_above)
     if over == "n":
-        k = Cell(
-            f"{row.test.runs_above}/{row.n}", f"{row.test.runs_above}/{row.n}", (row.test.runs_above, row.n)
-        )
-    return [*cells, call_cell(row.decision.call), fixed(row.test.z, 1, sign=True), k]
+        of_runs = f"{row.runs_above}/{row.n}"
+        k = Cell(of_runs, of_runs, (row.runs_above, row.n))
+    return [*cells, call_cell(row.call), fixed(row.z, 1, sign=True), k]
 
 
-def _found(row: FloorComparisonResult | None) -> FloorComparisonResult:
+def _found(row: ComparisonRow | None) -> ComparisonRow:
     assert row is not None
     return row

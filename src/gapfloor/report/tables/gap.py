@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from gapfloor.analysis.gap_results import GapResult
-from gapfloor.analysis.row import Row
+from collections.abc import Callable
+
+from gapfloor.analysis.rows import GapRow, Row
 from gapfloor.report.findings import TEST, TRAIN, Env, Findings, rule_title
-from gapfloor.report.tables.wording import at_budget, left_out, on_same_draws, sentence, status_of
+from gapfloor.report.tables.wording import (
+    GAP_WORDS,
+    at_budget,
+    left_out,
+    on_same_draws,
+    sentence,
+    status_of,
+)
 from gapfloor.tables.cells import (
     Cell,
+    call_cell,
     estimate,
     fixed,
     integer,
-    is_number,
     mean_sem,
     missing_cell,
     p_value,
@@ -19,56 +27,40 @@ from gapfloor.tables.cells import (
 )
 from gapfloor.tables.table import Column, Missing, RuleLine, Table, Text
 
+#: A column, and what its cell is for a gap.
+_GapColumn = tuple[Column, Callable[[GapRow], Cell]]
+
 
 def pooled(findings: Findings) -> Table | Missing:
     """The gap of the games that have several budgets, at each."""
     title = "Gap across budgets"
     several = [env for env in findings.all_envs if len(findings.budgets_of(env)) > 1]
+    first, second = _columns(findings, is_pooled=True)
     rows: list[tuple[Cell, ...]] = []
     every: list[Row] = []
-    second = findings.secondary
     for env in several:
         for budget in findings.budgets_of(env):
-            first = findings.gap(env, budget, findings.primary)
-            other = findings.gap(env, budget, second) if second else None
-            if first is None:
-                continue
-            every += [row for row in (first, other) if row]
-            cells = [
-                text_cell(findings.name(env)),
-                text_cell(budget),
-                integer(first.n),
-                estimate(first.gap.mean, first.gap.ci),
-                p_value(first.gap.p_fisher),
-                p_value(first.p_holm),
-                fixed(first.gap.stouffer_z),
-            ]
-            if second:
-                cells.append(estimate(other.gap.mean, other.gap.ci) if other else missing_cell(3))
-            rows.append(tuple(cells))
+            found = _gaps(findings, env, budget)
+            if found[0] is not None:
+                every += [row for row in found if row]
+                labels = (text_cell(findings.name(env)), text_cell(budget), integer(found[0].n))
+                rows.append((*labels, *_cells(first, found[0]), *_cells(second, found[1])))
     if not rows:
         return Missing("pooled", title, "no game with a gap at more than one budget")
-    columns = [
-        Column(Text("Env"), "l", ("env",)),
-        Column(Text("Budget"), "l", ("budget",)),
-        Column(Text("n", "$n$"), "r", ("n",)),
-        _gap_column(findings.primary),
-        Column(Text("Fisher p", "Fisher $p$"), "r", (f"{findings.primary}_fisher_p",)),
-        Column(Text("Holm p", "Holm $p$"), "r", (f"{findings.primary}_holm_p",)),
-        Column(Text("Stouffer Z", "Stouffer $Z$"), "r", (f"{findings.primary}_stouffer_z",)),
-    ]
-    if second:
-        columns.append(_gap_column(second))
-    caption = sentence(
-        "Generalization gap (train − test) of the games trained at several budgets: mean over runs with "
-        "its 95% bootstrap interval; per-run Welch tests combined by Fisher (Holm within rule and budget) "
-        "and Stouffer."
-    )
     return Table(
         name="pooled",
         title=title,
-        caption=caption,
-        columns=tuple(columns),
+        caption=sentence(
+            "Generalization gap (train − test) of the games trained at several budgets: " + _words(findings),
+            and_budget=" and budget",
+            direction="",
+        ),
+        columns=(
+            Column(Text("Env"), "l", ("env",)),
+            Column(Text("Budget"), "l", ("budget",)),
+            Column(Text("n", "$n$"), "r", ("n",)),
+            *(column for column, _ in (*first, *second)),
+        ),
         rows=tuple(rows),
         separation="3pt",
         status=status_of(every),
@@ -79,62 +71,110 @@ def gap_at(findings: Findings, budget: str) -> Table | Missing:
     """The gap of every game at one budget (the paper's gap8m)."""
     name = f"gap{findings.slug(budget)}"
     title = f"Gap{at_budget(budget)}"
-    second = findings.secondary
-    envs = findings.envs(budget)
-    found = {env: findings.gap(env, budget, findings.primary) for env in envs}
-    if not any(found.values()):
-        return Missing(name, title, "no run was played on both level sets")
-    rows: list[tuple[Cell, ...]] = []
+    first, second = _columns(findings)
+    found = {env: _gaps(findings, env, budget) for env in findings.envs(budget)}
     every: list[Row] = []
-    for env, first in found.items():
-        if first is None:
-            continue
-        cells = [
-            text_cell(findings.name(env)),
-            integer(first.n),
-            estimate(first.gap.mean, first.gap.ci),
-            p_value(first.gap.p_fisher),
-            p_value(first.p_holm),
-            fixed(first.gap.stouffer_z),
-        ]
-        every.append(first)
-        if second:
-            other = findings.gap(env, budget, second)
-            cells += _second_cells(other)
-            every += [other] if other else []
-        rows.append(tuple(cells))
-    columns = [
-        Column(Text("Env"), "l", ("env",)),
-        Column(Text("n", "$n$"), "r", ("n",)),
-        _gap_column(findings.primary),
-        Column(Text("Fisher p", "Fisher $p$"), "r", (f"{findings.primary}_fisher_p",)),
-        Column(Text("Holm p", "Holm $p$"), "r", (f"{findings.primary}_holm_p",)),
-        Column(Text("Z", "$Z$"), "r", (f"{findings.primary}_stouffer_z",)),
-    ]
-    if second:
-        columns += [
-            _gap_column(second),
-            Column(Text("Fisher p", "Fisher $p$"), "r", (f"{second}_fisher_p",)),
-            Column(Text("Holm p", "Holm $p$"), "r", (f"{second}_holm_p",)),
-        ]
-    caption = sentence(
-        "Generalization gap (train − test){budget}: mean over runs with its 95% bootstrap interval; "
-        "per-run Welch tests combined by Fisher (Holm within rule) and Stouffer (Z above zero: train "
-        "higher).",
-        budget=at_budget(budget),
-    )
+    rows: list[tuple[Cell, ...]] = []
+    for env, gaps in found.items():
+        if gaps[0] is not None:
+            every += [row for row in gaps if row]
+            labels = (text_cell(findings.name(env)), integer(gaps[0].n))
+            rows.append((*labels, *_cells(first, gaps[0]), *_cells(second, gaps[1])))
+    if not rows:
+        return Missing(name, title, "no run was played on both level sets")
     return Table(
         name=name,
         title=title,
-        caption=caption,
-        columns=tuple(columns),
+        caption=sentence(
+            "Generalization gap (train − test){budget}: " + _words(findings),
+            budget=at_budget(budget),
+            and_budget="",
+            direction=" (Z above zero: train higher)",
+        ),
+        columns=(
+            Column(Text("Env"), "l", ("env",)),
+            Column(Text("n", "$n$"), "r", ("n",)),
+            *(column for column, _ in (*first, *second)),
+        ),
         rows=tuple(rows),
-        notes=left_out(findings, [env for env, row in found.items() if row is None], "both level sets"),
+        notes=left_out(findings, [env for env, gaps in found.items() if gaps[0] is None], "both level sets"),
         size="scriptsize",
         separation="6pt",
         is_wide=True,
         status=status_of(every),
     )
+
+
+def _gaps(findings: Findings, env: Env, budget: str) -> list[GapRow | None]:
+    """The gaps under the primary and the second rule."""
+    return [
+        findings.gap(env, budget, rule) if rule else None for rule in (findings.primary, findings.secondary)
+    ]
+
+
+def _cells(columns: list[_GapColumn], row: GapRow | None) -> list[Cell]:
+    return [cell(row) if row is not None else missing_cell(len(column.csv)) for column, cell in columns]
+
+
+def _words(findings: Findings) -> str:
+    return GAP_WORDS[findings.plan.gap_method].caption
+
+
+def _columns(findings: Findings, *, is_pooled: bool = False) -> tuple[list[_GapColumn], list[_GapColumn]]:
+    """The columns of the primary rule and of the second one, as the plan's method has them."""
+    first, second = findings.primary, findings.secondary
+    if findings.plan.gap_method == "recommended":
+        return _recommended_columns(first), _recommended_columns(second) if second else []
+    stouffer: _GapColumn = (
+        Column(
+            Text("Stouffer Z", "Stouffer $Z$") if is_pooled else Text("Z", "$Z$"),
+            "r",
+            (f"{first}_stouffer_z",),
+        ),
+        lambda row: fixed(row.stouffer_z),
+    )
+    others = _paper_columns(second) if second else []
+    return [*_paper_columns(first), stouffer], others[:1] if is_pooled else others
+
+
+def _paper_columns(rule: str) -> list[_GapColumn]:
+    title = f"{rule_title(rule)} gap [95% CI]"
+    return [
+        (
+            Column(Text(title), "l", (f"{rule}_gap", f"{rule}_gap_low", f"{rule}_gap_high")),
+            lambda row: estimate(row.gap, row.estimate.interval),
+        ),
+        (
+            Column(Text("Fisher p", "Fisher $p$"), "r", (f"{rule}_fisher_p",)),
+            lambda row: p_value(row.estimate.p),
+        ),
+        (
+            Column(Text("Holm p", "Holm $p$"), "r", (f"{rule}_holm_p",)),
+            lambda row: p_value(row.decision.p_adjusted),
+        ),
+    ]
+
+
+def _recommended_columns(rule: str) -> list[_GapColumn]:
+    return [
+        (
+            Column(Text(f"{rule_title(rule)} gap"), "r", (f"{rule}_gap", f"{rule}_gap_sem")),
+            lambda row: mean_sem(row.gap, row.gap_sem),
+        ),
+        (
+            Column(
+                Text("Adjusted [interval]"),
+                "r",
+                (f"{rule}_adjusted", f"{rule}_adjusted_low", f"{rule}_adjusted_high"),
+            ),
+            lambda row: estimate(row.estimate.value, row.estimate.interval),
+        ),
+        (
+            Column(Text("Holm p", "Holm $p$"), "r", (f"{rule}_holm_p",)),
+            lambda row: p_value(row.decision.p_adjusted),
+        ),
+        (Column(Text("Call"), "l", (f"{rule}_gap_call",)), lambda row: call_cell(row.call)),
+    ]
 
 
 def gap2x2(findings: Findings, env: Env, *, name: str) -> Table | Missing:
@@ -143,11 +183,7 @@ def gap2x2(findings: Findings, env: Env, *, name: str) -> Table | Missing:
     rows: list[tuple[Cell, ...] | RuleLine] = []
     every: list[Row] = []
     for budget in findings.budgets_of(env):
-        found = [
-            row
-            for rule in (findings.primary, findings.secondary)
-            if rule and (row := findings.gap(env, budget, rule))
-        ]
+        found = [row for row in _gaps(findings, env, budget) if row is not None]
         if not found:
             continue
         if rows:
@@ -160,9 +196,9 @@ def gap2x2(findings: Findings, env: Env, *, name: str) -> Table | Missing:
                 (
                     Cell(label, tex, (budget, row.n)),
                     text_cell(row.rule),
-                    mean_sem(row.gap.train, row.gap.train_sem),
-                    mean_sem(row.gap.test, row.gap.test_sem),
-                    mean_sem(row.gap.mean, row.gap.sem),
+                    mean_sem(row.train, row.train_sem),
+                    mean_sem(row.test, row.test_sem),
+                    mean_sem(row.gap, row.gap_sem),
                 )
             )
         rows += _floor_row(findings, env, budget)
@@ -207,14 +243,3 @@ def _floor_row(findings: Findings, env: Env, budget: str) -> list[tuple[Cell, ..
             Cell(gap.plain, gap.tex, (gap.raw[0], None)),
         )
     ]
-
-
-def _gap_column(rule: str) -> Column:
-    title = f"{rule_title(rule)} gap [95% CI]"
-    return Column(Text(title), "l", (f"{rule}_gap", f"{rule}_gap_low", f"{rule}_gap_high"))
-
-
-def _second_cells(row: GapResult | None) -> list[Cell]:
-    if row is None or not is_number(row.gap.mean):
-        return [missing_cell(3), missing_cell(), missing_cell()]
-    return [estimate(row.gap.mean, row.gap.ci), p_value(row.gap.p_fisher), p_value(row.p_holm)]

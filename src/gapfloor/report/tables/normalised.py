@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gapfloor.analysis.score_results import NormalisedResult
+from gapfloor.analysis.rows import ScoreRow
 from gapfloor.report.findings import FLOOR, SUITE, TEST, TRAIN, Findings, rule_title
 from gapfloor.report.tables.wording import on_same_draws, sentence, status_of
 from gapfloor.statistics.normalised import has_scale, score_range
@@ -15,7 +15,7 @@ def cobbe(findings: Findings) -> Table | Missing:
     title = "Normalised scores"
     columns_of = _score_columns(findings)
     rows: list[tuple[Cell, ...] | RuleLine] = []
-    every: list[NormalisedResult] = []
+    every: list[ScoreRow] = []
     for budget in findings.budgets:
         block: list[tuple[Cell, ...]] = []
         for env in findings.envs(budget):
@@ -100,7 +100,7 @@ def _score_columns(findings: Findings) -> list[tuple[str, str]]:
     return [*columns, (FLOOR, TRAIN), (FLOOR, TEST)]
 
 
-def _origin(rows: list[NormalisedResult]) -> str:
+def _origin(rows: list[ScoreRow]) -> str:
     """Where the constants come from: published ones, or the floor and an upper reference that the plan states."""
     published = [
         has_scale(row.game, mode=row.mode) and (row.r_min, row.r_max) == score_range(row.game, mode=row.mode)
@@ -116,6 +116,6 @@ def _origin(rows: list[NormalisedResult]) -> str:
     return f"the published constants of ProcGen's games and modes, elsewhere {stated}"
 
 
-def _constants(row: NormalisedResult) -> Cell:
+def _constants(row: ScoreRow) -> Cell:
     text = f"{row.r_min:g}, {row.r_max:g}"
     return Cell(text.replace("-", "−"), text, (row.r_min, row.r_max))

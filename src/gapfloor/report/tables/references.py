@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gapfloor.analysis.floor_results import FloorComparisonResult
+from gapfloor.analysis.rows import ComparisonRow
 from gapfloor.report.findings import TEST, Env, Findings
-from gapfloor.report.tables.wording import sentence, status_of
+from gapfloor.report.tables.wording import FLOOR_WORDS, sentence, status_of
 from gapfloor.statistics.conventions import NAN, NO_PAIR
 from gapfloor.statistics.normalised import has_scale, score_range
 from gapfloor.tables.cells import Cell, call_cell, empty_cell, estimate, mean_sem, p_value, text_cell
@@ -16,7 +16,7 @@ from gapfloor.tables.table import Column, Table, Text
 def references(findings: Findings) -> Table | None:
     """One row per game, rule and reference on held-out levels; None where the uniform floor is the only one."""
     rows: list[tuple[Cell, ...]] = []
-    every: list[FloorComparisonResult] = []
+    every: list[ComparisonRow] = []
     for row in findings.results.reference_comparisons:
         if row.level_set != TEST or row.agent is not None:
             continue
@@ -27,11 +27,11 @@ def references(findings: Findings) -> Table | None:
                 text_cell(row.budget),
                 text_cell(row.rule),
                 text_cell(row.reference),
-                mean_sem(row.test.floor, row.test.floor_sem),
-                mean_sem(row.test.mean, row.test.sem),
-                estimate(row.test.delta, row.test.ci),
-                p_value(row.decision.p_holm),
-                call_cell(row.decision.call),
+                mean_sem(row.floor, row.floor_sem),
+                mean_sem(row.mean, row.sem),
+                estimate(row.delta.value, row.delta.interval),
+                p_value(row.decision.p_adjusted),
+                call_cell(row.call),
             )
         )
     rows += [_published_maximum(findings, row) for row in _first_of_rule(every)]
@@ -53,7 +53,7 @@ def references(findings: Findings) -> Table | None:
             Column(Text("Reference"), "l", ("reference",)),
             Column(Text("Its return"), "r", ("reference_return", "reference_sem")),
             Column(Text("Return"), "r", ("return", "return_sem")),
-            Column(Text("Δ [95% CI]", r"$\Delta$ [95\% CI]"), "r", ("delta", "delta_low", "delta_high")),
+            Column(FLOOR_WORDS[findings.plan.floor_method].header, "r", ("delta", "delta_low", "delta_high")),
             Column(Text("Holm p", "Holm $p$"), "r", ("holm_p",)),
             Column(Text("Call"), "l", ("call",)),
         ),
@@ -63,16 +63,16 @@ def references(findings: Findings) -> Table | None:
     )
 
 
-def _first_of_rule(rows: Sequence[FloorComparisonResult]) -> list[FloorComparisonResult]:
+def _first_of_rule(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
     """The first row of every game, budget and rule whose maximum is known."""
-    first: dict[tuple[str, str, str, str], FloorComparisonResult] = {}
+    first: dict[tuple[str, str, str, str], ComparisonRow] = {}
     for row in rows:
         if has_scale(row.game, mode=row.mode):
             first.setdefault((row.game, row.mode, row.budget, row.rule), row)
     return list(first.values())
 
 
-def _published_maximum(findings: Findings, row: FloorComparisonResult) -> tuple[Cell, ...]:
+def _published_maximum(findings: Findings, row: ComparisonRow) -> tuple[Cell, ...]:
     maximum = float(score_range(row.game, mode=row.mode)[1])
     return (
         text_cell(findings.name(Env(row.game, row.mode))),
@@ -80,8 +80,8 @@ def _published_maximum(findings: Findings, row: FloorComparisonResult) -> tuple[
         text_cell(row.rule),
         text_cell("R_max", tex=r"$R_{\max}$"),
         mean_sem(maximum, NAN),
-        mean_sem(row.test.mean, row.test.sem),
-        estimate(row.test.mean - maximum, NO_PAIR),
+        mean_sem(row.mean, row.sem),
+        estimate(row.mean - maximum, NO_PAIR),
         empty_cell(),
         empty_cell(),
     )

@@ -3,13 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from gapfloor.analysis.row import Row
+from gapfloor.analysis.rows import Row
 from gapfloor.escape import escape_tex
 from gapfloor.report.findings import Env, Findings
 from gapfloor.tables.cells import count_word
 from gapfloor.tables.table import Text
 from gapfloor.text_tables import counted
+
+
+@dataclass(frozen=True)
+class FloorWords:
+    """How captions describe the comparisons with the floor by one method."""
+
+    header: Text
+    """Of the column with the difference and its interval."""
+    interval: str
+    call: str
+
+
+@dataclass(frozen=True)
+class GapWords:
+    """How captions describe the tests of gaps by one method."""
+
+    caption: str
+    figure: str
+
+
+FLOOR_WORDS = {
+    "paper": FloorWords(
+        Text("Δ [95% CI]", r"$\Delta$ [95\% CI]"),
+        "its 95% bootstrap interval",
+        "above or below if the Holm-adjusted Welch p is below {alpha}",
+    ),
+    "recommended": FloorWords(
+        Text("Δ [interval]", r"$\Delta$ [interval]"),
+        "the interval at the level at which Holm's procedure tested it (with fewer than {least} runs: of these runs "
+        "only, over their episodes)",
+        "above or below if the interval excludes zero (family-wise level {alpha})",
+    ),
+}
+GAP_WORDS = {
+    "paper": GapWords(
+        "mean over runs with its 95% bootstrap interval; per-run Welch tests combined by Fisher (Holm within rule"
+        "{and_budget}) and Stouffer{direction}.",
+        "Train − test return with its 95% bootstrap interval.",
+    ),
+    "recommended": GapWords(
+        "mean ± SEM over runs. Adjusted: the gap minus the part that the floor's return on the same levels explains, "
+        "with its interval for new runs on new levels at the level at which Holm's procedure (within rule{and_budget}) "
+        "tested it.",
+        "Train − test return, adjusted for the floor's return on the same levels, with its interval for new runs on "
+        "new levels; where nothing was tested, the gap alone.",
+    ),
+}
 
 
 def sentence(text: str, **names: str) -> Text:
@@ -36,8 +84,10 @@ def runs_phrase(rows: Iterable[Row]) -> str:
     counts = sorted({row.n for row in rows})
     if not counts:
         return "runs"
+    if counts == [1]:
+        return "the episodes of one run"
     if len(counts) == 1:
-        return f"{count_word(counts[0]).plain} run{'s' if counts[0] != 1 else ''}"
+        return f"{count_word(counts[0]).plain} runs"
     return f"{counts[0]} to {counts[-1]} runs"
 
 

@@ -1,0 +1,145 @@
+"""What other estimators and assumptions say about the pooled comparisons with the floor and about the gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gapfloor.analysis.floor_rows import Comparison
+from gapfloor.analysis.gap_rows import GapHalves
+from gapfloor.analysis.grouping import RunName, RunSample
+from gapfloor.analysis.planned_study import PlannedStudy
+from gapfloor.analysis.rows import Quantity, SensitivityRow
+from gapfloor.statistics.clustered import (
+    CrossedEstimate,
+    clustered_sem,
+    crossed_gap,
+    crossed_mean,
+    level_matrix,
+    level_variance_share,
+)
+from gapfloor.statistics.conventions import GENERATOR, NAN, Call
+from gapfloor.statistics.detectable import minimum_detectable_effect
+from gapfloor.statistics.estimate import Estimate
+from gapfloor.statistics.random_effects import random_effects_mean
+from gapfloor.statistics.reference_calls import call_reference_family, compare_strata_to_reference
+from gapfloor.statistics.signflip import sign_flip_test
+from gapfloor.statistics.welch import moments, t_interval, welch_of_moments
+
+_NOT_ESTIMATED = Estimate(value=NAN, estimand=GENERATOR, method="runs x levels")
+
+
+def sensitivity_rows(
+    context: PlannedStudy,
+    floor_families: Sequence[Sequence[Comparison]],
+    gap_families: Sequence[Sequence[GapHalves]],
+) -> tuple[SensitivityRow, ...]:
+    """One row per comparison with the floor, then one per gap."""
+    rows = []
+    for family in floor_families:
+        calls = _stratified_calls(context, family)
+        rows += [
+            _of_comparison(context, one, call, len(family)) for one, call in zip(family, calls, strict=True)
+        ]
+    for gaps in gap_families:
+        rows += [_of_gap(context, one, len(gaps)) for one in gaps]
+    return tuple(rows)
+
+
+def _of_comparison(
+    context: PlannedStudy, one: Comparison, stratified: Call | None, family_size: int
+) -> SensitivityRow:
+    samples = [sample for _, sample in sorted(one.runs.items())]
+    values = np.sort([sample.mean for sample in samples])
+    floor = one.floor
+    test = welch_of_moments(moments(values), moments(np.sort(floor.units)))
+    confidence = context.plan.intervals.confidence
+    pairs = [(sample.returns, sample.levels) for sample in samples]
+    played = level_matrix(pairs, floor=(floor.returns, floor.levels))
+    flip = sign_flip_test(values - floor.mean, rng=context.rng(one.labels["seed"]))
+    low, high = t_interval(test.difference, test.se, test.df, confidence=confidence)
+    labels = {name: value for name, value in one.labels.items() if name != "reference"}
+    return SensitivityRow(
+        **labels,
+        quantity=one.labels["level_set"],
+        t_low=low,
+        t_high=high,
+        p_sign_flip=flip.p,
+        p_sign_flip_smallest=flip.smallest,
+        generator=_crossed(crossed_mean(played, confidence=confidence)) if played else _NOT_ESTIMATED,
+        level_variance_share=level_variance_share(pairs) if played else NAN,
+        stratified_call=stratified,
+        floor_sem_clustered=clustered_sem(floor.returns, floor.levels) if floor.levels.size else NAN,
+        minimum_detectable=minimum_detectable_effect(
+            se=test.se, df=test.df, alpha=context.plan.floor.alpha, family_size=family_size
+        ),
+        is_census=all(sample.is_census for sample in samples),
+    )
+
+
+def _stratified_calls(context: PlannedStudy, family: Sequence[Comparison]) -> list[Call | None]:
+    """The recommended calls with agents as strata; None where they cannot be tested."""
+    tests = [
+        compare_strata_to_reference(
+            _means_by_agent(one.distinct),
+            one.floor.units,
+            margin=context.margin,
+            least_runs=context.plan.least_runs,
+        )
+        for one in family
+    ]
+    calls = call_reference_family(tests, alpha=context.plan.floor.alpha)
+    return [None if found.call == "not tested" else found.call for found in calls]
+
+
+def _means_by_agent(runs: dict[RunName, RunSample]) -> list[list[float]]:
+    by_agent: dict[str, list[float]] = {}
+    for name, sample in sorted(runs.items()):
+        by_agent.setdefault(name.agent, []).append(sample.mean)
+    return list(by_agent.values())
+
+
+def _of_gap(context: PlannedStudy, one: GapHalves, family_size: int) -> SensitivityRow:
+    confidence = context.plan.intervals.confidence
+    halves = list(one.both.values())
+    gaps = np.array([run.gap for run in one.found.runs])
+    variances = [
+        sum(half.level_units.var(ddof=1) / half.level_units.size for half in (train, test))
+        for train, test in halves
+    ]
+    flip = sign_flip_test(gaps, rng=context.rng(one.labels["seed"]))
+    low, high = one.found.t_interval
+    new_run = random_effects_mean(gaps, variances, confidence=confidence).prediction
+    trains = [(train.returns, train.levels) for train, _ in halves]
+    tests = [(test.returns, test.levels) for _, test in halves]
+    levels: dict[str, Any] = {"generator": _NOT_ESTIMATED}
+    train, test = level_matrix(trains), level_matrix(tests)
+    if train is not None and test is not None and len(halves) > 1:
+        levels["generator"] = _crossed(crossed_gap(train, test, confidence=confidence))
+        levels["level_variance_share"] = level_variance_share([*trains, *tests])
+    quantity: Quantity = "gap"
+    return SensitivityRow(
+        **one.labels,
+        quantity=quantity,
+        t_low=low,
+        t_high=high,
+        p_sign_flip=flip.p,
+        p_sign_flip_smallest=flip.smallest,
+        minimum_detectable=minimum_detectable_effect(
+            se=one.found.sem, df=one.found.n - 1, alpha=context.plan.floor.alpha, family_size=family_size
+        ),
+        new_run_low=new_run[0],
+        new_run_high=new_run[1],
+        is_census=all(half.is_census for pair in halves for half in pair),
+        **levels,
+    )
+
+
+def _crossed(found: CrossedEstimate) -> Estimate:
+    low, high = found.interval
+    return Estimate(
+        value=found.estimate, se=found.se, df=found.df, low=low, high=high, p=found.p, estimand=GENERATOR,
+        method="runs x levels",
+    )  # fmt: skip

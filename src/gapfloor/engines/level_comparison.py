@@ -1,0 +1,186 @@
+"""Which held-out levels of a game are training levels under another number.
+
+Levels are compared
+
+1. by their first screen and by their first picture of the whole level;
+2. where two agree, along fixed action sequences (what is seen, rewards and ends), because a first frame shows neither
+   which way things move nor what a level's random stream will bring;
+3. and pairs that still agree by longer random play, which can only refute.
+
+What is looked at depends on the engine: ProcGen's levels are compared by their layout, without their looks
+(`gapfloor.engines.layouts`); in other engines everything that is seen counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from gapfloor.engines.catalogue import PROCGEN
+from gapfloor.engines.engine import EngineSpec
+from gapfloor.engines.gymnasium.spaces import row_bytes
+from gapfloor.engines.registry import check_levels, engine_from_spec, written_game
+from gapfloor.errors import UsageError
+from gapfloor.levels import LevelSet
+from gapfloor.levels.overlap import (
+    LevelOverlap,
+    LevelPair,
+    check_comparable,
+    count_distinct,
+    equal_groups,
+    equal_pairs,
+    held_out,
+)
+
+#: Steps of the sequences that are played where levels start alike, and of the longer play.
+STEPS, LONG_STEPS = 64, 256
+
+#: A hash of what was seen, by level.
+Fingerprints = dict[int, str]
+
+
+class LevelView(Protocol):
+    """How the levels of one game are looked at."""
+
+    def first_screens(self, levels: Sequence[int]) -> Fingerprints: ...
+
+    def first_pictures(self, levels: Sequence[int]) -> Fingerprints:
+        """The first picture of the whole level; empty texts where there is none."""
+        ...
+
+    def played(self, levels: Sequence[int]) -> Fingerprints:
+        """What `STEPS` fixed actions bring."""
+        ...
+
+    def played_longer(self, levels: Sequence[int]) -> tuple[Fingerprints, Fingerprints]:
+        """What `LONG_STEPS` random moves bring, and the same with every action."""
+        ...
+
+    def words(self, n_alike: int) -> str:
+        """What was compared, where this many levels started alike."""
+        ...
+
+    def shown_later(self, first_frame: int, leaked: int) -> str:
+        """What a first frame leaves open; the numbers are those of held-out levels with such a twin and a real one."""
+        ...
+
+
+def compare_levels(
+    spec: EngineSpec, *, train: LevelSet, test: LevelSet, tell: Callable[[str], None] = lambda words: None
+) -> LevelOverlap:
+    """The held-out levels of a game that equal a training level."""
+    for levels in (train, test):
+        check_levels(spec, levels)
+    check_comparable(train, test)
+    view = _view(spec, train)
+    game = f"{spec.game} {spec.mode}" if spec.engine == PROCGEN.name else written_game(spec)
+    both = [*range(train.start, train.stop), *range(test.start, test.stop)]
+
+    def twins_of(marks: Fingerprints) -> list[tuple[int, int]]:
+        return equal_pairs(marks, train=train, test=test)
+
+    tell(f"{game}: first observations of {len(both)} levels")
+    screens = view.first_screens(both)
+    pictures = view.first_pictures(both)
+    marks = {level: f"{screens[level]}{pictures[level]}" for level in both}
+    first_frame = len(held_out(twins_of(marks)))
+    alike = [level for group in equal_groups(marks) for level in group]
+    if alike:
+        tell(f"{game}: {len(alike)} levels that start alike, along {STEPS} steps")
+        marks |= {level: f"{marks[level]}{mark}" for level, mark in view.played(alike).items()}
+    pairs = twins_of(marks)
+    tell(f"{game}: {len(pairs)} pairs")
+    moves, actions = view.played_longer(sorted({level for pair in pairs for level in pair}))
+    return LevelOverlap(
+        game=spec.game,
+        mode=spec.mode,
+        engine=spec.engine,
+        version=spec.version,
+        train=train,
+        test=test,
+        pairs=tuple(
+            LevelPair(held, known, moves[held] == moves[known], actions[held] == actions[known])
+            for held, known in pairs
+        ),
+        first_screen=len(held_out(twins_of(screens))),
+        first_frame=first_frame,
+        distinct_train=count_distinct(marks, train),
+        distinct_test=count_distinct(marks, test),
+        compared=view.words(len(alike)),
+        later=view.shown_later(first_frame, len(held_out(pairs))),
+    )
+
+
+def _view(spec: EngineSpec, train: LevelSet) -> LevelView:
+    if spec.engine == PROCGEN.name:
+        from gapfloor.engines.layouts import Layouts
+
+        return Layouts(spec)
+    return SeenLevels(spec, train)
+
+
+class SeenLevels:
+    """Levels by what they show: first observation, first picture, and what random actions bring.
+
+    The picture can tell levels apart whose first observations agree: in MiniGrid it is the whole grid, of which the
+    observation shows a part.
+    """
+
+    def __init__(self, spec: EngineSpec, levels: LevelSet) -> None:
+        self._engine = engine_from_spec(spec, slots=1, levels=levels)
+        self._has_pictures = False
+        if not self._engine.can_begin:
+            raise UsageError(
+                f"{written_game(spec)} cannot be put on a level of choice, so its levels cannot be compared."
+            )
+
+    def first_screens(self, levels: Sequence[int]) -> Fingerprints:
+        return {level: hashlib.sha256(self._first_row(level)).hexdigest() for level in levels}
+
+    def first_pictures(self, levels: Sequence[int]) -> Fingerprints:
+        marks = {}
+        for level in levels:
+            self._engine.begin(0, level)
+            frame = self._engine.frame(0)
+            marks[level] = "" if frame is None else hashlib.sha256(frame.tobytes()).hexdigest()
+            self._has_pictures |= frame is not None
+        return marks
+
+    def played(self, levels: Sequence[int]) -> Fingerprints:
+        return {level: self._play(level, seed=0, steps=STEPS) for level in levels}
+
+    def played_longer(self, levels: Sequence[int]) -> tuple[Fingerprints, Fingerprints]:
+        """Every action counts as a move here."""
+        longer = {level: self._play(level, seed=1, steps=LONG_STEPS) for level in levels}
+        return longer, longer
+
+    def words(self, n_alike: int) -> str:
+        looks = "first observation and picture" if self._has_pictures else "first observation"
+        return (
+            f"{looks}; of the {n_alike} alike, {STEPS} random actions"
+            if n_alike
+            else f"{looks}: no two alike"
+        )
+
+    def shown_later(self, first_frame: int, leaked: int) -> str:
+        return "what chance brings later" if first_frame > leaked else ""
+
+    def _first_row(self, level: int) -> bytes:
+        self._engine.begin(0, level)
+        return row_bytes(self._engine.observe()[0], 0)
+
+    def _play(self, level: int, *, seed: int, steps: int) -> str:
+        """A hash of what the same random actions bring: observations, rewards and ends."""
+        self._engine.begin(0, level)
+        rng, space = np.random.default_rng(seed), self._engine.action_space
+        digest = hashlib.sha256()
+        for _ in range(steps):
+            numbers = rng.random((1, space.width) if space.width else 1)
+            rows, rewards, firsts = self._engine.step(space.uniform(numbers, self._engine.masks))
+            digest.update(row_bytes(rows, 0) + np.float64(rewards[0]).tobytes() + bytes([bool(firsts[0])]))
+            if firsts[0]:
+                break
+        return digest.hexdigest()

@@ -1,0 +1,106 @@
+"""A policy tried on a game: whether it can read and play it, and what identifies it.
+
+One small engine is opened per policy. It also tells what a policy does that brings no hash of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gapfloor.actions.spaces import ActionSpace, Box
+from gapfloor.engines.engine import Engine, EngineSpec
+from gapfloor.engines.procgen import EXPLORATION_LEVELS
+from gapfloor.engines.registry import engine_from_spec
+from gapfloor.errors import PolicyError
+from gapfloor.levels import LevelSet
+from gapfloor.machine import one_thread
+from gapfloor.play.arithmetic import arithmetic_of
+from gapfloor.play.cell import Inference
+from gapfloor.policies.fingerprint import backend_of, fingerprint
+from gapfloor.policies.policy import LogitsReader
+
+#: Where the observations come from that identify a policy which brings no hash.
+FINGERPRINT_LEVELS = LevelSet(0, 200)
+
+
+def check_actions(policy: Any, engine: Engine, *, name: str) -> None:
+    """Refuse a policy that was trained in another action space, or under masks that are not read here."""
+    space, mine = engine.action_space, getattr(policy, "acts_in", None)
+    if mine is not None and not _same_actions(mine, space):
+        raise PolicyError(
+            f"{name} acts in {mine}, but the actions of this environment are {space}: play it where it was trained, "
+            "with the same wrappers (--option wrapper=package.module:Class)."
+        )
+    if getattr(policy, "reads_masks", False) and engine.masks is None:
+        raise PolicyError(
+            f"{name} was trained to choose among legal actions only: add --option masks=true, so that the "
+            "environment's masks are read."
+        )
+
+
+def _same_actions(mine: ActionSpace, space: ActionSpace) -> bool:
+    if not (isinstance(mine, Box) and isinstance(space, Box)):
+        return mine == space
+    # A network that was trained without bounds has none to compare.
+    return mine.width == space.width and all(
+        not np.isfinite(own).any() or np.allclose(own, other)
+        for own, other in zip(mine.bounds, space.bounds, strict=True)
+    )
+
+
+@dataclass(frozen=True)
+class TriedPolicy:
+    """A policy, and what one batch of its logits on the first observations of a game tells."""
+
+    policy: Any = field(repr=False)
+    fingerprint: str
+    """The hash of its content."""
+    inference: Inference
+    is_deterministic: bool = False
+    """Whether it returns one action instead of a distribution, so that a rule that draws would play as greedy does."""
+    greedy_action: str = "mode"
+    """What its greedy rule plays."""
+
+
+def try_policy(policy: Any, *, name: str, engine: EngineSpec, batch: int) -> TriedPolicy:
+    """The policy's content hash and how its logits are computed here; one that cannot read this game is refused."""
+    small = _small_engine(engine, batch)
+    try:
+        observations, _, first = small.observe()
+        check_actions(policy, small, name=name)
+        reader = LogitsReader(policy, name=name, n_slots=batch, space=small.action_space)
+        with one_thread():
+            arithmetic = arithmetic_of(reader.read(observations, first))
+        content = fingerprint(policy, name=name, engine=small)
+    finally:
+        small.close()
+    backend = backend_of(policy)
+    inference = Inference(batch, backend.name, backend.version, backend.device, arithmetic)
+    if reader.distribution is None:
+        return TriedPolicy(policy, content, inference)
+    distribution = reader.distribution
+    return TriedPolicy(policy, content, inference, distribution.is_deterministic, distribution.mode_name)
+
+
+def action_space_of(engine: EngineSpec) -> ActionSpace:
+    """The actions of an engine."""
+    small = _small_engine(engine, 1)
+    try:
+        return small.action_space
+    finally:
+        small.close()
+
+
+def _small_engine(engine: EngineSpec, slots: int) -> Engine:
+    return engine_from_spec(engine, slots=slots, levels=_levels_to_try(engine), draw=0)
+
+
+def _levels_to_try(engine: EngineSpec) -> LevelSet:
+    """Levels that every game of the engine's mode has."""
+    if engine.engine in ("procgen", "envpool") and engine.mode == "exploration":
+        only = EXPLORATION_LEVELS[engine.game]
+        return LevelSet(only, only + 1)
+    return FINGERPRINT_LEVELS

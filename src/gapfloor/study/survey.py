@@ -1,0 +1,91 @@
+"""What the store of a study holds at one moment: tasks read from it whether they are done."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections import Counter
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from gapfloor.errors import StoreError
+from gapfloor.levels import LevelSet
+from gapfloor.play.cell import design_from
+from gapfloor.play.outcome import is_complete
+from gapfloor.play.protocol import Protocol
+from gapfloor.records.run_identity import RunIdentity
+from gapfloor.records.store import Store
+from gapfloor.rules import rule_kind
+from gapfloor.study.model import Study
+from gapfloor.training.spec import describe_difference
+
+
+class WantedCell(NamedTuple):
+    """A cell by what is known before its policy is loaded."""
+
+    game: str
+    mode: str
+    name: str
+    """The reference, or the run and its rule."""
+    level_set: str
+    levels: LevelSet
+    draw: int
+
+
+class Survey:
+    """A look at the store of a study at one moment."""
+
+    def __init__(self, study: Study, root: Path) -> None:
+        check_runs(study, root)
+        self.study, self.store = study, Store(root)
+        self.cells: Counter[WantedCell] = Counter(self._whole_cells(study.protocol(study.games[0])))
+        """Cells of the study's design with everything that it measures; networks of one reference share a name."""
+        self.damaged = [path.stem for path in self.store.damaged]
+        """Cells that are cut or altered; they count as missing."""
+
+    def _whole_cells(self, protocol: Protocol) -> Iterator[WantedCell]:
+        for cell in self.store.known_cells():
+            labels, content = cell.manifest.labels, cell.manifest.content
+            if design_from(content) != protocol.design:
+                continue
+            name = labels["reference"]
+            if not name:
+                if not is_complete(
+                    cell.manifest.record,
+                    rule_kind(labels["rule"]),
+                    probe_states=self.study.evaluation.probe,
+                ):
+                    continue
+                name = f"{RunIdentity.from_labels(labels).name} {labels['rule']}"
+            levels = LevelSet.parse(content["levels"])
+            yield WantedCell(
+                labels["game"], labels["mode"], name, labels["level_set"], levels, labels["draw"]
+            )
+
+    @cached_property
+    def replayed_games(self) -> set[str]:
+        """The games of which the store holds a replay."""
+        games = set()
+        for path in self.store.root.glob("replays/*.json"):
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+                games.add(str(json.loads(path.read_text(encoding="utf-8"))["game"]))
+        return games
+
+
+def check_runs(study: Study, root: Path) -> None:
+    """Refuse a store that holds another run under the name of one of the study's, e.g. one of other `steps`."""
+    for group, spec in study.training_specs():
+        path = root / "runs" / spec.run / "checkpoint.safetensors"
+        if group.checkpoints or not path.is_file():
+            continue
+        from gapfloor.training.checkpoint_file import read_header  # imports torch
+
+        header, asked = read_header(path), spec.to_dict()
+        difference = describe_difference({name: header.get(name) for name in asked}, asked)
+        if difference:
+            raise StoreError(
+                f"{path} belongs to another run of this name: {difference}. Give these runs another `budget` in the "
+                "study file, or choose another --store."
+            )
