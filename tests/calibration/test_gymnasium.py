@@ -80,5 +80,5 @@ def test_outcomes_that_do_not_repeat_are_an_error(monkeypatch):
     from gapfloor.engines.gymnasium.cloning import Replayed
 
     monkeypatch.setattr(engine, "cloning_method_of", lambda recipe: Replayed())
-    with pytest.raises(CheckFailedError, match="gapfloor engines check"):
+    with pytest.raises(CheckFailedError, match="gapfloor doctor"):
         measure_classes(make_spec("gymnasium_envs:uses_global"), FEW)

@@ -112,5 +112,5 @@ def test_level_sets_that_are_not_text_are_refused_by_name(tmp_path):
 
 
 def test_a_folder_without_a_file_says_how_to_make_one(tmp_path):
-    with pytest.raises(UsageError, match="gapfloor levels check --out"):
+    with pytest.raises(UsageError, match="gapfloor levels --out"):
         read_leakage(tmp_path)

@@ -25,9 +25,9 @@ def load_policy(source: Any, *, device: str = "cpu") -> Policy | StatefulPolicy:
         and returns the state.
 
     Examples:
-        >>> import gapfloor
+        >>> from gapfloor.api.load_policy import load_policy
         >>> import numpy as np
-        >>> policy = gapfloor.load_policy(lambda frames: np.zeros((len(frames), 15)))
+        >>> policy = load_policy(lambda frames: np.zeros((len(frames), 15)))
         >>> policy.logits(np.zeros((2, 64, 64, 3), dtype=np.uint8)).shape
         (2, 15)
     """

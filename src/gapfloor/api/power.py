@@ -101,7 +101,7 @@ class PowerAdvice(ReadableResult):
             f"For {self.power:.0%} power at alpha {self.alpha:g} after Holm over {games}, by {calls}:",
             *(line for row in self.comparisons for line in _sentences(row)),
             "The differences are taken as true. Where a few runs leave them open, give the smallest difference worth "
-            "finding (--delta).",
+            "finding as delta.",
         ]
 
 

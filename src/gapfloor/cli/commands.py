@@ -47,10 +47,7 @@ COMMANDS: dict[str, CommandEntry] = {
         MEASURE, "gapfloor.api.training_curve:training_curve", "training_curve", has_store=True, python_only=_SHAPE
     ),
     "train": CommandEntry(MEASURE, "gapfloor.api.train:train", "training"),
-    "calibrate": CommandEntry(
-        MEASURE, "gapfloor.api.calibrate:calibrate", "calibrations", has_store=True,
-        python_only=frozenset({"picture"}),
-    ),
+    "calibrate": CommandEntry(MEASURE, "gapfloor.api.calibrate:calibrate", "calibrations", has_store=True),
     "levels": CommandEntry(MEASURE, "gapfloor.api.levels:levels"),
     "plan init": CommandEntry(DECIDE, "gapfloor.api.plan_files:init_plan", "plan_file"),
     "plan lock": CommandEntry(DECIDE, "gapfloor.api.plan_files:lock_file", "lock"),
