@@ -174,7 +174,7 @@ def _floor(
     signed = [[each.manifest.key, each.manifest.episodes_sha256] for each in cells]
     rule = str(cell.manifest.content["rule"])
     return RegisteredFloor(
-        references=name,
+        reference=name,
         action=rule.removeprefix("constant:") if name == BEST_CONSTANT else "",
         mean=_rounded(float(returns.mean())),
         sem=_rounded(float(returns.std(ddof=1) / math.sqrt(returns.size))) if returns.size > 1 else 0.0,

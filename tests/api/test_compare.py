@@ -145,7 +145,7 @@ def test_a_run_that_was_measured_on_one_half_only_has_no_gap(episode_rows):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"agents": None}, "name them, e.g. --agents"),
+        ({"agents": None}, "name the two agents, e.g. impala and fpn"),
         ({"agents": ("a", "c")}, "Unknown agent in .*: known: a, b"),
         ({"agents": ("a", "a")}, "named twice"),
         ({"games": ["starpilot"]}, "has no episodes of a for"),

@@ -4,6 +4,7 @@ import small_policies
 from gapfloor.api.evaluate import evaluate
 from gapfloor.api.floor import floor as measure_floor
 from gapfloor.records.store import Store
+from gapfloor.tables.table import flat_headers
 
 SMALL = {"design": "census", "train": "0:3", "test": "100:102", "workers": 1}
 
@@ -23,12 +24,12 @@ def test_an_evaluation_scans_the_store_once_and_plays_the_floor_it_does_not_find
 
 
 def test_a_policy_is_tried_in_one_small_engine_where_it_is_planned_and_one_where_it_is_played(monkeypatch):
-    from gapfloor.play import candidate
+    from gapfloor.play import policy_trial
 
     opened = []
-    open_engine = candidate.engine_from_spec
+    open_engine = policy_trial.engine_from_spec
     monkeypatch.setattr(
-        candidate, "engine_from_spec", lambda *a, **k: opened.append(k["slots"]) or open_engine(*a, **k)
+        policy_trial, "engine_from_spec", lambda *a, **k: opened.append(k["slots"]) or open_engine(*a, **k)
     )
     evaluate(small_policies.linear(), game="bigfish", rules="greedy", **SMALL)
     # Whoever plays a policy makes sure that its content and arithmetic are those of the plan.
@@ -38,8 +39,9 @@ def test_a_policy_is_tried_in_one_small_engine_where_it_is_planned_and_one_where
 def test_an_evaluation_on_one_level_set_prints_its_returns_without_a_gap() -> None:
     settings = {**SMALL, "train": "none"}
     result = evaluate(small_policies.linear(), game="maze", rules="greedy", progress=False, **settings)
-    ((headings, (row,)),) = result.tables()
-    shown = dict(zip(headings, row, strict=True))
+    (table,) = result.tables()
+    (row,) = table.body
+    shown = {title: cell.plain for title, cell in zip(flat_headers(table), row, strict=True)}
     assert (shown["levels"], shown["n"], shown["call"]) == ("test", "1", "not tested (1 run)")
     assert shown["return"]
     assert shown["floor"]

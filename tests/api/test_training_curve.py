@@ -107,9 +107,8 @@ def test_the_figure_and_the_table_hold_every_checkpoint(result, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"game": "starpilot"}, "was trained on fruitbot, not on starpilot"),
-        ({"mode": "hard"}, "use --mode easy"),
-        ({"train": "0:100"}, "use --train 0:200"),
+        ({"mode": "hard"}, "in the mode easy, not hard"),
+        ({"train": "0:100"}, "use 0:200 as train"),
         ({"test": "none"}, "need both level sets"),
     ],
 )

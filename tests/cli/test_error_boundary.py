@@ -192,14 +192,14 @@ def test_the_traceback_option_belongs_to_the_group(capsys: pytest.CaptureFixture
 def test_a_full_disk_behind_standard_output_is_not_success(tmp_path: Path) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [*GAPFLOOR, "engines", "list"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            [*GAPFLOOR, "known-floor"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
         )
     assert done.returncode == 2
     assert "the disk is full" in done.stderr
 
 
 @pytest.mark.fast
-@pytest.mark.parametrize("command", [["engines", "list"], ["--help"], ["floor", "--help"]])
+@pytest.mark.parametrize("command", [["known-floor"], ["--help"], ["floor", "--help"]])
 def test_a_reader_that_leaves_early_is_not_an_error(command: list[str]) -> None:
     listing = subprocess.Popen([*GAPFLOOR, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert listing.stdout is not None
@@ -223,7 +223,7 @@ def test_a_named_pipe_as_input_is_refused_at_once(tmp_path: Path, command: list[
 
 @pytest.mark.fast
 def test_every_json_document_says_which_schema_it_follows(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in (["engines", "list"], ["audit", "ledger"]):
+    for command in (["known-floor"], ["audit", "ledger"]):
         assert json.loads(run(capsys, *command, "--json").out)["schema"] == "gapfloor/1"
 
 

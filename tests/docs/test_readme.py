@@ -25,8 +25,11 @@ def test_the_python_block_runs_as_a_script(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
     assert "episodes" not in done.stderr, "progress is for terminals and notebooks"
     lines = done.stdout.splitlines()
-    assert lines[0].split()[:3] == ["game", "agent", "rule"]
-    assert [line.split()[:3] for line in lines if line.startswith("starpilot")] == [
-        ["starpilot", "policy", "sampled"], ["starpilot", "policy", "greedy"],
-    ]  # fmt: skip
+    assert lines[0] == "Compared with the floor"
+    assert lines[1].split()[:4] == ["game", "agent", "rule", "levels"]
+    assert [line.split()[:4] for line in lines[3:7]] == [
+        ["starpilot", "policy", rule, levels]
+        for rule in ("sampled", "greedy")
+        for levels in ("train", "test")
+    ]
     assert (tmp_path / "starpilot.png").stat().st_size > 10_000

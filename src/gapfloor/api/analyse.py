@@ -86,7 +86,7 @@ def analyse(
         >>> row = results.floor_comparisons[0]
         >>> row.game, row.n, row.call
         ('heist', 3, 'above')
-        >>> results.to_arrow()["delta"].to_pylist()
+        >>> results.to_arrow()["delta.value"].to_pylist()
         [5.5]
     """
     if source is None and not sb3:

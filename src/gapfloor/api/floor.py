@@ -58,10 +58,10 @@ def floor(
         >>> import gapfloor
         >>> floor = gapfloor.floor("starpilot", draws=0, episodes=32, progress=False)
         >>> floor
-        game       mode  level set  levels     reference  mean  SEM   episodes
-        ----------------------------------------------------------------------
-        starpilot  easy  train      0:200      uniform    1.72  0.34  32
-        starpilot  easy  test       1000:1100  uniform    1.62  0.36  32
+        game       levels  reference  range      mean   SEM  episodes
+        -------------------------------------------------------------
+        starpilot  train   uniform    0:200      1.72  0.34        32
+        starpilot  test    uniform    1000:1100  1.62  0.36        32
         >>> floor.to_arrow().column_names[:4]
         ['game', 'mode', 'budget', 'agent']
     """

@@ -169,6 +169,8 @@ def power(
         if not 0 < value < 1:
             raise UsageError(f"The {name} must lie between 0 and 1, but is {value}.")
     check_sizes({"delta": delta, "SEM": sem, "floor's SEM": floor_sem, "alpha": alpha, "power": wanted})
+    if family is not None and family < 1:
+        raise UsageError(f"A family has at least 1 game, but this one has {family}.")
     method: Method = "recommended" if content is None else content.floor.method or "paper"
     shared: dict[str, Any] = {"method": method, "alpha": alpha, "power": wanted}
     if pilot is not None:

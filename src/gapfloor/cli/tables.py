@@ -25,11 +25,14 @@ def print_result(
         return
     from gapfloor.text_tables import as_table
 
-    for number, table in enumerate(result.tables()):
+    tables, lines = result.tables(), (*result.sentences(), *result.notes)
+    for number, table in enumerate(tables):
         if number:
             click.echo()
         show_table(as_table(table), wide=wide)
-    for line in (*result.sentences(), *result.notes):
+    if len(tables) > 1 and lines:
+        click.echo()
+    for line in lines:
         show_lines(line)
     if files:
         click.echo(f"written to {files[0].parent}: {', '.join(path.name for path in files)}")
