@@ -57,9 +57,6 @@ def decision_text(decision: Decision) -> str:
 def _comparison_call(row: ComparisonRow) -> str:
     if row.call == "not distinguishable" and not row.equivalence.is_reachable:
         return f"{row.call} (equivalence unreachable)"
-    is_of_game = row.call == "equivalent" and row.delta.method == "recommended"
-    if is_of_game and not row.equivalence.p_adjusted < 1 - row.delta.confidence:
-        return "equivalent (not after correction over games)"
     return decision_text(row.decision)
 
 

@@ -269,7 +269,7 @@ def _recommended_row(
             family=one.family,
             family_size=call.family_size,
             doubt=call.doubt,
-            reason="" if is_tested else _not_yet(one, step),
+            reason=_remark(call) if is_tested else _not_yet(one, step),
         ),
         equivalence=Equivalence(
             p=test.p_tost,
@@ -282,6 +282,11 @@ def _recommended_row(
         widened=words[widened] if is_tested else "",
         look=step,
     )
+
+
+def _remark(call: ReferenceCall) -> str:
+    is_of_game_only = call.call == "equivalent" and not call.equivalent_in_family
+    return "not after correction over games" if is_of_game_only else ""
 
 
 def _episode_interval(context: PlannedStudy, one: RunsAndReference) -> tuple[float, float]:

@@ -68,11 +68,11 @@ class Decision:
     doubt: str = ""
     """Why a call is unreliable; empty where nothing speaks against it."""
     reason: str = ""
-    """Why nothing was tested; empty where something was."""
+    """Why nothing was tested, or that an equivalence does not hold after correction over games; empty otherwise."""
 
     @property
     def label(self) -> str:
-        """The call in words, with the reason where nothing was tested."""
+        """The call in words, with its reason where there is one."""
         return f"{self.call} ({self.reason})" if self.reason else self.call
 
 

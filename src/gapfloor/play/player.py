@@ -315,7 +315,7 @@ class Player:
     def _shrink(self) -> None:
         """Move the last episodes into a smaller engine: idle slots cost as much as busy ones.
 
-        Benchmark row: steady-heist, which takes 7% longer without it.
+        Benchmark row: steady-heist. Its floor of 768 episodes took 7% more processor time without this.
         """
         busy = [row for row, job in enumerate(self._jobs) if job is not None]
         movable = self._engine.can_clone and self._engine.idle_slots_cost and self._actor.may_shrink
