@@ -36,7 +36,6 @@ from gapfloor.play.cell_checks import cell_problems
 from gapfloor.records.manifest import content_key
 from gapfloor.records.store import Store
 from gapfloor.records.verification import read_verification
-from gapfloor.report.card_check import check_card
 from gapfloor.report.provenance import provenance_of_cells
 from gapfloor.report.replays import read_frames, read_replays
 from gapfloor.study.graph import build_graph
@@ -80,7 +79,6 @@ def write_sound_inputs(folder: Path) -> None:
     leaked = small_stores.leaked_levels([5], train=LevelSet(0, 200), test=LevelSet(1000, 1100))
     (folder / "leakage.json").write_text(leaked.to_json())
     _write_store_files(folder)
-    _write_cards(folder)
 
 
 def _write_store_files(folder: Path) -> None:
@@ -113,15 +111,6 @@ def _write_store_files(folder: Path) -> None:
         "index": 1, "levels": "0:200",
     }  # fmt: skip
     (store.root / "replays" / "a.json").write_text(json.dumps(facts))
-
-
-def _write_cards(folder: Path) -> None:
-    from gapfloor.report.card import build_card, card_to_json, card_to_markdown
-    from gapfloor.report.source import load_report_source
-
-    card = build_card(load_report_source(folder / "store"))
-    (folder / "card.json").write_text(card_to_json(card))
-    (folder / "card.md").write_text(card_to_markdown(card))
 
 
 def _forge(content: bytes, number: int) -> bytes:
@@ -261,8 +250,6 @@ INPUT_KINDS: dict[str, InputKind] = {
     "replay": InputKind("small/replays/a.json", _read_replays),
     "frames": InputKind("small/replays/a.npz", _read_replays),
     "leakage": InputKind("leakage.json", read_leakage),
-    "card": InputKind("card.json", check_card),
-    "card-text": InputKind("card.md", check_card),
     "source": InputKind("evaluate.py", lambda path: scan(str(path))),
     "notebook": InputKind("evaluate.ipynb", _scan_alone),
 }

@@ -1,8 +1,7 @@
 """Results kept in a store: `analyse` writes them, `report` reads them if nothing behind them has changed.
 
 `results/rows.json` holds every row without loss, and a digest of what the analysis read: the episodes and cell records,
-the plan with its lock and addenda, and the version of gapfloor. `results/analysis.json` next to it is the same analysis
-as a document for people.
+the plan with its lock and addenda, and the version of gapfloor.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from gapfloor.exact_json import NotThisTypeError, from_exact, to_exact
 from gapfloor.plan.lock import counted_by_time
 from gapfloor.records.atomic import write_text_atomically
 
-SCHEMA = "gapfloor-rows/2"
+SCHEMA = "gapfloor-rows/3"
 _PATH = Path("results") / "rows.json"
 
 

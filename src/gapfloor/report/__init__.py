@@ -10,7 +10,6 @@ _HOMES = {
     "build_tables": "tables.build",
     "build_numbers": "numbers",
     "build_card": "card",
-    "check_card": "card_check",
     "Findings": "findings",
 }
 

@@ -1,8 +1,7 @@
 """The gap card: a short statement that lets a reader judge a reported gap, as Markdown and JSON.
 
 For a paper's appendix or a model card. It says the action rule, the level sets and draws, the seeds, the floor on
-both sets, the gap, the tests, the plan and the versions. What is unknown is absent, and `check_card`
-says that it is.
+both sets, the gap, the tests, the plan and the versions. What is unknown is absent.
 """
 
 from __future__ import annotations

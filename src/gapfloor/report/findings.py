@@ -211,20 +211,6 @@ class Findings:
                 return row
         return None
 
-    def agent_comparison(
-        self, env: Env, budget: str, rule: str, level_set: str, agent: str
-    ) -> ComparisonRow | None:
-        """One agent's runs against the floor."""
-        for row in self._at(env, budget).agent_floor_comparisons:
-            if (row.rule, row.level_set, row.reference, row.agent) == (
-                rule,
-                level_set,
-                self.plan.reference,
-                agent,
-            ):
-                return row
-        return None
-
     def sensitivity(self, env: Env, budget: str, rule: str, quantity: str) -> SensitivityRow | None:
         """What other estimators say about a comparison with the floor, or about a gap."""
         for row in self._at(env, budget).sensitivity:

@@ -56,8 +56,6 @@ class ReportSource:
     levels: tuple[LevelPanel, ...] = ()
     curves: tuple[SeedCurve, ...] = ()
     """Entropy during training, from the logs of a store."""
-    learning: tuple[SeedCurve, ...] = ()
-    """Return during training, from an experiment tracker."""
     classes: tuple[GameActionClasses, ...] = ()
     cka: tuple[CkaRecord, ...] = ()
     leaked: tuple[LeakedGap, ...] = ()

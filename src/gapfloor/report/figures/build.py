@@ -9,7 +9,6 @@ from gapfloor.report.figures.classes import classes_figure
 from gapfloor.report.figures.entropy import entropy_figure
 from gapfloor.report.figures.entropy_training import training_figure
 from gapfloor.report.figures.gaps import gaps_figure
-from gapfloor.report.figures.learning import learning_figure
 from gapfloor.report.figures.levels import levels_figure
 from gapfloor.report.figures.model import FigureSpec
 from gapfloor.report.figures.returns import returns_figure
@@ -39,7 +38,6 @@ def build_figures(source: ReportSource) -> tuple[FigureSpec, ...]:
                 title=f"Entropy during training{at_budget(budget)}",
             )
         )  # fmt: skip
-    made.append(learning_figure(findings, source.learning))
     made.append(
         classes_figure(
             findings, source.classes, ACTION_NAMES, name="classes", title="Actions with the same effect"
