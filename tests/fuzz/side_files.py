@@ -1,6 +1,6 @@
 """Files that stand next to results or come from other tools, and what reads them.
 
-Logs and notes of a store, training logs, learning curves, tables of other libraries, baselines and registries of the
+Logs and notes of a store, training logs, tables of other libraries, baselines and registries of the
 audit, settings of a scanned repository. Files with a hash of their own are also damaged as a forger would, with the
 hash made again: bytes alone never get past it.
 """
@@ -35,7 +35,6 @@ from gapfloor.records.run_identity import read_run_identity
 from gapfloor.records.store import Store
 from gapfloor.report.cka_input import read_cka
 from gapfloor.report.figure_data import read_curves
-from gapfloor.report.learning_curves import read_learning_curves
 from gapfloor.report.provenance import read_checkpoint_header, read_hyperparameters
 from gapfloor.training.checkpoint_file import hash_header
 from gapfloor.training.history import read_in_loop
@@ -68,7 +67,6 @@ def write_side_files(folder: Path, checkpoint: Path) -> None:
     pq.write_table(
         pa.table({name: [value] * 2 for name, value in labels.items()} | numbers), run / "log.parquet"
     )
-    (folder / "curves.csv").write_text("step,value\n0,1.0\n100,2.5\n200,3.5\n")
     (folder / "monitor.csv").write_text('#{"t_start": 1.0}\nr,l,t\n1.0,20,0.5\n3.0,30,0.9\n')
     np.savez(
         folder / "evaluations.npz",
@@ -191,7 +189,6 @@ SIDE_KINDS: dict[str, InputKind] = {
     "hosts": InputKind("small/log/arithmetic/0a-there.json", lambda path: hosts_of(path.parents[2], "0a")),
     "run": InputKind("small/runs/a/checkpoint.safetensors", _read_run),
     "training-log": InputKind("small/runs/a/log.parquet", _read_log, forge_table),
-    "curves": InputKind("curves.csv", lambda path: read_learning_curves([f"coinrun={path}"])),
     "monitor": InputKind("monitor.csv", _read_labelled),
     "evaluations": InputKind("evaluations.npz", _read_labelled),
     "matrices": InputKind(
