@@ -31,6 +31,13 @@ def test_analyse_prints_calls_and_gaps(capsys, episodes):
     assert "no column 'mode'" in err
 
 
+def test_analyse_ends_with_the_headline_of_the_report_and_the_next_command(capsys, episodes):
+    _, out, _ = run(capsys, "analyse", episodes)
+    verdict, following = out.splitlines()[-2:]
+    assert "random" in verdict
+    assert following == f"Next: gapfloor report {episodes}"
+
+
 def test_analyse_json_is_one_document(capsys, episodes):
     code, out, _ = run(capsys, "analyse", episodes, "--json")
     assert code == 0

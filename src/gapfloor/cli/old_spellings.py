@@ -37,6 +37,12 @@ REMOVED = {
     "card": "gapfloor report writes the gap card and model-card.md, and gapfloor compare tests two agents",
     "evaluate --without-leaks": "gapfloor levels --gap STORE --leaks FILE gives the gap without leaked levels",
     "floor --registry": "tools/measure_registry.py of the repository measures a registry",
+    **{
+        f"power --{name}": "power gives the runs and floor episodes that are needed, whatever they cost"
+        for name in ("run-cost", "floor-cost", "level-cost", "budget")
+    },
+    "power --smallest-delta": "give the smallest difference worth finding with --delta, --sem and --runs",
+    "power --simulations": "benchmarks/simulated_families.py of the repository simulates whole families",
     "report --curves": "use TensorBoard or your experiment tracker; gapfloor training-curve measures checkpoints",
     "study clean": "delete the folders runs/*/resume and log/tasks of the store",
 }
