@@ -1,12 +1,11 @@
-"""How often the scanner agrees with readings by hand: right, unresolved and wrong answers per field.
+"""How often the scanner agrees with readings by hand, for each field and each level of evidence.
 
     python benchmarks/audit_accuracy.py TRUTH.json CLONES [--only TEXT] [--json FILE]
 
 TRUTH.json is a list of objects with `repo` (owner/name), `commit`, `evaluates_heldout`, `rule`, `provenance` and
-`in_loop`; `scripts` (a list of file names) restricts an entry to the paths of those scripts, and `entry` is passed to
-the scanner as its `--entry`. CLONES is a folder of clones as `gapfloor audit verify --repos` reads them. An answer is
-right when it equals the truth, unresolved when it is null or "unresolved", and wrong otherwise. A scan that fails, or
-that needs more than 120 s of processor time, counts as a crash.
+`in_loop`; `entry` is passed to the scanner as its `--entry`. CLONES is a folder of clones as
+`gapfloor audit verify --repos` reads them. A proved answer is right or wrong, a likely one is likely right or likely
+wrong, and the others are open. A scan that fails, or that needs more than 120 s of processor time, counts as a crash.
 """
 
 from __future__ import annotations
@@ -21,16 +20,20 @@ from pathlib import Path
 from typing import Any
 
 FIELDS = ("evaluates_heldout", "rule", "provenance", "in_loop")
+GRADES = ("right", "likely right", "open", "likely wrong", "proved wrong")
+MARKS = dict(zip(GRADES, "+~?xX", strict=True))
 
 
-def grade(field: str, truth: Any, answer: Any) -> str:
-    """right, unresolved or wrong."""
+def grade(field: str, truth: Any, answer: Any, level: str) -> str:
+    """One of `GRADES`."""
     if field == "in_loop" and truth is None:
         # Without an evaluation nothing can be in-loop; "no" is not an error then, "yes" is.
-        return "wrong" if answer is True else "right"
+        return "right" if answer is not True else "proved wrong" if level == "proved" else "likely wrong"
+    if level == "open":
+        return "open"
     if answer == truth:
-        return "right"
-    return "unresolved" if answer in (None, "unresolved") else "wrong"
+        return "right" if level == "proved" else "likely right"
+    return "proved wrong" if level == "proved" else "likely wrong"
 
 
 def _limit() -> None:
@@ -66,8 +69,8 @@ def main() -> None:
     parser.add_argument("--only", default="")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    counts = {field: {"right": 0, "unresolved": 0, "wrong": 0} for field in FIELDS}
-    all_right = crashes = number = 0
+    counts = {field: dict.fromkeys(GRADES, 0) for field in FIELDS}
+    crashes = number = 0
     rows = []
     for row in json.loads(arguments.truth.read_text()):
         if arguments.only.lower() not in f"{row.get('name', '')} {row['repo']}".lower():
@@ -77,26 +80,24 @@ def main() -> None:
         target = f"{find_clone(arguments.clones, row['repo'])}@{row['commit']}"
         document = scan_one(target, row.get("entry"))
         seconds = time.perf_counter() - start
+        answers: dict[str, Any] = dict.fromkeys(FIELDS)
+        levels = dict.fromkeys(FIELDS, "open")
+        note = f"crash: {document}"
         if isinstance(document, str):
             crashes += 1
-            answers: dict[str, Any] = dict.fromkeys(FIELDS)
-            note = f"crash: {document}"
         else:
-            answers = document["verdict"]
+            answers, levels = document["verdict"], document["verdict"]["levels"]
             note = f"{len(document['paths'])} paths"
-        grades = {field: grade(field, row[field], answers[field]) for field in FIELDS}
+        grades = {field: grade(field, row[field], answers[field], levels[field]) for field in FIELDS}
         for field, value in grades.items():
             counts[field][value] += 1
-        all_right += all(value == "right" for value in grades.values())
-        marks = {"right": "+", "unresolved": "?", "wrong": "X"}
-        shown = " ".join(f"{marks[grades[field]]}{answers[field]!s:18.18}" for field in FIELDS)
+        shown = " ".join(f"{MARKS[grades[field]]}{answers[field]!s:18.18}" for field in FIELDS)
         print(f"{row['repo'][:40]:40} {shown} {seconds:5.1f} s  {note}", flush=True)
         rows.append({"repo": row["repo"], "answers": {f: answers[f] for f in FIELDS}, "grades": grades})
-    print()
-    print("| field | right | unresolved | wrong |\n|---|---|---|---|")
+    print(f"\n| field | {' | '.join(GRADES)} |\n|---{'|---' * len(GRADES)}|")
     for field, values in counts.items():
-        print(f"| {field} | {values['right']} | {values['unresolved']} | {values['wrong']} |")
-    print(f"\n{number} repositories, {all_right} right in every field, {crashes} crashes.")
+        print(f"| {field} | {' | '.join(str(values[name]) for name in GRADES)} |")
+    print(f"\n{number} repositories, {crashes} crashes.")
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple
 from pathlib import Path
 
 import pytest
@@ -23,14 +22,19 @@ FIELDS = ("evaluates_heldout", "rule", "provenance", "in_loop")
 
 
 def grade(folder: Path, case: Difficulty) -> dict[str, str]:
-    """right, unresolved or wrong for each field."""
-    answers = astuple(scan(str(write_files(folder, case.files))).verdict)
+    """For each field: right, likely, open or wrong. A likely answer does not contradict a truth of None."""
+    verdict = scan(str(write_files(folder, case.files))).verdict
     grades = {}
-    for field, answer, truth in zip(FIELDS, answers, case.truth, strict=True):
-        declined = answer in (None, "unresolved")
-        grades[field] = "right" if answer == truth or (declined and truth is None) else "unresolved"
-        if not declined and answer != truth:
-            grades[field] = f"wrong: {answer} instead of {truth}"
+    for field, truth in zip(FIELDS, case.truth, strict=True):
+        answer, level = getattr(verdict, field), verdict.levels[field]
+        if answer in (None, "unresolved"):
+            grades[field] = "right" if answer == truth or truth is None else "open"
+        elif answer == truth:
+            grades[field] = "right" if level == "proved" else "likely"
+        elif truth is None and level == "likely":
+            grades[field] = "likely"
+        else:
+            grades[field] = f"wrong: {answer} ({level}) instead of {truth}"
     return grades
 
 
@@ -42,7 +46,6 @@ def test_no_field_is_wrong(tmp_path: Path, case: Difficulty):
 def test_most_difficulties_are_decided(tmp_path: Path):
     grades = [grade(tmp_path / str(number), case) for number, case in enumerate(DIFFICULTIES)]
     assert len({case.name for case in DIFFICULTIES}) == len(grades) >= 36
-    right = sum(set(one.values()) == {"right"} for one in grades)
-    assert right >= 36, [
-        case.name for case, one in zip(DIFFICULTIES, grades, strict=True) if set(one.values()) != {"right"}
-    ]
+    answered = sum(set(one.values()) <= {"right", "likely"} for one in grades)
+    proved = sum(set(one.values()) == {"right"} for one in grades)
+    assert (answered >= 85, proved >= 60) == (True, True), (answered, proved)

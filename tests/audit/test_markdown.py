@@ -74,4 +74,4 @@ def test_a_name_does_not_become_markup(tmp_path: Path, name: str) -> None:
 
 
 def test_names_of_code_are_readable_without_a_renderer(tmp_path: Path) -> None:
-    assert "| evaluate_on_test.py |" in reports(tmp_path, "evaluate_on_test")[0]
+    assert "### evaluate_on_test.py" in reports(tmp_path, "evaluate_on_test")[0]

@@ -83,3 +83,11 @@ def test_verify_checks_the_lines_of_a_file_of_ones_own(
     assert done.code == 1, "the other repositories have no clone here"
     rows = [row for row in json.loads(done.out)["checks"] if row["repo"] == "someone/agent"]
     assert [row["state"] for row in rows] == [state]
+
+
+def test_the_registry_can_be_filtered(capsys: pytest.CaptureFixture[str]):
+    shown = run(capsys, "audit", "registry", "--only", "epsilon-greedy").out
+    rows = [line for line in shown.splitlines() if line.startswith("| ")][1:]
+    assert rows
+    assert all("epsilon-greedy" in row for row in rows)
+    assert run(capsys, "audit", "registry", "--only", "no such thing").code == 2

@@ -34,6 +34,7 @@ def test_json_has_the_promised_keys_and_values(tmp_path: Path, capsys):
         "rule": "sampled",
         "provenance": "default-argument",
         "in_loop": False,
+        "levels": dict.fromkeys(("evaluates_heldout", "rule", "provenance", "in_loop"), "proved"),
     }
     for path in document["paths"]:
         assert {"script", "rule", "provenance", "in_loop", "inert_flags", "seeded_levels", "levels"} <= set(
@@ -63,8 +64,9 @@ def test_sarif_is_empty_when_every_rule_is_stated(tmp_path: Path, capsys):
 def test_markdown_shows_the_verdict_and_the_chain(tmp_path: Path, capsys):
     run(str(write_files(tmp_path, EXPLICIT)), "--md")
     text = capsys.readouterr().out
-    assert "rule: **argmax** · provenance: **explicit-call-site**" in text
-    assert "deterministic=True passed at the call" in text
+    assert "rule: **argmax** (proved) · provenance: **explicit-call-site** (proved)" in text
+    assert "net.act(obs, deterministic=True)" in text
+    assert text.index("## Evidence") < text.index("## Verdict")
 
 
 @pytest.mark.parametrize(("files", "code"), [(IMPLICIT, 1), (in_loop(), 1), (EXPLICIT, 0)])

@@ -274,7 +274,9 @@ def test_a_second_runner_of_one_class_is_kept_apart_from_the_first(tmp_path: Pat
 
 def test_a_second_runner_that_is_never_made_is_not_a_test(tmp_path: Path):
     files = {"net.py": MODEL, "runner.py": RUNNER, "main.py": RUNNER_MAIN.format(test="")}
-    assert scanned(tmp_path, files).verdict.evaluates_heldout is False
+    result = scanned(tmp_path, files)
+    # The roles are not proved, so an absence is not claimed either.
+    assert (result.verdict.evaluates_heldout, result.paths) == (None, ())
 
 
 SB3 = """
@@ -433,7 +435,7 @@ def play(envs, net):
             evaluation="play(other, net)",
         ),
     }
-    assert scanned(tmp_path, files).verdict.evaluates_heldout is None
+    assert "proved" not in scanned(tmp_path, files).verdict.levels.values()
 
 
 def test_no_absence_is_claimed_when_a_block_says_evaluation(tmp_path: Path):

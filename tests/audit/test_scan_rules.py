@@ -262,7 +262,7 @@ def test_an_attribute_computed_from_an_option_is_followed(tmp_path: Path):
     ("settings", "verdict"),
     [
         ("choice = dict(deterministic=True)", ("argmax", "explicit-call-site")),
-        ("choice = {}\n        choice['deterministic'] = True", ("unresolved", "unresolved")),
+        ("choice = {}\n        choice['deterministic'] = True", ("argmax", "explicit-call-site")),
         (
             "choice = dict(deterministic=True)\n        choice.update(args.more)",
             ("argmax", "explicit-call-site"),

@@ -1,4 +1,4 @@
-"""The paragraph on top of a report says what the verdict says, and where."""
+"""The paragraph after the evidence says what the verdict says, and where."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ pytestmark = pytest.mark.fast
 
 
 def paragraph(folder: Path, files: dict[str, str]) -> str:
-    return repr(scan(str(write_files(folder, files)))).splitlines()[4]
+    lines = repr(scan(str(write_files(folder, files)))).splitlines()
+    return lines[lines.index("## Verdict") + 4]
 
 
 def test_a_stated_rule_is_quoted_with_the_line_of_the_call(tmp_path: Path):

@@ -88,11 +88,12 @@ def audit_ledger() -> AuditLedger:
     return AuditLedger(ledgers.count_ledger(), ledgers.load_ledger())
 
 
-def audit_registry(files: Sequence[str | Path] = ()) -> AuditRegistry:
+def audit_registry(files: Sequence[str | Path] = (), *, only: str = "") -> AuditRegistry:
     """A comparison of every audited repository: rule, provenance, in-loop and held out.
 
     Args:
         files: Registry files of yours, whose entries are added.
+        only: Show only the entries whose name, repository, rule or provenance contains this text.
 
     Returns:
         The entries; `print` shows the comparison as Markdown.
@@ -102,8 +103,20 @@ def audit_registry(files: Sequence[str | Path] = ()) -> AuditRegistry:
         >>> registry = gapfloor.audit.registry()
         >>> len(registry.entries) >= 12
         True
+        >>> {entry.rule for entry in gapfloor.audit_registry(only="epsilon-greedy").entries}
+        {'epsilon-greedy'}
     """
-    return AuditRegistry(load_registry(tuple(Path(file) for file in files)))
+    entries = load_registry(tuple(Path(file) for file in files))
+    found = tuple(
+        entry
+        for entry in entries
+        if only.lower() in f"{entry.name} {entry.repo} {entry.rule} {entry.provenance}".lower()
+    )
+    if not found:
+        raise UsageError(
+            f"No entry of the registry contains '{only}'. Leave the filter out to see all of them."
+        )
+    return AuditRegistry(found)
 
 
 def audit_verify(

@@ -1,4 +1,4 @@
-"""Scanning a repository: read, index, walk, judge, and one verdict that prefers silence to a wrong answer."""
+"""Scanning a repository: read, index, find where environments are stepped, judge, and give a verdict with its level."""
 
 from __future__ import annotations
 
@@ -10,13 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.options import OptionTable
-from gapfloor.audit.judgement.explore import Explorer
-from gapfloor.audit.judgement.learning import LearningModel
-from gapfloor.audit.judgement.paths import EvaluationPath, PathFinder, TrainingRollout, inert_parameters
-from gapfloor.audit.judgement.rllib import rllib_paths
-from gapfloor.audit.judgement.rllib_code import rllib_code_paths
-from gapfloor.audit.judgement.verdict import AuditVerdict, decide_verdict
-from gapfloor.audit.reading.entry import Entry, find_script, parse_entry
+from gapfloor.audit.judgement.configurations import configured_paths
+from gapfloor.audit.judgement.learning import Updates
+from gapfloor.audit.judgement.paths import (
+    EvaluationPath,
+    Judged,
+    PathFinder,
+    TrainingRollout,
+    inert_parameters,
+)
+from gapfloor.audit.judgement.sites import SiteFinder, is_unit_test
+from gapfloor.audit.judgement.verdict import (
+    AuditVerdict,
+    decide_verdict,
+    evaluation_hints,
+    speaks_of_levels,
+    without_levels,
+)
+from gapfloor.audit.reading.entry import find_script, parse_entry
 from gapfloor.audit.reading.index import Index, build_index
 from gapfloor.audit.reading.sources import SettingsFile, SourceFile, Sources, Unread, read_target
 from gapfloor.text_tables import ReportResult
@@ -26,13 +37,8 @@ if TYPE_CHECKING:
 
 RULES = ("sampled", "argmax", "epsilon-greedy", "mixed", "unresolved")
 PROVENANCES = (
-    "explicit-call-site",
-    "default-argument",
-    "training-rollout",
-    "config-option",
-    "n/a",
-    "unresolved",
-)
+    "explicit-call-site", "default-argument", "training-rollout", "config-option", "n/a", "unresolved"
+)  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,6 +61,8 @@ class ScanResult(ReportResult):
     """What keeps the verdict from being firm."""
     scripts: tuple[tuple[str, AuditVerdict], ...] = ()
     """The verdict of each script."""
+    hints: tuple[tuple[str, int, str], ...] = ()
+    """Where no evaluation was found: the lines that speak of one all the same."""
     texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     """The lines of the files that evidence names."""
 
@@ -102,87 +110,103 @@ def scan(target: str, *, entry: str | None = None) -> ScanResult:
     with _deep_recursion():
         index = build_index(sources)
         only = find_script(command, list(index.modules)) if command is not None else None
-        evaluator = Evaluator(index, options=_options(index, command))
-        exploration = Explorer(evaluator, only=only).explore()
-        finder = PathFinder(evaluator, LearningModel(evaluator))
-        paths, training = finder.paths(exploration.events, exploration.served)
-        paths += rllib_paths(_experiment_files(index, command))
-        paths += rllib_code_paths(evaluator, only=only)
-    is_complete = exploration.is_complete and finder.is_complete and not evaluator.is_exhausted
-    unread = [item for item in index.unread if item.may_play and not is_test_file(item.file)]
-    if only is not None:
-        unread = [item for item in unread if _is_loadable(item.file, index, only)]
-    is_firm = is_complete and not unread
+        options = (
+            OptionTable(index, given=command.given, files=command.files) if command is not None else None
+        )
+        evaluator = Evaluator(index, options)
+        finder = SiteFinder(evaluator, only=only)
+        plays = finder.plays()
+        path_finder = PathFinder(evaluator, Updates(evaluator))
+        paths, training = path_finder.paths(plays)
+        named = [
+            file for file in index.settings if command is None or file.path.endswith(command.files or " ")
+        ]
+        paths += configured_paths(named)
+        unread = [item for item in index.unread if item.may_play and not is_unit_test(item.file)]
+        unfinished = list(dict.fromkeys(finder.unfinished))
+        scripts = _verdicts(index, paths, training, unread, unfinished)
+        reached = {one for item in training for one in index.reach(index.modules[item.play.script])}
+        hints = evaluation_hints(index, reached) if not paths else []
+        verdict = decide_verdict(
+            paths,
+            training,
+            hints=[*hints, *unread, *path_finder.recorded],
+            is_complete=not unfinished and not any(_loads(index, path.script, unread) for path in paths),
+        )
+        if not speaks_of_levels(index):
+            verdict = without_levels(verdict, paths)
+            scripts = [
+                (script, without_levels(one, [path for path in paths if path.script == script]))
+                for script, one in scripts
+            ]
+        rollouts = path_finder.describe_training(training)
     functions = [item for module in index.modules.values() for item in module.functions.values()]
     inert = [text for function in functions for text in inert_parameters(function)]
-    by_script = []
-    for script in dict.fromkeys(path.script for path in paths):
-        here = [path for path in paths if path.script == script]
-        rollouts = [item for item in training if item.event.script == script]
-        by_script.append((script, decide_verdict(here, rollouts, is_complete=is_firm)))
     return ScanResult(
         repo=sources.name,
         commit=sources.commit,
-        verdict=decide_verdict(paths, training, is_complete=is_firm),
+        verdict=verdict,
         paths=tuple(paths),
-        training=tuple(finder.describe_training(training)),
+        training=tuple(rollouts),
         unread=tuple(index.unread),
         inert_flags=tuple(dict.fromkeys(inert)),
-        is_complete=is_complete,
+        is_complete=not unfinished,
         entry=entry,
-        warnings=_warnings(
-            is_complete=is_complete, unread=unread, unfinished=exploration.unfinished, entry=only
-        ),
-        scripts=tuple(by_script),
-        texts=_texts(sources, paths),
+        warnings=_warnings(unread, unfinished, entry),
+        scripts=tuple(scripts),
+        hints=tuple(hints),
+        texts=_texts(sources, paths, rollouts),
     )
 
 
-def _is_loadable(file: str, index: Index, script: str) -> bool:
-    """Whether a script, or something that it imports, imports a file that could not be read; or it is the script."""
-    if file == script:
-        return True
-    name = file.rsplit("/", 1)[-1].removesuffix(".py")
-    package = file.rsplit("/", 2)[-2] if file.endswith("/__init__.py") else name
+def _verdicts(
+    index: Index,
+    paths: list[EvaluationPath],
+    training: list[Judged],
+    unread: list[Unread],
+    unfinished: list[str],
+) -> list[tuple[str, AuditVerdict]]:
+    """The verdict of each script; a file that could not be read weakens the scripts that import it, nothing else."""
+    found = []
+    for script in dict.fromkeys(path.script for path in paths):
+        here = [path for path in paths if path.script == script]
+        rollouts = [item for item in training if item.play.script == script]
+        is_complete = script not in unfinished and not _loads(index, script, unread)
+        found.append((script, decide_verdict(here, rollouts, hints=(), is_complete=is_complete)))
+    return found
+
+
+def _loads(index: Index, script: str, unread: list[Unread]) -> bool:
+    """Whether a script, or something that it imports, imports a file that could not be read."""
+    if script not in index.modules:
+        return False
     imported = {
         part
         for path in index.reach(index.modules[script])
         for dotted in index.modules[path].imports.values()
         for part in dotted.split(".")
     }
-    return file.endswith(".py") and package in imported
+    for item in unread:
+        name = item.file.rsplit("/", 1)[-1].removesuffix(".py")
+        name = item.file.rsplit("/", 2)[-2] if item.file.endswith("/__init__.py") else name
+        if item.file == script or (item.file.endswith(".py") and name in imported):
+            return True
+    return False
 
 
-def _experiment_files(index: Index, command: Entry | None) -> list[SettingsFile]:
-    """The configuration files that a scan is about: those that the command names, or all."""
-    if command is None:
-        return index.settings
-    return [file for file in index.settings if any(file.path.endswith(name) for name in command.files)]
-
-
-def _options(index: Index, command: Entry | None) -> OptionTable:
-    if command is None:
-        return OptionTable(index)
-    return OptionTable(index, given=command.given, files=command.files, gin=command.gin)
-
-
-def _warnings(
-    *, is_complete: bool, unread: list[Unread], unfinished: list[str], entry: str | None
-) -> tuple[str, ...]:
+def _warnings(unread: list[Unread], unfinished: list[str], entry: str | None) -> tuple[str, ...]:
     found = []
-    if not is_complete:
-        left = [path for path in unfinished if path != entry]
-        words = "The scan ran out of its budget: what is missing here may still be in the code."
-        if left:
-            shown, more = ", ".join(left[:5]), f" and {len(left) - 5} more" if len(left) > 5 else ""
+    if unfinished:
+        shown = ", ".join(unfinished[:5]) + (
+            f" and {len(unfinished) - 5} more" if len(unfinished) > 5 else ""
+        )
+        words = f"The scan ran out of its budget. Not followed to the end: {shown}."
+        if entry is None:
             words += (
-                f" Not followed to the end: {shown}{more}."
-                f' Name the command that was used, e.g. --entry "python {left[0]}", to read that script alone.'
+                f' Name the command that was used, e.g. --entry "python {unfinished[0]}", to read it alone.'
             )
-        elif entry is not None:
-            words += f" {entry} alone is too large; `gapfloor audit trace -- COMMAND` observes it instead."
         else:
-            words += ' Name the command that was used with --entry "python SCRIPT", or scan a sub-folder.'
+            words += " `gapfloor audit trace -- COMMAND` observes the script instead."
         found.append(words)
     if unread:
         names = ", ".join(f"{item.file} ({item.reason})" for item in unread[:3])
@@ -191,8 +215,11 @@ def _warnings(
     return tuple(found)
 
 
-def _texts(sources: Sources, paths: list[EvaluationPath]) -> dict[str, tuple[str, ...]]:
-    wanted = {mark.file for path in paths for mark in path.evidence}
+def _texts(
+    sources: Sources, paths: list[EvaluationPath], training: list[TrainingRollout]
+) -> dict[str, tuple[str, ...]]:
+    marks = [*(path.evidence for path in paths), *(item.evidence for item in training)]
+    wanted = {mark.file for one in marks for mark in one}
     files: list[SourceFile | SettingsFile] = [*sources.files, *sources.settings]
     return {item.path: tuple(item.text.splitlines()) for item in files if item.path in wanted}
 
@@ -206,9 +233,3 @@ def _deep_recursion() -> Iterator[None]:
         yield
     finally:
         sys.setrecursionlimit(before)
-
-
-def is_test_file(path: str) -> bool:
-    """Whether a file that was not read is one of the repository's own unit tests or documentation."""
-    parts = path.lower().split("/")
-    return bool({"tests", "docs", "doc"} & set(parts[:-1])) or parts[-1].startswith("test_")

@@ -84,9 +84,12 @@ def _print_result(result: ReadableResult, *, as_json: bool) -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write the page to this file instead.")
-def show_registry(files: tuple[Path, ...], as_json: bool, out: Path | None) -> None:
+@click.option(
+    "--only", default="", metavar="TEXT", help="Show entries whose name, rule or provenance contains TEXT."
+)
+def show_registry(files: tuple[Path, ...], as_json: bool, out: Path | None, only: str) -> None:
     """Compare every audited repository: rule, provenance, in-loop and held out."""
-    result = audit_registry(files)
+    result = audit_registry(files, only=only)
     _deliver(_json_text(result.to_dict()) if as_json else repr(result), out)
 
 

@@ -1,17 +1,20 @@
-"""What a call gives back: a function or class of the repository, or what the other files of this folder know."""
+"""Calls: binding arguments to parameters, functions, classes and methods of the repository, and matching by name."""
 
 from __future__ import annotations
 
 import ast
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gapfloor.audit.interpreter import construction, library_calls, methods
-from gapfloor.audit.interpreter.facts import find_actor
-from gapfloor.audit.interpreter.options import is_missing, literal
-from gapfloor.audit.interpreter.randomness import is_deterministic_function
+from gapfloor.audit.interpreter import attributes, library
+from gapfloor.audit.interpreter.facts import is_deterministic_function, words
+from gapfloor.audit.interpreter.operators import combine
+from gapfloor.audit.interpreter.options import is_missing, is_settings_class, literal
 from gapfloor.audit.interpreter.values import (
     Action,
     Alternative,
+    Binding,
     Callable,
     Class,
     Computed,
@@ -20,108 +23,412 @@ from gapfloor.audit.interpreter.values import (
     ExternalObject,
     Frame,
     Instance,
+    KnownValue,
+    Mapping,
     Mark,
+    Namespace,
     Noise,
-    Option,
     Sequence,
     SuperOf,
     Unknown,
     describe,
 )
-from gapfloor.audit.reading.index import FunctionInfo
+from gapfloor.audit.reading.index import FunctionInfo, last_name
 
 if TYPE_CHECKING:
     from gapfloor.audit.interpreter.evaluator import Evaluator
 
-DEEPEST_CALL = 16
-
-
-def evaluate_call(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
-    """The alternatives of a call."""
-    function = call.func
-    if isinstance(function, ast.Name) and function.id == "super":
-        return _super(frame)
-    if isinstance(function, ast.Name) and function.id == "getattr" and len(call.args) >= 2:
-        name = literal(call.args[1])
-        if isinstance(name, str):
-            base = evaluator.evaluate(call.args[0], frame)
-            named = [one for item in base for one in evaluator.objects.attribute(item, name, call, frame)]
-            return tuple(_or_default(one, name, call, frame) for one in named)
-    if isinstance(function, ast.Attribute):
-        return methods.method_call(evaluator, call, function, frame)
-    found: list[Alternative] = []
-    for target in evaluator.evaluate(function, frame):
-        found.extend(item.under(*target.guards) for item in call_value(evaluator, target, call, frame))
-    return tuple(found)
-
-
-def _or_default(item: Alternative, name: str, call: ast.Call, frame: Frame) -> Alternative:
-    """`getattr(settings, name, default)`: the default, where no setting of that name is known."""
-    default = literal(call.args[2]) if len(call.args) > 2 else None
-    is_setting = isinstance(item.value, Unknown) and item.value.text == f"args.{name}"
-    if len(call.args) < 3 or not is_setting or is_missing(default):
-        return item
-    mark = Mark(frame.module.path, call.lineno, f"setting '{name}', default {default!r}")
-    return Alternative(Option(name, default, has_default=True), item.guards, (mark,), "option")
-
-
-def call_value(
-    evaluator: Evaluator, target: Alternative, call: ast.Call, frame: Frame
-) -> tuple[Alternative, ...]:
-    """What calling one alternative gives back."""
-    value = target.value
-    if isinstance(value, Callable):
-        return invoke(evaluator, value, call, frame)
-    if isinstance(value, Class):
-        return construction.construct(evaluator, value, call, frame)
-    if isinstance(value, External):
-        return library_calls.external_call(evaluator, value.name, call, frame)
-    if isinstance(value, Instance):
-        for name in ("__call__", "forward"):
-            method = evaluator.objects.method(value.info, name)
-            if method is not None:
-                return invoke(evaluator, Callable(method, target), call, frame)
-    if isinstance(value, Action | Environment):
-        return (target,)
-    if isinstance(value, ExternalObject):
-        fact = find_actor(value.name, "__call__")
-        if fact is not None:
-            return methods.by_fact(evaluator, fact, value, call, frame)
-        if is_deterministic_function(value.name):
-            return _layer_output(evaluator, call, frame)
-    return library_calls.passes_through(evaluator, call, frame) or (Alternative(Unknown(describe(call))),)
-
-
-def _layer_output(evaluator: Evaluator, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
-    """What a layer of a network gives: computed from its inputs, whatever observation or state these are."""
-    found = library_calls.computed(evaluator, call, frame)
-    carried = tuple(item for item in found if isinstance(item.value, Action | Noise))
-    return carried or (Alternative(Computed(call, frame, is_observed=True)),)
-
-
-def invoke(evaluator: Evaluator, value: Callable, call: ast.Call, frame: Frame) -> tuple[Alternative, ...]:
-    """What a function of the repository gives back when called here."""
-    if not may_enter(value.function, frame):
-        return (Alternative(Unknown(describe(call))),)
-    inner = evaluator.bound_frame(value.function, call, frame, value.receiver, value.parent, value.preset)
-    mark = Mark(frame.module.path, call.lineno, f"{describe(call.func)}(...) is called")
-    return tuple(
-        item.noting(mark) if isinstance(item.value, Action | Sequence) else item
-        for item in evaluator.returns(inner)
-    )
+Alternatives = tuple[Alternative, ...]
+DEEPEST_FRAME = 22
+MOST_CANDIDATES = 12
+_ACTING = re.compile(
+    r"act|predict|step|policy|choose|select|sample|forward|infer|greedy|explor|move|play|decide",
+    re.IGNORECASE,
+)
+#: Methods of an environment that give observations, rewards and ends.
+OBSERVING = words("observing")
+#: Methods that change an object's place or mode, not what it is.
+SAME_OBJECT = words("same_object")
 
 
 def may_enter(function: FunctionInfo, frame: Frame) -> bool:
-    """Whether to follow a call: not too deep, and not round in circles."""
-    if frame.depth >= DEEPEST_CALL:
+    """Whether a call can be followed: not too deep, and not the function's own recursion."""
+    if frame.depth > DEEPEST_FRAME:
         return False
     return sum(one.function is function for one in frame.chain()) < 2
 
 
-def _super(frame: Frame) -> tuple[Alternative, ...]:
-    current: Frame | None = frame
-    while current is not None:
-        if current.function is not None and current.function.owner is not None:
-            return (Alternative(SuperOf(current.function.owner, current.receiver)),)
-        current = current.parent
-    return (Alternative(Unknown("super()")),)
+def bind(
+    evaluator: Evaluator,
+    function: FunctionInfo,
+    call: ast.Call | None,
+    caller: Frame,
+    receiver: Alternative | None,
+    parent: Frame | None,
+    preset: tuple[tuple[str, Binding], ...] = (),
+) -> Frame:
+    """A frame for calling `function` at `call`: positional, keyword, starred and default arguments.
+
+    Without a call the arguments are not known, except for `preset` ones; parameters with a default keep it.
+    """
+    frame = Frame(function.module, function, parent=parent, caller=caller, call=call, depth=caller.depth + 1)
+    # The conditions of the receiver hold for the call's result; inside, `self` is just the object.
+    frame.receiver = Alternative(receiver.value) if receiver is not None else None
+    arguments = function.node.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    is_bound = function.owner is not None and not function.has_decorator("staticmethod")
+    names = [arg.arg for arg in positional[1 if is_bound and positional else 0 :]]
+    known = [*names, *(arg.arg for arg in arguments.kwonlyargs)]
+    extra: dict[str, Binding] = {}
+    is_starred = False
+    given = [*preset]
+    numbered = [binding for name, binding in given if name.isdigit()]
+    given = [(name, binding) for name, binding in given if not name.isdigit()]
+    for name, binding in zip(names, numbered, strict=False):
+        frame.bindings[name] = binding
+    names = names[len(numbered) :]
+    if call is not None:
+        for name, argument in zip(names, call.args, strict=False):
+            if isinstance(argument, ast.Starred):
+                is_starred = True
+                break
+            frame.bindings[name] = Binding(argument, caller)
+        given += keyword_bindings(evaluator, call, caller)
+    for key, binding in given:
+        if key in known:
+            frame.bindings[key] = binding
+        elif key:
+            extra[key] = binding
+        else:
+            is_starred = True
+    home = parent if parent is not None else evaluator.module_frame(function.module)
+    defaults: list[tuple[str, ast.expr | None]] = [
+        *zip([arg.arg for arg in positional][::-1], list(arguments.defaults)[::-1], strict=False),
+        *zip([arg.arg for arg in arguments.kwonlyargs], arguments.kw_defaults, strict=True),
+    ]
+    for name, default in defaults:
+        if name not in frame.bindings and default is not None:
+            # Behind an argument list that cannot be read, a default may be overridden.
+            is_unread = is_starred or is_configurable(function)
+            frame.bindings[name] = Binding(None, None) if is_unread else Binding(default, home, True)
+    if arguments.kwarg is not None and (call is not None or extra):
+        node = ast.copy_location(ast.Name(arguments.kwarg.arg, ast.Load()), arguments.kwarg)
+        frame.bindings[arguments.kwarg.arg] = Binding(node, frame)
+        frame.cache[node] = (Alternative(Mapping(extra, is_open=is_starred)),)
+    return frame
+
+
+def is_configurable(function: FunctionInfo) -> bool:
+    """Whether a function's defaults can be set from a gin file, so that they say nothing."""
+    owner = function.owner
+    return function.has_decorator("configurable") or (
+        owner is not None
+        and function.name == "__init__"
+        and any(last_name(one) == "configurable" for one in owner.node.decorator_list)
+    )
+
+
+def keyword_bindings(evaluator: Evaluator, call: ast.Call, frame: Frame) -> list[tuple[str, Binding]]:
+    """The keywords of a call; what is spread by `**` is read where it is a mapping, else it has no name."""
+    found: list[tuple[str, Binding]] = []
+    for keyword in call.keywords:
+        if keyword.arg is not None:
+            found.append((keyword.arg, Binding(keyword.value, frame)))
+            continue
+        spread = evaluator.evaluate(keyword.value, frame)
+        if len(spread) == 1 and isinstance(spread[0].value, Mapping):
+            found.extend(spread[0].value.items.items())
+            found += [("", Binding(None, None))] if spread[0].value.is_open else []
+        else:
+            found.append(("", Binding(None, None)))
+    return found
+
+
+def argument(call: ast.Call, name: str | None, position: int | None) -> ast.expr | None:
+    """The expression given for a parameter, by keyword or by position."""
+    for keyword in call.keywords:
+        if name is not None and keyword.arg == name:
+            return keyword.value
+    return call.args[position] if position is not None and len(call.args) > position else None
+
+
+def fits(function: FunctionInfo, call: ast.Call) -> bool:
+    """Whether a function could take the arguments of a call at all."""
+    arguments = function.node.args
+    names = [arg.arg for arg in [*arguments.posonlyargs, *arguments.args]]
+    if function.owner is not None and not function.has_decorator("staticmethod"):
+        names = names[1:]
+    if arguments.vararg is None and len(call.args) > len(names):
+        return False
+    known = {*names, *(arg.arg for arg in arguments.kwonlyargs)}
+    given = {keyword.arg for keyword in call.keywords}
+    if arguments.kwarg is None and any(name is not None and name not in known for name in given):
+        return False
+    if None in given or any(isinstance(item, ast.Starred) for item in call.args):
+        return True
+    required = names[: len(names) - len(arguments.defaults)]
+    return all(name in given for name in required[len(call.args) :])
+
+
+def evaluate_call(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alternatives:
+    """What a call gives back."""
+    function = call.func
+    if isinstance(function, ast.Attribute):
+        return _method_call(evaluator, call, function, frame)
+    if isinstance(function, ast.Name) and function.id == "super":
+        home = next(
+            (one for one in (frame, frame.parent) if one and one.function and one.function.owner), None
+        )
+        owner = home.function.owner if home is not None and home.function is not None else None
+        if owner is not None and home is not None:
+            return (Alternative(SuperOf(owner, home.receiver)),)
+    if isinstance(function, ast.Name) and function.id == "getattr" and len(call.args) >= 2:
+        return _getattr(evaluator, call, frame)
+    found: list[Alternative] = []
+    for target in evaluator.evaluate(function, frame):
+        found.extend(one.after(target) for one in call_value(evaluator, target, call, frame))
+    return tuple(found)
+
+
+def _getattr(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alternatives:
+    found: list[Alternative] = []
+    for name in evaluator.evaluate(call.args[1], frame):
+        if not isinstance(name.value, KnownValue) or not isinstance(name.value.value, str):
+            return (Alternative(Unknown(describe(call))),)
+        for item in evaluator.evaluate(call.args[0], frame):
+            inner = attributes.attribute(evaluator, item, name.value.value, call, frame)
+            found.extend(one.after(item).after(name).noting(*name.marks) for one in inner)
+    return tuple(found)
+
+
+def call_value(evaluator: Evaluator, target: Alternative, call: ast.Call, frame: Frame) -> Alternatives:
+    """What calling one possible value gives back."""
+    value = target.value
+    match value:
+        case Callable():
+            return _call_function(evaluator, value, call, frame)
+        case Class():
+            return construct(evaluator, value, call, frame)
+        case Instance():
+            for name in ("__call__", "forward", "call"):
+                method = evaluator.classes.method(value.info, name)
+                if method is not None:
+                    bound = Callable(method, target, value.init.parent if value.init else None)
+                    return _call_function(evaluator, bound, call, frame)
+            if evaluator.classes.is_environment(value.info):
+                return (Alternative(Unknown(describe(call))),)
+            bases = evaluator.classes.external_bases(value.info)
+            if any(is_deterministic_function(base) for base in bases):
+                return library.computed(evaluator, call, frame, is_network=True)
+        case External():
+            return library.external_call(evaluator, value.name, call, frame)
+        case ExternalObject():
+            return library.call_object(evaluator, value, call, frame)
+        case Action() | Computed() | Noise():
+            # A bound method of an action or of something computed; a network that was made elsewhere.
+            return library.computed(evaluator, call, frame, (target,))
+        case Unknown():
+            return (Alternative(Unknown(f"{value.text}()")),)
+    return (Alternative(Unknown(describe(call))),)
+
+
+def _call_function(
+    evaluator: Evaluator, value: Callable, call: ast.Call | None, frame: Frame
+) -> Alternatives:
+    function = value.function
+    if not may_enter(function, frame):
+        return (Alternative(Unknown(f"{function.name}(), which is nested too deeply")),)
+    if function.has_decorator("contextmanager", "abstractmethod"):
+        return (Alternative(Unknown(f"{function.name}()")),)
+    inner = evaluator.bound_frame(function, call, frame, value.receiver, value.parent, value.preset)
+    found = evaluator.returns(inner)
+    receiver = value.receiver.value if value.receiver else None
+    if isinstance(receiver, Instance) and receiver.made_at is None and is_stub(function) and function.owner:
+        found = _of_subclasses(evaluator, value, call, frame) or found
+    return found
+
+
+def _of_subclasses(
+    evaluator: Evaluator, value: Callable, call: ast.Call | None, frame: Frame
+) -> Alternatives:
+    """A stub of a base class stands for what its subclasses do."""
+    assert value.function.owner is not None
+    found: list[Alternative] = []
+    for info in evaluator.classes.subclasses(value.function.owner)[:MOST_CANDIDATES]:
+        method = info.methods.get(value.function.name)
+        if method is not None and not is_stub(method):
+            bound = Callable(method, Alternative(Instance(info)))
+            doubt = f"which subclass of {value.function.owner.name} acts is not known"
+            found.extend(one.doubting(doubt) for one in _call_function(evaluator, bound, call, frame))
+    return tuple(found)
+
+
+def is_stub(function: FunctionInfo) -> bool:
+    """Whether a function only documents, refuses or passes."""
+    if isinstance(function.node, ast.Lambda):
+        return False
+    return all(
+        isinstance(statement, ast.Raise | ast.Pass)
+        or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+        for statement in function.node.body
+    )
+
+
+def construct(evaluator: Evaluator, value: Class, call: ast.Call, frame: Frame) -> Alternatives:
+    """The object that calling a class makes; an environment stays one through its wrappers."""
+    info = value.info
+    init = evaluator.classes.method(info, "__init__")
+    if evaluator.classes.is_environment(info):
+        for given in [*call.args, *(keyword.value for keyword in call.keywords)]:
+            inner = environments_of(evaluator, given, frame)
+            if inner:
+                return tuple(
+                    replace(one, value=replace(one.value, wrappers=(*one.value.wrappers, info)))
+                    for one in inner
+                    if isinstance(one.value, Environment)
+                )
+        if init is not None and _takes_environment(init):
+            return (Alternative(Unknown(f"{info.name}(env)")),)
+        return (Alternative(Environment(info.name, call, frame, info)),)
+    if is_settings_class(info.node) and init is None:
+        return (Alternative(Namespace(fields=info)),) if not call.args and not call.keywords else (
+            Alternative(Instance(info, call)),
+        )  # fmt: skip
+    made = Instance(info, call)
+    if init is not None and may_enter(init, frame):
+        inner_frame = bind(evaluator, init, call, frame, Alternative(made), value.parent, value.preset)
+        made = replace(made, init=inner_frame)
+        inner_frame.receiver = Alternative(made)
+    return (Alternative(made),)
+
+
+def _takes_environment(init: FunctionInfo) -> bool:
+    arguments = init.node.args
+    names = [arg.arg for arg in [*arguments.args, *arguments.kwonlyargs]]
+    return any(re.fullmatch(r"v?envs?|vec_env|environment", name) for name in names)
+
+
+def environments_of(evaluator: Evaluator, given: ast.expr, frame: Frame) -> Alternatives:
+    """The environments that an expression can be, or that a function it names can make."""
+    found: list[Alternative] = []
+    for item in evaluator.evaluate(given, frame):
+        found.extend(as_environments(evaluator, item, frame))
+    return tuple(found)
+
+
+def as_environments(
+    evaluator: Evaluator, item: Alternative, frame: Frame, depth: int = 4
+) -> list[Alternative]:
+    """The environments in a value: itself, in a list of makers, or made by a function."""
+    value = item.value
+    found: list[Alternative] = []
+    if isinstance(value, Environment):
+        return [item]
+    if depth == 0:
+        return []
+    if isinstance(value, Sequence):
+        for element in value.elements[:2]:
+            for inner in evaluator.evaluate(element, value.frame):
+                found.extend(as_environments(evaluator, inner, frame, depth - 1))
+    elif isinstance(value, Callable) and may_enter(value.function, frame):
+        inner_frame = evaluator.bound_frame(
+            value.function, None, frame, value.receiver, value.parent, value.preset
+        )
+        for inner in evaluator.returns(inner_frame):
+            if isinstance(inner.value, Environment | Callable):
+                found.extend(as_environments(evaluator, inner, inner_frame, depth - 1))
+    return [one.after(item) for one in found]
+
+
+def _method_call(evaluator: Evaluator, call: ast.Call, function: ast.Attribute, frame: Frame) -> Alternatives:
+    found: list[Alternative] = []
+    for base in evaluator.evaluate(function.value, frame):
+        found.extend(one.after(base) for one in _method_of(evaluator, base, call, function, frame))
+    return tuple(found)
+
+
+def _method_of(
+    evaluator: Evaluator, base: Alternative, call: ast.Call, function: ast.Attribute, frame: Frame
+) -> Alternatives:
+    """What the method of one possible receiver gives back."""
+    value, name = base.value, function.attr
+    if isinstance(value, Action) and name not in library.DRAWS | library.MAXIMA:
+        given = [evaluator.evaluate(one, frame) for one in call.args]
+        random = [one for one in given if any(isinstance(item.value, Noise | Action) for item in one)]
+        return combine([(base,), *random], call, frame) if random else (base,)
+    if isinstance(value, Mapping) and name in ("get", "pop") and call.args:
+        return _get(evaluator, value, call, frame)
+    if isinstance(value, Environment):
+        if name in OBSERVING:
+            return (Alternative(Computed(call, frame, is_observed=True)),)
+        return (Alternative(Unknown(describe(call), is_neutral=name.startswith(("get", "observation")))),)
+    if isinstance(value, Sequence | Mapping) and name in ("copy", "values", "items"):
+        return (base,)
+    if isinstance(value, KnownValue) and value.value is not None:
+        return (base,) if name in SAME_OBJECT else (Alternative(Unknown(describe(call), is_neutral=True)),)
+    is_own = isinstance(value, Instance) and evaluator.classes.method(value.info, name) is not None
+    if name in SAME_OBJECT and isinstance(value, Instance) and not is_own:
+        return (base,)
+    found: list[Alternative] = []
+    if not isinstance(value, Unknown | ExternalObject | Computed | Noise | External | Sequence | Mapping):
+        for target in attributes.attribute(evaluator, base, name, function, frame):
+            if isinstance(target.value, External):
+                found.extend(
+                    library.external_method(evaluator, target.value.name, base, call, function, frame)
+                )
+            elif not isinstance(target.value, Unknown):
+                found.extend(one.after(target) for one in call_value(evaluator, target, call, frame))
+            elif isinstance(value, Instance) and is_own:
+                found.append(target)  # apart from what the class says, something that cannot be read
+    if isinstance(value, External):
+        found = [
+            one.after(target)
+            for target in attributes.attribute(evaluator, base, name, function, frame)
+            for one in call_value(evaluator, target, call, frame)
+        ]
+    is_drawn = any(isinstance(item.value, Action) for item in found)
+    if isinstance(value, Instance) and evaluator.classes.is_distribution(value.info) and not is_drawn:
+        found = [] if name in library.DRAWS | library.MAXIMA else found
+    return tuple(found) if found else library.primitive_method(evaluator, base, call, function, frame)
+
+
+def _get(evaluator: Evaluator, value: Mapping, call: ast.Call, frame: Frame) -> Alternatives:
+    key = literal(call.args[0])
+    if isinstance(key, str) and key in value.items:
+        return evaluator.evaluate_binding(value.items[key], key)
+    rest: Alternatives = (Alternative(Unknown(describe(call))),) if value.is_open or is_missing(key) else ()
+    if len(call.args) > 1:
+        default = Binding(call.args[1], frame, is_default=True)
+        return (*evaluator.evaluate_binding(default, str(key)), *rest)
+    return rest or (Alternative(KnownValue(None), origin="literal"),)
+
+
+def by_name(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame) -> Alternatives:
+    """Every method of that name that the script can load, where the receiver's class is not known.
+
+    What agrees among all of them is likely; it is never proved.
+    """
+    if not _ACTING.search(name):
+        return ()
+    reach = evaluator.index.reach(frame.chain()[0].module)
+    fitting = [
+        function
+        for function in evaluator.index.functions_by_name.get(name, [])
+        if function.owner is not None
+        and not evaluator.classes.is_environment(function.owner)
+        and may_enter(function, frame)
+        and fits(function, call)
+        and not is_stub(function)
+    ]
+    near = [item for item in fitting if item.module.path in reach] or fitting
+    found: list[Alternative] = []
+    doubt = f"the object whose {name}() is called is not known; every class with that method was considered"
+    for function in near[:MOST_CANDIDATES]:
+        assert function.owner is not None
+        inner = evaluator.bound_frame(function, call, frame, Alternative(Instance(function.owner)))
+        mark = Mark(function.module.path, function.node.lineno, f"candidate: {function.owner.name}.{name}")
+        for item in evaluator.returns(inner):
+            if not isinstance(item.value, KnownValue):
+                found.append(item.noting(mark).doubting(doubt))
+    useful = [one for one in found if isinstance(one.value, Action | Sequence | Mapping | Computed)]
+    return tuple(useful)

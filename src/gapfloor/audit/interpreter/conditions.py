@@ -16,7 +16,6 @@ from gapfloor.audit.interpreter.values import (
     KnownValue,
     Module,
     Noise,
-    Option,
     Sequence,
     Unknown,
     Value,
@@ -58,7 +57,7 @@ def _of_class(evaluator: Evaluator, test: ast.Call, frame: Frame) -> bool | None
     if not found or len(wanted) != 1 or not isinstance(wanted[0], Class):
         return None
     answers = {
-        wanted[0].info in evaluator.objects.mro(one.info)
+        wanted[0].info in evaluator.classes.mro(one.info)
         if isinstance(one, Instance) and one.made_at is not None
         else None
         for one in found
@@ -110,8 +109,6 @@ def _of_comparison(
 def _truthiness(value: Value) -> bool | None:
     if isinstance(value, KnownValue):
         return _plain_truth(value.value)
-    if isinstance(value, Option) and value.has_default:
-        return _plain_truth(value.default)
     if isinstance(value, Environment | Instance | Callable | Class | Module):
         return True
     if isinstance(value, ExternalObject) and value.name.rsplit(".", 1)[-1][:1].isupper():
@@ -155,14 +152,12 @@ def _plain_truth(value: object) -> bool | None:
 def _plain(value: Value) -> tuple[bool, Any]:
     if isinstance(value, KnownValue):
         return True, value.value
-    if isinstance(value, Option) and value.has_default:
-        return True, value.default
     return False, None
 
 
 def _compare(operator: ast.cmpop, left: Value, right: Value) -> bool | None:
     if isinstance(operator, ast.Is | ast.IsNot) and isinstance(right, KnownValue) and right.value is None:
-        if isinstance(left, KnownValue | Option):
+        if isinstance(left, KnownValue):
             known, value = _plain(left)
             answer = value is None if known else None
         else:

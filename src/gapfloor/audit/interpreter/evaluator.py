@@ -1,34 +1,43 @@
-"""What an expression can stand for (names, operators, containers, calls and attributes have files of their own).
+"""The evaluator: what an expression can stand for in one call frame.
 
-It follows values backwards through assignments, parameters, closures, modules and attributes, one call frame at a
-time, so that a default two frames up is seen as that and a constant passed at one call is not mixed with another.
+It follows values backwards through assignments, parameters, closures, modules and attributes, so that a default two
+frames up is seen as that and a constant passed at one call is not mixed with another. It is one object; the files next
+to it hold its parts as functions (attributes, calls, library functions, operators).
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
+from dataclasses import replace
 
-from gapfloor.audit.interpreter import calls, containers, operators
+from gapfloor.audit.interpreter import attributes, calls, operators
 from gapfloor.audit.interpreter import conditions as truths
-from gapfloor.audit.interpreter.binding import bind
-from gapfloor.audit.interpreter.names import NameModel
-from gapfloor.audit.interpreter.object_state import StateModel
-from gapfloor.audit.interpreter.objects import ObjectModel
-from gapfloor.audit.interpreter.options import OptionTable
-from gapfloor.audit.interpreter.primitives import is_random_test
-from gapfloor.audit.interpreter.reaching_definitions import Assignment, conditions, definitions_in
+from gapfloor.audit.interpreter.classes import Classes
+from gapfloor.audit.interpreter.options import OptionTable, is_settings_class
+from gapfloor.audit.interpreter.reaching_definitions import (
+    Assignment,
+    branch_path,
+    conditions,
+    definitions_in,
+    reaching,
+)
 from gapfloor.audit.interpreter.values import (
     Action,
     Alternative,
     Binding,
     Callable,
     Class,
+    Computed,
     External,
+    ExternalObject,
     Frame,
     Guard,
-    Instance,
     KnownValue,
+    Mapping,
     Mark,
+    Module,
+    Namespace,
     Noise,
     Sequence,
     Unknown,
@@ -39,36 +48,43 @@ from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, Index, ModuleI
 
 DEEPEST_EVALUATION = 90
 MOST_ALTERNATIVES = 16
-#: A budget of steps, not of time: the verdict is the same on a busy machine.
-MOST_STEPS = 250_000
+#: Budgets of steps, not of time: the answer is the same on a busy machine. One chain of calls cannot spend it all.
+MOST_STEPS = 220_000
+MOST_STEPS_OF_A_CHAIN = 12_000
+_BUILTINS = frozenset(name for name in dir(builtins) if name.islower())
+#: A use after the end of any scope: names seen from outside have their final value.
+END = ast.Pass()
+EXHAUSTED = "the budget for this chain of calls ran out"
 
 
 class Evaluator:
     """Evaluates expressions in frames; remembers what it has seen and stops at a budget."""
 
-    def __init__(
-        self,
-        index: Index,
-        *,
-        most_steps: int = MOST_STEPS,
-        options: OptionTable | None = None,
-    ) -> None:
+    def __init__(self, index: Index, options: OptionTable | None = None) -> None:
         self.index = index
         self.options = options if options is not None else OptionTable(index)
-        self.names = NameModel(self)
-        self.objects = ObjectModel(self)
-        self.state = StateModel(self)
-        self.most_steps = most_steps
+        self.classes = Classes(self)
         self.steps = 0
+        self._spent_before = 0
         self._depth = 0
         self._active: set[tuple[int, int]] = set()
+        self._active_names: set[tuple[str, str]] = set()
         self._definitions: dict[ast.AST, dict[str, list[Assignment]]] = {}
         self._module_frames: dict[str, Frame] = {}
 
+    def begin_chain(self) -> None:
+        """Give the next chain of calls a budget of its own."""
+        self._spent_before = self.steps
+
     @property
     def is_exhausted(self) -> bool:
-        """Whether the budget ran out, so that an absence proves nothing."""
-        return self.steps > self.most_steps
+        """Whether the budget of this chain, or of the scan, ran out."""
+        return self.steps > MOST_STEPS or self.steps - self._spent_before > MOST_STEPS_OF_A_CHAIN
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the whole scan's budget ran out."""
+        return self.steps > MOST_STEPS
 
     def module_frame(self, module: ModuleInfo) -> Frame:
         """The frame of a module's own body."""
@@ -91,7 +107,7 @@ class Evaluator:
         if key in self._active:
             return ()
         if self._depth > DEEPEST_EVALUATION or self.is_exhausted:
-            return (Alternative(Unknown(describe(node))),)
+            return (Alternative(Unknown(describe(node)), doubts=frozenset({EXHAUSTED})),)
         self._active.add(key)
         self._depth += 1
         try:
@@ -99,7 +115,8 @@ class Evaluator:
         finally:
             self._depth -= 1
             self._active.discard(key)
-        if not self._active or found:
+        is_cut = self.is_exhausted or any(EXHAUSTED in item.doubts for item in found)
+        if (not self._active or found) and not is_cut:
             frame.cache[node] = found
         return found
 
@@ -110,12 +127,11 @@ class Evaluator:
         kept: dict[object, Alternative] = {}
         for item in found:
             if not item.is_contradictory:
-                conditions_met = frozenset(
-                    (id(guard.test), id(guard.frame), guard.holds) for guard in item.guards
-                )
-                kept.setdefault((identity(item.value), item.origin, conditions_met), item)
+                met = frozenset((id(guard.test), id(guard.frame), guard.holds) for guard in item.guards)
+                kept.setdefault((identity(item.value), item.origin, met, bool(item.doubts)), item)
         if len(kept) > MOST_ALTERNATIVES:
-            return tuple(sorted(kept.values(), key=self.is_unlikely))[:MOST_ALTERNATIVES]
+            likely = sorted(kept.values(), key=self.is_unlikely)[:MOST_ALTERNATIVES]
+            return tuple(item.doubting("too many alternatives to follow") for item in likely)
         return tuple(kept.values())
 
     def is_unlikely(self, item: Alternative) -> bool:
@@ -126,98 +142,89 @@ class Evaluator:
                 return True
         return False
 
+    def is_ruled_out(self, guard: Guard) -> bool:
+        """Whether a condition cannot hold, by constants that no user can set."""
+        known, used = self.truth(guard.test, guard.frame)
+        return known is not None and known != guard.holds and all(item.origin != "option" for item in used)
+
+    def truth(self, test: ast.AST, frame: Frame) -> tuple[bool | None, list[Alternative]]:
+        """Whether a condition holds (options at their defaults), and the constants that say so."""
+        return truths.decide(self, test, frame)
+
     def _dispatch(self, node: ast.AST, frame: Frame) -> tuple[Alternative, ...]:
-        if isinstance(node, ast.Constant):
-            return (Alternative(KnownValue(node.value), origin="literal"),)
-        if isinstance(node, ast.Name):
-            return self.names.at(node.id, node, frame)
-        if isinstance(node, ast.Attribute):
-            return self._attribute(node, frame)
-        if isinstance(node, ast.Call):
-            return calls.evaluate_call(self, node, frame)
-        if isinstance(node, ast.IfExp):
-            return self._either(node.test, node.body, node.orelse, frame)
-        if isinstance(node, ast.BoolOp):
-            return operators.both_or_either(self, node, frame)
-        if isinstance(node, ast.Tuple | ast.List):
-            return (Alternative(Sequence(tuple(node.elts), frame)),)
-        if isinstance(node, ast.Dict):
-            return containers.dictionary(self, node, frame)
-        if isinstance(node, ast.Subscript):
-            return containers.subscript(self, node, frame)
-        if isinstance(node, ast.Lambda):
-            return (Alternative(Callable(frame.module.functions[node], parent=frame)),)
-        if isinstance(node, ast.ListComp | ast.GeneratorExp | ast.SetComp):
-            return containers.comprehension(self, node, frame)
-        if isinstance(node, ast.DictComp):
-            return containers.dict_comprehension(self, node, frame)
-        if isinstance(node, ast.JoinedStr):
-            return operators.formatted_text(self, node, frame)
-        if isinstance(node, ast.Await | ast.Starred | ast.NamedExpr):
-            return self.evaluate(node.value, frame)
-        if isinstance(node, ast.BinOp):
-            return operators.arithmetic(self, node, frame)
-        if isinstance(node, ast.UnaryOp | ast.Compare):
-            return operators.truth_value(self, node, frame)
+        match node:
+            case ast.Constant():
+                return (Alternative(KnownValue(node.value), origin="literal"),)
+            case ast.Name():
+                return self.name_at(node.id, node, frame)
+            case ast.Attribute():
+                return attributes.evaluate_attribute(self, node, frame)
+            case ast.Call():
+                return calls.evaluate_call(self, node, frame)
+            case ast.IfExp():
+                first = [one.under(Guard(node.test, True, frame)) for one in self.evaluate(node.body, frame)]
+                other = self.evaluate(node.orelse, frame)
+                return (*first, *(one.under(Guard(node.test, False, frame)) for one in other))
+            case ast.Tuple() | ast.List() | ast.Set():
+                return (Alternative(Sequence(tuple(node.elts), frame)),)
+            case ast.Dict():
+                return operators.dictionary(self, node, frame)
+            case ast.Subscript():
+                return operators.subscript(self, node, frame)
+            case ast.Lambda():
+                return (Alternative(Callable(frame.module.functions[node], parent=frame)),)
+            case ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
+                return (Alternative(Sequence((node.elt,), frame, is_unordered=True)),)
+            case ast.DictComp():
+                return (Alternative(Mapping({"an item": Binding(node.value, frame)})),)
+            case ast.JoinedStr():
+                return operators.formatted_text(self, node, frame)
+            case ast.Await() | ast.Starred() | ast.NamedExpr():
+                return self.evaluate(node.value, frame)
+            case ast.BinOp():
+                return operators.arithmetic(self, node, frame)
+            case ast.BoolOp() | ast.UnaryOp() | ast.Compare():
+                return operators.truth_value(self, node, frame)
         return (Alternative(Unknown(describe(node))),)
-
-    def _either(
-        self, test: ast.expr, body: ast.expr, orelse: ast.expr, frame: Frame
-    ) -> tuple[Alternative, ...]:
-        first = [item.under(Guard(test, True, frame)) for item in self.evaluate(body, frame)]
-        second = [item.under(Guard(test, False, frame)) for item in self.evaluate(orelse, frame)]
-        return (*first, *second)
-
-    def is_random_condition(self, test: ast.AST, frame: Frame) -> bool:
-        """Whether a condition compares a random draw, written in place or under a name."""
-        if is_random_test(test):
-            return True
-        return any(
-            isinstance(node, ast.Name | ast.Attribute | ast.Call)
-            and any(isinstance(item.value, Noise) for item in self.evaluate(node, frame))
-            for node in ast.walk(test)
-        )
-
-    def project(self, alternatives: tuple[Alternative, ...], index: int) -> tuple[Alternative, ...]:
-        """Element `index` of what was evaluated."""
-        return containers.project(self, alternatives, index)
 
     def evaluate_binding(self, binding: Binding, name: str) -> tuple[Alternative, ...]:
         """What a parameter or key is bound to, with the way the constant came there."""
         if binding.expression is None or binding.frame is None:
             return (Alternative(Unknown(name)),)
-        inner = self.evaluate(binding.expression, binding.frame)
-        if binding.is_setting and not binding.is_default:
-            return inner  # a setting knows its own file and line
         place = (binding.frame.module.path, binding.expression.lineno)
         shown = describe(binding.expression)
         found = []
-        for item in inner:
+        for item in self.evaluate(binding.expression, binding.frame):
+            is_constant = isinstance(item.value, KnownValue)
             if binding.is_default:
-                constant = isinstance(item.value, KnownValue)
-                mark = Mark(*place, f"default argument {name}={shown}")
-                origin = "option" if binding.is_setting else "default"
-                found.append(item.noting(mark).from_origin(origin if constant else item.origin))
-            elif isinstance(binding.expression, ast.Constant):
+                origin = "default" if is_constant else item.origin
                 found.append(
-                    item.noting(Mark(*place, f"{name}={shown} passed at the call")).from_origin("argument")
+                    replace(item.noting(Mark(*place, f"default argument {name}={shown}")), origin=origin)
                 )
             else:
                 origin = "argument" if item.origin == "literal" else item.origin
-                found.append(item.noting(Mark(*place, f"passed on as {name}")).from_origin(origin))
+                words = (
+                    f"{name}={shown} passed at the call"
+                    if item.origin == "literal"
+                    else f"passed on as {name}"
+                )
+                found.append(replace(item.noting(Mark(*place, words)), origin=origin))
         return tuple(found)
 
-    def _attribute(self, node: ast.Attribute, frame: Frame) -> tuple[Alternative, ...]:
-        found: list[Alternative] = []
-        if node.attr == "training" and isinstance(node.value, ast.Attribute):
-            # The mode of a part is the mode of the module that holds it.
-            for item in self.evaluate(node.value.value, frame):
-                if isinstance(item.value, Instance) and self.objects.is_network(item.value.info):
-                    return self.objects.attribute(item, "training", node, frame)
-        for item in self.evaluate(node.value, frame):
-            inner = self.objects.attribute(item, node.attr, node, frame)
-            found.extend(one.under(*item.guards) for one in inner)
-        return tuple(found)
+    def bound_frame(
+        self,
+        function: FunctionInfo,
+        call: ast.Call | None,
+        caller: Frame,
+        receiver: Alternative | None = None,
+        parent: Frame | None = None,
+        preset: tuple[tuple[str, Binding], ...] = (),
+    ) -> Frame:
+        """The frame of calling `function` at `call`, with its parameters bound."""
+        key = (id(call), id(function), id(receiver.value) if receiver else 0, id(preset) if preset else 0)
+        if key not in caller.children:
+            caller.children[key] = calls.bind(self, function, call, caller, receiver, parent, preset)
+        return caller.children[key]
 
     def returns(self, frame: Frame) -> tuple[Alternative, ...]:
         """What a call of the frame's function can give back."""
@@ -233,46 +240,12 @@ class Evaluator:
                     for test, holds in conditions(frame.module, node, function.node, None)
                 ]
                 refused = [guard for guard in guards if self.is_ruled_out(guard)]
-                if refused and not all(self._is_by_default(guard) for guard in refused):
-                    continue
                 inner = [item.under(*guards) for item in self.evaluate(node.value, frame)]
-                # An action that a default keeps out shows where the rule comes from; anything else is not wanted.
-                found.extend(item for item in inner if not refused or isinstance(item.value, Action))
+                # An action that a flag keeps out shows where the rule comes from; anything else is not wanted.
+                found.extend(
+                    item for item in inner if not refused or isinstance(item.value, Action | Computed)
+                )
         return tuple(found) or (Alternative(Unknown(f"{function.name}()")),)
-
-    def is_ruled_out(self, guard: Guard) -> bool:
-        """Whether a condition cannot hold, by constants that no user can set."""
-        known, used = self.truth(guard.test, guard.frame)
-        return known is not None and known != guard.holds and all(item.origin != "option" for item in used)
-
-    def _is_by_default(self, guard: Guard) -> bool:
-        """Whether a condition is decided by defaults that no call overrides."""
-        _, used = self.truth(guard.test, guard.frame)
-        return {item.origin for item in used} == {"default"}
-
-    def truth(self, test: ast.AST, frame: Frame) -> tuple[bool | None, list[Alternative]]:
-        """Whether a condition holds (options at their defaults), and the constants that say so."""
-        if test not in frame.truths:
-            answer = truths.decide(self, test, frame)
-            if self._active:
-                return answer  # inside another evaluation a part may still be missing
-            frame.truths[test] = answer
-        return frame.truths[test]
-
-    def bound_frame(
-        self,
-        function: FunctionInfo,
-        call: ast.Call | None,
-        caller: Frame,
-        receiver: Alternative | None,
-        parent: Frame | None,
-        preset: tuple[tuple[str, Binding], ...] = (),
-    ) -> Frame:
-        """The frame of calling `function` at `call`, with its parameters bound."""
-        key = (id(call), id(function), id(receiver.value) if receiver else 0)
-        if key not in caller.children:
-            caller.children[key] = bind(self, function, call, caller, receiver, parent, preset)
-        return caller.children[key]
 
     def class_of(self, node: ast.expr, module: ModuleInfo) -> ClassInfo | str:
         """The class that a base expression names: of the repository, or the dotted name of an external one."""
@@ -284,3 +257,183 @@ class Evaluator:
             if isinstance(item.value, External):
                 return item.value.name
         return last_name(node)
+
+    # Names, innermost scope first.
+
+    def name_at(self, name: str, use: ast.AST, frame: Frame) -> tuple[Alternative, ...]:
+        """The alternatives of a plain name at `use`."""
+        found: list[Alternative] = []
+        older = True
+        alive: list[Assignment] = []
+        definitions = self.definitions(frame.module, frame.scope).get(name, [])
+        if definitions:
+            alive, older = reaching(frame.module, frame.scope, definitions, use)
+            for definition in alive:
+                found = [item.under(*self._spared_by(definition, frame, use)) for item in found]
+                found.extend(self._defined_by(definition, frame, use))
+        if older:
+            spared = [guard for definition in alive for guard in self._spared_by(definition, frame, use)]
+            found.extend(item.under(*spared) for item in self._outer_name(name, frame, has_own=bool(found)))
+        return tuple(found) if not found else operators.with_stores(self, tuple(found), name, use, frame)
+
+    def _spared_by(self, definition: Assignment, frame: Frame, use: ast.AST) -> list[Guard]:
+        """The condition under which an older value survives a definition that is made under one condition."""
+        tests = conditions(frame.module, definition.statement, frame.scope, use)
+        if len(tests) != 1 or frame.module.order[definition.statement] > frame.module.order.get(use, 10**9):
+            return []
+        return [Guard(tests[0][0], not tests[0][1], frame)]
+
+    def _defined_by(self, definition: Assignment, frame: Frame, use: ast.AST) -> list[Alternative]:
+        guards = [
+            Guard(test, holds, frame)
+            for test, holds in conditions(frame.module, definition.statement, frame.scope, use)
+        ]
+        node, path = definition.expression, definition.path
+        if definition.kind == "definition":
+            assert node is not None
+            parent = frame if frame.function is not None else None
+            if isinstance(node, ast.ClassDef):
+                return [Alternative(Class(frame.module.classes[node], parent))]
+            return [Alternative(Callable(frame.module.functions[node], parent=parent))]
+        if definition.kind == "import":
+            return [item.under(*guards) for item in self._imported(frame.module, definition.name)]
+        if definition.kind == "augmented":
+            return [item.under(*guards) for item in self._augmented(definition, frame)]
+        if definition.kind == "element":
+            node, path = operators.looped_over(node, path)
+            found = operators.elements(self, self.evaluate(node, frame))
+        else:
+            found = self.evaluate(node, frame)
+        for index in path:
+            found = operators.project(self, found, index)
+        return [item.under(*guards) for item in found]
+
+    def _augmented(self, definition: Assignment, frame: Frame) -> tuple[Alternative, ...]:
+        """`action += noise` is arithmetic; a number that grows from turn to turn of a loop is not known."""
+        statement = definition.statement
+        assert isinstance(statement, ast.AugAssign)
+        counted = Alternative(Unknown(definition.name, is_neutral=True))
+        if not self.evaluate(statement.target, frame):
+            return (counted,)
+        found = self.evaluate(operators.operation_of(statement), frame)
+        kept = [item for item in found if isinstance(item.value, Action | Computed | Noise | Unknown)]
+        return tuple(kept) or (counted,)
+
+    def _outer_name(self, name: str, frame: Frame, *, has_own: bool) -> tuple[Alternative, ...]:
+        if name in frame.bindings:
+            return self._as_annotated(self.evaluate_binding(frame.bindings[name], name), name, frame)
+        if frame.function is None:
+            return () if has_own else self._imported(frame.module, name)
+        if name in ("self", "cls") and frame.receiver is not None:
+            return (frame.receiver,)
+        if name in {arg.arg for arg in parameters(frame.function.node)}:
+            return self._as_annotated((Alternative(Unknown(name)),), name, frame)
+        if has_own:
+            return ()  # a local name has no value from outside the function
+        if frame.parent is not None and frame.parent.function is not None:
+            return self.name_at(name, END, frame.parent)
+        return self.global_name(frame.module, name)
+
+    def _as_annotated(
+        self, found: tuple[Alternative, ...], name: str, frame: Frame
+    ) -> tuple[Alternative, ...]:
+        """A value that cannot be read, annotated as a class of the repository, is taken for one of that class."""
+        if frame.function is None or not any(isinstance(item.value, Unknown) for item in found):
+            return found
+        annotation = next(
+            (arg.annotation for arg in parameters(frame.function.node) if arg.arg == name), None
+        )
+        if not isinstance(annotation, ast.Name | ast.Attribute):
+            return found
+        info = self.class_of(annotation, frame.module)
+        if not isinstance(info, ClassInfo) or not is_settings_class(info.node):
+            return found
+        return tuple(
+            replace(item, value=Namespace(fields=info)) if isinstance(item.value, Unknown) else item
+            for item in found
+        )
+
+    def global_name(self, module: ModuleInfo, name: str) -> tuple[Alternative, ...]:
+        """A name of a module's top level, as other code sees it."""
+        key = (module.path, name)
+        if key in self._active_names:
+            return (Alternative(Unknown(f"{name}, which modules import from each other")),)
+        self._active_names.add(key)
+        try:
+            definitions = self.definitions(module, module.tree).get(name, [])
+            if not any(definition.kind != "import" for definition in definitions):
+                return self._imported(module, name)
+            found = self.name_at(name, END, self.module_frame(module))
+            if name in module.changed_globals:
+                found = (*found, Alternative(Unknown(f"{name}, changed by `global`")))
+            # A constant at the top of a file is a setting of that file.
+            return tuple(
+                replace(item, origin="option")
+                if item.origin == "literal" and isinstance(item.value, KnownValue)
+                else item
+                for item in found
+            )
+        finally:
+            self._active_names.discard(key)
+
+    def _imported(self, module: ModuleInfo, name: str) -> tuple[Alternative, ...]:
+        """A name that a module imports; names that nobody defines are unknown."""
+        if name in module.imports:
+            return self.dotted(module.imports[name], module)
+        for key, source in module.imports.items():
+            target = self.index.find_module(source, module) if key.startswith("*") else None
+            if target is not None and target is not module and name in self.definitions(target, target.tree):
+                return self.global_name(target, name)
+        return (Alternative(External(name) if name in _BUILTINS else Unknown(name)),)
+
+    def dotted(self, dotted: str, importer: ModuleInfo) -> tuple[Alternative, ...]:
+        """What an import path means in the file `importer`: something of the repository, or external."""
+        if dotted in self.index.replaced:
+            return self._replaced(dotted)
+        module = self.index.find_module(dotted, importer)
+        if module is not None:
+            return (Alternative(Module(module)),)
+        head, _, tail = dotted.rpartition(".")
+        parent = self.index.find_module(head, importer) if head else None
+        return self.global_name(parent, tail) if parent is not None else (Alternative(External(dotted)),)
+
+    def _replaced(self, dotted: str) -> tuple[Alternative, ...]:
+        found: list[Alternative] = []
+        for module, statement in self.index.replaced[dotted]:
+            mark = Mark(module.path, statement.lineno, f"{dotted} is replaced here")
+            function = module.functions.get(module.scope_of(statement))
+            frame = Frame(module=module, function=function) if function else self.module_frame(module)
+            found.extend(item.noting(mark) for item in self.evaluate(statement.value, frame))
+        return tuple(found)
+
+
+def parameters(node: ast.AST) -> list[ast.arg]:
+    """Every parameter of a function, those of `*args` and `**kwargs` included."""
+    assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+    arguments = node.args
+    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return [*named, *(extra for extra in (arguments.vararg, arguments.kwarg) if extra is not None)]
+
+
+def guards_of(frame: Frame, node: ast.AST) -> list[Guard]:
+    """The conditions under which `node` runs inside its frame."""
+    return [Guard(test, holds, frame) for test, holds in conditions(frame.module, node, frame.scope, None)]
+
+
+def loops_around(frame: Frame, node: ast.AST) -> list[ast.AST]:
+    """The loops around `node` in its frame, outermost first."""
+    return [
+        one
+        for one, branch in branch_path(frame.module, node, frame.scope)
+        if branch == "body" and isinstance(one, ast.For | ast.While | ast.AsyncFor)
+    ]
+
+
+def is_chosen(value: object) -> bool:
+    """Whether a value can be what a policy answers."""
+    return isinstance(value, Action) or (isinstance(value, Computed) and value.is_observed)
+
+
+def is_object(value: object) -> bool:
+    """Whether a value is an object of a dependency whose methods the facts may describe."""
+    return isinstance(value, External | ExternalObject)

@@ -70,10 +70,55 @@ class LoopFact:
 
 
 @cache
-def _table() -> dict[str, Any]:
-    text = resources.files("gapfloor.audit").joinpath("data/facts.json").read_text(encoding="utf-8")
+def _table(name: str = "facts") -> dict[str, Any]:
+    text = resources.files("gapfloor.audit").joinpath(f"data/{name}.json").read_text(encoding="utf-8")
     table: dict[str, Any] = json.loads(text)
     return table
+
+
+@cache
+def words(name: str) -> frozenset[str]:
+    """A list of names that the scanner knows, e.g. methods that change an object's place and not what it is."""
+    return frozenset(_table("functions")["words"][name])
+
+
+@cache
+def is_deterministic_function(name: str) -> bool:
+    """Whether a library function or layer computes the same value every time.
+
+    >>> is_deterministic_function("torch.tanh"), is_deterministic_function("torch.nn.Dropout")
+    (True, False)
+    """
+    table = _table("functions")
+    if name in words("pure_builtins"):
+        return True
+    if noise_kind(name) is not None or name.startswith(tuple(table["not_numerical"])):
+        return False
+    last = name.rsplit(".", 1)[-1]
+    rows = [row for row in table["deterministic"] if f"{name}.".startswith(row["prefix"])]
+    return bool(rows) and not any(last in row.get("except", ()) for row in rows)
+
+
+@cache
+def noise_kind(name: str) -> str | None:
+    """Which numbers a library function draws (uniform, normal, gumbel, other), or None.
+
+    >>> noise_kind("numpy.random.rand"), noise_kind("torch.tanh")
+    ('uniform', None)
+    """
+    table = _table("functions")
+    module, _, last = name.rpartition(".")
+    starts = tuple(f"{one}{mark}" for one in table["random_modules"] for mark in (".", "("))
+    in_random = module in table["random_modules"] or module.startswith(starts)
+    for row in table["draws"]:
+        if last in row["names"] and (in_random or module in ("torch", "tensorflow", "jax.random")):
+            return str(row["kind"])
+    return None
+
+
+def is_noise_layer(name: str) -> bool:
+    """Whether a layer draws in training mode."""
+    return name.rsplit(".", 1)[-1] in _table("functions")["noise_layers"]
 
 
 @cache
@@ -120,6 +165,8 @@ def find_loops(name: str) -> list[LoopFact]:
     if found:
         return found
     head, _, tail = name.rpartition(".")
+    if tail != "learn" and "()" in name:
+        return []  # a method of an object, whatever it is called
     if tail == "learn":
         agents = [fact for fact in loop_facts() if fact.environment_at == "constructor"]
         return [fact for fact in agents if name.startswith(fact.name.rpartition(".")[0] + ".")][:1]

@@ -1,4 +1,4 @@
-"""Operators: arithmetic on numbers, actions, noise and masks; truth values; formatted text."""
+"""Operators and containers: arithmetic on numbers, actions, noise and masks; lists, dictionaries and their items."""
 
 from __future__ import annotations
 
@@ -7,106 +7,227 @@ import operator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gapfloor.audit.interpreter.containers import plain_text
+from gapfloor.audit.interpreter.facts import is_deterministic_function
 from gapfloor.audit.interpreter.options import is_missing, literal
-from gapfloor.audit.interpreter.primitives import is_random_test
-from gapfloor.audit.interpreter.randomness import combine, is_settled
+from gapfloor.audit.interpreter.reaching_definitions import branch_path, conditions
 from gapfloor.audit.interpreter.values import (
     Action,
     Alternative,
+    Binding,
+    Callable,
+    Class,
+    Computed,
+    Environment,
+    External,
+    ExternalObject,
     Frame,
     Guard,
+    Instance,
     KnownValue,
+    Mapping,
+    Namespace,
     Noise,
-    Option,
+    Sequence,
     Unknown,
     Value,
     describe,
 )
+from gapfloor.audit.reading.index import last_name, own_nodes
 
 if TYPE_CHECKING:
     from gapfloor.audit.interpreter.evaluator import Evaluator
 
-
-def both_or_either(evaluator: Evaluator, node: ast.BoolOp, frame: Frame) -> tuple[Alternative, ...]:
-    """What `a and b` or `a or b` can be."""
-    known, _ = evaluator.truth(node, frame)
-    if known is not None and isinstance(node.op, ast.And):
-        return (Alternative(KnownValue(known)),)
-    found = [item for value in node.values for item in evaluator.evaluate(value, frame)]
-    return tuple(found)
-
-
-def formatted_text(evaluator: Evaluator, node: ast.JoinedStr, frame: Frame) -> tuple[Alternative, ...]:
-    """A formatted string whose parts are all known."""
-    parts: list[str] = []
-    origin = "literal"
-    for value in node.values:
-        inner = value.value if isinstance(value, ast.FormattedValue) else value
-        found = evaluator.evaluate(inner, frame)
-        text = plain_text(found[0].value) if len(found) == 1 else None
-        if text is None:
-            return (Alternative(Unknown(describe(node))),)
-        origin = "option" if found[0].origin == "option" else origin
-        parts.append(text)
-    return (Alternative(KnownValue("".join(parts)), origin=origin),)
+Alternatives = tuple[Alternative, ...]
+_FILLING = frozenset({"append", "extend", "add", "insert", "appendleft"})
+_OPERATORS = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Div: operator.truediv,
+}  # fmt: skip
+_READERS = frozenset({"load", "loads", "loadtxt", "fromfile", "open", "memmap", "read", "File"})
 
 
-def arithmetic(evaluator: Evaluator, node: ast.BinOp, frame: Frame) -> tuple[Alternative, ...]:
+#: Part of a file of data: not known, but no policy computes it while an environment is played.
+RECORDED = Unknown("something that was read from a file", is_neutral=True)
+
+
+def is_reader(value: Value) -> bool:
+    """Whether a value is what a reader of files gave back."""
+    return isinstance(value, ExternalObject) and value.name.rsplit(".", 1)[-1] in _READERS
+
+
+def combine(operands: list[Alternatives], node: ast.AST, frame: Frame) -> Alternatives:
+    """What an operation on several operands can give: each choice of action, each unknown, or a computed value."""
+    chosen: list[list[Alternative]] = []
+    noise: list[Alternative] = []
+    found: list[Alternative] = []
+    plain: list[Alternative] = []
+    doubts: set[str] = set()
+    for operand in operands:
+        actions = [item for item in operand if isinstance(item.value, Action)]
+        chosen += [actions] if actions else []
+        for item in operand:
+            if isinstance(item.value, Noise):
+                noise.append(item)
+            elif is_plain(item):
+                plain.append(item)
+            elif not isinstance(item.value, Action):
+                found.append(replace(item, value=innermost(item.value, node), origin=""))
+        doubts |= {doubt for item in operand for doubt in item.doubts}
+    settled = [item for item in plain if isinstance(item.value, Computed) and item.value.is_observed]
+    if noise:
+        found.extend(_noisy(chosen, noise, plain, node, frame))
+    elif len({item.value.rule for group in chosen for item in group}) > 1 and len(chosen) > 1:  # type: ignore[union-attr]
+        marks = tuple(dict.fromkeys(mark for group in chosen for item in group for mark in item.marks))
+        found.append(Alternative(Action("noisy", node, frame), marks=marks))
+    elif chosen:
+        found.extend(item for group in chosen for item in group)
+        for operand in operands:  # what may be an action or something computed stays both
+            if any(isinstance(item.value, Action) for item in operand):
+                found.extend(
+                    replace(item, value=Computed(node, frame, True))
+                    for item in operand
+                    if isinstance(item.value, Computed) and item.value.is_observed
+                )
+    elif len(operands) == 1 and not found:
+        found.extend(replace(item, value=Computed(node, frame, item in settled), origin="") for item in plain)
+    elif settled or not found:
+        found.append(Alternative(Computed(node, frame, bool(settled))))
+    return tuple(item.doubting(*doubts) for item in found)
+
+
+def innermost(value: Value, node: ast.AST) -> Unknown:
+    """The cause of not knowing: the innermost unknown, not the expression that hides it."""
+    if isinstance(value, Unknown):
+        return value
+    return Unknown(value.name if isinstance(value, External | ExternalObject) else describe(node))
+
+
+def is_plain(item: Alternative) -> bool:
+    """Whether a value is known to carry no choice of the policy."""
+    value = item.value
+    if isinstance(value, KnownValue | Computed | Mapping | Sequence | Instance | Namespace):
+        return True
+    if isinstance(value, Unknown):
+        return value.is_neutral
+    if isinstance(value, ExternalObject | External):
+        return is_deterministic_function(value.name) and value.name.rsplit(".", 1)[-1] not in _READERS
+    return False
+
+
+def _noisy(
+    chosen: list[list[Alternative]],
+    noise: list[Alternative],
+    plain: list[Alternative],
+    node: ast.AST,
+    frame: Frame,
+) -> list[Alternative]:
+    kept = noise[0].value
+    assert isinstance(kept, Noise)
+    guards = noise[0].guards
+    if not chosen and not any(isinstance(item.value, Computed) for item in plain):
+        return [Alternative(Noise(kept.kind, node, frame, kept.is_scaled), guards)]
+    if not chosen and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        # Noise times something that a network gave: the spread of a policy.
+        return [Alternative(Noise(kept.kind, node, frame, is_scaled=True), guards)]
+    kinds = {item.value.kind for item in noise if isinstance(item.value, Noise)}
+    is_scaled = any(isinstance(item.value, Noise) and item.value.is_scaled for item in noise)
+    if not chosen and kinds == {"gumbel"}:
+        return [Alternative(Noise("gumbel", node, frame, is_scaled=True), guards)]
+    marks = tuple(dict.fromkeys(mark for group in chosen for item in group for mark in item.marks))
+    rules = {item.value.rule for group in chosen for item in group if isinstance(item.value, Action)}
+    # A draw with noise on top is still a draw.
+    is_draw = rules == {"sampled"} or (kinds == {"normal"} and is_scaled and not chosen)
+    return [Alternative(Action("sampled" if is_draw else "noisy", node, frame, is_draw), guards, marks)]
+
+
+def arithmetic(evaluator: Evaluator, node: ast.BinOp, frame: Frame) -> Alternatives:
     """What a binary operation gives: a number, an action, noise, or something computed."""
     left, right = evaluator.evaluate(node.left, frame), evaluator.evaluate(node.right, frame)
-    folded = folded_number(node, left, right)
+    folded = _folded(node, left, right)
     if folded is not None:
         return (folded,)
     if isinstance(node.op, ast.Mult):
-        masked = _masked(evaluator, node, left, right, frame)
-        if masked is not None:
-            return masked
-    sides = [*left, *right]
+        for mask, other in ((left, right), (right, left)):
+            value = mask[0].value if len(mask) == 1 else None
+            if isinstance(value, KnownValue) and value.value in (0, 1) and not isinstance(value.value, str):
+                return other if value.value else (replace(mask[0], value=KnownValue(0)),)
+            if isinstance(value, Noise) and value.kind in ("mask", "no mask"):
+                assert isinstance(value.node, ast.expr)
+                guard = Guard(value.node, value.kind == "mask", value.frame)
+                return tuple(item.under(guard) for item in other)
     if isinstance(node.op, ast.Add | ast.BitOr) and _excludes(left, right):
-        return tuple(sides)  # mask * one + (1 - mask) * other
-    if not any(isinstance(item.value, Noise) for item in sides) and is_random_test(node):
-        chosen = [item for item in sides if isinstance(item.value, Action)]
-        if chosen:
-            return tuple(
-                Alternative(Action("noisy", node, frame), item.guards, item.marks) for item in chosen
-            )
-    if isinstance(node.op, ast.Mult | ast.Div):
-        # A factor that cannot be read scales an action; it does not make another rule of it.
-        for one, other in ((left, right), (right, left)):
-            if is_settled(one) and all(isinstance(item.value, Unknown) for item in other):
-                return combine([one], node, frame, is_arithmetic=True)
-    return combine([left, right], node, frame, is_arithmetic=True)
+        return (*left, *right)  # mask * one + (1 - mask) * other
+    if isinstance(node.op, ast.Add) and all(isinstance(item.value, Sequence) for item in (*left, *right)):
+        return (*left, *right)  # lists that are joined
+    return combine([_opened(evaluator, left), _opened(evaluator, right)], node, frame)
 
 
-def _masked(
-    evaluator: Evaluator,
-    node: ast.BinOp,
-    left: tuple[Alternative, ...],
-    right: tuple[Alternative, ...],
-    frame: Frame,
-) -> tuple[Alternative, ...] | None:
-    """An action times a mask: nothing where the mask is zero, else the action under the mask's condition."""
-    for mask, other in ((left, right), (right, left)):
-        if len(mask) != 1:
-            continue
-        value = mask[0].value
-        if isinstance(value, KnownValue) and value.value in (0, 1) and not isinstance(value.value, str):
-            return other if value.value else (Alternative(KnownValue(0), mask[0].guards, mask[0].marks),)
-        if isinstance(value, Noise) and value.kind in ("mask", "no mask"):
-            assert isinstance(value.node, ast.expr)
-            guard = Guard(value.node, value.kind == "mask", value.frame)
-            return tuple(item.under(guard) for item in other)
-    return None
+def _opened(evaluator: Evaluator, operand: Alternatives) -> Alternatives:
+    """An array that was made of a list is as good as its elements."""
+    if not any(isinstance(item.value, Sequence) for item in operand):
+        return operand
+    return tuple(
+        one
+        for item in operand
+        for one in (elements(evaluator, (item,)) if isinstance(item.value, Sequence) else (item,))
+    )
 
 
-def truth_value(evaluator: Evaluator, node: ast.expr, frame: Frame) -> tuple[Alternative, ...]:
-    """The value of a comparison or a negation."""
+def _folded(node: ast.BinOp, left: Alternatives, right: Alternatives) -> Alternative | None:
+    """The result of arithmetic on two known numbers, or `1 - mask`, or None."""
+    if len(left) != 1 or len(right) != 1:
+        return None
+    one, other = left[0].value, right[0].value
+    is_complement = isinstance(node.op, ast.Sub) and isinstance(one, KnownValue) and one.value == 1
+    if is_complement and isinstance(other, Noise) and other.kind in ("mask", "no mask"):
+        return replace(right[0], value=_opposite(other))
+    function = _OPERATORS.get(type(node.op))
+    if not isinstance(one, KnownValue) or not isinstance(other, KnownValue) or function is None:
+        return None
+    if not all(isinstance(item.value, int | float) and abs(item.value) < 1e12 for item in (one, other)):
+        return None
+    try:
+        result = function(one.value, other.value)
+    except (ZeroDivisionError, OverflowError):
+        return None
+    origins = [item.origin for item in (*left, *right)]
+    origin = next((name for name in ("option", "default", "argument") if name in origins), "literal")
+    marks = tuple(dict.fromkeys((*left[0].marks, *right[0].marks)))
+    guards, doubts = (*left[0].guards, *right[0].guards), left[0].doubts | right[0].doubts
+    return Alternative(KnownValue(result), guards, marks, origin, doubts)
+
+
+def _opposite(value: Noise) -> Noise:
+    return replace(value, kind="no mask" if value.kind == "mask" else "mask")
+
+
+def _excludes(left: Alternatives, right: Alternatives) -> bool:
+    """Whether each alternative of one side is ruled out by the condition of every one of the other."""
+    pairs = [
+        tuple({id(guard.test): guard.holds for guard in item.guards} for item in (one, other))
+        for one in left
+        for other in right
+    ]
+    return bool(pairs) and all(
+        any(first.get(key, holds) != holds for key, holds in second.items()) for first, second in pairs
+    )
+
+
+def truth_value(evaluator: Evaluator, node: ast.expr, frame: Frame) -> Alternatives:
+    """The value of a comparison, a negation, `and` or `or`."""
+    if isinstance(node, ast.BoolOp):
+        known, _ = evaluator.truth(node, frame)
+        if known is not None and isinstance(node.op, ast.And):
+            return (Alternative(KnownValue(known)),)
+        return tuple(item for value in node.values for item in evaluator.evaluate(value, frame))
     number = literal(node)
     if not is_missing(number):
         return (Alternative(KnownValue(number), origin="literal"),)
     if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
-        return _unary(evaluator, node, frame)
+        found = evaluator.evaluate(node.operand, frame)
+        if isinstance(node.op, ast.Invert) and len(found) == 1 and isinstance(found[0].value, Noise):
+            return (replace(found[0], value=_opposite(found[0].value)),)
+        return combine([found], node, frame)
     known, used = evaluator.truth(node, frame)
     if known is None:
         if any(isinstance(item.value, Noise) for item in used):
@@ -114,71 +235,274 @@ def truth_value(evaluator: Evaluator, node: ast.expr, frame: Frame) -> tuple[Alt
         return combine([tuple(used)], node, frame) if used else (Alternative(Unknown(describe(node))),)
     origins = [item.origin for item in used if item.origin]
     marks = tuple(dict.fromkeys(mark for item in used for mark in item.marks))
-    return (Alternative(KnownValue(known), (), marks, origins[0] if origins else "literal"),)
+    doubts = frozenset(doubt for item in used for doubt in item.doubts)
+    return (Alternative(KnownValue(known), (), marks, origins[0] if origins else "literal", doubts),)
 
 
-def _unary(evaluator: Evaluator, node: ast.UnaryOp, frame: Frame) -> tuple[Alternative, ...]:
-    found = evaluator.evaluate(node.operand, frame)
-    if isinstance(node.op, ast.Invert) and len(found) == 1 and isinstance(found[0].value, Noise):
-        return (replace(found[0], value=opposite_mask(found[0].value)),)
-    return combine([found], node, frame)
+def formatted_text(evaluator: Evaluator, node: ast.JoinedStr, frame: Frame) -> Alternatives:
+    """A formatted string whose parts are all known."""
+    parts: list[str] = []
+    origin = "literal"
+    for value in node.values:
+        inner = value.value if isinstance(value, ast.FormattedValue) else value
+        found = evaluator.evaluate(inner, frame)
+        if len(found) != 1 or not isinstance(found[0].value, KnownValue):
+            return (Alternative(Unknown(describe(node), is_neutral=True)),)
+        origin = "option" if found[0].origin == "option" else origin
+        parts.append(str(found[0].value.value))
+    return (Alternative(KnownValue("".join(parts)), origin=origin),)
 
 
-def opposite_mask(value: Value) -> Value:
-    """The mask that holds where the given one does not."""
-    if isinstance(value, Noise) and value.kind in ("mask", "no mask"):
-        return replace(value, kind="no mask" if value.kind == "mask" else "mask")
-    return value
+# Containers.
 
 
-_OPERATORS = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Div: operator.truediv,
-}
+def dictionary(evaluator: Evaluator, node: ast.Dict, frame: Frame) -> Alternatives:
+    """A dictionary literal; what is spread into it is read where it is a mapping."""
+    items: dict[str, Binding] = {}
+    is_open = False
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is None:
+            spread = evaluator.evaluate(value, frame)
+            if len(spread) == 1 and isinstance(spread[0].value, Mapping):
+                items |= spread[0].value.items
+                is_open = is_open or spread[0].value.is_open
+            else:
+                is_open = True
+        else:
+            name = literal(key)
+            items[name if isinstance(name, str) else describe(key)] = Binding(value, frame)
+    return (Alternative(Mapping(items, is_open)),)
 
 
-def folded_number(
-    node: ast.BinOp, left: tuple[Alternative, ...], right: tuple[Alternative, ...]
-) -> Alternative | None:
-    """The result of arithmetic on two known numbers, or `1 - mask`, or None."""
-    if len(left) != 1 or len(right) != 1:
-        return None
-    one, other = left[0].value, right[0].value
-    is_complement = isinstance(node.op, ast.Sub) and isinstance(one, KnownValue) and one.value == 1
-    if is_complement and isinstance(other, Noise) and other.kind in ("mask", "no mask"):
-        return replace(right[0], value=opposite_mask(other))
-    numbers = []
-    for value in (one, other):
-        number = value.value if isinstance(value, KnownValue) else None
-        if isinstance(value, Option) and value.has_default:
-            number = value.default
-        if not isinstance(number, int | float) or abs(number) > 1e12:
-            return None
-        numbers.append(number)
-    function = _OPERATORS.get(type(node.op))
-    if function is None:
-        return None
-    try:
-        result = function(numbers[0], numbers[1])
-    except (ZeroDivisionError, OverflowError):
-        return None
-    origins = [item.origin for item in (*left, *right)]
-    origin = next((name for name in ("option", "default", "argument") if name in origins), "literal")
-    guards, marks = (*left[0].guards, *right[0].guards), (*left[0].marks, *right[0].marks)
-    return Alternative(KnownValue(result), guards, tuple(dict.fromkeys(marks)), origin)
+def subscript(evaluator: Evaluator, node: ast.Subscript, frame: Frame) -> Alternatives:
+    """An item: by a known key or position, else whatever the container may hold."""
+    key = literal(node.slice)
+    if is_missing(key):
+        stated = {item.value.value for item in evaluator.evaluate(node.slice, frame)
+                  if isinstance(item.value, KnownValue) and isinstance(item.value.value, str | int)}  # fmt: skip
+        key = stated.pop() if len(stated) == 1 and not isinstance(node.slice, ast.Slice | ast.Tuple) else key
+    found: list[Alternative] = []
+    for item in evaluator.evaluate(node.value, frame):
+        found.extend(one.after(item) for one in _item(evaluator, item, key, node, frame))
+    return tuple(found)
 
 
-def _excludes(left: tuple[Alternative, ...], right: tuple[Alternative, ...]) -> bool:
-    """Whether each alternative of one side is ruled out by the condition of every one of the other."""
+def _item(
+    evaluator: Evaluator, item: Alternative, key: object, node: ast.Subscript, frame: Frame
+) -> Alternatives:
+    value = item.value
+    if isinstance(value, Mapping):
+        if isinstance(key, str) and key in value.items:
+            return evaluator.evaluate_binding(value.items[key], key)
+        if isinstance(key, str) and not value.is_open and "an item" not in value.items:
+            return (Alternative(Unknown(describe(node), is_neutral=True)),)
+        held = [
+            one for name, binding in value.items.items() for one in evaluator.evaluate_binding(binding, name)
+        ]
+        choice = f"which entry of {describe(node.value)} is taken is not known"
+        if 0 < len(held) <= 24:
+            return tuple(one.doubting(choice) for one in held)
+        return (Alternative(Unknown(describe(node))),)
+    if isinstance(value, Namespace):
+        from gapfloor.audit.interpreter.attributes import setting
 
-    def conditions_of(item: Alternative) -> dict[int, bool]:
-        return {id(guard.test): guard.holds for guard in item.guards}
+        return setting(evaluator, str(key), value, node, frame)
+    if isinstance(value, Sequence):
+        if isinstance(node.slice, ast.Slice):
+            return (item,)
+        if isinstance(key, int) and not value.is_unordered:
+            return project(evaluator, (item,), key)
+        return elements(evaluator, (item,))
+    if isinstance(value, ExternalObject) and value.name.rsplit(".", 1)[-1] in (
+        "max",
+        "topk",
+        "sort",
+        "top_k",
+    ):
+        is_index = key in (1, -1)
+        return (
+            Alternative(
+                Action("argmax", value.call, value.frame)
+                if is_index
+                else Computed(value.call, value.frame, True)
+            ),
+        )
+    if isinstance(value, Action | Computed | Noise | Environment):
+        return (item,)
+    if isinstance(value, Unknown) and value.is_neutral:
+        return (item,)
+    if is_reader(value):
+        return (replace(item, value=RECORDED),)
+    if isinstance(value, ExternalObject) and is_deterministic_function(value.name):
+        return (item,)  # a layer out of a list of layers
+    text = value.text if isinstance(value, Unknown) else describe(node.value)
+    return (Alternative(Unknown(f"{text}[{describe(node.slice)}]")),)
 
-    pairs = [(conditions_of(one), conditions_of(other)) for one in left for other in right]
-    return bool(pairs) and all(
-        any(first.get(key, holds) != holds for key, holds in second.items()) for first, second in pairs
+
+def project(evaluator: Evaluator, alternatives: Alternatives, index: int) -> Alternatives:
+    """Element `index` of what was evaluated."""
+    found: list[Alternative] = []
+    for item in alternatives:
+        value = item.value
+        if isinstance(value, Sequence) and not value.is_unordered:
+            stars = [number for number, one in enumerate(value.elements) if isinstance(one, ast.Starred)]
+            position = index if index >= 0 else len(value.elements) + index
+            if not 0 <= position < len(value.elements) or (stars and position >= stars[0] and index >= 0):
+                found.append(Alternative(Unknown("an element of a list")).after(item))
+            else:
+                inner = evaluator.evaluate(value.elements[position], value.frame)
+                found.extend(one.after(item).noting(*item.marks) for one in inner)
+        elif isinstance(value, Sequence):
+            found.extend(elements(evaluator, (item,)))
+        elif isinstance(value, Action) and index > 0 and isinstance(value.node, ast.Call):
+            found.append(replace(item, value=Unknown("a further result of the acting call")))
+        elif isinstance(value, ExternalObject) and value.name.rsplit(".", 1)[-1] in ("max", "topk", "sort"):
+            made = (
+                Action("argmax", value.call, value.frame) if index == 1 else Computed(value.call, value.frame)
+            )
+            found.append(replace(item, value=made))
+        elif isinstance(value, ExternalObject | External):
+            found.append(replace(item, value=Unknown(f"part {index} of {value.name}()")))
+        else:
+            found.append(item)
+    return tuple(found)
+
+
+def elements(evaluator: Evaluator, alternatives: Alternatives) -> Alternatives:
+    """What a loop over, or an element of, something can be; an empty collection is not known, not nothing."""
+    found: list[Alternative] = []
+    for item in alternatives:
+        value = item.value
+        if isinstance(value, Sequence):
+            for one in value.elements[:8]:
+                inner = evaluator.evaluate(one, value.frame)
+                if isinstance(one, ast.Starred):
+                    inner = elements(evaluator, inner)
+                found.extend(each.after(item) for each in inner)
+            if not value.elements or len(value.elements) > 8:
+                found.append(Alternative(Unknown("an element of a list", is_neutral=True)))
+        elif isinstance(value, Mapping) and value.items:
+            for name, binding in value.items.items():
+                found.extend(one.after(item) for one in evaluator.evaluate_binding(binding, name))
+        elif isinstance(
+            value, (Environment | Action | Callable | Class | Instance | Computed | Noise, Unknown)
+        ) or (isinstance(value, ExternalObject) and is_plain(item)):
+            found.append(item)
+        elif is_reader(value):
+            found.append(replace(item, value=RECORDED))
+        else:
+            found.append(Alternative(Unknown("an element of something unknown", is_neutral=True)).after(item))
+    return tuple(found)
+
+
+def looped_over(node: ast.AST | None, path: tuple[int, ...]) -> tuple[ast.AST | None, tuple[int, ...]]:
+    """What a loop takes its elements from, through `enumerate`, `zip` and the like, and the rest of the path."""
+    while isinstance(node, ast.Call) and not node.keywords and node.args:
+        name = last_name(node.func)
+        if name in ("reversed", "tqdm", "trange", "list", "tuple", "sorted") and len(node.args) == 1:
+            node = node.args[0]
+        elif name == "enumerate" and path[:1] == (1,):
+            node, path = node.args[0], path[1:]
+        elif name == "zip" and path and 0 <= path[0] < len(node.args):
+            node, path = node.args[path[0]], path[1:]
+        else:
+            break
+    return node, path
+
+
+def operation_of(statement: ast.AugAssign) -> ast.BinOp:
+    """`a += b` as the operation `a + b`."""
+    kept: ast.BinOp | None = getattr(statement, "_operation", None)
+    if kept is None:
+        kept = ast.copy_location(ast.BinOp(statement.target, statement.op, statement.value), statement)
+        statement._operation = kept  # type: ignore[attr-defined]
+    return kept
+
+
+def with_stores(
+    evaluator: Evaluator, found: Alternatives, name: str, use: ast.AST, frame: Frame
+) -> Alternatives:
+    """What a name stands for, with what its scope puts into it: `actions[i] = ...`, `actions.append(a)`."""
+    if not any(isinstance(item.value, Mapping | Sequence | Action | Computed | Unknown) for item in found):
+        return found
+    stores = _stores(frame.scope).get(name, [])
+    if not stores:
+        return found
+    result = list(found)
+    around = {id(node) for node, _ in branch_path(frame.module, use, frame.scope)}
+    for place, (statement, key, expression) in enumerate(stores):
+        inside = {id(node) for node, _ in branch_path(frame.module, statement, frame.scope)}
+        if frame.module.order[statement] > frame.module.order.get(use, 10**9) and not inside & around:
+            continue
+        if any(node is use for node in own_nodes(statement)):
+            continue  # `actions[i] = f(actions)` reads what was there before
+        result = [
+            one for item in result for one in _stored(evaluator, item, statement, key, expression, frame)
+        ]
+        if place > 12:
+            return tuple(item.doubting(f"{name} is changed in many places") for item in result)
+    return tuple(result)
+
+
+def _stored(
+    evaluator: Evaluator,
+    item: Alternative,
+    statement: ast.AST,
+    key: ast.expr | None,
+    expression: ast.expr | None,
+    frame: Frame,
+) -> list[Alternative]:
+    value = item.value
+    if expression is None:
+        return [item.doubting("a container is changed in a way that cannot be read")]
+    if isinstance(value, Mapping):
+        name = literal(key) if key is not None else None
+        shown = name if isinstance(name, str) else "an item"
+        return [
+            replace(item, value=Mapping(value.items | {shown: Binding(expression, frame)}, value.is_open))
+        ]
+    if isinstance(value, Sequence):
+        return [replace(item, value=Sequence((*value.elements, expression), frame, is_unordered=True))]
+    guards = [
+        Guard(test, holds, frame) for test, holds in conditions(frame.module, statement, frame.scope, None)
+    ]
+    if key is not None and evaluator.truth(key, frame)[0] is None and is_random(evaluator, key, frame):
+        guards.append(Guard(key, True, frame))
+    stored = [one.under(*guards) for one in evaluator.evaluate(expression, frame)]
+    is_empty = isinstance(value, Computed) and not value.is_observed
+    kept = [one for one in stored if isinstance(one.value, Action | Computed | Unknown)]
+    return kept if is_empty and kept else [item, *kept]
+
+
+def _stores(scope: ast.AST) -> dict[str, list[tuple[ast.AST, ast.expr | None, ast.expr | None]]]:
+    """The statements of a scope that change what a plain name holds: (statement, key, what is put in)."""
+    kept: dict[str, list[tuple[ast.AST, ast.expr | None, ast.expr | None]]] | None
+    kept = getattr(scope, "_stores", None)
+    if kept is None:
+        kept = {}
+        for node in own_nodes(scope):
+            if isinstance(node, ast.Assign | ast.AugAssign):
+                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+                        value = node.value if isinstance(node, ast.Assign) else operation_of(node)
+                        kept.setdefault(target.value.id, []).append((node, target.slice, value))
+            elif (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and isinstance(node.func.value, ast.Name)
+                and node.func.attr in _FILLING
+                and node.args
+            ):
+                kept.setdefault(node.func.value.id, []).append((node, None, node.args[-1]))
+        scope._stores = kept  # type: ignore[attr-defined]
+    return kept
+
+
+def is_random(evaluator: Evaluator, test: ast.AST, frame: Frame) -> bool:
+    """Whether a condition compares a random draw, written in place or under a name."""
+    return any(
+        isinstance(item.value, Noise)
+        for node in ast.walk(test)
+        if isinstance(node, ast.Name | ast.Attribute | ast.Call)
+        for item in evaluator.evaluate(node, frame)
     )

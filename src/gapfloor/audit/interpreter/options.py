@@ -11,14 +11,7 @@ from typing import Any
 
 from gapfloor.audit.interpreter.values import Mark
 from gapfloor.audit.reading.index import ClassInfo, Index, ModuleInfo, last_name
-from gapfloor.audit.reading.settings import (
-    FileSetting,
-    GinReference,
-    Unreadable,
-    gin_includes,
-    gin_settings,
-    read_settings,
-)
+from gapfloor.audit.reading.settings import FileSetting, read_settings
 from gapfloor.audit.reading.sources import SETTINGS_ENDINGS
 
 _MISSING = object()
@@ -48,7 +41,6 @@ class OptionTable:
         *,
         given: dict[str, Any] | None = None,
         files: tuple[str, ...] = (),
-        gin: tuple[str, ...] = (),
     ) -> None:
         self._entries: dict[str, list[OptionEntry]] = defaultdict(list)
         self._given = {_normal(name): value for name, value in (given or {}).items()}
@@ -56,21 +48,15 @@ class OptionTable:
         self._sections: dict[str, set[tuple[str, ...]]] = defaultdict(set)
         self._chosen_files = files
         self._named: dict[str, tuple[str, ...]] = {}
-        self._index = index
         for file in index.settings:
             for setting in read_settings(file):
                 self._in_files[_normal(setting.path[-1])].append(setting)
                 for length in range(1, len(setting.path)):
                     self._sections[_normal(setting.path[length - 1])].add(setting.path[:length])
-        self._gin_given = [one for text in gin for one in gin_settings(text, "(command line)")]
-        self._gin_in_code: list[FileSetting] = []
         for module in index.modules.values():
-            has_gin = "gin" in module.imports.values()
             for node in module.order:
                 for name, default, line in _options_of(node):
                     self._add(name, default, line, module)
-                if has_gin and isinstance(node, ast.Call):
-                    self._gin_in_code.extend(_gin_in_call(node, module))
 
     def _add(self, name: str, default: Any, line: int, module: ModuleInfo) -> None:
         has_default = default is not _MISSING
@@ -99,40 +85,6 @@ class OptionTable:
                 return chosen
         return found
 
-    def gin_values(
-        self, owner: str, parameter: str, script: ModuleInfo | None
-    ) -> tuple[list[FileSetting], bool]:
-        """What gin can set a parameter to, and whether it may also stay at its default.
-
-        The command line decides; then the gin files that the command or the script names, with what they include; then
-        all gin files, each of which may be the one that was used.
-        """
-        path = (owner, parameter)
-        given = [one for one in self._gin_given if one.path[-2:] == path]
-        if given:
-            return given[-1:], False
-        in_code = [one for one in self._gin_in_code if one.path[-2:] == path]
-        in_files = [
-            one
-            for one in self._in_files.get(_normal(parameter), ())
-            if one.file.endswith(".gin") and one.path[-2:] == path
-        ]
-        texts = {file.path: file.text for file in self._index.settings if file.path.endswith(".gin")}
-        for names in (self._chosen_files, self._named_files(script)):
-            used = _with_includes(
-                [one for one in texts if any(_is_named(one, name) for name in names)], texts
-            )
-            if used:
-                in_files = [one for one in in_files if one.file in used]
-                texts = {file: texts[file] for file in used}
-                break
-        found = [*in_files, *in_code]
-        is_set = any(len(one.path) == 2 for one in in_code) or (
-            bool(in_files)
-            and all(_is_set_in(file, path, in_files, texts) for file in texts if not _is_part(file, texts))
-        )
-        return found, not is_set
-
     def _named_files(self, script: ModuleInfo | None) -> tuple[str, ...]:
         """Configuration files that the script itself names."""
         if script is None:
@@ -148,7 +100,7 @@ class OptionTable:
             return None
         values = {repr(one.value) for one in found}
         name = ".".join(path)
-        if len(values) == 1 and not isinstance(found[0].value, GinReference | Unreadable):
+        if len(values) == 1:
             mark = Mark(found[0].file, found[0].line, f"setting '{name}' is {found[0].value!r}")
             return OptionEntry(name, found[0].value, True, None, mark)
         files = ", ".join(dict.fromkeys(one.file for one in found[:3]))
@@ -176,44 +128,6 @@ class OptionTable:
             if defaults:
                 return OptionEntry(name, None, False, group[0].module, group[0].mark)
         return None
-
-
-def _with_includes(files: list[str], texts: dict[str, str]) -> list[str]:
-    """Gin files and those that they include, directly or not."""
-    found = list(files)
-    for file in found:
-        included = [one for name in gin_includes(texts[file]) for one in texts if one.endswith(name)]
-        found.extend(one for one in included if one not in found)
-    return found
-
-
-def _is_part(file: str, texts: dict[str, str]) -> bool:
-    """Whether another gin file includes this one, so that it need not be a whole experiment."""
-    return any(file in _with_includes([other], texts)[1:] for other in texts if other != file)
-
-
-def _is_set_in(file: str, path: tuple[str, str], settings: list[FileSetting], texts: dict[str, str]) -> bool:
-    """Whether a gin file, with what it includes, sets a parameter outside any scope."""
-    used = _with_includes([file], texts)
-    return any(one.file in used and one.path == path for one in settings)
-
-
-def _gin_in_call(call: ast.Call, module: ModuleInfo) -> list[FileSetting]:
-    """Gin bindings that are written in the code: `gin.parse_config`, `gin.bind_parameter`, `bindings=[...]`."""
-    called = last_name(call.func)
-    if called == "bind_parameter" and len(call.args) == 2 and isinstance(call.args[0], ast.Constant):
-        keys = tuple(re.split(r"[./]", str(call.args[0].value)))
-        value = literal(call.args[1])
-        kept = Unreadable(ast.unparse(call.args[1])[:60]) if value is _MISSING else value
-        return [FileSetting(keys[-2:], kept, module.path, call.lineno)]
-    if called not in ("parse_config", "parse_config_files_and_bindings"):
-        return []
-    return [
-        one
-        for node in ast.walk(call)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "=" in node.value
-        for one in gin_settings(node.value, module.path, first_line=node.lineno)
-    ]
 
 
 def _file_names(script: ModuleInfo) -> tuple[str, ...]:

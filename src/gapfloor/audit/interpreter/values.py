@@ -1,7 +1,8 @@
 """What an expression can stand for, as far as reading alone can tell.
 
-An expression has alternatives, each with the conditions under which it holds, the lines that led to it and where
-a constant came from (a literal, a default, an option). Nothing is computed beyond what the text says.
+An expression has alternatives, each with the conditions under which it holds, the lines that led to it, where a
+constant came from, and the assumptions (`doubts`) without which it would not be known. An answer without doubts is
+proved.
 """
 
 from __future__ import annotations
@@ -24,13 +25,11 @@ class Mark:
 
 @dataclass(eq=False)
 class Binding:
-    """What a parameter is bound to: an expression in its frame, and how it came there."""
+    """What a parameter is bound to: an expression in its frame; nothing where the call cannot be read."""
 
     expression: ast.expr | None
     frame: Frame | None
     is_default: bool = False
-    is_setting: bool = False
-    """Whether a default can be set from a configuration file (gin)."""
 
 
 @dataclass(eq=False, repr=False)
@@ -42,14 +41,18 @@ class Frame:
     bindings: dict[str, Binding] = field(default_factory=dict)
     receiver: Alternative | None = None
     parent: Frame | None = None
+    """The frame of the enclosing function, for a function inside another."""
     caller: Frame | None = None
     call: ast.AST | None = None
+    doubts: frozenset[str] = frozenset()
+    """What had to be assumed to say that this function is called here."""
     found_by: tuple[Mark, ...] = ()
-    """Lines that made this call mean this function, such as a replaced attribute."""
+    """Lines that made a call mean this function, such as a replaced attribute."""
+    is_handed: bool = False
+    """Whether the function was handed to something that calls it: a process, `scan`, `map`."""
     depth: int = 0
     cache: dict[ast.AST, tuple[Alternative, ...]] = field(default_factory=dict)
-    truths: dict[ast.AST, tuple[bool | None, list[Alternative]]] = field(default_factory=dict)
-    children: dict[tuple[int, int, int], Frame] = field(default_factory=dict)
+    children: dict[tuple[int, int, int, int], Frame] = field(default_factory=dict)
 
     @property
     def scope(self) -> ast.AST:
@@ -75,25 +78,17 @@ class Guard:
 
 @dataclass(frozen=True)
 class Unknown:
-    """Not known; the text is kept for messages."""
+    """Not known. A neutral unknown is data (a bound, a setting, something from a file): it chooses no action."""
 
     text: str = ""
+    is_neutral: bool = False
 
 
 @dataclass(frozen=True)
 class KnownValue:
-    """A literal."""
+    """A literal, or a setting at its default (the origin says which)."""
 
     value: Any
-
-
-@dataclass(frozen=True)
-class Option:
-    """A setting a user can give, with its default where the text tells it."""
-
-    name: str
-    default: Any = None
-    has_default: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +98,6 @@ class Namespace:
     module: ModuleInfo | None = None
     fields: ClassInfo | None = None
     path: tuple[str, ...] = ()
-    """The keys that lead to this group of settings in configuration files."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +107,6 @@ class Sequence:
     elements: tuple[ast.expr, ...]
     frame: Frame
     is_unordered: bool = False
-    """Whether elements were added later, so that a position means nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,18 +115,6 @@ class Mapping:
 
     items: dict[str, Binding]
     is_open: bool = False
-    others: tuple[Binding, ...] | None = None
-    """What an open mapping holds under keys that are not known, where all of it can be read."""
-
-    @property
-    def everything(self) -> list[tuple[str, Binding]]:
-        """Every value that can be read, with its key where that is known."""
-        return [*self.items.items(), *(("an item", binding) for binding in self.others or ())]
-
-    @property
-    def is_read(self) -> bool:
-        """Whether every value can be read, and there is one."""
-        return bool(self.everything) and (not self.is_open or self.others is not None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +135,6 @@ class Class:
     info: ClassInfo
     parent: Frame | None = None
     preset: tuple[tuple[str, Binding], ...] = ()
-    """Keywords fixed beforehand by `functools.partial`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,9 +142,8 @@ class Instance:
     """An object of a class of the repository, with the frame of its constructor."""
 
     info: ClassInfo
-    made_at: ast.Call | None
-    frame: Frame | None
-    init: Frame | None
+    made_at: ast.AST | None = None
+    init: Frame | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,24 +169,6 @@ class ExternalObject:
     frame: Frame
 
 
-#: Readers of files of data; what is taken out of them by a name, a number or a loop is a recording.
-_DATA_READERS = frozenset(
-    {"pickle.load", "pickle.loads", "joblib.load", "torch.load", "h5py.File", "dill.load", "cloudpickle.load"}
-)
-_RECORDING = Unknown("something that was read from a file")
-
-
-def recorded(value: Value) -> Unknown | None:
-    """Part of what a file of data holds: not known, but no policy computes it while an environment is played."""
-    is_read = isinstance(value, ExternalObject) and value.name in _DATA_READERS
-    return _RECORDING if is_read or is_recorded(value) else None
-
-
-def is_recorded(value: Value) -> bool:
-    """Whether a value is part of a file of data, such as the settings that are stored with the weights."""
-    return isinstance(value, Unknown) and value.text.startswith(_RECORDING.text)
-
-
 @dataclass(frozen=True, eq=False)
 class Environment:
     """An environment: the constructor call that made it, whatever wraps it."""
@@ -216,6 +177,8 @@ class Environment:
     call: ast.Call
     frame: Frame
     info: ClassInfo | None = None
+    wrappers: tuple[ClassInfo, ...] = ()
+    """Wrapper classes of the repository around it, which may replace the action."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +188,8 @@ class Action:
     rule: str
     node: ast.AST
     frame: Frame
-    needs_distribution: bool = False
+    is_from_policy: bool = False
+    """Whether a distribution was used, as policy-gradient agents have one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,10 +204,9 @@ class Computed:
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """Random numbers that do not come from the policy."""
+    """Random numbers that do not come from the policy: uniform, normal, gumbel, exponential, mask or other."""
 
     kind: str
-    """uniform, normal, gumbel or other."""
     node: ast.AST
     frame: Frame
     is_scaled: bool = False
@@ -259,24 +222,9 @@ class SuperOf:
 
 
 Value = (
-    Unknown
-    | KnownValue
-    | Option
-    | Namespace
-    | Sequence
-    | Mapping
-    | Callable
-    | Class
-    | Instance
-    | Module
-    | External
-    | ExternalObject
-    | Environment
-    | Action
-    | Computed
-    | Noise
-    | SuperOf
-)
+    Unknown | KnownValue | Namespace | Sequence | Mapping | Callable | Class | Instance | Module | External
+    | ExternalObject | Environment | Action | Computed | Noise | SuperOf
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,6 +236,7 @@ class Alternative:
     marks: tuple[Mark, ...] = ()
     origin: str = ""
     """Where a constant came from: literal, argument, default, option or '' for other values."""
+    doubts: frozenset[str] = frozenset()
 
     def under(self, *guards: Guard) -> Alternative:
         """The same, under further conditions."""
@@ -306,13 +255,19 @@ class Alternative:
         fresh = tuple(mark for mark in marks if mark not in self.marks)
         return replace(self, marks=(*fresh, *self.marks)) if fresh else self
 
-    def from_origin(self, origin: str) -> Alternative:
-        """The same, with the origin of the constant stated again."""
-        return replace(self, origin=origin)
+    def doubting(self, *doubts: str) -> Alternative:
+        """The same, with further assumptions."""
+        return replace(self, doubts=self.doubts | set(doubts)) if set(doubts) - self.doubts else self
+
+    def after(self, other: Alternative) -> Alternative:
+        """The same, as something that was found through another alternative: its conditions and doubts hold too."""
+        return self.under(*other.guards).doubting(*other.doubts)
 
 
-def describe(node: ast.AST) -> str:
+def describe(node: ast.AST | None) -> str:
     """The text of an expression, shortened."""
+    if node is None:
+        return "?"
     try:
         text = ast.unparse(node)
     except (RecursionError, ValueError):
@@ -324,8 +279,6 @@ def identity(value: Value) -> object:
     """What makes two values the same: plain values by what they say, objects by themselves."""
     if isinstance(value, KnownValue):
         return ("constant", type(value.value).__name__, repr(value.value))
-    if isinstance(value, Option):
-        return ("option", value.name, repr(value.default), value.has_default)
     if isinstance(value, Unknown | External):
         return value
     if isinstance(value, Computed):
@@ -335,20 +288,5 @@ def identity(value: Value) -> object:
     if isinstance(value, Environment):
         return ("environment", id(value.call), id(value.frame))
     if isinstance(value, Callable):
-        return (
-            "callable",
-            id(value.function),
-            id(value.receiver.value) if value.receiver else 0,
-            id(value.parent),
-        )
+        return ("callable", id(value.function), id(value.receiver and value.receiver.value), id(value.parent))
     return id(value)
-
-
-def element(elements: tuple[ast.expr, ...], index: int) -> ast.expr | None:
-    """Element `index` of a literal, or None where a starred one hides it."""
-    stars = [position for position, item in enumerate(elements) if isinstance(item, ast.Starred)]
-    if not -len(elements) <= index < len(elements):
-        return None
-    if stars and ((index >= 0 and index >= stars[0]) or (index < 0 and len(elements) + index <= stars[-1])):
-        return None
-    return elements[index]

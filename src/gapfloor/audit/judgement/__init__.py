@@ -1,1 +1,1 @@
-"""From stepped environments to evaluation paths, their rule and levels, and the verdict."""
+"""From what is played and how, to a verdict per script and one for the repository."""

@@ -42,7 +42,7 @@ def find_unstated(paths: tuple[EvaluationPath, ...], texts: Mapping[str, tuple[s
     for path in paths:
         if path.provenance in STATED:
             continue
-        mark = step_mark(path)
+        mark = path.step
         lines = texts.get(mark.file, ())
         near = lines[max(mark.line - 2, 0) : mark.line]
         found.append(
@@ -51,17 +51,9 @@ def find_unstated(paths: tuple[EvaluationPath, ...], texts: Mapping[str, tuple[s
     return found
 
 
-def step_mark(path: EvaluationPath) -> Mark:
-    """The line that steps the environment."""
-    steps = [
-        mark for mark in path.evidence if mark.what.startswith("environment ") and "made" not in mark.what
-    ]
-    return (steps or list(path.evidence) or [Mark(path.script, 1, "the script")])[0]
-
-
 def fingerprint(path: EvaluationPath, texts: Mapping[str, tuple[str, ...]]) -> str:
     """What makes two findings of two scans the same."""
-    mark = step_mark(path)
+    mark = path.step
     lines = texts.get(mark.file, ())
     line = lines[mark.line - 1].strip() if 0 < mark.line <= len(lines) else ""
     words = "\n".join([path.script, path.rule, path.provenance, str(path.levels), mark.file, line])

@@ -1,29 +1,110 @@
-"""A scan as JSON, as SARIF for code-scanning pages, and as Markdown for people."""
+"""A scan as JSON, as SARIF for code-scanning pages, and as Markdown for people: all from the same rows.
+
+`COLUMNS` describes each quantity of an evaluation path once. The report for people shows the evidence first: the sites
+of each script with their lines quoted, and the constructors of training and test side by side. The verdict follows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from typing import Any
 from urllib.parse import quote
 
 from gapfloor.audit.interpreter.values import Mark
-from gapfloor.audit.judgement.findings import Finding, PathChanges, find_unstated, step_mark
-from gapfloor.audit.judgement.paths import EvaluationPath
-from gapfloor.audit.judgement.reasons import explain, open_questions
-from gapfloor.audit.judgement.verdict import AuditVerdict, is_demonstration, preferred
-from gapfloor.audit.judgement.wording import in_words
+from gapfloor.audit.judgement.findings import Finding, PathChanges, find_unstated
+from gapfloor.audit.judgement.paths import FIELDS, EvaluationPath, TrainingRollout
+from gapfloor.audit.judgement.verdict import OPEN, AuditVerdict, is_demonstration, preferred
 from gapfloor.audit.scan import ScanResult
 from gapfloor.escape import escape_markdown, markdown_code
 
-SCHEMA = "gapfloor-audit-scan/2"
+SCHEMA = "gapfloor-audit-scan/3"
 _SARIF_RULES = {
     "implicit-rule": "The action rule of an evaluation is inherited, not set.",
     "unresolved-rule": "The action rule of an evaluation could not be read from the code.",
     "inert-flag": "A parameter that chooses the action rule is accepted and never read.",
     "scan-failed": "The scanner itself failed; nothing follows from the absence of other results.",
 }
-#: Longer lists of evidence are cut in the report for people; JSON has them all.
-_MOST_LINES = 14
+#: More scripts and sites than these are left to --json.
+_MOST_SCRIPTS = 8
+_MOST_SITES = 4
+_PRIMITIVES = ("sampling primitive", "argmax primitive", "random action", "the network's answer", "noisy")
+_NAMES = {
+    "evaluates_heldout": "held out", "rule": "rule", "provenance": "provenance", "in_loop": "in-loop",
+}  # fmt: skip
+Texts = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One quantity of an evaluation path: its key in JSON, its meaning, and how it is read."""
+
+    key: str
+    meaning: str
+    value: Callable[[EvaluationPath], Any]
+
+
+COLUMNS = (
+    Column("script", "the script that reaches the step", lambda path: path.script),
+    Column("step", "the line that steps the environment", lambda path: _line(path.step)),
+    Column("action", "the expression that is handed to the environment", lambda path: path.action),
+    Column("chosen_by", "the primitive that chose the action", lambda path: _line(chosen_by(path))),
+    Column(
+        "decided_by",
+        "the flag or setting that decides, where there is one",
+        lambda path: _line(decided_by(path)),
+    ),
+    Column("rule", "how the action was chosen", lambda path: path.rule),
+    Column("provenance", "who set the rule", lambda path: path.provenance),
+    Column("in_loop", "whether weights change while the environment is played", lambda path: path.in_loop),
+    Column(
+        "evaluates_heldout", "whether the levels differ from training", lambda path: path.evaluates_heldout
+    ),
+    Column("grades", "proved, likely or open, for each of the four", lambda path: dict(path.grades)),
+    Column("levels", "the levels that are played", lambda path: path.levels),
+    Column("constructor", "the constructor of the environment", lambda path: path.constructor),
+    Column(
+        "training_levels", "the training levels they were compared with", lambda path: path.training_levels
+    ),
+    Column("training_constructor", "the constructor of training", lambda path: path.training_constructor),
+    Column("seeded_levels", "whether the draw of levels is seeded", lambda path: path.seeded_levels),
+    Column(
+        "same_procedure",
+        "whether training levels are measured by the same code",
+        lambda path: path.same_procedure,
+    ),
+    Column("agent", "value-based, or not known", lambda path: path.agent),
+    Column("inert_flags", "flags that are accepted and never read", lambda path: list(path.inert_flags)),
+    Column("candidates", "what the action may be, where that is open", lambda path: list(path.candidates)),
+    Column("doubts", "what had to be assumed", lambda path: list(path.doubts)),
+    Column("evidence", "every line that matters", lambda path: [_line(mark) for mark in path.evidence]),
+    Column("is_demonstration", "whether it makes pictures or data", is_demonstration),
+    Column("is_reached", "whether a script reaches it", lambda path: path.is_reached),
+)
+
+
+def chosen_by(path: EvaluationPath) -> Mark | None:
+    """The line of the primitive that chose the action."""
+    return next((mark for mark in path.evidence if mark.what in _PRIMITIVES), None)
+
+
+def decided_by(path: EvaluationPath) -> Mark | None:
+    """The line of the flag, default or setting that decides the rule."""
+    words = {
+        "explicit-call-site": " passed at the call",
+        "default-argument": "default argument",
+        "config-option": "option '",
+    }
+    wanted = words.get(path.provenance)
+    found = [mark for mark in path.evidence if wanted is not None and wanted in mark.what]
+    return found[-1] if found else None
+
+
+def _line(mark: Mark | None) -> dict[str, Any] | None:
+    return None if mark is None else {"file": mark.file, "line": mark.line, "what": mark.what}
 
 
 def as_document(result: ScanResult) -> dict[str, Any]:
@@ -36,35 +117,18 @@ def as_document(result: ScanResult) -> dict[str, Any]:
         "warnings": list(result.warnings),
         "verdict": _verdict(result.verdict),
         "scripts": [{"script": script} | _verdict(verdict) for script, verdict in result.scripts],
-        "paths": [
-            {
-                "script": path.script,
-                "rule": path.rule,
-                "provenance": path.provenance,
-                "in_loop": path.in_loop,
-                "inert_flags": list(path.inert_flags),
-                "seeded_levels": path.seeded_levels,
-                "levels": path.levels,
-                "evidence": _lines(path.evidence),
-                "evaluates_heldout": path.evaluates_heldout,
-                "same_procedure": path.same_procedure,
-                "agent": path.agent,
-                "candidates": list(path.candidates),
-                "reasons": list(explain(path)),
-                "is_demonstration": is_demonstration(path),
-                "is_reached": path.is_reached,
-            }
-            for path in result.paths
-        ],
+        "paths": [{column.key: column.value(path) for column in COLUMNS} for path in result.paths],
         "training": [
             {
                 "script": item.script,
                 "rule": item.rule,
                 "levels": item.levels,
-                "evidence": _lines(item.evidence),
+                "constructor": item.constructor,
+                "evidence": [_line(mark) for mark in item.evidence],
             }
             for item in result.training
         ],
+        "hints": [{"file": file, "line": line, "what": what} for file, line, what in result.hints],
         "inert_flags": list(result.inert_flags),
         "complete": result.is_complete,
         "unread": [{"file": item.file, "reason": item.reason} for item in result.unread],
@@ -73,6 +137,8 @@ def as_document(result: ScanResult) -> dict[str, Any]:
 
 def failed_document(target: str, error: BaseException) -> dict[str, Any]:
     """What is written when the scanner itself fails: no verdict, and why."""
+    names = ("scripts", "paths", "training", "hints", "inert_flags", "unread")
+    empty: dict[str, Any] = {name: [] for name in names}
     return {
         "schema": SCHEMA,
         "repo": target,
@@ -80,27 +146,14 @@ def failed_document(target: str, error: BaseException) -> dict[str, Any]:
         "entry": None,
         "error": f"{type(error).__name__}: {error}",
         "warnings": ["The scanner failed; nothing follows from this document."],
-        "verdict": _verdict(AuditVerdict(None, "unresolved", "unresolved", None)),
-        "scripts": [],
-        "paths": [],
-        "training": [],
-        "inert_flags": [],
+        "verdict": _verdict(OPEN),
+        **empty,
         "complete": False,
-        "unread": [],
     }
 
 
 def _verdict(verdict: AuditVerdict) -> dict[str, Any]:
-    return {
-        "evaluates_heldout": verdict.evaluates_heldout,
-        "rule": verdict.rule,
-        "provenance": verdict.provenance,
-        "in_loop": verdict.in_loop,
-    }
-
-
-def _lines(marks: Iterable[Mark]) -> list[dict[str, Any]]:
-    return [{"file": mark.file, "line": mark.line, "what": mark.what} for mark in marks]
+    return {**verdict.answers(), "levels": dict(verdict.levels)}
 
 
 def as_sarif(result: ScanResult, *, version: str, accepted: set[str] | None = None) -> dict[str, Any]:
@@ -112,7 +165,7 @@ def as_sarif(result: ScanResult, *, version: str, accepted: set[str] | None = No
     for item in find_unstated(result.paths, result.texts):
         path = item.path
         name = "unresolved-rule" if path.rule == "unresolved" else "implicit-rule"
-        text = f"{path.script}: rule {path.rule}, provenance {path.provenance}, levels {path.levels or 'not known'}."
+        text = f"{path.script}: rule {path.rule} ({path.grades['rule']}), provenance {path.provenance}."
         made = _sarif_result(name, text, path.evidence, item.mark)
         made["partialFingerprints"] = {"gapfloor/v1": item.fingerprint}
         if item.is_suppressed:
@@ -174,7 +227,7 @@ def _location(mark: Mark) -> dict[str, Any]:
 
 
 def as_markdown(result: ScanResult) -> str:
-    """The scan as a Markdown report: warnings, the verdict, one row per script, then the evidence with its lines."""
+    """The scan as a Markdown report: the evidence of each script, then the verdict, then what is open and why."""
     commit = f" at {result.commit[:12]}" if result.commit else ""
     lines = [f"# {escape_markdown(result.repo)}{commit}", ""]
     if result.entry:
@@ -182,31 +235,31 @@ def as_markdown(result: ScanResult) -> str:
     lines += [f"> **Warning.** {escape_markdown(text)}" for text in result.warnings]
     lines += [""] if result.warnings else []
     chosen = preferred(result.paths)
-    lines += [_sentence(result), "", escape_markdown(in_words(result.verdict, chosen)), ""]
-    questions = open_questions(result.verdict, chosen, result.training, is_complete=not result.warnings)
-    if questions:
-        lines += [
-            "What is open, and what would resolve it:",
-            "",
-            *(f"- {escape_markdown(text)}" for text in questions),
-            "",
-        ]
+    ranked = sorted(result.paths, key=lambda path: (path not in chosen, is_demonstration(path), -path.score))
+    scripts = list(dict.fromkeys(path.script for path in ranked))
+    verdicts = dict(result.scripts)
+    lines += ["## Evidence", ""] if scripts else []
+    for script in scripts[:_MOST_SCRIPTS]:
+        sites = [path for path in ranked if path.script == script]
+        lines += _script(script, sites, verdicts.get(script), result.training, result.texts)
+    if len(scripts) > _MOST_SCRIPTS:
+        lines += [f"{len(scripts) - _MOST_SCRIPTS} more scripts are in the JSON document (--json).", ""]
     if not result.paths:
-        lines.append("No evaluation path was found.")
-    else:
-        lines += _table(result.paths)
-    for path in [*chosen, *(item for item in result.paths if item not in chosen)]:
-        lines += _evidence(path, result)
-    shown = {text for path in result.paths for text in path.inert_flags}
-    inert = [text for text in result.inert_flags if text not in shown]
-    if inert:
-        lines += ["", "## Flags that are accepted and never read", ""]
-        lines += [f"- {escape_markdown(text)}" for text in inert[:20]]
+        lines += ["No evaluation path was found.", ""]
+        lines += [f"- {_place(Mark(*hint))}: {escape_markdown(hint[2])}" for hint in result.hints[:6]]
+        lines += [""] if result.hints else []
+    lines += ["## Verdict", "", *_verdict_lines(result, chosen), ""]
+    reasons = list(dict.fromkeys(text for path in chosen for text in (*path.doubts, *_causes(path))))
+    if reasons:
+        lines += ["Assumed, or not known:", "", *(f"- {escape_markdown(text)}" for text in reasons[:8]), ""]
+    if result.inert_flags:
+        lines += ["Flags that are accepted and never read:", ""]
+        lines += [f"- {escape_markdown(text)}" for text in result.inert_flags[:20]] + [""]
     if result.training:
-        lines += ["", "## Training rollouts", ""]
+        lines += ["Training rollouts:", ""]
         lines += [
             f"- {escape_markdown(item.script)}: {item.rule}, levels {escape_markdown(item.levels or '?')}"
-            for item in result.training
+            for item in result.training[:12]
         ]
     if result.unread:
         lines += ["", "## Not read", ""]
@@ -217,51 +270,146 @@ def as_markdown(result: ScanResult) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _sentence(result: ScanResult) -> str:
-    verdict = result.verdict
-    return (
-        f"Evaluates on held-out levels: **{_yes(verdict.evaluates_heldout)}** · rule: **{verdict.rule}** · "
-        f"provenance: **{verdict.provenance}** · in-loop: **{_yes(verdict.in_loop)}**"
+def _causes(path: EvaluationPath) -> list[str]:
+    return [text for text in path.candidates if path.rule == "unresolved"][:4]
+
+
+def _script(
+    script: str,
+    sites: list[EvaluationPath],
+    verdict: AuditVerdict | None,
+    training: tuple[TrainingRollout, ...],
+    texts: Texts,
+) -> list[str]:
+    """One script: its sites, the best first, with quoted lines, and its constructors side by side."""
+    demo = " (demonstration)" if all(is_demonstration(path) for path in sites) else ""
+    lines = [
+        f"### {escape_markdown(script)}{demo}",
+        "",
+        "| step | chosen by | decided by | rule |",
+        "|---|---|---|---|",
+    ]
+    shown = {(path.step.file, path.step.line, path.rule, path.provenance): path for path in reversed(sites)}
+    rows = [path for path in sites if path in shown.values()]
+    for path in rows[:_MOST_SITES]:
+        cells = [
+            _quoted(path.step, texts),
+            _quoted(chosen_by(path), texts),
+            _quoted(decided_by(path), texts) if decided_by(path) else escape_markdown(path.provenance),
+            f"{path.rule} ({path.grades['rule']})",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    lines += [""] if len(rows) <= _MOST_SITES else ["", f"{len(rows) - _MOST_SITES} more sites (--json).", ""]
+    best = rows[0]
+    other = next((item for item in training if item.script == script), None)
+    made = (best.training_constructor, best.training_levels)
+    if made[0] is None and other is not None:
+        made = (other.constructor, other.levels)
+    if best.constructor or made[0]:
+        lines += ["| environment | constructor | levels |", "|---|---|---|"]
+        for name, constructor, levels in (("training", *made), ("test", best.constructor, best.levels)):
+            code = _cell(constructor) if constructor else "not found"
+            lines.append(f"| {name} | {code} | {escape_markdown(levels or '?')} |")
+        lines.append("")
+    if verdict is not None:
+        lines += [_sentence(verdict), ""]
+    return lines
+
+
+def _quoted(mark: Mark | None, texts: Texts) -> str:
+    """A line with its place: `file:line` and the text of the line."""
+    if mark is None:
+        return "?"
+    text = texts.get(mark.file, ())
+    line = text[mark.line - 1].strip() if 0 < mark.line <= len(text) else ""
+    line = line if len(line) <= 90 else line[:87] + "..."
+    return _cell(f"{mark.file}:{mark.line}") + (f" {_cell(line)}" if line else "")
+
+
+def _cell(text: str) -> str:
+    """Code in a cell of a table, where a bar would end the cell."""
+    return markdown_code(text).replace("|", "\\|")
+
+
+def _place(mark: Mark) -> str:
+    return markdown_code(f"{mark.file}:{mark.line}")
+
+
+def _sentence(verdict: AuditVerdict) -> str:
+    return " · ".join(
+        f"{_NAMES[name]}: **{_yes(getattr(verdict, name))}** ({verdict.levels.get(name, 'open')})"
+        for name in FIELDS
     )
 
 
-def _table(paths: Iterable[EvaluationPath]) -> list[str]:
-    lines = [
-        "| script | held out | levels | rule | provenance | in-loop | seeded | train alike | agent |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for path in paths:
-        script = path.script + (" (demonstration)" if is_demonstration(path) else "")
-        cells = (
-            script, _yes(path.evaluates_heldout), path.levels or "?", path.rule, path.provenance, _yes(path.in_loop),
-            _yes(path.seeded_levels), _yes(path.same_procedure), path.agent or "?",
-        )  # fmt: skip
-        lines.append(f"| {' | '.join(map(escape_markdown, cells))} |")
+def _verdict_lines(result: ScanResult, chosen: list[EvaluationPath]) -> list[str]:
+    """The verdict in sentences that can be quoted in a review, each with its level of evidence."""
+    verdict = result.verdict
+    lines = [_sentence(verdict), "", escape_markdown(in_words(verdict, chosen))]
+    if "likely" in verdict.levels.values():
+        right, total = precision("rule")
+        lines += [
+            "",
+            f"A likely rule was right in {right} of {total} audits by hand ({_link()}). Read the lines above.",
+        ]
     return lines
 
 
-def _evidence(path: EvaluationPath, result: ScanResult) -> list[str]:
-    step = step_mark(path)
-    title = escape_markdown(f"{path.script}: {path.rule}, stepped at {step.file}:{step.line}")
-    lines = ["", f"## {title}", ""]
-    lines += [f"- {escape_markdown(text)}" for text in explain(path)]
-    for mark in path.evidence[:_MOST_LINES]:
-        quoted = _quoted(mark, result)
-        lines.append(
-            f"- {markdown_code(f'{mark.file}:{mark.line}')} {escape_markdown(mark.what)}"
-            + (f": {markdown_code(quoted)}" if quoted else "")
-        )
-    if len(path.evidence) > _MOST_LINES:
-        lines.append(f"- and {len(path.evidence) - _MOST_LINES} more lines (see --json)")
-    lines += [f"- inert flag: {escape_markdown(text)}" for text in path.inert_flags]
-    lines += [f"- candidate: {escape_markdown(text)}" for text in path.candidates]
-    return lines
+def _link() -> str:
+    return "docs/audit-comparison.md"
 
 
-def _quoted(mark: Mark, result: ScanResult) -> str:
-    text = result.texts.get(mark.file, ())
-    line = text[mark.line - 1].strip() if 0 < mark.line <= len(text) else ""
-    return line if len(line) <= 90 else line[:87] + "..."
+@cache
+def precision(name: str) -> tuple[int, int]:
+    """How often a likely answer was right when it was last measured: right answers, and all."""
+    text = resources.files("gapfloor.audit").joinpath("data/precision.json").read_text(encoding="utf-8")
+    row = json.loads(text)["likely"][name]
+    return int(row["right"]), int(row["right"]) + int(row["wrong"])
+
+
+_RULES = {
+    "sampled": "Actions are drawn from the policy",
+    "argmax": "Actions are the best or mean ones of the policy, without a draw",
+    "epsilon-greedy": "Actions are the best ones, with a random one now and then",
+    "mixed": "Actions are drawn from the policy, with a random one now and then",
+}
+_ORIGINS = {
+    "explicit-call-site": "this is stated where the evaluation acts",
+    "config-option": "a setting decides, here at its default",
+    "default-argument": "this is a default that no call overrides",
+    "training-rollout": "the evaluation acts through the call that training uses",
+}
+
+
+def in_words(verdict: AuditVerdict, chosen: list[EvaluationPath]) -> str:
+    """The verdict in a few sentences."""
+    levels = {path.levels for path in chosen if path.levels}
+    shown = f" ({levels.pop()})" if len(levels) == 1 else ""
+    mark = next(
+        (one for path in chosen for one in (decided_by(path), chosen_by(path), path.step) if one), None
+    )
+    place = f" ({mark.file}:{mark.line})" if mark is not None else ""
+    if verdict.provenance == "n/a":
+        rule = _RULES.get(verdict.rule, "How actions are chosen is open")
+        return f"No evaluation was found: the returns are those of the training rollouts. {rule}."
+    words = {
+        True: f"The evaluation plays held-out levels{shown}.",
+        False: f"The evaluation plays the levels of training{shown}.",
+        None: "Whether the levels are held out is open.",
+    }[verdict.evaluates_heldout]
+    if verdict.rule in _RULES:
+        origin = _ORIGINS.get(verdict.provenance)
+        words += f" {_RULES[verdict.rule]}{f'; {origin}' if origin else ''}{place}."
+    else:
+        words += " The rule by which actions are chosen could not be decided."
+    words += {
+        True: " The weights change while the environment is played, so the number averages several policies.",
+        False: " Weights do not change during an evaluation.",
+        None: "",
+    }[verdict.in_loop]
+    if verdict.provenance in ("default-argument", "training-rollout"):
+        words += " The authors may want to say whether this rule was intended for the reported numbers."
+    return words
 
 
 def changes_as_markdown(changes: PathChanges, *, base: str) -> str:
@@ -275,6 +423,21 @@ def changes_as_markdown(changes: PathChanges, *, base: str) -> str:
     return "\n".join(lines)
 
 
+def _table(paths: Iterable[EvaluationPath]) -> list[str]:
+    lines = [
+        "| script | step | held out | levels | rule | provenance | in-loop |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for path in paths:
+        place = f"{path.step.file}:{path.step.line}"
+        cells = (
+            path.script, place, _yes(path.evaluates_heldout), path.levels or "?", path.rule, path.provenance,
+            _yes(path.in_loop),
+        )  # fmt: skip
+        lines.append(f"| {' | '.join(map(escape_markdown, cells))} |")
+    return lines
+
+
 def describe_findings(findings: list[Finding]) -> str:
     """The findings in one sentence, for an error message."""
     scripts = ", ".join(dict.fromkeys(item.path.script for item in findings))
@@ -282,5 +445,5 @@ def describe_findings(findings: list[Finding]) -> str:
     return f"{number} no explicit action rule ({scripts})."
 
 
-def _yes(value: bool | None) -> str:
-    return {True: "yes", False: "no", None: "?"}[value]
+def _yes(value: bool | str | None) -> str:
+    return value if isinstance(value, str) else {True: "yes", False: "no", None: "?"}[value]

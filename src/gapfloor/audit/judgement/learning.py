@@ -1,434 +1,506 @@
-"""Where the policy is updated, and whether an episode's steps can span several versions of it.
+"""Where weights are updated, and what a step is played for: to learn, to measure, or to fill a buffer beforehand.
 
-In-loop means: the environment lives on while the weights change. An evaluation that starts its own episodes and
-plays them between two updates measures frozen weights, even when a training loop calls it.
+An update is a call that changes weights itself (a backward pass, an optimizer's step), or a call of a function of the
+repository that is resolved and leads to one. A method of something unknown is never an update because of its name; if
+its name says so, the answer is that it may be one.
 """
 
 from __future__ import annotations
 
 import ast
 import re
+from dataclasses import dataclass, field
 
 from gapfloor.audit.interpreter.calls import may_enter
-from gapfloor.audit.interpreter.evaluator import Evaluator
-from gapfloor.audit.interpreter.objects import guards_of
-from gapfloor.audit.interpreter.values import Callable, Environment, Frame, Unknown
-from gapfloor.audit.judgement.explore import EVALUATING
-from gapfloor.audit.judgement.learning_calls import (
-    called_name,
-    collects,
-    has_receiver,
-    is_direct_update,
-    is_scanned,
-    may_learn,
-    receiver_of,
-    starts_worker,
-    stores,
+from gapfloor.audit.interpreter.evaluator import Evaluator, guards_of, loops_around
+from gapfloor.audit.interpreter.facts import words
+from gapfloor.audit.interpreter.reaching_definitions import conditions
+from gapfloor.audit.interpreter.values import (
+    Alternative,
+    Callable,
+    Class,
+    External,
+    Frame,
+    Instance,
+    KnownValue,
+    Mark,
+    Unknown,
+    describe,
 )
-from gapfloor.audit.judgement.reachable_names import handed_over, method_of
-from gapfloor.audit.judgement.switches import LearningSwitches
-from gapfloor.audit.reading.index import FunctionInfo, last_name, own_nodes
+from gapfloor.audit.judgement.sites import Play
+from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, dotted_name, last_name, names_in, own_nodes
 
-_LOOPS = ast.For | ast.While | ast.AsyncFor
-_CONTROL = frozenset({"scan", "fori_loop", "while_loop", "cond", "switch"})
-_RESETS = frozenset({"reset", "reset_to_level"})
-_DEEPEST_SWITCH = 4
-_TRAINING = re.compile(r"train|rollout|explor|collect|sample_(trajector|episode|batch|data)", re.IGNORECASE)
+EVALUATING = re.compile(
+    r"eval|test(?!_?worker)|valid(?!_act)|perform|score|assess|benchmark|holdout|held|inference",
+    re.IGNORECASE,
+)
+TRAINING = re.compile(
+    r"train|rollout|explor|collect|sample_(trajector|episode|batch|data)|gather|learn", re.IGNORECASE
+)
+_OPTIMIZER = re.compile(r"optim|^opt|opt$|adam|scaler|sgd", re.IGNORECASE)
+_DIRECT = frozenset({"backward", "apply_gradients", "minimize", "train_on_batch", "apply_updates"})
+_LEARNS = re.compile(r"update|train|learn|optimi[sz]e|^fit$|backward|improve|gradient", re.IGNORECASE)
+_TRAIN_OPERATION = re.compile(r"train|optim|update", re.IGNORECASE)
+_STORING = words("storing")
+_MEMORY = re.compile(
+    r"buffer|memory|replay|storage|rollouts?$|trajector|transitions|batch|^episode$|^data$|dataset",
+    re.IGNORECASE,
+)
+_SEEN = re.compile(r"(^|_)(obs|obss|observations?|states?|s|next_state|s_lst|s_list)(_|$|\d)", re.IGNORECASE)
+_DONE = re.compile(r"(^|_)(acts?|actions?|a|a_lst|a_list|log_?probs?|logps?)(_|$|\d)", re.IGNORECASE)
+_FLAGS = re.compile(r"^(is_?)?(eval|evaluat\w*|test|testing|test_mode|deterministic|greedy)$", re.IGNORECASE)
+_OFF_FLAGS = re.compile(r"^(is_?)?(train|training|explore|learn|learning|train_mode)$", re.IGNORECASE)
+_RESETS = frozenset({"reset", "reset_to_level", "reset_task", "reset_wait", "initial_reset"})
 
 
-class LearningModel:
-    """Knows which functions of a repository update weights."""
+@dataclass
+class Role:
+    """What a step is played for, with the reasons."""
+
+    kind: str
+    """rollout, evaluation or collection."""
+    is_proved: bool
+    score: int = 0
+    """How strongly the code says that it is an evaluation."""
+    loop: ast.AST | None = None
+    home: Frame | None = None
+    is_fresh: bool = True
+    """Whether its episodes begin after the last update and end before the next."""
+    marks: list[Mark] = field(default_factory=list)
+    doubts: set[str] = field(default_factory=set)
+
+
+def is_direct_update(call: ast.Call) -> bool:
+    """Whether a call itself changes weights: a backward pass, an optimizer's step, a training operation."""
+    name = last_name(call.func)
+    if name in _DIRECT:
+        return True
+    receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+    if name in ("step", "update") and receiver is not None and _OPTIMIZER.search(last_name(receiver)):
+        return True
+    if name == "run" and receiver is not None and "sess" in last_name(receiver) and call.args:
+        return any(_TRAIN_OPERATION.search(word) and word != "train_model" for word in names_in(call.args[0]))
+    return False
+
+
+def stores(node: ast.AST) -> bool:
+    """Whether a call keeps a transition (something seen and something done) or an episode for later."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    name, receiver = node.func.attr, last_name(node.func.value)
+    given = [
+        one for item in [*node.args, *(keyword.value for keyword in node.keywords)] for one in names_in(item)
+    ]
+    is_transition = any(map(_SEEN.search, given)) and any(map(_DONE.search, given))
+    if name in _STORING:
+        return is_transition or bool(_MEMORY.search(receiver)) or len(node.args) >= 4
+    return name in ("add", "append", "insert", "extend", "put", "add_batch") and (
+        is_transition or bool(_MEMORY.search(receiver))
+    )
+
+
+def collects(nodes: tuple[ast.AST, ...]) -> bool:
+    """Whether both what is seen and what is done are kept in lists or arrays: an evaluation keeps rewards alone."""
+    kept = set()
+    for node in nodes:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in ("append", "extend", "add"):
+                kept.add(last_name(node.func.value))
+                if isinstance(node.func.value, ast.Subscript) and isinstance(
+                    node.func.value.slice, ast.Constant
+                ):
+                    kept.add(str(node.func.value.slice.value))
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Subscript):
+                    kept.add(last_name(target.value))
+    return any(map(_SEEN.search, kept)) and any(map(_DONE.search, kept))
+
+
+class Updates:
+    """Knows which functions of a repository update weights: surely, perhaps, or not."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
-        self._updating: set[FunctionInfo] = set()
-        self._names: set[str] = set()
-        self._resets: set[str] | None = None
-        self._regions: dict[tuple[int, int], bool] = {}
-        self.switches = LearningSwitches(evaluator)
-        self._close()
+        self._callers: dict[FunctionInfo, list[FunctionInfo]] = {}
+        functions = [one for module in evaluator.index.modules.values() for one in module.functions.values()]
+        sure = {one for one in functions if any(is_direct_update(call) for call in one.calls)}
+        named: dict[FunctionInfo, list[FunctionInfo]] = {}
+        for one in functions:
+            for call in one.calls:
+                targets = self._targets(call, one)
+                for target in targets:
+                    self._callers.setdefault(target, []).append(one)
+                if not targets and isinstance(call.func, ast.Attribute) and _LEARNS.search(call.func.attr):
+                    for target in evaluator.index.functions_by_name.get(call.func.attr, ()):
+                        if target.owner is not None:
+                            named.setdefault(target, []).append(one)
+        self.sure = self._closure(sure, self._callers)
+        both = {key: [*self._callers.get(key, ()), *named.get(key, ())] for key in {*self._callers, *named}}
+        self.maybe = self._closure(self.sure, both) - self.sure
+        self.names = {one.name for one in self.sure | self.maybe}
+        self._regions: dict[tuple[int, int], tuple[str, ast.AST | None]] = {}
 
-    def _close(self) -> None:
-        functions = [
-            item for module in self.evaluator.index.modules.values() for item in module.functions.values()
-        ]
-        called: dict[int, set[str]] = {}
-        for function in functions:
-            names = set()
-            for call in function.calls:
-                if may_learn(call):
-                    names.add(called_name(call, function.module))
-                if is_direct_update(call):
-                    self._updating.add(function)
-            called[id(function)] = names
-        changed = True
-        while changed:
-            # Names that many unrelated things share would make everything an update.
-            self._names = {item.name for item in self._updating} - {
-                "step",
-                "__init__",
-                "run",
-                "reset",
-                "forward",
-                "main",
-            }
-            fresh = {
-                item for item in functions if item not in self._updating and called[id(item)] & self._names
-            }
-            changed = bool(fresh)
-            self._updating |= fresh
+    def _closure(
+        self, start: set[FunctionInfo], callers: dict[FunctionInfo, list[FunctionInfo]]
+    ) -> set[FunctionInfo]:
+        found, waiting = set(start), list(start)
+        while waiting:
+            for caller in callers.get(waiting.pop(), ()):
+                if caller not in found:
+                    found.add(caller)
+                    waiting.append(caller)
+        return found
 
-    def updates_in(self, region: ast.AST, frame: Frame) -> bool:
-        """Whether the policy is updated somewhere inside `region` of a frame."""
+    def _targets(self, call: ast.Call, function: FunctionInfo) -> list[FunctionInfo]:
+        """The functions that a call surely means, without evaluating anything but names and classes."""
+        node, module = call.func, function.module
+        if isinstance(node, ast.Name):
+            inner = [one for one in module.functions.values() if one.name == node.id and one.owner is None]
+            local = [one for one in inner if one.outer is not None]
+            if local:
+                return local
+            found = self.evaluator.global_name(module, node.id)
+            return [one.value.function for one in found if isinstance(one.value, Callable)]
+        if not isinstance(node, ast.Attribute):
+            return []
+        owner = function.owner or (function.outer.owner if function.outer else None)
+        classes = self.evaluator.classes
+        if isinstance(node.value, ast.Name) and node.value.id == "self" and owner is not None:
+            own = classes.method(owner, node.attr)
+            below = [one.methods[node.attr] for one in classes.subclasses(owner) if node.attr in one.methods]
+            return [*([own] if own else []), *below]
+        if isinstance(node.value, ast.Call) and last_name(node.value) == "super" and owner is not None:
+            above = classes.method(owner, node.attr, after=owner)
+            return [above] if above else []
+        info = self._class_of(node.value, function, owner)
+        method = classes.method(info, node.attr) if info is not None else None
+        if method is not None:
+            return [method]
+        dotted = dotted_name(node)
+        if dotted and dotted.split(".", 1)[0] in module.imports:
+            found = self.evaluator.evaluate(node, self.evaluator.module_frame(module))
+            return [one.value.function for one in found if isinstance(one.value, Callable)]
+        return []
+
+    def _class_of(self, node: ast.expr, function: FunctionInfo, owner: ClassInfo | None) -> ClassInfo | None:
+        """The class of an object whose one assignment constructs it in place."""
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "self"
+            and owner
+        ):
+            places = [
+                (base.module, one)
+                for base in self.evaluator.classes.own(owner)
+                for method in base.methods.values()
+                for one in self.evaluator.definitions(base.module, method.node).get(f"self.{node.attr}", ())
+            ]
+        elif isinstance(node, ast.Name):
+            scopes = [function.node, function.module.tree]
+            places = [
+                (function.module, one)
+                for scope in scopes
+                for one in self.evaluator.definitions(function.module, scope).get(node.id, ())
+            ]
+        else:
+            return None
+        found = {
+            info
+            for module, one in places
+            if isinstance(one.expression, ast.Call) and not one.path
+            for info in [self.evaluator.class_of(one.expression.func, module)]
+        }
+        made = [one for one in found if isinstance(one, ClassInfo)]
+        return made[0] if len(made) == 1 and len(found) == 1 else None
+
+    def status(self, region: ast.AST, frame: Frame) -> tuple[str, ast.AST | None]:
+        """Whether weights are updated inside a region of a frame (yes, maybe, no), and by which call."""
         key = (id(region), id(frame))
         if key not in self._regions:
-            self._regions[key] = any(
-                isinstance(node, ast.Call)
-                and self._is_update(node, frame)
-                and not self.switches.is_off(node, frame)
-                for node in own_nodes(region)
-            )
+            self._regions[key] = ("no", None)
+            found: tuple[str, ast.AST | None] = ("no", None)
+            for node in own_nodes(region):
+                if isinstance(node, ast.Call):
+                    answer = self._of_call(node, frame, 4)
+                    if answer == "yes":
+                        found = ("yes", node)
+                        break
+                    found = ("maybe", node) if answer == "maybe" and found[0] == "no" else found
+            self._regions[key] = found
         return self._regions[key]
 
-    def _is_update(self, call: ast.Call, frame: Frame, depth: int = _DEEPEST_SWITCH) -> bool:
-        if is_direct_update(call) or self._hands_over_update(call, frame):
-            return True
-        name = called_name(call, frame.module)
-        updating = [item for item in self._updating if item.name == name]
-        if not updating:
-            return False
-        targets = self.evaluator.evaluate(call.func, frame)
-        known = [item.value for item in targets if isinstance(item.value, Callable)]
-        if known:
-            return any(
-                one.function in self._updating and not self._is_off_inside(one, call, frame, depth)
-                for one in known
-            )
-        is_open = any(isinstance(item.value, Unknown) for item in targets)
-        if not may_learn(call):
-            return False
-        return is_open and name in self._names and bool(call.args or call.keywords)
-
-    def _hands_over_update(self, call: ast.Call, frame: Frame) -> bool:
-        """Whether a loop or a branch of JAX is given a function that updates: `jax.lax.switch(index, [one, other])`."""
-        if last_name(call.func) not in _CONTROL:
-            return False
-        names = [item for item in handed_over(call) if last_name(item) in self._names]
-        return any(
-            isinstance(one.value, Callable) and one.value.function in self._updating
-            for item in names
-            for one in self.evaluator.evaluate(item, frame)
+    def _of_call(self, call: ast.Call, frame: Frame, depth: int) -> str:
+        name = last_name(call.func)
+        if isinstance(call.func, ast.Name) and name in frame.module.imports:
+            name = frame.module.imports[name].rsplit(".", 1)[-1]
+        handed = [
+            last_name(one)
+            for one in [*call.args, *(item.value for item in call.keywords)]
+            if isinstance(one, ast.Name | ast.Attribute)
+        ]
+        name = "__call__" if self._is_object(call, frame) else name
+        is_control = name in ("scan", "fori_loop", "while_loop", "cond", "switch", "partial")
+        is_named = (
+            bool(_LEARNS.search(name)) and len(call.args) + len(call.keywords) >= 1 and not _is_mode(call)
         )
+        is_handed = is_control and bool(set(handed) & self.names)
+        if not is_direct_update(call) and name not in self.names and not is_handed and not is_named:
+            return "no"
+        if any(self.evaluator.is_ruled_out(guard) for guard in guards_of(frame, call)):
+            return "no"
+        if is_direct_update(call):
+            return "yes"
+        if is_control:
+            return "yes" if any(one.name in handed for one in self.sure) else "no"
+        values = [item.value for item in self.evaluator.evaluate(call.func, frame)]
+        for value in values:
+            method = (
+                self.evaluator.classes.method(value.info, "__call__") if isinstance(value, Instance) else None
+            )
+            if method is not None and isinstance(value, Instance):
+                values = [*values, Callable(method, Alternative(value))]
+        known = [value for value in values if isinstance(value, Callable)]
+        if known:
+            return max(
+                (self._of_target(one, call, frame, depth) for one in known), key=["no", "maybe", "yes"].index
+            )
+        if any(isinstance(value, Class) for value in values):
+            return "no"
+        is_unread = any(
+            (isinstance(value, Unknown) and not value.is_neutral)
+            or (isinstance(value, External) and "()." in value.name and len(call.args) > 1)
+            for value in values
+        )
+        return "maybe" if is_unread and is_named else "no"
 
-    def _is_off_inside(self, target: Callable, call: ast.Call, frame: Frame, depth: int) -> bool:
-        """Whether a flag that this call gives, or that was set before it, keeps a function from updating anything."""
-        if depth == 0 or not may_enter(target.function, frame):
+    def _is_object(self, call: ast.Call, frame: Frame) -> bool:
+        """Whether an object is called whose `__call__` may update: `policy(obs)`."""
+        if "__call__" not in self.names or not isinstance(call.func, ast.Name):
             return False
+        found = self.evaluator.evaluate(call.func, frame)
+        return any(
+            isinstance(item.value, Callable) and item.value.function.name == "__call__" for item in found
+        ) or any(isinstance(item.value, Instance) for item in found)
+
+    def _of_target(self, target: Callable, call: ast.Call, frame: Frame, depth: int) -> str:
+        function = target.function
+        if function not in self.sure and function not in self.maybe:
+            return "no"
+        answer = "yes" if function in self.sure else "maybe"
+        if depth == 0 or not may_enter(function, frame):
+            return answer
         inner = self.evaluator.bound_frame(
-            target.function, call, frame, target.receiver, target.parent, target.preset
+            function, call, frame, target.receiver, target.parent, target.preset
         )
         own = {id(node) for node in own_nodes(inner.scope)}
         doubtful = [
-            one
-            for one in target.function.calls
-            if is_direct_update(one) or (called_name(one, inner.module) in self._names and may_learn(one))
+            one for one in function.calls if is_direct_update(one) or last_name(one.func) in self.names
         ]
         if any(id(one) not in own for one in doubtful):
-            return False  # a function inside it may be called anywhere
-        # The unconditional updates first: most functions have one, and nothing else needs to be evaluated then.
-        waiting = []
-        for one in doubtful:
-            is_guarded = bool(guards_of(inner, one))
-            if not is_guarded and is_direct_update(one):
-                return False
-            if not is_guarded or not self.switches.is_off(one, inner):
-                waiting.append(one)
-        if any(self._is_update(one, inner, depth - 1) for one in waiting):
-            return False
-        return self.switches.pass_on(inner, frame)
+            return answer  # a function inside it may be called anywhere
+        answers = {self._of_call(one, inner, depth - 1) for one in doubtful}
+        return "yes" if "yes" in answers else "maybe" if "maybe" in answers else "no"
 
-    def loops_around(self, frame: Frame, node: ast.AST) -> list[ast.AST]:
-        """The loops around `node` in its frame, outermost first."""
-        found: list[ast.AST] = []
-        # A call that a library makes has no place of its own; the call that handed the function over has one.
-        current: ast.AST | None = frame.module.parents.get(getattr(node, "_worker_of", node))
-        while current is not None and current is not frame.scope:
-            if isinstance(current, _LOOPS):
-                found.append(current)
-            current = frame.module.parents.get(current)
-        return found[::-1]
 
-    def learning_loop(self, frame: Frame, node: ast.AST) -> tuple[Frame, ast.AST] | None:
-        """The innermost loop around a step, in any frame of its chain, in which weights are updated."""
-        chain = frame.chain()
-        for position in range(len(chain) - 1, -1, -1):
-            here = chain[position]
-            inner = node if here is frame else chain[position + 1].call
-            if inner is None:
-                continue
-            for loop in reversed(self.loops_around(here, inner)):
-                if self.updates_in(loop, here):
-                    return here, loop
-            if is_scanned(here) and here.function in self._updating:
-                return here, here.scope
-        return self._learner_of_worker(chain)
+def _is_mode(call: ast.Call) -> bool:
+    """`net.train()` switches a mode."""
+    constant = all(isinstance(item, ast.Constant) for item in call.args)
+    return last_name(call.func) in ("train", "eval") and constant and not call.keywords
 
-    def _learner_of_worker(self, chain: list[Frame]) -> tuple[Frame, ast.AST] | None:
-        """A worker process or thread plays while the function that started it learns."""
-        for position in range(len(chain) - 1, 0, -1):
-            call, home = chain[position].call, chain[position - 1]
-            if call is None or home.function is None or not starts_worker(call):
-                continue
-            if self.updates_in(home.scope, home) or any(
-                item in self._updating
-                for item in home.module.functions.values()
-                if item.outer is home.function
-            ):
-                return home, home.scope
-        return None
 
-    def serves_learning(self, frame: Frame) -> bool:
-        """Whether a worker process was started, directly or not, by code that goes on to update weights."""
-        return any(
-            here.function in self._updating
-            if here.function is not None
-            else self.updates_in(here.scope, here)
-            for here in frame.chain()[:-1]
+def decide_role(updates: Updates, play: Play) -> Role:
+    """What one play is for."""
+    site, frame = play.site, play.frame
+    chain = frame.chain()
+    loop, home, status, call = _learning_loop(updates, play)
+    inside = chain[chain.index(home) + 1 :] if home is not None else chain[1:]
+    names = [one.function.name for one in (inside or chain[-1:]) if one.function is not None]
+    names += [one.function.name for one in chain if one.function is not None and one not in inside][-1:]
+    receiver = last_name(site.receiver) if site.receiver is not None else ""
+    is_fresh, is_reset_below = _is_fresh(play, home, loop)
+    around = _episode_nodes(play, home, loop)
+    keeps = any(stores(node) for node in around) or collects(tuple(around))
+    says = [name for name in names if EVALUATING.search(name) and not re.search(r"^train|^main", name)]
+    flags = [flag for one in [*chain[1:]] for flag in _flags(updates.evaluator, one)]
+    flags += _call_flags(play)
+    learns = [name for name in names if TRAINING.search(name)]
+    role = Role("evaluation", True, loop=loop, home=home, is_fresh=is_fresh)
+    script = play.script.rsplit("/", 1)[-1]
+    role.score = 3 * bool(says) + 3 * bool(flags) + 2 * bool(EVALUATING.search(receiver))
+    role.score += 2 * bool(EVALUATING.search(script)) + (home is not None and is_fresh)
+    against = 3 * keeps + 2 * bool(learns and not says) + 3 * (status == "yes" and not is_fresh)
+    if loop is not None and home is not None and status == "yes":
+        line = getattr(loop, "lineno", 0)
+        role.marks.append(Mark(home.module.path, line, "learning loop: weights are updated in here"))
+    if status == "yes" and not is_fresh:
+        role.kind = "rollout"
+        role.is_proved = True
+    elif status == "yes":
+        role.kind = "rollout" if against > role.score else "evaluation"
+        role.is_proved = (
+            (against == 0 and is_reset_below) if role.kind == "evaluation" else keeps and not says
         )
+    elif status == "maybe":
+        role.kind = "rollout" if against >= role.score and not (is_fresh and not keeps) else "evaluation"
+        role.is_proved = False
+        role.doubts.add(f"whether {describe(call)} changes weights is not known")
+    else:
+        learner = _collects_for(updates, play, keeps)
+        role.kind = "rollout" if learner and role.score < 3 else "evaluation"
+        role.is_proved = not keeps and not learns
+    if not role.is_proved and not role.doubts:
+        role.doubts.add("whether this is played to learn or to measure is not certain")
+    return role
 
-    def is_fresh(
-        self, frame: Frame, node: ast.Call, environment: Environment | None, home: Frame, loop: ast.AST
-    ) -> bool:
-        """Whether the step belongs to episodes begun inside the loop and ended before the next update."""
-        if environment is not None and self._is_made_inside(environment, home, loop):
-            return True
-        chain = frame.chain()
-        start = chain.index(home)
-        for position in range(len(chain) - 1, start - 1, -1):
-            here = chain[position]
-            inner = node if here is frame else chain[position + 1].call
-            if inner is not None and self._resets_before(here, inner, node, loop if here is home else None):
-                return True
-        return frame is home and self._is_played_apart(frame, node, loop)
 
-    def _is_played_apart(self, frame: Frame, node: ast.Call, loop: ast.AST) -> bool:
-        """Whether an episode is played next to the training rollout of the same loop, from its reset to its end.
+def _learning_loop(updates: Updates, play: Play) -> tuple[ast.AST | None, Frame | None, str, ast.AST | None]:
+    """The innermost loop around a step, in any frame of its chain, in which weights are updated."""
+    chain = play.frame.chain()
+    perhaps: tuple[ast.AST | None, Frame | None, str, ast.AST | None] = (None, None, "no", None)
+    for position in range(len(chain) - 1, -1, -1):
+        here = chain[position]
+        inner = play.site.call if here is play.frame else chain[position + 1].call
+        inner = getattr(inner, "_handed", inner)
+        regions = [*reversed(loops_around(here, inner))] if inner is not None else []
+        if here.is_handed and here.function is not None and here is not chain[0]:
+            regions.append(here.scope)  # a worker or the body of `scan` runs again and again
+        for region in regions:
+            status, call = updates.status(region, here)
+            if status == "yes":
+                return region, here, "yes", call
+            if status == "maybe" and perhaps[2] == "no":
+                perhaps = (region, here, "maybe", call)
+        if here.is_handed and here.caller is not None:
+            status, call = updates.status(here.caller.scope, here.caller)
+            if status == "yes":
+                return here.caller.scope, here.caller, "yes", call
+    return perhaps
 
-        Nothing is learned or kept in it, while another step of the same environment in the loop is learned from, or
-        the loop steps another environment and this one only now and then.
-        """
-        receiver = receiver_of(node)
-        others = [
-            item
-            for item in own_nodes(loop)
-            if isinstance(item, ast.Call)
-            and last_name(item.func) == "step"
-            and item is not node
-            and has_receiver(item, receiver)
-        ]
-        episode = self._episode(frame, node, loop)
-        inside = [item for statement in episode for item in (statement, *own_nodes(statement))]
-        if not episode or any(item in inside for item in others) or collects(inside):
-            return False
-        if any(stores(item) for item in inside) or any(self.updates_in(item, frame) for item in episode):
-            return False
-        if not others:
-            return self._is_interlude(frame, node, loop, episode)
-        around = [self.loops_around(frame, item)[-1:] for item in others]
-        return any(
-            self.updates_in(one, frame) or any(stores(item) for item in own_nodes(one))
-            for inner in around
-            for one in inner
-        )
 
-    def _is_interlude(self, frame: Frame, node: ast.Call, loop: ast.AST, episode: list[ast.stmt]) -> bool:
-        """Whether an environment is reset and played under a condition, in a loop that steps another one always."""
-        # A reset under a condition may not happen; a step without a loop of its own is one of a longer episode.
-        playing = self.loops_around(frame, node)[-1:]
-        own = [episode[-1], *own_nodes(episode[-1])]
-        if not isinstance(episode[0], ast.Assign | ast.Expr) or not any(item in own for item in playing):
-            return False
-        condition = frame.module.parents[episode[0]]
-        inside = own_nodes(condition)
-        return (
-            isinstance(condition, ast.If)
-            and condition is not loop
-            and not self.updates_in(condition, frame)
-            and any(
-                last_name(item.func) == "step" and item.args and not is_direct_update(item)
-                for item in own_nodes(loop)
-                if isinstance(item, ast.Call) and item not in inside
-            )
-        )
+def _is_fresh(play: Play, home: Frame | None, loop: ast.AST | None) -> tuple[bool, bool]:
+    """Whether the episode begins inside the learning loop, and whether a function below it resets the environment."""
+    if home is None:
+        return True, True
+    chain = play.frame.chain()
+    receiver = last_name(play.site.receiver) if play.site.receiver is not None else ""
+    inside = chain[chain.index(home) + 1 :]
+    for position, here in enumerate(inside):
+        inner = inside[position + 1].call if position + 1 < len(inside) else play.site.call
+        resets = [node for node in own_nodes(here.scope) if _resets(node, receiver)]
+        if resets:
+            # A reset under a condition may not happen.
+            return True, any(not _further_conditions(here, node, inner or here.scope) for node in resets)
+        if any(_makes(node, receiver) for node in own_nodes(here.scope)):
+            return True, True
+    if play.frame is not home or loop is None:
+        return False, False
+    # In the loop's own body: the environment is reset before a loop of its own that learns nothing.
+    loops = [one for one in loops_around(home, play.site.call) if one is not loop]
+    own = next((one for one in loops if home.module.order[one] > home.module.order[loop]), None)
+    if own is None:
+        return False, False
+    around = home.module.parents.get(own)
+    before = own_nodes(around) if around is not None else ()
+    order = home.module.order
+    reset = any(
+        _resets(node, receiver)
+        and order[loop] < order[node] < order[play.site.call]
+        and not _further_conditions(home, node, own)  # under a condition it may not happen
+        for node in before
+    )
+    others = any(
+        isinstance(node, ast.Call)
+        and last_name(node.func) == "step"
+        and node is not play.site.call
+        and node not in own_nodes(own)
+        and not is_direct_update(node)
+        for node in own_nodes(loop)
+    )
+    return reset and others, False
 
-    def _episode(self, frame: Frame, node: ast.Call, loop: ast.AST) -> list[ast.stmt]:
-        """The statements from the reset of an environment to the one that steps it, in one block inside the loop."""
-        current: ast.AST = node
-        while current is not loop and current in frame.module.parents:
-            parent = frame.module.parents[current]
-            for name in ("body", "orelse", "finalbody"):
-                block = getattr(parent, name, None)
-                if not isinstance(block, list) or current not in block:
-                    continue
-                position = block.index(current)
-                for start in range(position - 1, -1, -1):
-                    if any(
-                        isinstance(item, ast.Call)
-                        and last_name(item.func) == "reset"
-                        and has_receiver(item, receiver_of(node))
-                        for item in own_nodes(block[start])
-                    ):
-                        return block[start : position + 1]
-            current = parent
-        return []
 
-    def feeds_learning(self, frame: Frame, node: ast.Call, home: Frame) -> bool:
-        """Whether episodes that are played whole are stored for the update, and nothing calls them an evaluation."""
-        chain = frame.chain()
-        inside = chain[chain.index(home) :]
-        names = [here.function.name for here in inside[1:] if here.function is not None]
-        receiver = last_name(node.func.value) if isinstance(node.func, ast.Attribute) else ""
-        if any(EVALUATING.search(name) for name in [*names, receiver]) or self._is_marked(frame, node):
-            return False
-        if any(self._is_switched_off(here) for here in inside):
-            return False  # the very code that trains, told not to learn
-        if any(_TRAINING.search(name) for name in names):
-            return True
-        regions = [item for here in inside if here is not frame for item in own_nodes(here.scope)]
-        around = self._around_step(frame, node)
-        return any(stores(item) for item in [*regions, *around]) or (frame is home and collects(around))
+def _further_conditions(frame: Frame, node: ast.AST, other: ast.AST) -> set[tuple[int, bool]]:
+    """The conditions under which one node runs and another need not."""
+    ours, theirs = (
+        {(id(test), holds) for test, holds in conditions(frame.module, one, frame.scope, None)}
+        for one in (node, other)
+    )
+    return ours - theirs
 
-    def _is_switched_off(self, frame: Frame) -> bool:
-        """Whether a frame would update or store something, and flags keep it from all of that."""
-        doubtful = [
-            node
-            for node in own_nodes(frame.scope)
-            if isinstance(node, ast.Call) and (stores(node) or called_name(node, frame.module) in self._names)
-        ]
-        off = [node for node in doubtful if self.switches.is_off(node, frame)]
-        waiting = [node for node in doubtful if node not in off]
-        is_idle = not any(stores(node) or self._is_update(node, frame) for node in waiting)
-        return is_idle and bool(self.switches.marks(frame))
 
-    def collects_for_learning(self, frame: Frame, node: ast.Call) -> bool:
-        """Whether a step outside the learning loop collects observations and actions, and its function learns."""
-        return self.updates_in(frame.scope, frame) and collects(self._around_step(frame, node))
+def _resets(node: ast.AST, receiver: str) -> bool:
+    if isinstance(node, ast.Call) and last_name(node.func) in ("send", "put") and not receiver:
+        return any(isinstance(one, ast.Constant) and one.value == "reset" for one in ast.walk(node))
+    return (
+        isinstance(node, ast.Call)
+        and last_name(node.func) in _RESETS
+        and (not receiver or not isinstance(node.func, ast.Attribute) or receiver in names_in(node))
+    )
 
-    def _around_step(self, frame: Frame, node: ast.Call) -> list[ast.AST]:
-        """What belongs to a step in its frame: the largest statement with no other step, and what follows up to one."""
-        others = [
-            item
-            for item in own_nodes(frame.scope)
-            if isinstance(item, ast.Call)
-            and last_name(item.func) == "step"
-            and item is not node
-            and isinstance(item.func, ast.Attribute)
-            and has_receiver(item, receiver_of(node))
-        ]
-        if not others:
-            return [*own_nodes(frame.scope)]
-        current: ast.AST = node
-        parents = frame.module.parents
-        while current is not frame.scope:
-            parent = parents[current]
-            inside = {id(item) for item in own_nodes(parent)}
-            if any(id(item) in inside for item in others):
-                break
-            current = parent
-        found = [*own_nodes(current)]
-        for block in ("body", "orelse", "finalbody"):
-            statements = getattr(parents.get(current), block, None)
-            if not isinstance(statements, list) or current not in statements:
-                continue
-            for statement in statements[statements.index(current) + 1 :]:
-                nodes = own_nodes(statement)
-                if any(item in nodes for item in others):
-                    break
-                found.extend(nodes)
-        return found
 
-    def is_ambiguous(self, frame: Frame, node: ast.Call, home: Frame) -> bool:
-        """Whether a rollout might be an evaluation: a helper resets and steps in one loop, or a block says so."""
-        if self._is_marked(frame, node):
-            return True
-        if frame is home:
-            return False
-        loops = self.loops_around(frame, node)
-        if not loops or self.updates_in(frame.scope, frame):
-            return False
-        receiver = node.func.value if isinstance(node.func, ast.Attribute) else None
-        return any(
-            isinstance(item, ast.Call)
-            and last_name(item.func) == "reset"
-            and (receiver is None or has_receiver(item, receiver))
-            and frame.module.order[item] < frame.module.order[node]
-            for item in own_nodes(loops[-1])
-        )
+def _makes(node: ast.AST, receiver: str) -> bool:
+    return (
+        isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and any(isinstance(one, ast.Name) and one.id == receiver for one in node.targets)
+    )
 
-    def _is_marked(self, frame: Frame, node: ast.AST) -> bool:
-        """Whether the step is said to measure, in any frame of its chain.
 
-        `with agent.eval_mode():` around it says so, and so does `self.test_collector.collect(agent)` on the way to it.
-        """
-        chain = frame.chain()
-        for position, here in enumerate(chain):
-            current: ast.AST | None = node if here is frame else chain[position + 1].call
-            player = method_of(current) if isinstance(current, ast.Call) and here is not frame else None
-            if player is not None and EVALUATING.search(last_name(player.value)):
-                return True
-            while current is not None and current is not here.scope:
-                if isinstance(current, ast.With) and any(
-                    re.search(r"eval|test", last_name(item.context_expr)) for item in current.items
+def _episode_nodes(play: Play, home: Frame | None, loop: ast.AST | None) -> list[ast.AST]:
+    """The nodes that run with a step: its loop, and what the frames between it and the learning loop do."""
+    chain = play.frame.chain()
+    loops = loops_around(play.frame, play.site.call)
+    own = [one for one in loops if one is not loop] or loops
+    region: ast.AST = own[0] if own else play.frame.scope
+    if play.frame is not home and home is not None:
+        region = play.frame.scope
+    nodes = [*own_nodes(region)]
+    start = chain.index(home) + 1 if home is not None else len(chain) - 2
+    for here in chain[max(start, 0) : -1]:
+        if here.function is not None and here is not chain[0]:
+            nodes += own_nodes(here.scope)
+    return nodes
+
+
+def _flags(evaluator: Evaluator, frame: Frame) -> list[str]:
+    """Parameters of a frame that say that it measures: `training=False`, `evaluate=True`."""
+    found = []
+    for name, binding in frame.bindings.items():
+        if binding.is_default or not (_FLAGS.match(name) or _OFF_FLAGS.match(name)):
+            continue
+        values = [item.value for item in evaluator.evaluate_binding(binding, name)]
+        plain = [one.value for one in values if isinstance(one, KnownValue)]
+        if len(values) == 1 and plain == [bool(_FLAGS.match(name))]:
+            found.append(name)
+    return found
+
+
+def _call_flags(play: Play) -> list[str]:
+    """Literal flags at calls in the stepping function: `act(obs, deterministic=True)`, `policy.eval()`."""
+    found = []
+    loops = loops_around(play.frame, play.site.call)
+    region = play.frame.scope if play.frame.function is not None else loops[-1] if loops else play.site.call
+    for node in own_nodes(region):
+        if isinstance(node, ast.Call):
+            for keyword in node.keywords:
+                if (
+                    keyword.arg
+                    and isinstance(keyword.value, ast.Constant)
+                    and isinstance(keyword.value.value, bool)
                 ):
-                    return True
-                current = here.module.parents.get(current)
+                    is_on = keyword.value.value
+                    if (_FLAGS.match(keyword.arg) and is_on) or (_OFF_FLAGS.match(keyword.arg) and not is_on):
+                        found.append(keyword.arg)
+            if last_name(node.func) == "eval" and isinstance(node.func, ast.Attribute) and not node.args:
+                found.append("eval()")
+    return found
+
+
+def _collects_for(updates: Updates, play: Play, keeps: bool) -> bool:
+    """Whether a step outside any learning loop collects what the same script learns from."""
+    chain = play.frame.chain()
+    if not keeps:
         return False
-
-    def _resetting(self) -> set[str]:
-        """Names of small functions that reset an environment and do not step it."""
-        if self._resets is None:
-            self._resets = {
-                item.name
-                for module in self.evaluator.index.modules.values()
-                for item in module.functions.values()
-                if item.name not in ("reset", "__init__", "main", "step")
-                and "reset" in {last_name(call.func) for call in item.calls}
-                and "step" not in {last_name(call.func) for call in item.calls}
-                and re.search(r"reset|init|begin|start", item.name)
-            }
-        return self._resets
-
-    def _is_made_inside(self, environment: Environment, home: Frame, loop: ast.AST) -> bool:
-        chain = environment.frame.chain()
-        if home not in chain:
-            return False
-        position = chain.index(home)
-        at = environment.call if position == len(chain) - 1 else chain[position + 1].call
-        return at is not None and loop in self.loops_around(home, at)
-
-    def _resets_before(self, frame: Frame, inner: ast.AST, step: ast.Call, loop: ast.AST | None) -> bool:
-        stepped = method_of(step)
-        receiver = stepped.value if stepped is not None else None
-        loops = self.loops_around(frame, inner)
-        for node in own_nodes(loop if loop is not None else frame.scope):
-            if not isinstance(node, ast.Call):
-                continue
-            is_helper = last_name(node.func) in self._resetting() and node is not inner
-            method = method_of(node)
-            if not is_helper and (method is None or method.attr not in _RESETS):
-                continue
-            is_other = method is not None and last_name(method.value) != last_name(receiver or method.value)
-            if is_other and not is_helper:
-                continue
-            # A call that a library makes has no place of its own; the call that handed the function over has one.
-            place = inner if inner in frame.module.order else getattr(inner, "_worker_of", None)
-            if place not in frame.module.order or frame.module.order[node] > frame.module.order[place]:
-                continue
-            around = self.loops_around(frame, node)
-            if loops and loops[-1] in around:
-                continue  # a reset inside the stepping loop itself follows a finished episode
-            shared = [item for item in around if item in loops]
-            region = shared[-1] if shared else frame.scope
-            if not self.updates_in(region, frame):
-                return True
-        return False
+    return any(updates.status(one.scope, one)[0] != "no" for one in chain)

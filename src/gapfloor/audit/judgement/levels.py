@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from gapfloor.audit.interpreter.binding import argument, keyword_bindings
+from gapfloor.audit.interpreter.calls import argument, keyword_bindings
 from gapfloor.audit.interpreter.evaluator import Evaluator
-from gapfloor.audit.interpreter.facts import EnvironmentFact, find_environment
+from gapfloor.audit.interpreter.facts import find_environment
 from gapfloor.audit.interpreter.options import literal
 from gapfloor.audit.interpreter.values import (
     Alternative,
     Binding,
-    Callable,
     Environment,
     Frame,
     Guard,
@@ -25,173 +24,191 @@ from gapfloor.audit.interpreter.values import (
     Mapping,
     Mark,
     Namespace,
-    Option,
     Unknown,
     describe,
-    is_recorded,
 )
-from gapfloor.audit.judgement.explore import call_with
-from gapfloor.audit.judgement.ranks import depends_on_rank
-from gapfloor.audit.reading.index import last_name, own_nodes
+from gapfloor.audit.reading.index import names_in, own_nodes
 
 _LEVEL_COUNT = re.compile(r"^(num|n|nr|number_of)?_?(train_)?levels?$|^num_levels$|^nlev$", re.IGNORECASE)
-_ID_KEYWORDS = ("id", "env_id", "task_id")
 #: Parameters that do not choose what is played: seeds, numbers of copies, pictures, logs.
-_INCIDENTAL = re.compile(
+INCIDENTAL = re.compile(
     r"seed|render|rank|device|log|num_envs|n_envs|num_processes|num_workers|gamma|visual|video|record|monitor|verbose|"
     r"worker|index|save|path|dir$|directory|realtime|real_time|async|context|port|reward|norm|clip|stack|skip|gray|size|"
-    r"allow_early|life|capture|run_name|max_episode|time_limit|wrapper|ret$|ob$|writer|env_num|nproc|^idx$",
+    r"allow_early|life|capture|run_name|max_episode|time_limit|wrapper|ret$|ob$|writer|env_num|nproc|^idx$|scale|"
+    r"parallel|num_env|^n$|threads|batch|sticky|frame|kwargs|obs|repeat|noop|use_|is_",
     re.IGNORECASE,
 )
 _SPLIT = re.compile(
     r"split|^mode$|train|test|eval|valid|held|phase|dataset|partition|tasks?$|levels?$|level_set|fold|distribution",
     re.IGNORECASE,
 )
-_SAVED = ("saved",)
+_RANK = re.compile(r"rank|worker|mpi|test_env|comm", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
-class EnvironmentLevels:
+class LevelSet:
     """One set of levels: `full` is the whole distribution, `finite` a range, `option` what a user sets."""
 
     kind: str
     key: tuple[object, ...]
     text: str
     marks: tuple[Mark, ...]
-    guards: tuple[Guard, ...]
-    is_worker_choice: bool = False
+    guards: tuple[Guard, ...] = ()
+    is_by_rank: bool = False
     """Whether the choice between sets is made by the process's rank."""
+    doubts: frozenset[str] = frozenset()
+    constructor: str = ""
+    """The constructor call as it is written, for the evidence table."""
+
+    @property
+    def same(self) -> tuple[object, ...]:
+        """What two equal sets share."""
+        return (self.kind, self.key)
 
 
-def level_sets(evaluator: Evaluator, environment: Environment) -> list[EnvironmentLevels]:
+def level_sets(evaluator: Evaluator, item: Alternative) -> list[LevelSet]:
     """The level sets an environment can be made with; those that settings at their defaults rule out are dropped."""
+    environment = item.value
+    assert isinstance(environment, Environment)
     made = Mark(environment.frame.module.path, environment.call.lineno, "environment made")
+    shown = describe(environment.call)
+    doubts = item.doubts | environment.frame.doubts
     inner = _inner_environments(evaluator, environment)
     if inner:
-        found = [level for one in inner for level in level_sets(evaluator, one)]
-        return _distinct([replace(level, marks=(made, *level.marks)) for level in found])
-    alternatives = _count_alternatives(evaluator, environment)
-    if alternatives is None:
-        return [_without_levels(evaluator, environment, made)]
-    start, start_mark = _start(evaluator, environment)
+        return _distinct([level for one in inner for level in level_sets(evaluator, one)])
+    counts = _count_alternatives(evaluator, environment)
+    if counts is None:
+        given = _given_arguments(evaluator, environment)
+        if given is None:
+            return [LevelSet("unknown", (), "not known", (made,), (), False, doubts, shown)]
+        key: tuple[object, ...] = (environment.name, *sorted(given.items()))
+        return [LevelSet("none", key, "no levels", (made,), (), False, doubts, shown)]
+    start = _start(evaluator, environment)
     found = []
-    for item in alternatives:
-        by_rank = any(depends_on_rank(evaluator, guard.test, guard.frame, 4) for guard in item.guards)
-        if not by_rank and any(_is_false(evaluator, guard) for guard in item.guards):
+    for one in counts:
+        ranks = [mark for guard in one.guards for mark in _rank_marks(evaluator, guard)]
+        by_rank = bool(ranks)
+        if not by_rank and evaluator.is_unlikely(one):
             continue
-        found.append(_level_set(item, start, (made, *start_mark), is_worker_choice=by_rank))
+        kind, levels, text = _classify(one, start)
+        marks = (made, *one.marks, *ranks)
+        found.append(LevelSet(kind, levels, text, marks, one.guards, by_rank, doubts | one.doubts, shown))
     return _distinct(found)
 
 
-def _inner_environments(evaluator: Evaluator, environment: Environment) -> list[Environment]:
+def _rank_marks(evaluator: Evaluator, guard: Guard) -> list[Mark]:
+    """The lines by which a condition asks which worker runs, directly or through names; none if it does not."""
+    marks: dict[Mark, bool] = {}
+    waiting: list[tuple[ast.AST, Frame]] = [(guard.test, guard.frame)]
+    seen: set[tuple[str, int]] = set()
+    while waiting:
+        node, frame = waiting.pop()
+        names = names_in(node)
+        line = Mark(frame.module.path, getattr(node, "lineno", 0), "chosen by the worker's rank")
+        marks[line] = marks.get(line, False) or any(_RANK.search(name) for name in names)
+        for name in names:
+            if (name, id(frame)) in seen:
+                continue
+            seen.add((name, id(frame)))
+            binding = frame.bindings.get(name)
+            if binding is not None and binding.expression is not None and binding.frame is not None:
+                waiting.append((binding.expression, binding.frame))
+            for one in evaluator.definitions(frame.module, frame.scope).get(name, ()):
+                if one.expression is not None and one.kind == "assign":
+                    waiting.append((one.expression, frame))
+    return [*marks] if any(marks.values()) and len(marks) < 12 else []
+
+
+def _classify(item: Alternative, start: object) -> tuple[str, tuple[object, ...], str]:
+    value = item.value
+    is_option = item.origin == "option"
+    named = next((mark.what.split("'")[1] for mark in item.marks if mark.what.startswith("option '")), "")
+    if isinstance(value, KnownValue) and isinstance(value.value, int) and not isinstance(value.value, bool):
+        # A count that is 0 by default is there to be set: which levels the paper's command plays is not in the code.
+        if is_option and value.value <= 1:
+            return "option", (named, start), f"option {named} (default {value.value}) from {start}"
+        if value.value == 0:
+            return "full", (), "full distribution"
+        words = f"option {named} (default {value.value})" if is_option and named else f"{value.value} levels"
+        return "finite", (value.value, start), f"{words} from {start}"
+    if is_option:
+        return "option", (named, start), f"option {named} from {start}"
+    return "unknown", (), "not known"
+
+
+def _inner_environments(evaluator: Evaluator, environment: Environment) -> list[Alternative]:
     """The environments that a class of the repository makes in its constructor and plays through."""
-    if environment.info is None:
+    info = environment.info
+    init = evaluator.classes.method(info, "__init__") if info is not None else None
+    if info is None or init is None or environment.frame.depth > 12:
         return []
-    init = evaluator.objects.method(environment.info, "__init__")
-    if init is None or environment.frame.depth > 12:
-        return []
-    receiver = Alternative(Instance(environment.info, environment.call, environment.frame, None))
-    frame = evaluator.bound_frame(init, environment.call, environment.frame, receiver, None)
-    found: dict[int, Environment] = {}
+    receiver = Alternative(Instance(info, environment.call))
+    frame = evaluator.bound_frame(init, environment.call, environment.frame, receiver)
+    found: dict[int, Alternative] = {}
     for node in own_nodes(init.node):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
             for item in evaluator.evaluate(node.value, frame):
-                if isinstance(item.value, Environment) and item.value.info is not environment.info:
-                    found[id(item.value.call)] = item.value
-        elif isinstance(node, ast.Call) and last_name(node.func) in ("Process", "Thread"):
-            for made in _made_by_worker(evaluator, node, frame):
-                found[id(made.call)] = made
+                if isinstance(item.value, Environment) and item.value.info is not info:
+                    found[id(item.value.call)] = item
     return list(found.values())
 
 
-def _made_by_worker(evaluator: Evaluator, start: ast.Call, frame: Frame) -> list[Environment]:
-    """The environments that a worker process makes for the vector environment that starts it."""
-    target = next((item.value for item in start.keywords if item.arg == "target"), None)
-    found: list[Environment] = []
-    if target is None:
-        return found
-    for item in evaluator.evaluate(target, frame):
-        if not isinstance(item.value, Callable):
-            continue
-        worker = item.value.function
-        inner = evaluator.bound_frame(
-            worker, call_with(start, target), frame, item.value.receiver, item.value.parent
-        )
-        for node in own_nodes(worker.node):
-            if isinstance(node, ast.Assign):
-                made = evaluator.evaluate(node.value, inner)
-                found.extend(one.value for one in made if isinstance(one.value, Environment))
-    return found
-
-
-def _count_alternatives(evaluator: Evaluator, environment: Environment) -> tuple[Alternative, ...] | None:
-    call, frame = environment.call, environment.frame
-    fact = find_environment(environment.name)
-    names = {fact.levels} if fact else set()
-    mapping, is_open = given_keywords(evaluator, environment, fact)
-    for name, binding in mapping.items():
-        if name in names or (fact is None and _LEVEL_COUNT.match(name)):
-            return evaluator.evaluate_binding(binding, name)
-    if fact is not None:
-        is_levelled = fact.default_levels == 0 or "procgen" in _identity(environment, mapping).lower()
-        if is_levelled and (is_open or _has_a_fixed_level(evaluator, mapping)):
-            return (Alternative(Unknown("the level count")),)
-        if is_levelled:
-            mark = Mark(frame.module.path, call.lineno, "no level count given: the full distribution")
-            return (Alternative(KnownValue(0), marks=(mark,), origin="default"),)
-        return None
-    return _read_by_class(evaluator, environment)
-
-
-def given_keywords(
-    evaluator: Evaluator, environment: Environment, fact: EnvironmentFact | None
-) -> tuple[dict[str, Binding], bool]:
+def given_keywords(evaluator: Evaluator, environment: Environment) -> tuple[dict[str, Binding], bool]:
     """The environment's keywords as far as they can be read, and whether there may be more of them."""
-    call, frame = environment.call, environment.frame
-    given = keyword_bindings(evaluator, call, frame)
+    fact = find_environment(environment.name)
+    given = keyword_bindings(evaluator, environment.call, environment.frame)
     found = {name: binding for name, binding in given if name}
     is_open = len(found) < len(given)
     if fact is None or fact.keywords_in is None:
         return found, is_open
-    mapping = argument(call, fact.keywords_in, fact.keywords_position)
+    mapping = argument(environment.call, fact.keywords_in, fact.keywords_position)
     if mapping is None:
         return {}, is_open
-    values = evaluator.evaluate(mapping, frame)
+    values = evaluator.evaluate(mapping, environment.frame)
     if len(values) == 1 and isinstance(values[0].value, Mapping):
         return dict(values[0].value.items), values[0].value.is_open
     return {}, True
 
 
-def _has_a_fixed_level(evaluator: Evaluator, keywords: dict[str, Binding]) -> bool:
-    """ProcGen's exploration mode plays one level of its own choice; a mode that is not known may be that one."""
-    binding = keywords.get("distribution_mode")
-    if binding is None:
-        return False
-    modes = evaluator.evaluate_binding(binding, "distribution_mode")
-    return any(isinstance(item.value, KnownValue) and item.value.value == "exploration" for item in modes)
-
-
-def _read_by_class(evaluator: Evaluator, environment: Environment) -> tuple[Alternative, ...] | None:
-    """An environment of the repository may read its level count from a setting instead of an argument."""
+def _count_alternatives(evaluator: Evaluator, environment: Environment) -> tuple[Alternative, ...] | None:
+    fact = find_environment(environment.name)
+    keywords, is_open = given_keywords(evaluator, environment)
+    for name, binding in keywords.items():
+        if (fact is not None and name == fact.levels) or (fact is None and _LEVEL_COUNT.match(name)):
+            return evaluator.evaluate_binding(binding, name)
+    if fact is not None:
+        is_levelled = fact.default_levels == 0 or "procgen" in _identity(environment, keywords).lower()
+        mode = keywords.get("distribution_mode")
+        fixed = mode is not None and any(
+            isinstance(item.value, KnownValue) and item.value.value == "exploration"
+            for item in evaluator.evaluate_binding(mode, "distribution_mode")
+        )
+        if is_levelled and (is_open or fixed):
+            return (Alternative(Unknown("the level count")),)
+        if is_levelled:
+            mark = Mark(
+                environment.frame.module.path,
+                environment.call.lineno,
+                "no level count given: the full distribution",
+            )
+            return (Alternative(KnownValue(0), marks=(mark,), origin="default"),)
+        return None
     if environment.info is None:
         return None
+    # An environment of the repository may read its level count from a setting instead of an argument.
     module = environment.info.module
     for node in module.order:
-        if (
-            isinstance(node, ast.Attribute)
-            and isinstance(node.ctx, ast.Load)
-            and _LEVEL_COUNT.match(node.attr)
-        ):
+        is_read = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+        if is_read and _LEVEL_COUNT.match(node.attr):  # type: ignore[attr-defined]
             found = evaluator.evaluate(node, evaluator.module_frame(module))
-            if any(isinstance(item.value, KnownValue | Option) for item in found):
-                mark = Mark(module.path, node.lineno, f"level count read from {describe(node)}")
-                return tuple(item.noting(mark) for item in found)
+            if any(isinstance(item.value, KnownValue) or item.origin == "option" for item in found):
+                return found
     return None
 
 
-def _id_of(environment: Environment, keywords: dict[str, Binding]) -> Binding | None:
+def _identity_binding(environment: Environment, keywords: dict[str, Binding]) -> Binding | None:
     """Which environment is made: the first argument, unless a keyword says it."""
-    for name in _ID_KEYWORDS:
+    for name in ("id", "env_id", "task_id", "env_name"):
         given = argument(environment.call, name, None)
         if given is not None:
             return Binding(given, environment.frame)
@@ -204,52 +221,34 @@ def _id_of(environment: Environment, keywords: dict[str, Binding]) -> Binding | 
 
 
 def _identity(environment: Environment, keywords: dict[str, Binding]) -> str:
-    binding = _id_of(environment, keywords)
-    if binding is None or binding.expression is None:
-        return ""
-    value = literal(binding.expression)
-    return value if isinstance(value, str) else describe(binding.expression)
-
-
-def _without_levels(evaluator: Evaluator, environment: Environment, made: Mark) -> EnvironmentLevels:
-    """An environment without a level count is known by what it is: its name and what its constructor is given."""
-    given = _given_arguments(evaluator, environment)
-    if given is None or (environment.info is None and not given):
-        return EnvironmentLevels("unknown", (), "not known", (made,), ())
-    return EnvironmentLevels("none", (environment.name, *sorted(given.items())), "no levels", (made,), ())
+    binding = _identity_binding(environment, keywords)
+    value = literal(binding.expression) if binding is not None and binding.expression is not None else ""
+    return value if isinstance(value, str) else describe(binding.expression) if binding else ""
 
 
 def _given_arguments(evaluator: Evaluator, environment: Environment) -> dict[str, object] | None:
-    """What decides which environment is made, by parameter; None when the name of the environment is not known."""
-    found: dict[str, object] = {}
-    fact = find_environment(environment.name)
-    keywords, is_open = given_keywords(evaluator, environment, fact)
-    binding = _id_of(environment, keywords)
+    """What decides which environment is made, by parameter; None when its name is not known."""
+    keywords, is_open = given_keywords(evaluator, environment)
     bindings = dict(keywords)
     if environment.info is None:
+        binding = _identity_binding(environment, keywords)
         if binding is not None:
             bindings["id"] = binding
         for number, item in enumerate(environment.call.args[1:], start=2):
             bindings[f"argument {number}"] = Binding(item, environment.frame)
     else:
-        bindings = _constructor_bindings(evaluator, environment)
-    for name, one in bindings.items():
-        if not _INCIDENTAL.search(name):
-            found[name] = _symbol(evaluator, one, name)
+        init = evaluator.classes.method(environment.info, "__init__")
+        bindings = {}
+        if init is not None:
+            receiver = Alternative(Instance(environment.info, environment.call))
+            frame = evaluator.bound_frame(init, environment.call, environment.frame, receiver)
+            bindings = dict(frame.bindings)
+    found: dict[str, object] = {
+        name: _symbol(evaluator, one, name) for name, one in bindings.items() if not INCIDENTAL.search(name)
+    }
     if is_open:
-        found["further keywords"] = describe(environment.call)
-    is_named = environment.info is not None or found.get("id", ("unknown",))[0] != "unknown"  # type: ignore[index]
-    return found if is_named else None
-
-
-def _constructor_bindings(evaluator: Evaluator, environment: Environment) -> dict[str, Binding]:
-    assert environment.info is not None
-    init = evaluator.objects.method(environment.info, "__init__")
-    if init is None:
-        return {}
-    receiver = Alternative(Instance(environment.info, environment.call, environment.frame, None))
-    frame = evaluator.bound_frame(init, environment.call, environment.frame, receiver, None)
-    return dict(frame.bindings)
+        found["further keywords"] = ("text", describe(environment.call))
+    return found if environment.info is not None or "id" in found else None
 
 
 def _symbol(evaluator: Evaluator, binding: Binding, name: str) -> tuple[object, ...]:
@@ -260,194 +259,35 @@ def _symbol(evaluator: Evaluator, binding: Binding, name: str) -> tuple[object, 
     for item in live:
         value = item.value
         if isinstance(value, KnownValue):
-            symbols.add(("value", repr(value.value)))
-        elif isinstance(value, Option):
-            default = repr(value.default) if value.has_default else None
-            symbols.add(("setting", value.name, default))
+            kind = "setting" if item.origin == "option" else "value"
+            symbols.add((kind, repr(value.value)))
         elif isinstance(value, Namespace | Instance | Mapping):
             symbols.add(("object", type(value).__name__))
-        elif is_recorded(value) and binding.expression is not None:
-            is_other = _SPLIT.search(describe(binding.expression)) is not None
-            symbols.add(("unknown",) if is_other else _SAVED)
-        elif isinstance(value, Unknown) and re.search(r"[.\[(]", value.text):
+        elif isinstance(value, Unknown) and (value.is_neutral or re.search(r"[.\[(]", value.text)):
             symbols.add(("text", value.text))
         else:
-            symbols.add(("unknown",))
-    return symbols.pop() if len(symbols) == 1 else ("unknown",)
+            symbols.add(("unknown", describe(binding.expression)))
+    return symbols.pop() if len(symbols) == 1 else ("unknown", describe(binding.expression))
 
 
-def _start(evaluator: Evaluator, environment: Environment) -> tuple[object, tuple[Mark, ...]]:
+def _start(evaluator: Evaluator, environment: Environment) -> object:
     fact = find_environment(environment.name)
-    keywords, _ = given_keywords(evaluator, environment, fact)
+    keywords, _ = given_keywords(evaluator, environment)
     binding = keywords.get(fact.start if fact else "start_level")
     if binding is None:
-        return 0, ()
+        return 0
     values = evaluator.evaluate_binding(binding, "start_level")
     if len(values) == 1 and isinstance(values[0].value, KnownValue):
-        return values[0].value.value, ()
-    if len(values) == 1 and isinstance(values[0].value, Option) and values[0].value.has_default:
-        return values[0].value.default, ()
-    text = describe(binding.expression) if binding.expression is not None else "?"
-    return text, ()
+        return values[0].value.value
+    return describe(binding.expression)
 
 
-def _level_set(
-    item: Alternative, start: object, marks: tuple[Mark, ...], *, is_worker_choice: bool
-) -> EnvironmentLevels:
-    value = item.value
-    everything = (*marks, *item.marks)
-    if isinstance(value, KnownValue) and value.value == 0 and value.value is not False:
-        return EnvironmentLevels("full", (), "full distribution", everything, item.guards, is_worker_choice)
-    if isinstance(value, KnownValue) and isinstance(value.value, int):
-        text = f"{value.value} levels from {start}"
-        return EnvironmentLevels(
-            "finite", (value.value, start), text, everything, item.guards, is_worker_choice
-        )
-    if (
-        isinstance(value, Option)
-        and value.has_default
-        and isinstance(value.default, int)
-        and value.default > 1
-    ):
-        text = f"option {value.name} (default {value.default}) from {start}"
-        key = (value.default, start)
-        return EnvironmentLevels("finite", key, text, everything, item.guards, is_worker_choice)
-    # A count that is 0 by default is there to be set: which levels the paper's command plays is not in the code.
-    if isinstance(value, Option):
-        shown = f" (default {value.default})" if value.has_default else ""
-        text = f"option {value.name}{shown} from {start}"
-        return EnvironmentLevels(
-            "option", (value.name, start), text, everything, item.guards, is_worker_choice
-        )
-    return EnvironmentLevels("unknown", (), "not known", everything, item.guards, is_worker_choice)
-
-
-def _distinct(sets: list[EnvironmentLevels]) -> list[EnvironmentLevels]:
-    found: dict[tuple[object, ...], EnvironmentLevels] = {}
+def _distinct(sets: list[LevelSet]) -> list[LevelSet]:
+    found: dict[tuple[object, ...], LevelSet] = {}
     for item in sets:
-        key = (item.kind, item.key)
-        if key not in found or (item.is_worker_choice and not found[key].is_worker_choice):
-            found[key] = item
+        if item.same not in found or (item.is_by_rank and not found[item.same].is_by_rank):
+            found[item.same] = item
     return list(found.values())
-
-
-def differ(test: EnvironmentLevels, train: EnvironmentLevels) -> bool | None:
-    """Whether the test levels are held out from training: False when training plays them too, None when not known.
-
-    The full distribution is held out from a finite training set; a range is held out when it shares no level with it.
-    """
-    if "unknown" in (test.kind, train.kind):
-        return None
-    if test.kind == train.kind == "none":
-        return _compare_arguments(test.key, train.key)
-    if "none" in (test.kind, train.kind):
-        return None
-    if train.kind == "full":
-        return False if test.kind in ("full", "finite") else None
-    if test.kind == "full":
-        return True
-    if (test.kind, test.key) == (train.kind, train.key):
-        return False
-    return _compare_ranges(test.key, train.key)
-
-
-def _compare_ranges(test: tuple[object, ...], train: tuple[object, ...]) -> bool | None:
-    numbers = [*test[:2], *train[:2]]
-    if len(numbers) != 4 or not all(isinstance(item, int) for item in numbers):
-        return None
-    count, start, train_count, train_start = (int(item) for item in numbers)  # type: ignore[call-overload]
-    if 1 in (count, train_count):
-        return None  # a single level is what code gives that changes the level itself, episode by episode
-    if train_start <= start and start + count <= train_start + train_count:
-        return False
-    if start >= train_start + train_count or start + count <= train_start:
-        return True
-    return None
-
-
-def _compare_arguments(test: tuple[object, ...], train: tuple[object, ...]) -> bool | None:
-    """Two environments without level counts: the same constructor with the same arguments plays the same levels."""
-    if test[0] != train[0]:
-        return None
-    ours: dict[str, tuple[object, ...]] = dict(test[1:])  # type: ignore[arg-type]
-    theirs: dict[str, tuple[object, ...]] = dict(train[1:])  # type: ignore[arg-type]
-    different = _different(ours, theirs)
-    if not different:
-        return False
-    if all(ours.get(name, ("absent",))[0] in ("value", "setting", "absent") for name in different):
-        splits = [name for name in different if _SPLIT.search(name)]
-        values = [(ours.get(name, ("absent",))[0], theirs.get(name, ("absent",))[0]) for name in splits]
-        if splits and len(splits) == len(different) and all(pair == ("value", "value") for pair in values):
-            return True
-    return None
-
-
-def _different(ours: dict[str, tuple[object, ...]], theirs: dict[str, tuple[object, ...]]) -> list[str]:
-    """The parameters that are not surely given the same; what is stored with the weights is what training was given."""
-    found = []
-    for name in {*ours, *theirs}:
-        one, other = ours.get(name, ("absent",)), theirs.get(name, ("absent",))
-        is_restored = one == _SAVED and other[0] in ("setting", "text", "object", "saved")
-        if not is_restored and (one != other or one == ("unknown",)):
-            found.append(name)
-    return found
-
-
-def comes_from_one_factory(evaluator: Evaluator, test: Environment, train: Environment) -> bool:
-    """Whether one function of the repository makes both environments and is given the same for both."""
-    theirs = {frame.function: frame for frame in train.frame.chain() if frame.function is not None}
-    for frame in test.frame.chain():
-        function = frame.function
-        if function is None or function.owner is not None or function.outer is not None:
-            continue
-        if function in theirs and function.name != "main":
-            return not _different(_symbols(evaluator, frame), _symbols(evaluator, theirs[function]))
-    return False
-
-
-def _symbols(evaluator: Evaluator, frame: Frame) -> dict[str, tuple[object, ...]]:
-    return {
-        name: _symbol(evaluator, binding, name)
-        for name, binding in frame.bindings.items()
-        if not _INCIDENTAL.search(name)
-    }
-
-
-def is_made_alike(one: Environment, other: Environment) -> bool:
-    """Whether two environments are the same object, or come from two calls in one function that read the same."""
-    if one.call is other.call and one.frame is other.frame:
-        return True
-    ours = [(frame.caller, frame.call) for frame in one.frame.chain()[1:]] + [(one.frame, one.call)]
-    theirs = [(frame.caller, frame.call) for frame in other.frame.chain()[1:]] + [(other.frame, other.call)]
-    for (frame, call), (other_frame, other_call) in zip(ours, theirs, strict=False):
-        if frame is not other_frame:
-            return False
-        if call is not other_call:
-            return _reads_the_same(call, other_call)
-    return False
-
-
-def _reads_the_same(one: ast.AST | None, other: ast.AST | None) -> bool:
-    if not isinstance(one, ast.Call) or not isinstance(other, ast.Call):
-        return False
-    if ast.dump(one.func) != ast.dump(other.func) or len(one.args) != len(other.args):
-        return False
-    pairs = [
-        *zip(one.args, other.args, strict=True),
-        *_pairs_of_keywords(one, other),
-    ]
-    return all(
-        (first is not None and second is not None and ast.dump(first) == ast.dump(second))
-        or any(item is not None and _INCIDENTAL.search(describe(item)) for item in (first, second))
-        for first, second in pairs
-    )
-
-
-def _pairs_of_keywords(one: ast.Call, other: ast.Call) -> list[tuple[ast.expr | None, ast.expr | None]]:
-    ours = {item.arg: item.value for item in one.keywords}
-    theirs = {item.arg: item.value for item in other.keywords}
-    names = [name for name in {*ours, *theirs} if name is None or not _INCIDENTAL.search(name)]
-    return [(ours.get(name), theirs.get(name)) for name in names]
 
 
 def is_seeded(evaluator: Evaluator, environment: Environment) -> bool | None:
@@ -455,7 +295,7 @@ def is_seeded(evaluator: Evaluator, environment: Environment) -> bool | None:
     fact = find_environment(environment.name)
     if fact is None or fact.default_levels is None:
         return None
-    keywords, is_open = given_keywords(evaluator, environment, fact)
+    keywords, is_open = given_keywords(evaluator, environment)
     binding = keywords.get(fact.seed)
     if binding is None:
         return None if is_open else False
@@ -464,6 +304,60 @@ def is_seeded(evaluator: Evaluator, environment: Environment) -> bool | None:
     return not nothing.pop() if len(nothing) == 1 else None
 
 
-def _is_false(evaluator: Evaluator, guard: Guard) -> bool:
-    known, _ = evaluator.truth(guard.test, guard.frame)
-    return known is not None and known != guard.holds
+def differ(test: LevelSet, train: LevelSet) -> tuple[bool | None, bool]:
+    """Whether the test levels are held out from training, and whether that is proved.
+
+    The full distribution is held out from a finite training set; a range is held out when it shares no level with it.
+    """
+    if "unknown" in (test.kind, train.kind):
+        return None, False
+    if test.kind == train.kind == "none":
+        return _compare_arguments(test.key, train.key)
+    if "none" in (test.kind, train.kind):
+        return None, False
+    if train.kind == "full":
+        return (False, True) if test.kind in ("full", "finite") else (None, False)
+    if test.kind == "full":
+        return True, train.kind == "finite"
+    if test.same == train.same:
+        return False, True
+    numbers = [*test.key[:2], *train.key[:2]]
+    if len(numbers) != 4 or not all(isinstance(item, int) for item in numbers):
+        return None, False
+    count, start, train_count, train_start = (int(item) for item in numbers)  # type: ignore[call-overload]
+    if 1 in (count, train_count):
+        return (
+            None,
+            False,
+        )  # a single level is what code gives that changes the level itself, episode by episode
+    if train_start <= start and start + count <= train_start + train_count:
+        return False, True
+    if start >= train_start + train_count or start + count <= train_start:
+        return True, True
+    return None, False
+
+
+def _compare_arguments(test: tuple[object, ...], train: tuple[object, ...]) -> tuple[bool | None, bool]:
+    """Two environments without level counts: the same constructor with the same arguments plays the same levels."""
+    ours: dict[str, tuple[object, ...]] = dict(test[1:])  # type: ignore[arg-type]
+    theirs: dict[str, tuple[object, ...]] = dict(train[1:])  # type: ignore[arg-type]
+    different = [name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name)]
+    is_certain = not any("unknown" in (*ours.get(name, ()), *theirs.get(name, ())) for name in ours | theirs)
+    if test[0] != train[0]:
+        one, other = ours.get("id"), theirs.get("id")
+        return (False, False) if one == other and one is not None else (None, False)
+    if not different:
+        return False, is_certain
+    splits = [name for name in different if _SPLIT.search(name)]
+    pairs = [(ours.get(name, ("absent",)), theirs.get(name, ("absent",))) for name in different]
+    stated = all(one[0] == other[0] == "value" for one, other in pairs)
+    if splits and len(splits) == len(different) and stated:
+        return True, is_certain
+    if different == ["id"] and stated:
+        return True, False  # another environment by name
+    if different == ["id"] and all(
+        one[0] in ("text", "setting", "unknown") for pair in pairs for one in pair
+    ):
+        named = [str(one[-1]) for pair in pairs for one in pair]
+        return (True, False) if sum(bool(_SPLIT.search(one)) for one in named) == 1 else (None, False)
+    return (None, False) if splits else (False, False)

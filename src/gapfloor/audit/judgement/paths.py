@@ -1,431 +1,591 @@
-"""From stepped environments to evaluation paths: which are training, which are tests, on which levels."""
+"""Evaluation paths: one row per way in which a script measures a policy, each answer with its level of evidence.
+
+An answer is *proved* when every step that leads to it was resolved, *likely* when some step was assumed (a method was
+matched by its name, a role was guessed), and *open* when there is none.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
+from gapfloor.audit.interpreter import calls
 from gapfloor.audit.interpreter.evaluator import Evaluator
-from gapfloor.audit.interpreter.objects import guards_of
-from gapfloor.audit.interpreter.values import Environment, Frame, Mark, describe
-from gapfloor.audit.judgement.explore import StepEvent
-from gapfloor.audit.judgement.heldout import (
-    by_choice,
-    has_other_parameters,
-    is_served_alike,
-    is_source_of_data,
-    plays_the_same,
+from gapfloor.audit.interpreter.facts import LoopFact, find_actor
+from gapfloor.audit.interpreter.library import flagged
+from gapfloor.audit.interpreter.operators import is_random
+from gapfloor.audit.interpreter.values import (
+    Action,
+    Alternative,
+    Computed,
+    Environment,
+    External,
+    ExternalObject,
+    Frame,
+    Instance,
+    KnownValue,
+    Mark,
+    Noise,
+    Unknown,
+    describe,
 )
-from gapfloor.audit.judgement.learning import LearningModel
-from gapfloor.audit.judgement.levels import (
-    EnvironmentLevels,
-    differ,
-    is_seeded,
-    level_sets,
-)
-from gapfloor.audit.judgement.ranks import rank_marks
-from gapfloor.audit.judgement.reporting import averages_over_updates, report_marks
-from gapfloor.audit.judgement.rollouts import note_different_rules, settle_agent, split_tests
+from gapfloor.audit.judgement.learning import EVALUATING, Role, Updates, decide_role
+from gapfloor.audit.judgement.levels import LevelSet, differ, is_seeded, level_sets
 from gapfloor.audit.judgement.rules import RuleFinding, decide_rule
-from gapfloor.audit.judgement.selections import LevelChoice, level_choice
-from gapfloor.audit.reading.index import FunctionInfo, names_in, own_nodes, plain_names_in
+from gapfloor.audit.judgement.sites import Play
+from gapfloor.audit.reading.index import FunctionInfo, last_name, names_in, own_nodes, plain_names_in
 
-_FLAG = re.compile(r"determin|greedy|stochastic|argmax|explor|(^|_)eps(ilon)?$|sample_action", re.IGNORECASE)
-_GRADIENT = re.compile(
-    r"log_?prob|neglogp|entropy|advantage|surrogate|policy_loss|pg_loss|actor_loss", re.IGNORECASE
+FIELDS = ("evaluates_heldout", "rule", "provenance", "in_loop")
+LEVELS = ("proved", "likely", "open")
+_FLAG_NAMES = (
+    "deterministic",
+    "greedy",
+    "stochastic",
+    "sample",
+    "is_eval",
+    "evaluate",
+    "eval_mode",
+    "test_mode",
 )
-_VALUE = re.compile(
-    r"replay_?buffer|target_(q|net|model)|q_?(values?|network|net)$|dqn|td_(error|loss|target)", re.IGNORECASE
-)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class EvaluationPath:
-    """One way in which a script plays an environment to measure a policy."""
+    """One way in which a script measures a policy."""
 
     script: str
     rule: str
     provenance: str
     in_loop: bool | None
     evaluates_heldout: bool | None
-    levels: str | None
-    seeded_levels: bool | None
-    same_procedure: bool | None
-    agent: str | None
-    inert_flags: tuple[str, ...]
-    candidates: tuple[str, ...]
-    evidence: tuple[Mark, ...]
-    has_training: bool
+    step: Mark
+    """The line that steps the environment."""
+    action: str
+    """The expression that is handed to the environment."""
+    levels: str | None = None
+    training_levels: str | None = None
+    constructor: str | None = None
+    training_constructor: str | None = None
+    seeded_levels: bool | None = None
+    same_procedure: bool | None = None
+    agent: str | None = None
+    inert_flags: tuple[str, ...] = ()
+    candidates: tuple[str, ...] = ()
+    evidence: tuple[Mark, ...] = ()
+    doubts: tuple[str, ...] = ()
+    """What had to be assumed."""
+    grades: Mapping[str, str] = field(default_factory=dict)
+    """proved, likely or open, for each field."""
+    has_training: bool = False
     functions: tuple[str, ...] = ()
-    """The functions through which the script comes to the step."""
     is_reached: bool = True
-    """Whether a script reaches the step; a function that none reaches may be anybody's."""
+    score: int = 0
+    chooses_levels: bool = False
+    """Whether levels are chosen when an episode begins, otherwise than in training."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class TrainingRollout:
-    """One way in which a script plays an environment to learn from it."""
+    """Where a script plays to learn."""
 
     script: str
     rule: str
     levels: str | None
     evidence: tuple[Mark, ...]
+    constructor: str | None = None
 
 
 @dataclass(eq=False)
-class Played:
-    """A step event, judged: its rule, its levels and its place in learning."""
+class Judged:
+    """A play with its rule, its role and its level sets."""
 
-    event: StepEvent
+    play: Play
     finding: RuleFinding
-    sets: list[EnvironmentLevels]
-    role: str
-    """rollout (the environment lives on while weights change), fresh, or standalone (no learning in sight)."""
-    agent: str | None
-    loop_mark: Mark | None = None
-    environments: list[Environment] = field(default_factory=list)
-    is_pooled: bool = False
-    """Whether fresh evaluations are averaged over several updates, so that in-loop is not decided."""
-    is_ambiguous: bool = False
-    """Whether a rollout might as well be an evaluation, so that no absence follows from it."""
-    choice: LevelChoice | None = None
-    """The level that is chosen when an episode begins."""
-    has_other_rule: bool = False
-    """Whether the same line follows another rule when it is reached through another call, which may be a test."""
+    role: Role
+    sets: list[LevelSet]
+
+    @property
+    def environments(self) -> list[Environment]:
+        """The environments that are played."""
+        return [item.value for item in self.play.environments if isinstance(item.value, Environment)]
 
 
 class PathFinder:
-    """Turns events into paths, script by script."""
+    """Turns plays into evaluation paths and training rollouts."""
 
-    def __init__(self, evaluator: Evaluator, learning: LearningModel) -> None:
+    def __init__(self, evaluator: Evaluator, updates: Updates) -> None:
         self.evaluator = evaluator
-        self.learning = learning
-        self._kinds: dict[str, str | None] = {}
-        self._rollouts: list[Played] = []
-        self._served: list[Environment] = []
-        """Environments that worker processes step for training."""
-        self.is_complete = True
-        """Whether every event could be judged."""
+        self.updates = updates
+        self.recorded: list[Mark] = []
+        """Steps that replay a recording: no evaluation of a policy, and no sign that there is none."""
 
-    def play(self, event: StepEvent) -> Played:
-        """Judge one event."""
-        finding = decide_rule(self.evaluator, event.actions)
-        environments = [item.value for item in event.environments if isinstance(item.value, Environment)]
-        sets: dict[tuple[object, ...], EnvironmentLevels] = {}
-        for environment in environments:
-            for item in level_sets(self.evaluator, environment):
-                sets.setdefault((item.kind, item.key), item)
-        found = [item for item in sets.values() if item.kind != "none"] or list(sets.values())
-        role, mark, kind = self._role(event, environments)
-        agent = "value-based" if finding.is_value_based and finding.primitives and kind is None else kind
-        around = None if event.fact is not None else self.learning.learning_loop(event.frame, event.node)
-        is_ambiguous = (
-            role == "rollout"
-            and around is not None
-            and self.learning.is_ambiguous(event.frame, event.node, around[0])
+    def judge(self, play: Play) -> Judged:
+        """The rule, the role and the level sets of one play."""
+        self.evaluator.begin_chain()
+        if play.site.fact is not None:
+            return self._judge_fact(play, play.site.fact)
+        actions = self._through_wrappers(play)
+        finding = decide_rule(self.evaluator, actions)
+        role = decide_role(self.updates, play)
+        sets = [level for item in play.environments for level in level_sets(self.evaluator, item)]
+        return Judged(play, finding, role, sets)
+
+    def _judge_fact(self, play: Play, fact: LoopFact) -> Judged:
+        """An environment that is handed to a library's own loop."""
+        call, frame = play.site.call, play.frame
+        mark = Mark(frame.module.path, call.lineno, f"{fact.name}: {fact.source}")
+        given, home = calls.argument(call, fact.environment, fact.position), frame
+        if fact.environment_at == "constructor" and isinstance(call.func, ast.Attribute):
+            for item in self.evaluator.evaluate(call.func.value, frame):
+                if isinstance(item.value, ExternalObject):
+                    given = calls.argument(item.value.call, fact.environment, fact.position)
+                    home = item.value.frame
+        values = self.evaluator.evaluate(given, home) if given is not None else ()
+        play.gives_nothing = all(
+            isinstance(item.value, KnownValue) and item.value.value is None for item in values
         )
-        is_pooled = (
-            role == "fresh" and around is not None and averages_over_updates(*around, event.frame, event.node)
-        )
-        choice = level_choice(self.evaluator, event)
-        return Played(event, finding, found, role, agent, mark, environments, is_pooled, is_ambiguous, choice)
+        if given is not None:
+            play.environments = [*calls.environments_of(self.evaluator, given, home)]
+        play.actions = self._actions_of_fact(play, fact, mark)
+        finding = decide_rule(self.evaluator, play.actions)
+        kind = {"training": "rollout", "in-loop": "rollout"}.get(fact.kind, "evaluation")
+        role = Role(kind, True, score=4 if kind == "evaluation" else 0, is_fresh=fact.kind == "evaluation")
+        role.marks.append(mark)
+        sets = [level for item in play.environments for level in level_sets(self.evaluator, item)]
+        return Judged(play, finding, role, sets)
 
-    def _role(self, event: StepEvent, environments: list[Environment]) -> tuple[str, Mark | None, str | None]:
-        mark = Mark(event.frame.module.path, event.node.lineno, "the dependency's own loop")
-        if event.fact is not None:
-            role = {"training": "rollout", "in-loop": "rollout", "evaluation": "fresh"}[event.fact.kind]
-            return role, mark, None
-        around = self.learning.learning_loop(event.frame, event.node)
-        if around is None:
-            is_collected = self.learning.collects_for_learning(event.frame, event.node)
-            return ("rollout" if is_collected else "standalone"), None, None
-        home, loop = around
-        mark = Mark(
-            home.module.path, getattr(loop, "lineno", 0), "learning loop: weights are updated in here"
-        )
-        makers: list[Environment | None] = [*environments] or [None]
-        fresh = [self.learning.is_fresh(event.frame, event.node, item, home, loop) for item in makers]
-        is_training = all(fresh) and self.learning.feeds_learning(event.frame, event.node, home)
-        return ("fresh" if all(fresh) and not is_training else "rollout"), mark, self._kind(home.module.path)
+    def _actions_of_fact(self, play: Play, fact: LoopFact, mark: Mark) -> tuple[Alternative, ...]:
+        call, frame = play.site.call, play.frame
+        if fact.rule is not None:
+            return (Alternative(Action(fact.rule, call, frame, True), marks=(mark,)),)
+        given = calls.argument(call, fact.actor, fact.actor_position) if fact.actor else None
+        kinds = [item.value for item in self.evaluator.evaluate(given, frame)] if given is not None else []
+        named = [one.name for one in kinds if isinstance(one, ExternalObject | External)]
+        named = named or sorted(set(frame.module.imports.values()))
+        if fact.name.split(".")[0] in named:
+            named = []  # the whole library is imported: any of its agents may be meant
+        known = [find_actor(name, fact.actor_method or "") for name in named]
+        rules = {one.false or one.rule for one in known if one is not None} - {"unresolved"}
+        if fact.flag is not None and fact.true:
+            false = fact.false if fact.false != "unresolved" else rules.pop() if len(rules) == 1 else None
+            found = flagged(replace(fact, false=false or "unresolved"), call, frame, mark)
+            return found
+        actors = [one for one in known if one is not None]
+        if actors and len({(one.rule, one.flag, one.default) for one in actors}) == 1:
+            from gapfloor.audit.interpreter.library import by_fact
 
-    def _kind(self, path: str) -> str | None:
-        """Policy gradient or value based, by the words of the file that holds the learning loop."""
-        if path not in self._kinds:
-            names = names_in(self.evaluator.index.modules[path].tree)
-            has_gradient = any(_GRADIENT.search(name) for name in names)
-            has_value = any(_VALUE.search(name) for name in names)
-            self._kinds[path] = "policy-gradient" if has_gradient else "value-based" if has_value else None
-        return self._kinds[path]
+            value = next((one for one in kinds if isinstance(one, ExternalObject)), None)
+            return by_fact(self.evaluator, actors[0], value, call, frame)
+        return (Alternative(Unknown(f"how {fact.name} acts"), marks=(mark,)),)
 
-    def paths(
-        self, events: list[StepEvent], served: list[tuple[Environment, Frame]]
-    ) -> tuple[list[EvaluationPath], list[Played]]:
-        """The evaluation paths of a repository, and its training rollouts."""
-        self._served = [item for item, frame in served if self.learning.serves_learning(frame)]
-        played = []
-        for event in self._at_defaults(events):
-            try:
-                played.append(self.play(event))
-            except RecursionError:
-                self.is_complete = False
-        # A random or a fixed policy and a recording are not an evaluation; a training rollout that begins with one
-        # stays a rollout.
-        played = [
-            item
-            for item in played
-            if item.finding.rule not in ("random", "constant", "recorded") or item.role == "rollout"
+    def _through_wrappers(self, play: Play) -> tuple[Alternative, ...]:
+        """The actions as the environment's wrappers hand them on: a wrapper may replace them by random ones."""
+        found = play.actions
+        for environment in play.environments:
+            value = environment.value
+            for info in value.wrappers if isinstance(value, Environment) else ():
+                method = info.methods.get("action") or info.methods.get("step")
+                if method is None or not any(is_draw(node) for node in own_nodes(method.node)):
+                    continue
+                frame = self.evaluator.bound_frame(
+                    method, None, self.evaluator.module_frame(info.module), Alternative(Instance(info))
+                )
+                mark = Mark(info.module.path, method.node.lineno, f"{info.name} may replace the action")
+                random = [
+                    item.noting(mark)
+                    for item in self._handed_on(method, frame)
+                    if isinstance(item.value, Action | Noise)
+                ]
+                if random:
+                    found = (*found, *random)
+        return found
+
+    def _handed_on(self, method: FunctionInfo, frame: Frame) -> list[Alternative]:
+        if method.name == "action":
+            return [*self.evaluator.returns(frame)]
+        names = [arg.arg for arg in method.node.args.args[1:2]]
+        steps = [
+            one
+            for one in method.calls
+            if last_name(one.func) == "step" and one.args and is_draw_in(one, method)
         ]
-        self._rollouts = [item for item in played if item.role == "rollout"]
-        note_different_rules(self._rollouts)
+        found = [item for one in steps for item in self.evaluator.evaluate(one.args[0], frame)]
+        return found if names else []
+
+    def paths(self, plays: Iterable[Play]) -> tuple[list[EvaluationPath], list[Judged]]:
+        """The evaluation paths of a repository, and its training rollouts."""
+        judged = [self.judge(play) for play in plays]
+        judged = [item for item in judged if not _hands_over_nothing(item)]
+        self.recorded = [step_mark(item.play) for item in judged if item.finding.rule == "recorded"]
+        # A random or a fixed policy is not an evaluation; a training rollout that begins with one stays a rollout.
+        judged = [
+            item
+            for item in judged
+            if item.finding.rule not in ("random", "constant", "recorded") or item.role.kind == "rollout"
+        ]
+        everywhere = [item for item in judged if item.role.kind == "rollout"]
         found: list[EvaluationPath] = []
-        training: list[Played] = []
-        for script in dict.fromkeys(item.event.script for item in played):
-            here = [item for item in played if item.event.script == script]
-            rollouts = [item for item in here if item.role == "rollout"]
-            settle_agent(here, rollouts)
+        training: list[Judged] = []
+        for script in dict.fromkeys(item.play.script for item in judged):
+            here = [item for item in judged if item.play.script == script]
+            rollouts = [item for item in here if item.role.kind == "rollout"]
             train_sets, tests = split_tests(rollouts)
-            training.extend(item for item in rollouts if item not in [one for one, _ in tests])
-            elsewhere = [
-                level for item in played if item.role == "rollout" for level in split_tests([item])[0]
-            ]
+            tested = [item for item, _ in tests]
+            training += [item for item in rollouts if item not in tested]
             for item, level in tests:
                 found.append(self._path(item, level, train_sets, rollouts, here, in_loop=True))
+            elsewhere = [level for item in everywhere for level in split_tests([item])[0]]
             for item in here:
-                if item.role == "rollout":
-                    continue
-                for level in item.sets or [None]:  # type: ignore[list-item]
-                    known = train_sets or elsewhere
-                    found.append(self._path(item, level, known, rollouts, here, in_loop=False))
+                if item.role.kind == "evaluation":
+                    levels: list[LevelSet | None] = [*item.sets] or [None]
+                    for one in levels:
+                        path = self._path(
+                            item, one, train_sets or elsewhere, rollouts or everywhere, here, in_loop=False
+                        )
+                        found.append(replace(path, has_training=bool(rollouts)))
         return _merged(found), training
-
-    def _at_defaults(self, events: list[StepEvent]) -> list[StepEvent]:
-        """Without steps in a branch that settings at their defaults leave out, where the other branch steps as well.
-
-        Only a choice inside a loop counts, which says how episodes are played; one outside says what a script is for.
-        """
-        taken: set[tuple[int, int]] = set()
-        left_out: dict[int, set[tuple[int, int]]] = {}
-        for event in events:
-            chain = event.frame.chain()
-            for position, frame in enumerate(chain):
-                inner = event.node if frame is event.frame else chain[position + 1].call
-                if inner is None or not self.learning.loops_around(frame, inner):
-                    continue
-                for guard in guards_of(frame, inner):
-                    known, _ = self.evaluator.truth(guard.test, guard.frame)
-                    key = (id(frame), id(guard.test))
-                    if known is not None and known == guard.holds:
-                        taken.add(key)
-                    elif known is not None:
-                        left_out.setdefault(id(event), set()).add(key)
-        return [event for event in events if not left_out.get(id(event), set()) & taken]
-
-    def describe_training(self, training: list[Played]) -> list[TrainingRollout]:
-        """The training rollouts, for the reader who wants to see what the tests were compared with."""
-        found: dict[tuple[object, ...], TrainingRollout] = {}
-        for item in training:
-            for level in item.sets or [None]:  # type: ignore[list-item]
-                text = level.text if level is not None else None
-                rollout = TrainingRollout(
-                    item.event.script, item.finding.rule, text, self._evidence(item, level)
-                )
-                found.setdefault((rollout.script, rollout.rule, rollout.levels), rollout)
-        return list(found.values())
 
     def _path(
         self,
-        item: Played,
-        level: EnvironmentLevels | None,
-        train_sets: list[EnvironmentLevels],
-        rollouts: list[Played],
-        here: list[Played],
+        item: Judged,
+        level: LevelSet | None,
+        train_sets: list[LevelSet],
+        rollouts: list[Judged],
+        here: list[Judged],
         *,
         in_loop: bool,
     ) -> EvaluationPath:
-        provenance = item.finding.provenance
+        play, finding, role = item.play, item.finding, item.role
+        provenance = finding.provenance if finding.is_answered else "unresolved"
+        is_certain = True
+        if in_loop and provenance in ("default-argument", "unresolved") and finding.is_answered:
+            provenance = "unflagged"  # the rollout's own call: a default that training leaves alone too
         if provenance == "unflagged":
-            provenance = self._unflagged(item, rollouts or self._rollouts, in_loop=in_loop)
-        heldout: bool | None = None
-        if level is not None and train_sets:
-            answers = {differ(level, other) for other in train_sets}
-            heldout = answers.pop() if len(answers) == 1 else None
-        if heldout is None and any(plays_the_same(item, other) for other in rollouts):
-            heldout = False
-        if heldout is None and not self._rollouts and is_served_alike(self.evaluator, item, self._served):
-            heldout = False
-        if (
-            heldout is None
-            and not rollouts
-            and item.role == "fresh"
-            and is_source_of_data(self.evaluator, item, level)
-        ):
-            heldout = False
-        if heldout is not True:
-            heldout = by_choice(item, rollouts or self._rollouts, heldout)
-        if heldout is False and has_other_parameters(self.evaluator, item, rollouts):
-            heldout = None
+            provenance, is_certain = self._unflagged(item, rollouts, in_loop=in_loop)
+        heldout, is_heldout_proved, other = self._heldout(item, level, train_sets, rollouts)
+        base = set(play.doubts) | role.doubts | ({"no script reaches it"} if not play.is_reached else set())
+        doubts = base | finding.doubts
+        is_pooled = _is_pooled(play)
+        answers: dict[str, object] = {
+            "evaluates_heldout": heldout,
+            "rule": None if not finding.is_answered else finding.rule,
+            "provenance": None if provenance == "unresolved" else provenance,
+            "in_loop": None if is_pooled else in_loop,
+        }
+        firm = {
+            "evaluates_heldout": is_heldout_proved and not base and not (level.doubts if level else ()),
+            "rule": not doubts,
+            "provenance": not doubts and is_certain,
+            "in_loop": not base and role.is_proved and (in_loop or role.is_fresh),
+        }
+        grades = {
+            name: "open" if answer is None else "proved" if firm[name] else "likely"
+            for name, answer in answers.items()
+        }
         seeded = {is_seeded(self.evaluator, environment) for environment in item.environments}
-        if len(seeded) > 1:
-            seeded.discard(None)  # another kind of environment than the one that has levels
+        seeded = seeded - {None} if len(seeded) > 1 else seeded
+        twins = [one for one in here if one.play.site is play.site and one is not item]
+        alike = any(one.same != level.same for two in twins for one in two.sets) if level else None
         return EvaluationPath(
-            script=item.event.script,
-            rule=item.finding.rule,
-            provenance=provenance if item.finding.rule != "unresolved" else "unresolved",
-            in_loop=None if item.is_pooled or not _is_reached(item.event) else in_loop,
+            script=play.script,
+            rule=finding.rule,
+            provenance=provenance,
+            in_loop=None if is_pooled else in_loop,
             evaluates_heldout=heldout,
+            step=step_mark(play),
+            action=describe(play.site.action) if play.site.action is not None else "the library's own",
             levels=level.text if level is not None else None,
+            training_levels=other.text if other is not None else None,
+            constructor=level.constructor if level is not None else None,
+            training_constructor=other.constructor if other is not None else None,
             seeded_levels=seeded.pop() if len(seeded) == 1 else None,
-            same_procedure=_same_procedure(item, level, here, rollouts, in_loop=in_loop),
-            agent=item.agent,
-            inert_flags=self._inert_flags(item),
-            candidates=item.finding.candidates,
-            evidence=self._evidence(item, level),
-            has_training=bool(rollouts),
-            functions=tuple(
-                one.function.name for one in item.event.frame.chain() if one.function is not None
+            same_procedure=True if alike else False if rollouts and not in_loop and level else None,
+            agent=None
+            if not finding.primitives
+            else "value-based"
+            if finding.is_value_based
+            else "policy-gradient",
+            inert_flags=tuple(
+                dict.fromkeys(
+                    text
+                    for frame in play.frame.chain()
+                    if frame.function is not None
+                    for text in inert_parameters(frame.function)
+                )
             ),
-            is_reached=_is_reached(item.event),
+            candidates=finding.candidates,
+            evidence=self._evidence(item, level),
+            doubts=tuple(sorted(doubts)),
+            grades=grades,
+            has_training=bool(rollouts),
+            functions=tuple(one.function.name for one in play.frame.chain() if one.function is not None),
+            is_reached=play.is_reached,
+            score=role.score,
+            chooses_levels=any(chosen_levels(play) != chosen_levels(one.play) for one in rollouts)
+            or (not rollouts and bool(chosen_levels(play))),
         )
 
-    def _unflagged(self, item: Played, rollouts: list[Played], *, in_loop: bool) -> str:
-        if in_loop:
-            return "training-rollout"
-        shared = {id(one.node) for other in rollouts for one in other.finding.primitives}
-        if any(id(one.node) in shared for one in item.finding.primitives):
-            return "training-rollout"
-        if all(one.frame.function is item.event.frame.function for one in item.finding.primitives):
-            return "explicit-call-site"
-        if not rollouts and item.role == "fresh" and item.finding.rule == "argmax":
-            return "explicit-call-site"  # offline: nothing but the evaluation acts
-        if rollouts and all(_acts_otherwise(item, other) for other in rollouts):
-            return "explicit-call-site"  # the evaluation calls another method than training does
-        if rollouts and all(self._is_told_otherwise(item, other) for other in rollouts):
+    def _heldout(
+        self, item: Judged, level: LevelSet | None, train_sets: list[LevelSet], rollouts: list[Judged]
+    ) -> tuple[bool | None, bool, LevelSet | None]:
+        """Whether the levels differ from training's, whether that is proved, and the set it was compared with."""
+        choice = chosen_levels(item.play)
+        if any(choice != chosen_levels(other.play) for other in rollouts) or (choice and not rollouts):
             return (
-                "explicit-call-site"  # the evaluation gives another literal to the method that training calls
-            )
-        return "unresolved"
+                None,
+                False,
+                train_sets[0] if train_sets else None,
+            )  # levels are chosen when an episode begins
+        if level is not None and train_sets:
+            answers = [(*differ(level, other), other) for other in train_sets]
+            values = {answer for answer, _, _ in answers}
+            if len(values) == 1 and None not in values:
+                return answers[0][0], all(proved for _, proved, _ in answers), answers[0][2]
+            known = [one for one in answers if one[0] is not None]
+            if known and len({one[0] for one in known}) == 1:
+                return known[0][0], False, known[0][2]
+            if {True, False} <= values and item.role.home is None:
+                return None, False, train_sets[0]
+        ours = {(id(one.call), id(one.frame)) for one in item.environments}
+        for other in rollouts:
+            if ours and ours & {(id(one.call), id(one.frame)) for one in other.environments}:
+                return False, True, other.sets[0] if other.sets else None
+        receiver = item.play.site.receiver
+        for other in rollouts:
+            theirs = other.play.site.receiver
+            is_near = other.play.frame is item.play.frame or isinstance(receiver, ast.Attribute)
+            if receiver is not None and theirs is not None and is_near:
+                if ast.dump(receiver) == ast.dump(theirs):
+                    return False, False, None  # the same object, by its name
+                continue
+        return None, False, train_sets[0] if train_sets else None
 
-    def _is_told_otherwise(self, item: Played, other: Played) -> bool:
-        """Whether two steps act through one function, whose calls state different literals that its conditions read."""
-        if item.finding.rule == other.finding.rule:
-            return False
-        ours = {one.frame.function: one.frame for one in item.finding.primitives}
-        theirs = {one.frame.function: one.frame for one in other.finding.primitives}
-        if len(ours) != 1 or ours.keys() != theirs.keys() or None in ours:
-            return False
-        function, frame = next(iter(ours.items()))
-        assert function is not None
-        read = {
-            name
-            for node in own_nodes(function.node)
-            if isinstance(node, ast.If | ast.IfExp)
-            for name in names_in(node.test)
+    def _unflagged(self, item: Judged, rollouts: list[Judged], *, in_loop: bool) -> tuple[str, bool]:
+        """The provenance where nothing at the call decides: the training rollout's own call, or the evaluation's."""
+        if in_loop:
+            return "training-rollout", True
+        shared = {id(one.node) for other in rollouts for one in other.finding.primitives}
+        same = {
+            (id(frame.function))
+            for other in rollouts
+            for one in other.finding.primitives
+            for frame in [one.frame]
+            if one.rule == item.finding.rule
         }
-        other_frame = theirs[function]
-        for name in read & frame.bindings.keys() & other_frame.bindings.keys():
-            stated = [one.bindings[name].expression for one in (frame, other_frame)]
-            if not frame.bindings[name].is_default and all(isinstance(one, ast.Constant) for one in stated):
-                return ast.dump(stated[0]) != ast.dump(stated[1])  # type: ignore[arg-type]
-        return False
+        ours = item.finding.primitives
+        if any(id(one.node) in shared for one in ours):
+            return "training-rollout", True
+        own = item.play.frame.function
+        if ours and all(one.frame.function is own for one in ours):
+            return "explicit-call-site", True
+        if ours and any(id(one.frame.function) in same for one in ours):
+            return "training-rollout", False
+        known = [other for other in rollouts if other.finding.primitives or other.finding.is_answered]
+        if known and all(other.finding.rule != item.finding.rule for other in known):
+            return "explicit-call-site", False  # the evaluation acts otherwise than training does
+        if known:
+            acting = {last_name(one) for one in _acting_calls(item.play)}
+            theirs = {last_name(one) for other in known for one in _acting_calls(other.play)}
+            return ("training-rollout" if acting & theirs else "explicit-call-site"), False
+        return ("explicit-call-site", False) if item.finding.rule == "argmax" else ("unresolved", False)
 
-    def _evidence(self, item: Played, level: EnvironmentLevels | None) -> tuple[Mark, ...]:
-        event = item.event
+    def _evidence(self, item: Judged, level: LevelSet | None) -> tuple[Mark, ...]:
+        play = item.play
         marks: list[Mark] = []
-        for frame in event.frame.chain():
-            marks.extend(frame.found_by)
+        for frame in play.frame.chain():
+            marks += frame.found_by
             if frame.call is not None and frame.caller is not None:
+                name = frame.function.name if frame.function else ""
                 line = getattr(frame.call, "lineno", 0)
-                marks.append(
-                    Mark(
-                        frame.caller.module.path,
-                        line,
-                        f"calls {frame.function.name if frame.function else ''}",
-                    )
-                )
-        if item.loop_mark is not None:
-            marks.append(item.loop_mark)
-        if item.role != "rollout":
-            marks.extend(
-                mark for frame in event.frame.chain() for mark in self.learning.switches.marks(frame)
-            )
-        if level is not None:
-            marks.extend(level.marks)
-            marks.extend(rank_marks(self.evaluator, level.guards))
-        if item.choice is not None and item.choice.mark is not None:
-            marks.append(item.choice.mark)
-        step = "environment stepped" if event.fact is None else "environment handed over"
-        marks.append(Mark(event.frame.module.path, event.node.lineno, f"{step}: {describe(event.node.func)}"))
-        marks.extend(item.finding.marks)
-        marks.extend(report_marks(event.frame, event.node))
+                marks.append(Mark(frame.caller.module.path, line, f"calls {name}"))
+        marks += item.role.marks
+        marks += level.marks if level is not None else ()
+        marks.append(step_mark(play))
+        marks += item.finding.marks
         return tuple(dict.fromkeys(mark for mark in marks if mark.line > 0))
 
-    def _inert_flags(self, item: Played) -> tuple[str, ...]:
-        found = []
-        for frame in item.event.frame.chain():
-            if frame.function is not None:
-                found.extend(inert_parameters(frame.function))
-        return tuple(dict.fromkeys(found))
+    def describe_training(self, training: list[Judged]) -> list[TrainingRollout]:
+        """The training rollouts, for the reader who wants to see what the tests were compared with."""
+        found: dict[tuple[object, ...], TrainingRollout] = {}
+        for item in training:
+            levels: list[LevelSet | None] = [*item.sets] or [None]
+            for level in levels:
+                row = TrainingRollout(
+                    item.play.script,
+                    item.finding.rule,
+                    level.text if level is not None else None,
+                    self._evidence(item, level),
+                    level.constructor if level is not None else None,
+                )
+                found.setdefault((row.script, row.rule, row.levels, row.constructor), row)
+        return list(found.values())
 
 
-def _acts_otherwise(item: Played, other: Played) -> bool:
-    """Whether two steps choose their actions by different functions that are both known."""
-    ours = {one.frame.function for one in item.finding.primitives}
-    theirs = {one.frame.function for one in other.finding.primitives}
-    return bool(ours and theirs) and not ours & theirs
+_KEY = re.compile(r"rng|key|seed|state|^_$|^obs", re.IGNORECASE)
 
 
-def _is_reached(event: StepEvent) -> bool:
-    root = event.frame.chain()[0]
-    if root.function is None or root.module.is_script:
+def chosen_levels(play: Play) -> frozenset[str]:
+    """What chooses levels when an episode begins, as it is written: `reset(level=i)`, parameters of a step.
+
+    One fixed seed is not a choice of levels.
+    """
+    found: set[str] = set()
+    receiver = last_name(play.site.receiver) if play.site.receiver is not None else ""
+    chain = play.frame.chain()
+    for frame in chain:
+        for node in own_nodes(frame.scope):
+            if not isinstance(node, ast.Call):
+                continue
+            name = (
+                last_name(node.func.args[0])
+                if isinstance(node.func, ast.Call) and node.func.args
+                else last_name(node.func)
+            )
+            is_reset = name.startswith("reset") or name in ("set_task", "sample_task", "set_level", "seed")
+            if not is_reset or (receiver and receiver not in names_in(node)):
+                continue
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            chosen = {_written(one, frame) for one in given if not _is_fixed_seed(one, frame)}
+            if chosen and frame not in chain[-2:]:
+                chosen = {f"for line {play.site.call.lineno}"}  # for which of several steps is not said
+            found |= chosen
+    call = play.site.call
+    if len(call.args) > 3:
+        found.add(_written(call.args[3], play.frame))
+    return frozenset(found)
+
+
+def _written(node: ast.expr, frame: Frame | None) -> str:
+    """An expression as it is written where its value comes from: a parameter is followed to the call."""
+    while isinstance(node, ast.Name) and frame is not None:
+        binding = frame.bindings.get(node.id)
+        if binding is None:
+            frame = frame.parent
+        elif binding.expression is None or binding.is_default:
+            break
+        else:
+            node, frame = binding.expression, binding.frame
+    return describe(node)
+
+
+def _is_fixed_seed(node: ast.expr, frame: Frame) -> bool:
+    names = names_in(node)
+    looped = {
+        inner
+        for one in own_nodes(frame.scope)
+        if isinstance(one, ast.For | ast.comprehension)
+        for inner in names_in(one.target)
+    }
+    is_drawn = any(is_draw(one) for one in ast.walk(node)) and not any(
+        "key" in name or "rng" in name for name in names
+    )
+    if isinstance(node, ast.Constant) or not names:
         return True
-    # A framework calls what is decorated: sacred, hydra, click.
-    return not isinstance(root.function.node, ast.Lambda) and bool(root.function.node.decorator_list)
+    return any(_KEY.search(name) for name in names) and not names & looped and not is_drawn
+
+
+def _is_pooled(play: Play) -> bool:
+    """Whether the returns of several evaluations go into one list, and so of several versions of the weights."""
+    for frame in play.frame.chain()[1:]:
+        parent = frame.caller.module.parents.get(frame.call) if frame.caller and frame.call else None
+        if isinstance(parent, ast.Call) and last_name(parent.func) == "extend":
+            return True
+    return False
+
+
+def _hands_over_nothing(item: Judged) -> bool:
+    """Whether a library's evaluation is given no environment, so that it does not run."""
+    fact = item.play.site.fact
+    is_evaluation = fact is not None and fact.kind in ("evaluation", "in-loop")
+    return is_evaluation and not item.play.environments and item.play.gives_nothing
+
+
+def step_mark(play: Play) -> Mark:
+    """The line that steps the environment."""
+    words = "environment stepped" if play.site.fact is None else "environment handed over"
+    return Mark(play.site.module.path, play.site.call.lineno, f"{words}: {describe(play.site.call.func)}")
+
+
+def is_draw(node: ast.AST) -> bool:
+    """Whether a call draws something at random."""
+    return isinstance(node, ast.Call) and any(
+        word in ast.unparse(node.func).lower() for word in ("random", "rand", "sample", "choice")
+    )
+
+
+def is_draw_in(call: ast.Call, method: FunctionInfo) -> bool:
+    """Whether a wrapper's inner step is given something other than its own parameter."""
+    names = {arg.arg for arg in method.node.args.args}
+    return not (
+        isinstance(call.args[0], ast.Name) and call.args[0].id in names and not _is_reassigned(call, method)
+    )
+
+
+def _is_reassigned(call: ast.Call, method: FunctionInfo) -> bool:
+    name = call.args[0].id if isinstance(call.args[0], ast.Name) else ""
+    return any(
+        isinstance(node, ast.Assign)
+        and any(isinstance(one, ast.Name) and one.id == name for one in node.targets)
+        for node in own_nodes(method.node)
+    )
+
+
+def _acting_calls(play: Play) -> list[ast.expr]:
+    """The calls that give the action in the function that steps."""
+    action = play.site.action
+    if action is None:
+        return []
+    names = names_in(action)
+    found = [node.func for node in ast.walk(action) if isinstance(node, ast.Call)]
+    for node in own_nodes(play.frame.scope):
+        is_call = isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+        if is_call and names & {inner for target in node.targets for inner in names_in(target)}:  # type: ignore[attr-defined]
+            found.append(node.value.func)  # type: ignore[attr-defined]
+    return found
+
+
+def split_tests(rollouts: list[Judged]) -> tuple[list[LevelSet], list[tuple[Judged, LevelSet]]]:
+    """Training sets, and the sets that are played during training but are held out from another one."""
+    everything = [(item, level) for item in rollouts for level in item.sets]
+    tests: list[tuple[Judged, LevelSet]] = []
+    for item, level in everything:
+        others = [other for _, other in everything if other.same != level.same]
+        answers = [differ(level, other) for other in others if level.kind in ("full", "finite", "option")]
+        back = [differ(other, level) for other in others if level.kind in ("full", "finite", "option")]
+        is_held = any(answer is True for answer, _ in answers) and not (
+            any(answer is True for answer, _ in back) and level.kind != "full"
+        )
+        if is_held:
+            tests.append((item, level))
+    named = [item for item in rollouts if item.play.site.receiver is not None]
+    called = [item for item in named if EVALUATING.search(last_name(item.play.site.receiver))]  # type: ignore[arg-type]
+    if called and len(called) < len(named) and not tests:
+        for item in called:
+            item.role.doubts.add("the environment is a test by its name alone")
+            tests += [(item, level) for level in item.sets[:1]]
+    chosen = {id(level) for _, level in tests}
+    return [level for _, level in everything if id(level) not in chosen], tests
 
 
 def inert_parameters(function: FunctionInfo) -> list[str]:
     """Parameters that by their name choose the rule, and that the function never reads."""
-    if isinstance(function.node, ast.Lambda):
+    if isinstance(function.node, ast.Lambda) or calls.is_stub(function):
         return []
     arguments = function.node.args
-    flags = [
-        argument
-        for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-        if _FLAG.search(argument.arg)
-    ]
-    # A stub that only documents or refuses has nothing to read its parameters with.
-    if not flags or all(
-        isinstance(statement, ast.Raise | ast.Expr | ast.Pass) for statement in function.node.body
-    ):
-        return []
-    read = plain_names_in(function.node)
+    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    flags = [one for one in named if one.arg in _FLAG_NAMES]
+    read = plain_names_in(function.node) if flags else frozenset()
     return [
-        f"{function.name}({argument.arg}) at {function.module.path}:{argument.lineno}"
-        for argument in flags
-        if argument.arg not in read
+        f"{function.name}({one.arg}) at {function.module.path}:{one.lineno}"
+        for one in flags
+        if one.arg not in read
     ]
-
-
-def _same_procedure(
-    item: Played,
-    level: EnvironmentLevels | None,
-    here: list[Played],
-    rollouts: list[Played],
-    *,
-    in_loop: bool,
-) -> bool | None:
-    """Whether the training levels are measured by the very same stepping code."""
-    if level is None:
-        return None
-    twins = [other for other in here if other.event.node is item.event.node]
-    others = [one for other in twins for one in other.sets if (one.kind, one.key) != (level.kind, level.key)]
-    if others:
-        return True
-    return False if rollouts and not in_loop else None
 
 
 def _merged(paths: list[EvaluationPath]) -> list[EvaluationPath]:
-    """One path where several chains of calls say the same."""
+    """One path where several chains of calls say the same; the best grade of each field counts."""
     found: dict[tuple[object, ...], EvaluationPath] = {}
     for path in paths:
         key = (
@@ -435,14 +595,22 @@ def _merged(paths: list[EvaluationPath]) -> list[EvaluationPath]:
             path.in_loop,
             path.levels,
             path.evaluates_heldout,
-            path.agent,
-            path.candidates,
+            path.step,
         )
-        if key in found:
-            older = found[key]
-            merged = tuple(dict.fromkeys((*older.evidence, *path.evidence)))
-            inert = tuple(dict.fromkeys((*older.inert_flags, *path.inert_flags)))
-            found[key] = EvaluationPath(**{**vars(older), "evidence": merged, "inert_flags": inert})
-        else:
+        older = found.get(key)
+        if older is None:
             found[key] = path
+            continue
+        grades = {name: max(older.grades[name], path.grades[name], key=LEVELS.index) for name in FIELDS}
+        found[key] = replace(
+            older,
+            evidence=tuple(dict.fromkeys((*older.evidence, *path.evidence))),
+            inert_flags=tuple(dict.fromkeys((*older.inert_flags, *path.inert_flags))),
+            doubts=tuple(dict.fromkeys((*older.doubts, *path.doubts))),
+            grades=grades,
+            score=max(older.score, path.score),
+        )
     return list(found.values())
+
+
+__all__ = ["Computed", "EvaluationPath", "PathFinder", "TrainingRollout", "is_random"]

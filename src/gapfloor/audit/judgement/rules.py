@@ -6,34 +6,34 @@ import ast
 import re
 from dataclasses import dataclass, replace
 
+from gapfloor.audit.interpreter import operators
 from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.values import (
     Action,
     Alternative,
     Computed,
+    External,
+    ExternalObject,
     Frame,
     Guard,
     KnownValue,
     Mapping,
     Mark,
-    Option,
     Sequence,
     Unknown,
+    Value,
     describe,
-    recorded,
 )
-from gapfloor.audit.judgement.origins import follow_name
-from gapfloor.audit.reading.index import names_in
+from gapfloor.audit.reading.index import plain_names_in
 
-_PROVENANCE = {
+PROVENANCE = {
     "argument": "explicit-call-site",
     "literal": "explicit-call-site",
     "default": "default-argument",
     "option": "config-option",
 }
-
-
 _TEMPERATURE = re.compile(r"temperature|temp|temper|noise_scale|std_scale|stddev_scale", re.IGNORECASE)
+_WORDS = {"sampled": "sampling primitive", "argmax": "argmax primitive", "random": "random action"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,82 +43,207 @@ class RuleFinding:
     rule: str
     provenance: str
     """A provenance, or `unflagged` when nothing at the call decides the rule."""
-    marks: tuple[Mark, ...]
+    marks: tuple[Mark, ...] = ()
     candidates: tuple[str, ...] = ()
     primitives: tuple[Action, ...] = ()
+    doubts: frozenset[str] = frozenset()
     is_value_based: bool = False
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether a rule was found."""
+        return self.rule != "unresolved"
 
 
 @dataclass(frozen=True, eq=False)
 class _Judged:
-    alternative: Alternative
+    item: Alternative
+    rule: str | None
     is_live: bool
-    is_random: bool
+    is_open: bool
+    """Whether a condition that is neither known nor random decides."""
     refusals: tuple[tuple[Alternative, ...], ...]
-    """For each condition that does not hold, the constants that say so."""
-    is_another_object: bool
-    """Whether all such conditions choose the object that acts, and none is met on the way to the action."""
+    """For each condition that does not hold, the constants that say so; the nearest to the action comes last."""
+    depth: int
+    """How deep in the calls the nearest such condition is."""
     random_guards: tuple[Guard, ...]
 
 
 def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> RuleFinding:
     """The rule by which an action was chosen, from what the action can be."""
     flat = _flat(evaluator, alternatives, 3)
-    likely = [item for item in flat if not evaluator.is_unlikely(item)]
-    frozen = [item for item in (_frozen_by(evaluator, one) for one in likely) if item is not None]
-    if frozen:
-        return _without_spread(likely, frozen)
-    actions = tuple(_as_action(item) for item in flat)
-    if actions and all(recorded(item.value) is not None for item in actions):
-        return RuleFinding("recorded", "n/a", (), ())
-    judged = [_judge(evaluator, item) for item in actions if _is_possible(evaluator, item)]
-    if not judged and any(_is_fixed(item) for item in alternatives):
-        return RuleFinding("constant", "n/a", (), ())
-    chosen = [item for item in judged if isinstance(item.alternative.value, Action)]
-    live = [item for item in chosen if item.is_live]
-    unknown = [item for item in judged if item.is_live and not isinstance(item.alternative.value, Action)]
-    if not live:
-        return RuleFinding("unresolved", "unresolved", _marks(chosen), _names(judged))
-    rules = {_rule(item) for item in live}
-    primitives = tuple(item.alternative.value for item in live if isinstance(item.alternative.value, Action))
-    is_value_based = not any(
-        item.alternative.value.needs_distribution
-        for item in chosen
-        if isinstance(item.alternative.value, Action)
+    judged = [_judge(evaluator, item) for item in flat]
+    live = [item for item in judged if item.is_live and not _is_nothing(item.item)]
+    chosen = [item for item in live if item.rule is not None]
+    unknown = [item for item in live if item.rule is None]
+    if not chosen:
+        if unknown and all(item.item.value == operators.RECORDED for item in unknown):
+            return RuleFinding("recorded", "n/a")
+        if not unknown and any(_is_fixed(item) for item in flat):
+            return RuleFinding("constant", "n/a")
+        return RuleFinding("unresolved", "unresolved", _marks(live), _names([*live, *judged]))
+    frozen = [(item, _zero_temperature(evaluator, item.item)) for item in chosen]
+    if any(zero is not None for _, zero in frozen):
+        return _cold(frozen, unknown)
+    rules = {item.rule for item in chosen}
+    primitives = tuple(item.item.value for item in chosen if isinstance(item.item.value, Action))
+    doubts = frozenset(doubt for item in chosen for doubt in item.item.doubts)
+    value_based = not any(
+        isinstance(item.item.value, Action) and item.item.value.is_from_policy for item in judged
     )
-    undecided = (*_marks(live), *_differing(evaluator, [*live, *unknown]))
-    if unknown:
-        possible = _names([*live, *unknown])
-        return RuleFinding("unresolved", "unresolved", undecided, possible, primitives, is_value_based)
+    base = RuleFinding("unresolved", "unresolved", _marks(chosen), (), primitives, doubts, value_based)
+    texts = [_cause(item.item.value) for item in unknown]
+    texts = [text for text in texts if text]
+    if texts:
+        # Something that cannot be read may act instead; what can be read is only likely.
+        causes = [f"{text} cannot be read" for text in texts]
+        base = replace(base, doubts=doubts | set(causes[:3]), candidates=_names([*chosen, *unknown]))
     if "random" in rules and len(rules) > 1:
-        return _with_exploration(evaluator, live, rules, primitives, is_value_based)
-    if len(rules) > 1 or "noisy" in rules or "unresolved" in rules:
-        return RuleFinding("unresolved", "unresolved", undecided, _names(live), primitives, is_value_based)
+        return _with_exploration(evaluator, chosen, rules - {"random"}, base)
+    if len(rules) > 1:
+        return _several(evaluator, chosen, base)
     rule = rules.pop()
-    rivals = [item for item in chosen if not item.is_live and _rule(item) != rule]
-    provenance, lines = _provenance(rivals, live)
-    if not rivals:
-        # Something unreadable that a flag at the call, or its default, keeps out shows what decides; a setting may
-        # keep out anything.
-        hidden = [item for item in judged if not item.is_live and item not in chosen]
-        kept_out, marks = _provenance(hidden, live)
-        if kept_out in ("explicit-call-site", "default-argument"):
-            provenance, lines = kept_out, marks
-    return RuleFinding(rule, provenance, (*_marks(live), *lines), (), primitives, is_value_based)
+    assert rule is not None
+    if rule in ("noisy", "unresolved"):
+        return replace(base, candidates=_names(live))
+    rivals = [item for item in judged if not item.is_live and item.rule not in (None, rule)]
+    rivals = rivals or [
+        item for item in judged if not item.is_live and item.rule is None and not _is_nothing(item.item)
+    ]
+    provenance, lines, more = _provenance(rivals)
+    return replace(
+        base, rule=rule, provenance=provenance, marks=(*base.marks, *lines), doubts=base.doubts | more
+    )
 
 
-def _differing(evaluator: Evaluator, items: list[_Judged]) -> list[Mark]:
-    """The settings that configuration files state differently, among the conditions that stay open."""
-    found = []
-    for item in items:
-        for guard in item.alternative.guards:
+def _cause(value: Value) -> str:
+    """What is not known about an alternative that may be the action; nothing for plain data."""
+    if isinstance(value, Unknown):
+        return "" if value.is_neutral else value.text
+    return f"{value.name}()" if isinstance(value, ExternalObject | External) else ""
+
+
+def _several(evaluator: Evaluator, chosen: list[_Judged], base: RuleFinding) -> RuleFinding:
+    """Alternatives that disagree: where only an unknown setting chooses between them, the setting is named."""
+    marks = []
+    for item in chosen:
+        for guard in item.item.guards:
             known, used = evaluator.truth(guard.test, guard.frame)
             if known is None:
-                found += [mark for one in used for mark in one.marks if "differs between" in mark.what]
+                marks += [mark for one in used for mark in one.marks]
+    firm = [item for item in chosen if not item.item.doubts]
+    if firm and len({item.rule for item in firm}) == 1 and firm[0].rule in ("sampled", "argmax"):
+        # Candidates by name disagree with what could be followed: the latter is likely.
+        return replace(base, rule=str(firm[0].rule), provenance="unflagged", candidates=_names(chosen))
+    return replace(base, marks=(*base.marks, *dict.fromkeys(marks)), candidates=_names(chosen))
+
+
+def _flat(evaluator: Evaluator, alternatives: tuple[Alternative, ...], depth: int) -> list[Alternative]:
+    """Actions out of the lists and mappings in which they are handed to an environment."""
+    found: list[Alternative] = []
+    for item in alternatives:
+        inner: list[Alternative] = []
+        if depth and (
+            (isinstance(item.value, Sequence) and item.value.elements)
+            or (isinstance(item.value, Mapping) and item.value.items)
+        ):
+            inner = _flat(evaluator, operators.elements(evaluator, (item,)), depth - 1)
+        found.extend([one.noting(*item.marks) for one in inner] if inner else [item])
     return found
 
 
-def _frozen_by(evaluator: Evaluator, item: Alternative) -> Alternative | None:
+def _is_nothing(item: Alternative) -> bool:
+    """Not an action: None, an empty list, a number that a real action replaces."""
+    value = item.value
+    if isinstance(value, KnownValue) or (isinstance(value, Computed) and not value.is_observed):
+        return True
+    seen: dict[str, bool] = {}
+    return any(seen.setdefault(describe(guard.test), guard.holds) != guard.holds for guard in item.guards)
+
+
+def _is_fixed(item: Alternative) -> bool:
+    value = item.value
+    return isinstance(value, Computed) or (isinstance(value, KnownValue) and value.value is not None)
+
+
+def _judge(evaluator: Evaluator, item: Alternative) -> _Judged:
+    value = item.value
+    rule = value.rule if isinstance(value, Action) else None
+    if isinstance(value, Computed) and value.is_observed:
+        rule = "argmax"  # what a network computes without a draw is its one answer
+    is_live, is_open = True, False
+    refusals: list[tuple[int, tuple[Alternative, ...]]] = []
+    random_guards: list[Guard] = []
+    for guard in item.guards:
+        known, used = evaluator.truth(guard.test, guard.frame)
+        if known is not None and known != guard.holds:
+            is_live = False
+            refusals.append((guard.frame.depth, tuple(used)))
+        elif known is None and operators.is_random(evaluator, guard.test, guard.frame):
+            random_guards.append(guard)
+        elif known is None:
+            is_open = True
+    refusals.sort(key=lambda one: one[0])
+    deepest = refusals[-1][0] if refusals else 0
+    said = tuple(used for _, used in refusals)
+    return _Judged(item, rule, is_live, is_open, said, deepest, tuple(random_guards))
+
+
+def _provenance(rivals: list[_Judged]) -> tuple[str, tuple[Mark, ...], frozenset[str]]:
+    if not rivals:
+        return "unflagged", (), frozenset()
+    # The rival that fails by the fewest conditions, nearest to the action, is the one that its own flag keeps out.
+    fewest = min(len(item.refusals) for item in rivals)
+    deepest = max(item.depth for item in rivals if len(item.refusals) == fewest)
+    kinds: list[dict[str, tuple[Mark, ...]]] = []
+    doubts: set[str] = set()
+    for item in rivals:
+        if len(item.refusals) == fewest and item.depth == deepest:
+            found: dict[str, tuple[Mark, ...]] = {}
+            for decider in item.refusals[-1]:
+                if decider.origin in PROVENANCE:
+                    found.setdefault(PROVENANCE[decider.origin], decider.marks)
+                    doubts |= decider.doubts
+            kinds.append(found)
+    common = set.intersection(*(set(found) for found in kinds)) if kinds else set()
+    # A flag given at the call decides, also where a setting could have prevented it.
+    for name in ("explicit-call-site", "config-option", "default-argument"):
+        if name in common and (name == "explicit-call-site" or all(set(found) == {name} for found in kinds)):
+            lines = tuple(dict.fromkeys(mark for found in kinds for mark in found[name]))
+            return name, lines, frozenset(doubts)
+    lines = tuple(dict.fromkeys(mark for found in kinds for marks in found.values() for mark in marks))
+    return "unresolved", lines, frozenset(doubts)
+
+
+def _with_exploration(
+    evaluator: Evaluator, chosen: list[_Judged], others: set[str | None], base: RuleFinding
+) -> RuleFinding:
+    guards = [guard for item in chosen for guard in item.random_guards]
+    if not guards or len(others) != 1:
+        return replace(base, candidates=_names(chosen))
+    rule = {"argmax": "epsilon-greedy", "sampled": "mixed"}.get(str(next(iter(others))), "unresolved")
+    provenance, marks, is_known = _threshold(evaluator, guards[0])
+    if not is_known and provenance == "config-option":
+        return replace(base, marks=(*base.marks, *marks), candidates=_names(chosen))
+    doubts = base.doubts if is_known else base.doubts | {"the probability of a random action cannot be read"}
+    return replace(base, rule=rule, provenance=provenance, marks=(*base.marks, *marks), doubts=doubts)
+
+
+def _threshold(evaluator: Evaluator, guard: Guard) -> tuple[str, tuple[Mark, ...], bool]:
+    """Where epsilon comes from."""
+    for node in ast.walk(guard.test):
+        if isinstance(node, ast.Compare):
+            mark = Mark(guard.frame.module.path, node.lineno, f"random action when {describe(node)}")
+            for side in (node.left, *node.comparators):
+                for item in evaluator.evaluate(side, guard.frame):
+                    if item.origin in PROVENANCE:
+                        is_known = isinstance(item.value, KnownValue) and not item.doubts
+                        return PROVENANCE[item.origin], (mark, *item.marks), is_known
+            return "unresolved", (mark,), False
+    return "unresolved", (), False
+
+
+def _zero_temperature(evaluator: Evaluator, item: Alternative) -> Alternative | None:
     """The temperature of zero, or one that cannot be read, that a call on the way to the draw is given."""
     value = item.value
     if not isinstance(value, Action) or value.rule != "sampled":
@@ -127,205 +252,62 @@ def _frozen_by(evaluator: Evaluator, item: Alternative) -> Alternative | None:
         for name, binding in frame.bindings.items():
             if not _TEMPERATURE.fullmatch(name) or frame.function is None:
                 continue
-            if name not in names_in(ast.Module(frame.function.node.body, [])):  # type: ignore[arg-type]
+            body = ast.Module(frame.function.node.body, [])  # type: ignore[arg-type]
+            if isinstance(frame.function.node, ast.Lambda) or name not in plain_names_in(body):
                 continue  # accepted and never read
             for one in evaluator.evaluate_binding(binding, name):
-                number = one.value.default if isinstance(one.value, Option) else None
-                number = one.value.value if isinstance(one.value, KnownValue) else number
-                is_open = isinstance(one.value, Unknown) and not binding.is_default
-                if is_open or (isinstance(number, int | float) and number == 0):
+                number = one.value.value if isinstance(one.value, KnownValue) else None
+                is_unread = isinstance(one.value, Unknown) and not binding.is_default
+                if is_unread or (isinstance(number, int | float) and number == 0):
                     return one
     return None
 
 
-def _without_spread(actions: list[Alternative], deciders: list[Alternative]) -> RuleFinding:
+def _cold(frozen: list[tuple[_Judged, Alternative | None]], unknown: list[_Judged]) -> RuleFinding:
     """A draw at temperature zero is the maximum; it is that only where every alternative says so."""
-    names = tuple(
-        f"{item.value.rule} at temperature zero"
-        for item in actions
-        if isinstance(item.value, Action) and item.value.rule == "sampled"
-    )
-    primitives = tuple(item.value for item in actions if isinstance(item.value, Action))
-    origins = {item.origin for item in deciders}
-    is_known = all(not isinstance(item.value, Unknown) for item in deciders)
-    if len(names) < len(actions) or len(deciders) < len(actions) or not is_known:
-        return RuleFinding("unresolved", "unresolved", (), tuple(dict.fromkeys(names)), primitives)
-    provenance = _PROVENANCE.get(origins.pop(), "unresolved") if len(origins) == 1 else "unresolved"
-    marks = dict.fromkeys(mark for item in (*actions, *deciders) for mark in item.marks)
-    return RuleFinding("argmax", provenance, tuple(marks), (), primitives)
-
-
-def _flat(evaluator: Evaluator, alternatives: tuple[Alternative, ...], depth: int) -> list[Alternative]:
-    """Actions out of the lists and mappings in which they are handed to an environment."""
-    found: list[Alternative] = []
-    for item in alternatives:
-        inner: list[Alternative] = []
-        if isinstance(item.value, Sequence) and item.value.elements and depth:
-            inner = [*evaluator.names.elements((item,))]
-        elif isinstance(item.value, Mapping) and item.value.is_read and depth:
-            for name, binding in item.value.everything:
-                inner.extend(evaluator.evaluate_binding(binding, name))
-        if inner:
-            found.extend(
-                one.under(*item.guards).noting(*item.marks)
-                for one in _flat(evaluator, tuple(inner), depth - 1)
-            )
-        else:
-            found.append(item)
-    return found
-
-
-def _as_action(item: Alternative) -> Alternative:
-    """What a network computes without a draw is its one answer: the deterministic rule."""
-    value = item.value
-    if isinstance(value, Computed) and value.is_observed:
-        return replace(item, value=Action("argmax", value.node, value.frame))
-    return replace(item, value=KnownValue("constant")) if isinstance(value, Computed) else item
-
-
-def _is_fixed(item: Alternative) -> bool:
-    return isinstance(item.value, Computed) or (
-        isinstance(item.value, KnownValue) and item.value.value is not None
-    )
-
-
-def _is_possible(evaluator: Evaluator, item: Alternative) -> bool:
-    """Not None, and not under two conditions that contradict each other."""
-    if isinstance(item.value, KnownValue):
-        return False
-    seen: dict[str, bool] = {}
-    for guard in item.guards:
-        text = describe(guard.test)
-        if seen.setdefault(text, guard.holds) != guard.holds:
-            return False
-    return True
-
-
-def _judge(evaluator: Evaluator, item: Alternative) -> _Judged:
-    is_live, is_random = True, False
-    refusals: list[tuple[Alternative, ...]] = []
-    places: list[Frame] = []
-    random_guards: list[Guard] = []
-    for guard in item.guards:
-        known, used = evaluator.truth(guard.test, guard.frame)
-        if known is not None:
-            if known != guard.holds:
-                is_live = False
-                refusals.append(tuple(used))
-                places.append(guard.frame)
-        elif evaluator.is_random_condition(guard.test, guard.frame):
-            is_random = True
-            random_guards.append(guard)
-    way = item.value.frame.chain() if isinstance(item.value, Action) else []
-    is_other = bool(places) and bool(way) and not any(place in way for place in places)
-    return _Judged(item, is_live, is_random, tuple(refusals), is_other, tuple(random_guards))
-
-
-def _rule(item: _Judged) -> str:
-    assert isinstance(item.alternative.value, Action)
-    return item.alternative.value.rule
-
-
-def _provenance(rivals: list[_Judged], live: list[_Judged]) -> tuple[str, tuple[Mark, ...]]:
-    if not rivals:
-        return "unflagged", ()
-    if all(item.is_another_object for item in rivals):
-        return "unresolved", ()  # another agent would act otherwise; what decides for this one is not said
-    # The rival that fails by the fewest conditions is the one that the rule's own flag keeps out.
-    fewest = min(len(item.refusals) for item in rivals)
-    kinds: list[dict[str, tuple[Mark, ...]]] = []
-    for item in rivals:
-        if len(item.refusals) != fewest:
-            continue
-        found: dict[str, tuple[Mark, ...]] = {}
-        for decider in item.refusals[-1]:
-            if decider.origin in _PROVENANCE:
-                found.setdefault(_PROVENANCE[decider.origin], decider.marks)
-        kinds.append(found)
-    common = set.intersection(*(set(found) for found in kinds)) if kinds else set()
-    # A flag given at the call decides, also where a setting could have prevented it.
-    for name in ("explicit-call-site", "config-option", "default-argument"):
-        if name in common and (name == "explicit-call-site" or all(set(found) == {name} for found in kinds)):
-            return name, tuple(dict.fromkeys(mark for found in kinds for mark in found[name]))
-    return "unresolved", tuple(
-        dict.fromkeys(mark for found in kinds for marks in found.values() for mark in marks)
-    )
-
-
-def _with_exploration(
-    evaluator: Evaluator,
-    live: list[_Judged],
-    rules: set[str],
-    primitives: tuple[Action, ...],
-    is_value_based: bool,
-) -> RuleFinding:
-    others = rules - {"random"}
-    random_guards = [guard for item in live for guard in item.random_guards]
-    if not random_guards or len(others) != 1:
-        marks = (*_marks(live), *_differing(evaluator, live))
-        return RuleFinding("unresolved", "unresolved", marks, _names(live), primitives, is_value_based)
-    rule = {"argmax": "epsilon-greedy", "sampled": "mixed"}.get(others.pop(), "unresolved")
-    provenance, lines = _threshold(evaluator, random_guards[0].test, random_guards[0].frame)
-    zeros = _stated_zeros(evaluator, random_guards[0]) if provenance == "unresolved" else []
-    if zeros:
-        # A random action that some settings switch off: without the value nobody can tell.
-        return RuleFinding(
-            "unresolved", "unresolved", (*_marks(live), *zeros), _names(live), primitives, is_value_based
-        )
-    return RuleFinding(rule, provenance, (*_marks(live), *lines), (), primitives, is_value_based)
-
-
-def _stated_zeros(evaluator: Evaluator, guard: Guard) -> list[Mark]:
-    """The settings files that set the probability of a random action to zero, where it is read from a setting."""
-    found = []
-    for node in ast.walk(guard.test):
-        if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
-            continue
-        meant, frame, stated = follow_name(evaluator, node, guard.frame)
-        expressions = [one.expression for one in stated if one.expression is not None] or [meant]
-        for part in [item for one in expressions for item in ast.walk(one)]:
-            key: object = part.value if isinstance(part, ast.Constant) else getattr(part, "attr", None)
-            script = frame.chain()[0].module
-            if not isinstance(key, str):
-                continue
-            for one in evaluator.options.in_files((key,), script):
-                if isinstance(one.value, int | float) and not isinstance(one.value, bool) and one.value == 0:
-                    found.append(Mark(one.file, one.line, f"setting '{key}' is {one.value!r}"))
-    return found
-
-
-def _threshold(evaluator: Evaluator, test: ast.expr, frame: Frame) -> tuple[str, tuple[Mark, ...]]:
-    """Where epsilon comes from."""
-    for node in ast.walk(test):
-        if isinstance(node, ast.Compare) and evaluator.is_random_condition(node, frame):
-            mark = Mark(frame.module.path, node.lineno, f"random action when {describe(node)}")
-            for side in (node.left, *node.comparators):
-                for item in evaluator.evaluate(side, frame):
-                    if item.origin in _PROVENANCE:
-                        return _PROVENANCE[item.origin], (mark, *item.marks)
-            return "unresolved", (mark,)
-    return "unresolved", ()
+    deciders = [zero for _, zero in frozen if zero is not None]
+    items = [item.item for item, _ in frozen]
+    primitives = tuple(item.value for item in items if isinstance(item.value, Action))
+    is_known = all(isinstance(zero.value, KnownValue) for zero in deciders)
+    if len(deciders) < len(frozen) or not is_known or unknown:
+        names = tuple(dict.fromkeys(f"{_text(item)} at temperature zero" for item in items))
+        return RuleFinding("unresolved", "unresolved", (), names, primitives)
+    origins = {zero.origin for zero in deciders}
+    provenance = PROVENANCE.get(origins.pop(), "unresolved") if len(origins) == 1 else "unresolved"
+    marks = dict.fromkeys(mark for item in (*items, *deciders) for mark in item.marks)
+    doubts = frozenset(doubt for item in items for doubt in item.doubts)
+    return RuleFinding("argmax", provenance, tuple(marks), (), primitives, doubts)
 
 
 def _marks(items: list[_Judged]) -> tuple[Mark, ...]:
     found: list[Mark] = []
     for item in items:
-        found.extend(item.alternative.marks)
-        value = item.alternative.value
-        if isinstance(value, Action):
-            words = {"sampled": "sampling primitive", "argmax": "argmax primitive", "random": "random action"}
+        found.extend(item.item.marks)
+        value = item.item.value
+        if isinstance(value, Action | Computed) and item.rule is not None:
             line = getattr(value.node, "lineno", 0)
-            found.append(Mark(value.frame.module.path, line, words.get(value.rule, value.rule)))
+            words = (
+                "the network's answer" if isinstance(value, Computed) else _WORDS.get(item.rule, item.rule)
+            )
+            found.append(Mark(value.frame.module.path, line, words))
     return tuple(dict.fromkeys(found))
+
+
+def _text(item: Alternative) -> str:
+    value = item.value
+    if isinstance(value, Action):
+        return f"{value.rule} at {value.frame.module.path}:{getattr(value.node, 'lineno', 0)}"
+    if isinstance(value, Computed) and value.is_observed:
+        return f"a network's answer at {value.frame.module.path}:{getattr(value.node, 'lineno', 0)}"
+    if isinstance(value, Unknown):
+        return f"not known: {value.text[:60]}"
+    return f"not known: {value.name[:60]}()" if isinstance(value, ExternalObject) else ""
 
 
 def _names(items: list[_Judged]) -> tuple[str, ...]:
-    found = []
-    for item in items:
-        value = item.alternative.value
-        if isinstance(value, Action):
-            line = getattr(value.node, "lineno", 0)
-            found.append(f"{value.rule} at {value.frame.module.path}:{line}")
-        elif isinstance(value, Unknown):
-            found.append(f"not known: {value.text[:60]}")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(text for text in (_text(item.item) for item in items) if text))
+
+
+def function_of(action: Action) -> Frame:
+    """The frame in which an action was chosen."""
+    return action.frame

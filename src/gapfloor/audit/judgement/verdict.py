@@ -1,25 +1,28 @@
 """From evaluation paths to one verdict per script and one for the repository.
 
-A verdict is firm only where every path that it speaks for agrees and nothing blocks it: a file that could not be read,
-a part of the code that could not be followed, a budget that ran out. Silence is better than a wrong answer.
+Absence must be proved: "no evaluation" is said only where every environment reaches training alone and nothing in the
+code that was reached speaks of an evaluation.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from gapfloor.audit.judgement.explore import EVALUATING
-from gapfloor.audit.judgement.paths import EvaluationPath, Played
-from gapfloor.audit.reading.index import last_name
+from gapfloor.audit.judgement.learning import EVALUATING
+from gapfloor.audit.judgement.paths import FIELDS, EvaluationPath, Judged
+from gapfloor.audit.reading.index import Index, last_name
 
 _DEMO = re.compile(
-    r"visual|render|gif|video|demo|watch|record|debug|collect|viewer|plot|figure|saliency|interactive|random_agent",
+    r"visual|render|gif|video|demo|watch|record|debug|collect|viewer|plot|figure|saliency|interactive|random_agent|"
+    r"profil|speed|timing|benchmark_env|check_env|human|keyboard",
     re.IGNORECASE,
 )
-_DEMO_SCRIPT = re.compile(r"(^|_)play($|_)|enjoy|example|tutorial", re.IGNORECASE)
+_DEMO_SCRIPT = re.compile(r"(^|_)play($|_)|enjoy|example|tutorial|(^|_)show", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -30,32 +33,73 @@ class AuditVerdict:
     rule: str
     provenance: str
     in_loop: bool | None
+    levels: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """proved, likely or open, for each of the four."""
+
+    def answers(self) -> dict[str, Any]:
+        """The four answers by name."""
+        return {name: getattr(self, name) for name in FIELDS}
+
+
+OPEN = AuditVerdict(None, "unresolved", "unresolved", None, dict.fromkeys(FIELDS, "open"))
 
 
 def decide_verdict(
-    paths: Sequence[EvaluationPath], training: Sequence[Played], *, is_complete: bool
+    paths: Sequence[EvaluationPath], training: Sequence[Judged], *, hints: Sequence[object], is_complete: bool
 ) -> AuditVerdict:
-    """The verdict: agreement of the paths that matter, or null and unresolved."""
-    if not is_complete:
-        return AuditVerdict(None, "unresolved", "unresolved", None)
-    chosen = preferred(paths)
-    heldout = [path for path in chosen if path.evaluates_heldout is True]
-    if heldout:
-        return AuditVerdict(True, *_agreement(heldout))
-    rollouts = [item.finding.rule for item in training if item.agent != "value-based"]
-    rollouts = rollouts or [item.finding.rule for item in training]
-    is_ambiguous = any(item.is_ambiguous for item in training)
+    """The verdict: agreement of the paths that matter; `hints` of an evaluation forbid to say that there is none."""
     if not paths:
-        # Every environment reaches training only; the rule is that of the training rollout.
-        named = [item for item in training if _is_named_a_test(item)]
-        # Of two environments that are stepped during training, the one that is called a test may be one.
-        is_certain = bool(training) and not is_ambiguous and len(named) in (0, len(training))
-        is_certain = is_certain and not any(item.has_other_rule for item in training)
-        if is_certain:
-            return AuditVerdict(False, _agreed(rollouts), "n/a", None)
-        return AuditVerdict(None, "unresolved", "unresolved", None)
-    is_false = all(path.evaluates_heldout is False for path in chosen) and not is_ambiguous
-    return AuditVerdict(False if is_false else None, *_agreement(chosen))
+        return _without_evaluation(training, hints, is_complete=is_complete)
+    chosen = preferred(paths)
+    values: dict[str, Any] = {}
+    levels: dict[str, str] = {}
+    for name in FIELDS:
+        values[name], levels[name] = _agreed(chosen, name)
+        if levels[name] == "proved" and not is_complete:
+            levels[name] = "likely"
+    return AuditVerdict(
+        values["evaluates_heldout"],
+        values["rule"] or "unresolved",
+        values["provenance"] or "unresolved",
+        values["in_loop"],
+        levels,
+    )
+
+
+def _without_evaluation(
+    training: Sequence[Judged], hints: Sequence[object], *, is_complete: bool
+) -> AuditVerdict:
+    rules = [item for item in training if not item.finding.is_value_based] or list(training)
+    rules = [item for item in rules if item.finding.rule not in ("random", "constant")]
+    found = {item.finding.rule for item in rules}
+    if not training or hints or not is_complete or any(not item.role.is_proved for item in training):
+        return OPEN
+    is_agreed = len(found) == 1
+    answered = found - {"unresolved"}
+    rule = answered.pop() if len(answered) == 1 else "unresolved"
+    is_proved = is_agreed and not any(item.finding.doubts or item.play.doubts for item in rules)
+    level = "proved" if is_proved else "likely"
+    levels = {"evaluates_heldout": level, "rule": level, "provenance": level, "in_loop": level}
+    if rule == "unresolved":
+        levels["rule"] = "open"
+    return AuditVerdict(False, rule, "n/a", None, levels)
+
+
+def _agreed(paths: Sequence[EvaluationPath], name: str) -> tuple[Any, str]:
+    """What paths say about one field: proved where all do and agree, likely where those that answer mostly agree."""
+    known = [path for path in paths if path.grades[name] != "open"]
+    values = Counter(getattr(path, name) for path in known)
+    if not values:
+        return None, "open"
+    if len(values) == 1:
+        is_proved = len(known) == len(paths) and all(path.grades[name] == "proved" for path in paths)
+        return next(iter(values)), "proved" if is_proved else "likely"
+    proved = {getattr(path, name) for path in known if path.grades[name] == "proved"}
+    if len(proved) > 1:
+        return None, "open"  # two ways that were both followed to the end
+    best = max(path.score for path in known)
+    top = {getattr(path, name) for path in known if path.score == best}
+    return (top.pop(), "likely") if len(top) == 1 and best >= 3 else (None, "open")
 
 
 def preferred(paths: Sequence[EvaluationPath]) -> list[EvaluationPath]:
@@ -82,22 +126,63 @@ def is_demonstration(path: EvaluationPath) -> bool:
     return any(_DEMO.search(word) for word in (script, *path.functions)) or bool(_DEMO_SCRIPT.search(script))
 
 
-def _is_named_a_test(item: Played) -> bool:
-    function = item.event.node.func
-    return isinstance(function, ast.Attribute) and bool(EVALUATING.search(last_name(function.value)))
+_LEVELS = re.compile(
+    r"num_levels|start_level|held_?out|unseen|generali[sz]|(train|test|eval|valid)\w*_(levels?|tasks?|seeds|maps?|mazes?|"
+    r"worlds?|mode|split|scenes?|goals?|variants?|domain|env_?names?|env_?ids?|envs_list)|^split$|_ood|ood_|meta_?(train|test)|"
+    r"num_(train|test|eval)_|n_(train|test|eval)_tasks|(test|eval)_env_?(name|id)|curriculum|level_sampler",
+    re.IGNORECASE,
+)
 
 
-def _agreement(paths: Sequence[EvaluationPath]) -> tuple[str, str, bool | None]:
-    return (
-        _agreed([path.rule for path in paths]),
-        _agreed([path.provenance for path in paths]),
-        _agreed_truth([path.in_loop for path in paths]),
-    )
+def speaks_of_levels(index: Index) -> bool:
+    """Whether anything in the code separates levels, tasks or splits by a name."""
+    for module in index.modules.values():
+        for node in module.order:
+            name = (
+                node.id if isinstance(node, ast.Name)
+                else node.attr if isinstance(node, ast.Attribute)
+                else node.arg if isinstance(node, ast.arg | ast.keyword)
+                else str(node.value)[:40] if isinstance(node, ast.Constant) and isinstance(node.value, str)
+                else ""
+            )  # fmt: skip
+            if name and _LEVELS.search(name):
+                return True
+    return False
 
 
-def _agreed(values: list[str]) -> str:
-    return values[0] if values and len(set(values)) == 1 else "unresolved"
+def without_levels(verdict: AuditVerdict, paths: Sequence[EvaluationPath]) -> AuditVerdict:
+    """A verdict whose held-out answer is open, where nothing in the repository separates levels: probably none are."""
+    if verdict.evaluates_heldout is not None or verdict.levels.get("rule") == "open":
+        return verdict
+    if any(path.chooses_levels or (path.constructor and path.training_constructor) for path in paths):
+        return verdict  # something was compared, and it may differ
+    return replace(verdict, evaluates_heldout=False, levels={**verdict.levels, "evaluates_heldout": "likely"})
 
 
-def _agreed_truth(values: list[bool | None]) -> bool | None:
-    return values[0] if values and len(set(values)) == 1 else None
+def evaluation_hints(index: Index, reached: set[str]) -> list[tuple[str, int, str]]:
+    """What in the given files speaks of an evaluation: flags, functions, modes and test environments, with lines."""
+    found = []
+    for path in sorted(reached):
+        module = index.modules.get(path)
+        for node in module.order if module is not None else ():
+            if isinstance(node, ast.FunctionDef) and re.search(r"^_?(eval|test)", node.name):
+                found.append((path, node.lineno, f"function {node.name}"))
+            elif isinstance(node, ast.Call):
+                name = last_name(node.func)
+                flags = [
+                    item.arg
+                    for item in node.keywords
+                    if item.arg in ("deterministic", "evaluate", "eval_env")
+                ]
+                if flags or re.match(r"evaluate|eval_mode$|set_exploration_type|rollout$", name):
+                    found.append((path, node.lineno, f"call of {name}" if not flags else f"{flags[0]}="))
+                elif name == "eval" and isinstance(node.func, ast.Attribute) and not node.args:
+                    found.append((path, node.lineno, "eval() of a network"))
+            elif isinstance(node, ast.Assign):
+                word, value = last_name(node.targets[0]), node.value
+                is_flag = isinstance(value, ast.Constant) and isinstance(value.value, bool)
+                if "env" in word and EVALUATING.search(word) and isinstance(value, ast.Call):
+                    found.append((path, node.lineno, f"environment {word}"))
+                elif is_flag and re.search(r"eval|test_mode", word):
+                    found.append((path, node.lineno, f"{word} is set"))
+    return found

@@ -88,15 +88,15 @@ def compare_entries(entries: tuple[RegistryEntry, ...]) -> str:
     lines = [
         "# Action rules at test time",
         "",
-        "| repository | commit | held out | rule | provenance | in-loop | evidence |",
-        "|---|---|---|---|---|---|---|",
+        "| repository | rule | provenance | held out | in-loop | what was read |",
+        "|---|---|---|---|---|---|",
     ]
     words = {True: "yes", False: "no", None: "n/a"}
     levels = {True: "yes", False: "no", None: "?"}  # the command decides, not the code
     for entry in sorted(entries, key=lambda item: (item.rule, item.provenance, item.name.lower())):
         cells = (
-            f"{entry.name} ({entry.repo})", entry.commit[:12], levels[entry.evaluates_heldout], entry.rule,
-            entry.provenance, words[entry.in_loop], f"{len(entry.evidence)} lines",
+            f"{entry.name} ({entry.repo})", entry.rule, entry.provenance, levels[entry.evaluates_heldout],
+            words[entry.in_loop], f"{len(entry.evidence)} lines at {entry.commit[:12]}",
         )  # fmt: skip
         lines.append(f"| {' | '.join(map(escape_markdown, cells))} |")
     implicit = [entry for entry in entries if entry.provenance in ("default-argument", "training-rollout")]

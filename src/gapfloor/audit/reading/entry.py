@@ -28,8 +28,6 @@ class Entry:
     """Path of the script, or the dotted name after `-m`, as the command gives it."""
     given: dict[str, Any] = field(default_factory=dict)
     files: tuple[str, ...] = ()
-    gin: tuple[str, ...] = ()
-    """Bindings for gin, e.g. `create_agent.agent_name = 'dqn'`."""
 
 
 def parse_entry(command: str) -> Entry:
@@ -50,7 +48,6 @@ def parse_entry(command: str) -> Entry:
             f"--entry '{command}' names no Python script. Write for example --entry 'python train.py --seed 1'."
         )
     given: dict[str, Any] = {}
-    gin: list[str] = []
     files = [word.partition("=")[2] or word for word in rest if word.endswith(SETTINGS_ENDINGS)]
     position = 0
     while position < len(rest):
@@ -62,14 +59,11 @@ def parse_entry(command: str) -> Entry:
             if not equals and follows:
                 value = rest[position]
                 position += 1
-            if "gin" in name and "=" in value:
-                gin.append(value)
-            else:
-                _note(given, name, _value(value) if equals or follows else True)
+            _note(given, name, _value(value) if equals or follows else True)
         elif "=" in word:
             name, _, value = word.partition("=")
             _note(given, name.lstrip("+~"), _value(value))
-    return Entry(script=script, given=given, files=tuple(files), gin=tuple(gin))
+    return Entry(script=script, given=given, files=tuple(files))
 
 
 def _script_of(words: list[str]) -> tuple[str | None, list[str]]:

@@ -12,55 +12,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from gapfloor.audit.interpreter.facts import words
 from gapfloor.audit.reading.parsing import child_nodes, parse_source
 from gapfloor.audit.reading.sources import SettingsFile, SourceFile, Sources, Unread, may_play
 
 #: Characters of code that are parsed; a syntax tree takes about forty times as many bytes.
-MOST_CODE = 10_000_000
+MOST_CODE = 5_000_000
 #: Libraries whose names repositories reuse for folders of their own.
-LIBRARIES = frozenset(
-    {
-        "torch",
-        "tensorflow",
-        "jax",
-        "flax",
-        "optax",
-        "numpy",
-        "scipy",
-        "gym",
-        "gymnasium",
-        "procgen",
-        "ray",
-        "stable_baselines3",
-        "stable_baselines",
-        "sb3_contrib",
-        "tianshou",
-        "torchrl",
-        "tensordict",
-        "distrax",
-        "tensorflow_probability",
-        "chex",
-        "haiku",
-        "gym3",
-        "envpool",
-        "hydra",
-        "omegaconf",
-        "yaml",
-        "wandb",
-        "einops",
-        "pandas",
-        "matplotlib",
-        "keras",
-        "minigrid",
-        "gym_minigrid",
-        "random",
-        "math",
-        "copy",
-        "logging",
-        "typing",
-        "json",
-    }
-)
+LIBRARIES = words("libraries")
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
@@ -169,6 +128,7 @@ class Index:
     settings: list[SettingsFile] = field(default_factory=list)
     """Configuration files of the repository, as text."""
     _reach: dict[str, frozenset[str]] = field(default_factory=dict)
+    _direct: dict[str, list[ModuleInfo]] = field(default_factory=dict)
     _found: dict[tuple[str, str | None], ModuleInfo | None] = field(default_factory=dict)
 
     def find_module(self, dotted: str, importer: ModuleInfo | None = None) -> ModuleInfo | None:
@@ -212,18 +172,25 @@ class Index:
     def reach(self, module: ModuleInfo) -> frozenset[str]:
         """The paths of the modules that a module can load: itself, its imports, theirs, and so on."""
         if module.path not in self._reach:
-            found = {module.path: module}
+            found = {module.path}
             waiting = [module]
             while waiting:
-                importer = waiting.pop()
-                for dotted in importer.imports.values():
-                    for name in (dotted, dotted.rpartition(".")[0]):
-                        target = self.find_module(name, importer) if name else None
-                        if target is not None and target.path not in found:
-                            found[target.path] = target
-                            waiting.append(target)
+                for target in self._loaded(waiting.pop()):
+                    if target.path not in found:
+                        found.add(target.path)
+                        waiting.append(target)
             self._reach[module.path] = frozenset(found)
         return self._reach[module.path]
+
+    def _loaded(self, importer: ModuleInfo) -> list[ModuleInfo]:
+        """The modules that a module imports itself."""
+        if importer.path not in self._direct:
+            named = {
+                name for dotted in importer.imports.values() for name in (dotted, dotted.rpartition(".")[0])
+            }
+            found = [self.find_module(name, importer) for name in sorted(named) if name]
+            self._direct[importer.path] = [target for target in found if target is not None]
+        return self._direct[importer.path]
 
     def outside_assignments(
         self, name: str, script: ModuleInfo, but: object = None

@@ -1,4 +1,4 @@
-"""Settings in configuration files: YAML, JSON, TOML and gin, as keys with their value, file and line.
+"""Settings in configuration files: YAML, JSON and TOML, as keys with their value, file and line.
 
 Files are parsed, never executed: YAML by its plain loader without objects. A file that cannot be parsed gives no
 settings, so that what it would have said stays unknown.
@@ -6,9 +6,7 @@ settings, so that what it would have said stays unknown.
 
 from __future__ import annotations
 
-import ast
 import json
-import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,24 +18,6 @@ from gapfloor.audit.reading.sources import SettingsFile
 
 #: A YAML file with more nodes than this is data.
 MOST_NODES = 4_000
-_GIN = re.compile(r"^\s*([\w./]+)\.(\w+)\s*=\s*(.+)$", re.DOTALL)
-_MACRO = re.compile(r"^\s*(\w+)\s*=\s*(.+)$", re.DOTALL)
-_INCLUDE = re.compile(r"""^\s*include\s+['"](.+?)['"]""", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class GinReference:
-    """`@name` in a gin file: a function or class of the code, or with `()` what calling it gives."""
-
-    name: str
-    is_call: bool
-
-
-@dataclass(frozen=True)
-class Unreadable:
-    """A value of a gin file that is neither a literal nor a reference."""
-
-    text: str
 
 
 @dataclass(frozen=True)
@@ -59,7 +39,7 @@ def read_settings(file: SettingsFile) -> list[FileSetting]:
             return list(_plain_settings(json.loads(file.text), file, ()))
         if file.path.endswith(".toml"):
             return list(_plain_settings(tomllib.loads(file.text), file, ()))
-        return gin_settings(file.text, file.path)
+        return []
     except (ValueError, RecursionError, yaml.YAMLError):
         return []
 
@@ -109,58 +89,3 @@ def _line_of(text: str, key: str) -> int:
     """The line of the first mention of a key; parsers of JSON and TOML do not tell it."""
     position = text.find(key)
     return text.count("\n", 0, position) + 1 if position >= 0 else 1
-
-
-def gin_settings(text: str, path: str, *, first_line: int = 1) -> list[FileSetting]:
-    """The bindings of a gin text: scope, function and parameter with a value; macros are replaced by their values."""
-    found: list[FileSetting] = []
-    macros: dict[str, str] = {}
-    for number, statement in _gin_statements(text):
-        binding, macro = _GIN.match(statement), _MACRO.match(statement)
-        if macro is not None:
-            macros[macro[1]] = macro[2]
-        elif binding is not None:
-            words = binding[3].strip()
-            if words.startswith("%"):
-                words = macros.get(words[1:], words)
-            *scope, owner = binding[1].split("/")
-            keys = (*scope, owner.rsplit(".", 1)[-1], binding[2])
-            found.append(FileSetting(keys, _gin_value(words), path, number + first_line - 1))
-    return found
-
-
-def gin_includes(text: str) -> list[str]:
-    """The files that a gin file includes."""
-    return _INCLUDE.findall(text)
-
-
-def _gin_statements(text: str) -> Iterator[tuple[int, str]]:
-    """The statements of a gin text with their first lines; an open bracket continues on the next line."""
-    start, waiting = 1, ""
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not waiting:
-            start = number
-        waiting += _without_comment(line) + "\n"
-        if all(waiting.count(left) <= waiting.count(right) for left, right in ("()", "[]", "{}")):
-            yield start, waiting.strip()
-            waiting = ""
-
-
-def _without_comment(line: str) -> str:
-    quote = ""
-    for position, letter in enumerate(line):
-        if letter in "'\"" and quote in ("", letter):
-            quote = "" if quote else letter
-        elif letter == "#" and not quote:
-            return line[:position]
-    return line
-
-
-def _gin_value(words: str) -> Any:
-    reference = re.fullmatch(r"@([\w./]+)(\(\))?", words.strip())
-    if reference is not None:
-        return GinReference(reference[1].rsplit("/", 1)[-1], bool(reference[2]))
-    try:
-        return ast.literal_eval(words.strip())
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return Unreadable(words.strip()[:60])

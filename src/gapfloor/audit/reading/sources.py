@@ -24,7 +24,7 @@ LARGEST_NOTEBOOK = 30_000_000
 #: Configuration files are small; a larger JSON file is data.
 LARGEST_SETTINGS = 200_000
 MOST_SETTINGS = 2_000
-SETTINGS_ENDINGS = (".yaml", ".yml", ".json", ".toml", ".gin")
+SETTINGS_ENDINGS = (".yaml", ".yml", ".json", ".toml")
 LARGEST_TOTAL = 200_000_000
 MOST_FILES = 20_000
 #: A cookie may name any codec Python knows, some of them quadratic; these are the ones sources really use.
@@ -47,7 +47,7 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class SettingsFile:
-    """One configuration file (YAML, JSON, TOML or gin) as text."""
+    """One configuration file (YAML, JSON or TOML) as text."""
 
     path: str
     text: str

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gapfloor.audit.judgement.findings import step_mark
 from gapfloor.audit.judgement.paths import EvaluationPath
 from gapfloor.audit.scan import ScanResult, scan
 from gapfloor.audit.trace.observe import ObservedPath, TraceResult
@@ -40,7 +39,7 @@ def static_rule(path: ObservedPath, static: ScanResult | None) -> str | None:
 
 
 def _is_at(item: EvaluationPath, path: ObservedPath) -> bool:
-    mark = step_mark(item)
+    mark = item.step
     return (mark.file, mark.line) == (path.file, path.line)
 
 
@@ -97,6 +96,10 @@ def trace_markdown(observed: TraceResult, static: ScanResult | None) -> str:
         lines += [f"- {escape_markdown(text)}" for text in path.evidence] or [
             "- no draw and no maximum equals the actions"
         ]
+        if path.n_random:
+            lines.append(f"- {path.n_random} of {path.n_steps} actions were drawn without the policy")
+        if path.called_from:
+            lines.append(f"- called from {escape_markdown(', '.join(path.called_from))}")
         if path.reset_seeds:
             low, high = min(path.reset_seeds), max(path.reset_seeds)
             lines.append(f"- reset with seed {low}" if low == high else f"- reset with seeds {low} to {high}")

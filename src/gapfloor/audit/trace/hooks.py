@@ -30,16 +30,22 @@ _unseen = set()
 def _here():
     """The innermost line of the user's own code: not a library, not this file."""
     frame = sys._getframe(2)
-    fallback = None
-    while frame is not None:
+    return _users_lines(frame, 1)[0]
+
+
+def _users_lines(frame, most):
+    """The innermost lines of the user's own code, the deepest first; a library's line where there is none."""
+    fallback, found = None, []
+    while frame is not None and len(found) < most:
         name = frame.f_code.co_filename
         if not name.startswith("<") and name != __file__:
             library = "site-packages" in name or "dist-packages" in name or name.startswith(sys.base_prefix)
+            line = [name, frame.f_lineno, frame.f_code.co_name]
             if not library:
-                return [name, frame.f_lineno, frame.f_code.co_name]
-            fallback = fallback or [name, frame.f_lineno, frame.f_code.co_name]
+                found.append(line)
+            fallback = fallback or line
         frame = frame.f_back
-    return fallback or ["?", 0, "?"]
+    return found or [fallback or ["?", 0, "?"]]
 
 
 def _recent():
@@ -76,6 +82,8 @@ def _note(kind, value):
     if getattr(_state, "is_quiet", False):
         return
     recent = _recent()
+    if kind == "argmax" and any(one == "noise" and value and len(value) > 1 for one, value, _ in recent):
+        kind = "noisy"  # the maximum of something to which noise was added, as in the Gumbel trick
     if len(recent) < _WINDOW:
         recent.append((kind, _as_numbers(value), _here()))
 
@@ -189,19 +197,24 @@ def _new_environment(environment):
 
 def _note_step(environment, action):
     _counts["steps"] += 1
-    place = _here()
+    lines = _users_lines(sys._getframe(2), 4)
+    place = lines[0]
     seen = _environments.setdefault(id(environment), _new_environment(environment))
-    key = f"{place[0]}:{place[1]}:{id(environment)}"
+    # The same line with other callers may act by another rule, or with another epsilon.
+    key = f"{lines}:{id(environment)}"
+    seen["site"] = key
     site = _sites.setdefault(
         key,
         {
             "place": place,
+            "callers": lines[1:],
             "environment": id(environment),
             "steps": 0,
             "episodes": 0,
             "matched": {},
             "drawn": {},
             "quiet": 0,
+            "random": 0,
             "places": {},
             "versions": [],
             "spanning": 0,
@@ -228,6 +241,8 @@ def _note_step(environment, action):
             matched.add(kind)
             name = f"{kind} at {where[0]}:{where[1]}"
             site["places"][name] = site["places"].get(name, 0) + 1
+    # A random action that is not also the best one: every one of them is counted.
+    site["random"] += "random" in matched and not matched & {"argmax", "sampled"}
     for kind in matched:
         site["matched"][kind] = site["matched"].get(kind, 0) + 1
     if _MOST_STEPS and _counts["steps"] >= _MOST_STEPS:
@@ -242,10 +257,9 @@ def _note_end(environment, value):
         ended = [any(_as_numbers(item) or []) for item in (done, more) if item is not None]
     except Exception:
         return
-    if any(ended):
-        for site in _sites.values():
-            if site["environment"] == id(environment):
-                site["episodes"] += 1
+    site = _sites.get(_environments.get(id(environment), {}).get("site"))
+    if any(ended) and site is not None:
+        site["episodes"] += 1
 
 
 def _watch_class(kind):
@@ -359,8 +373,46 @@ def _patch_numpy(module):
         _watch(random, name, "sampled")
     for name in ("randint", "random_integers"):
         _watch(random, name, "random")
-    for name in ("rand", "random", "uniform", "normal", "randn"):
+    for name in ("rand", "random", "uniform", "normal", "randn", "gumbel", "exponential"):
         _watch(random, name, "noise")
+    _patch_generator(random)
+
+
+def _patch_generator(random):
+    """Generators of numpy are extension types: `default_rng` gives a watched subclass that draws the same numbers."""
+
+    class Watched(random.Generator):
+        pass
+
+    for names, kind in (
+        (("choice", "multinomial"), "sampled"),
+        (("integers",), "random"),
+        (("random", "uniform", "normal", "standard_normal", "gumbel", "exponential"), "noise"),
+    ):
+        for name in names:
+            setattr(Watched, name, _drawing(getattr(random.Generator, name), name, kind))
+    original = random.default_rng
+
+    @functools.wraps(original)
+    def default_rng(seed=None):
+        made = original(seed)
+        return made if type(made) is not random.Generator else Watched(made.bit_generator)
+
+    Watched.__name__ = Watched.__qualname__ = "Generator"
+    random.default_rng = default_rng
+
+
+def _drawing(function, name, kind):
+    @functools.wraps(function)
+    def drawn(self, *arguments, **keywords):
+        value = function(self, *arguments, **keywords)
+        # `choice` without weights ignores the policy.
+        is_plain = name == "choice" and keywords.get("p") is None and len(arguments) < 4
+        if getattr(_state, "drawing", 0) == 0:
+            _note("random" if is_plain else kind, value)
+        return value
+
+    return drawn
 
 
 def _patch_gym(module):
@@ -384,6 +436,10 @@ def _patch_random(module):
     _watch(module, "choices", "sampled")
     for name in ("random", "uniform", "gauss"):
         _watch(module, name, "noise")
+    for name in ("randint", "randrange", "choice"):
+        _watch(module.Random, name, "random")
+    _watch(module.Random, "choices", "sampled")
+    _watch(module.Random, "uniform", "noise")
 
 
 _PATCHES = {

@@ -30,7 +30,8 @@ class ObservedPath:
     function: str
     environment: str
     rule: str
-    """sampled, argmax, deterministic (no draw was seen), epsilon-greedy, random or unresolved."""
+    """sampled, argmax, noisy (the maximum of something with noise), deterministic (no draw was seen), epsilon-greedy,
+    random or unresolved."""
     n_steps: int
     n_episodes: int
     n_policy_versions: int
@@ -39,6 +40,10 @@ class ObservedPath:
     """Whether weights changed while the environment lived on between two resets."""
     reset_seeds: tuple[int, ...]
     evidence: tuple[str, ...]
+    n_random: int = 0
+    """How many actions were drawn without the policy."""
+    called_from: tuple[str, ...] = ()
+    """The lines that called the stepping one, the nearest first."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,8 @@ def _observed(site: dict[str, Any], document: dict[str, Any]) -> ObservedPath:
         in_loop=site["spanning"] > 0,
         reset_seeds=tuple(environment.get("seeds", ())),
         evidence=tuple(f"{_short(text)} ({count} of {site['steps']} steps)" for text, count in places[:4]),
+        n_random=site.get("random", 0),
+        called_from=tuple(f"{_short(file)}:{line}" for file, line, _ in site.get("callers", ())),
     )
 
 
@@ -134,8 +141,12 @@ def decide_observed(site: dict[str, Any]) -> str:
     steps = site["steps"]
     share = {kind: count / steps for kind, count in site["matched"].items()}
     drawn = {kind: count / steps for kind, count in site["drawn"].items()}
-    if share.get("sampled", 0.0) >= _AGREEMENT:
+    if share.get("sampled", 0.0) >= _AGREEMENT and not site.get("random"):
         return "sampled"
+    if share.get("noisy", 0.0) >= _AGREEMENT:
+        return "noisy"
+    if site.get("random") and share.get("argmax", 0.0) > 0:
+        return "epsilon-greedy"
     if share.get("argmax", 0.0) >= _AGREEMENT and share.get("random", 0.0) < _AGREEMENT:
         return "argmax"
     if share.get("random", 0.0) >= _AGREEMENT:

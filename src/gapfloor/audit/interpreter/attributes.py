@@ -1,0 +1,442 @@
+"""Attributes: of instances, classes, modules, parsed options and environments.
+
+An instance's attribute is what its constructor was given, in the frame of that construction, so that two objects of
+one class (a runner for training, a runner for test) are kept apart.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gapfloor.audit.interpreter.facts import words
+from gapfloor.audit.interpreter.options import field_of, is_settings_class
+from gapfloor.audit.interpreter.reaching_definitions import conditions
+from gapfloor.audit.interpreter.values import (
+    Action,
+    Alternative,
+    Binding,
+    Callable,
+    Class,
+    Computed,
+    Environment,
+    External,
+    ExternalObject,
+    Frame,
+    Guard,
+    Instance,
+    KnownValue,
+    Mapping,
+    Mark,
+    Module,
+    Namespace,
+    Noise,
+    Sequence,
+    SuperOf,
+    Unknown,
+    describe,
+)
+from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, last_name, own_nodes
+
+if TYPE_CHECKING:
+    from gapfloor.audit.interpreter.evaluator import Evaluator
+
+Alternatives = tuple[Alternative, ...]
+_SETTINGS = re.compile(
+    r"(^|\.|_)(args?|config|cfg|conf|flags|hparams?|opts?|options|params|settings)$", re.IGNORECASE
+)
+INNER_ENVIRONMENT = frozenset({"env", "venv", "envs", "unwrapped", "vec_env", "gym_env"})
+SETTINGS_MAKERS = words("settings_makers")
+_CENTRES = frozenset({"mean", "mode", "loc"})
+
+
+def evaluate_attribute(evaluator: Evaluator, node: ast.Attribute, frame: Frame) -> Alternatives:
+    """The alternatives of `object.name`."""
+    found: list[Alternative] = []
+    for item in evaluator.evaluate(node.value, frame):
+        found.extend(one.after(item) for one in attribute(evaluator, item, node.attr, node, frame))
+    return tuple(found)
+
+
+def attribute(
+    evaluator: Evaluator, item: Alternative, name: str, node: ast.AST, frame: Frame
+) -> Alternatives:
+    """The alternatives of `item.name`."""
+    value = item.value
+    match value:
+        case Module():
+            return evaluator.global_name(value.info, name)
+        case External():
+            if name == "FLAGS" or (value.name, name) == ("wandb", "config"):
+                return (Alternative(Namespace(module=frame.module)),)
+            return evaluator.dotted(f"{value.name}.{name}", frame.module)
+        case Instance():
+            return _of_instance(evaluator, item, value, name, node, frame)
+        case Class():
+            method = evaluator.classes.method(value.info, name)
+            if method is not None:
+                receiver = item if method.has_decorator("classmethod") else None
+                return (Alternative(Callable(method, receiver, value.parent)),)
+            found = _class_level(evaluator, value.info, name)
+            return found or (Alternative(Unknown(f"{value.info.name}.{name}")),)
+        case SuperOf():
+            start = value.info
+            if value.receiver and isinstance(value.receiver.value, Instance):
+                start = value.receiver.value.info
+            method = evaluator.classes.method(start, name, after=value.info)
+            if method is not None:
+                return (Alternative(Callable(method, value.receiver)),)
+            bases = evaluator.classes.external_bases(value.info)
+            return (Alternative(External(f"{bases[0] if bases else 'object'}().{name}")),)
+        case Namespace():
+            return setting(evaluator, name, value, node, frame)
+        case Environment():
+            # Spaces and specifications of an environment are fixed.
+            return (item,) if name in INNER_ENVIRONMENT else (Alternative(Computed(node, frame)),)
+        case Mapping() if name in value.items:
+            return evaluator.evaluate_binding(value.items[name], name)
+        case Action() | Computed() | Noise() | Sequence():
+            return (item,)
+        case ExternalObject():
+            return _of_external_object(evaluator, value, name, node, frame)
+        case Unknown():
+            if name in _CENTRES and _is_centre_of_policy(node, frame):
+                return (Alternative(Action("argmax", node, frame, True)).doubting(*_unread(value.text)),)
+            if _SETTINGS.search(value.text):
+                return setting(evaluator, name, Namespace(), node, frame)
+            is_space = name.endswith("_space") or name.startswith(("num_", "n_", "max_", "min_"))
+            return (Alternative(Unknown(f"{value.text}.{name}", is_neutral=value.is_neutral or is_space)),)
+    return (Alternative(Unknown(f"{describe(node)}")),)
+
+
+def _unread(text: str) -> tuple[str, ...]:
+    return (f"what {text} is cannot be read; its name and use say that it is a distribution",)
+
+
+def _of_external_object(
+    evaluator: Evaluator, value: ExternalObject, name: str, node: ast.AST, frame: Frame
+) -> Alternatives:
+    from gapfloor.audit.interpreter.classes import DISTRIBUTION
+
+    last = value.name.rsplit(".", 1)[-1]
+    if last in ("max", "topk", "sort", "top_k"):
+        made = Action("argmax", value.call, value.frame) if name in ("indices", "arg") else None
+        return (Alternative(made or Computed(value.call, value.frame)),)
+    if last in SETTINGS_MAKERS:
+        return setting(evaluator, name, Namespace(), node, frame)
+    if name in _CENTRES and DISTRIBUTION.search(last):
+        return (Alternative(Action("argmax", node, frame, True)),)
+    if name in _CENTRES and _is_centre_of_policy(node, frame):
+        return (Alternative(Action("argmax", node, frame, True)).doubting(*_unread(value.name)),)
+    return (Alternative(External(f"{value.name}().{name}")),)
+
+
+def _is_centre_of_policy(node: ast.AST, frame: Frame) -> bool:
+    """Whether `dist.mean` is read as a property of something that is drawn from in the same function."""
+    if not isinstance(node, ast.Attribute):
+        return False
+    parent = frame.module.parents.get(node)
+    if isinstance(parent, ast.Call) and parent.func is node:
+        return False  # a method: the mean of any tensor
+    receiver = ast.dump(node.value)
+    return any(
+        isinstance(one, ast.Call)
+        and isinstance(one.func, ast.Attribute)
+        and one.func.attr in ("sample", "rsample", "log_prob")
+        and ast.dump(one.func.value) == receiver
+        for one in own_nodes(frame.scope)
+    )
+
+
+def setting(evaluator: Evaluator, name: str, space: Namespace, node: ast.AST, frame: Frame) -> Alternatives:
+    """The setting `name` of parsed options, at its default."""
+    options, script = evaluator.options, frame.chain()[0].module
+    entry = options.given_entry(name)
+    if entry is None and space.fields is not None:
+        entry = field_of(space.fields, name)
+    if entry is None and not space.path:
+        entry = options.find(name, space.module)
+    if entry is not None and not entry.has_default:
+        stated = options.from_files(
+            (name,), script
+        )  # a required field gets its value from a configuration file
+        entry = stated if stated is not None and stated.has_default else entry
+    if entry is None:
+        path = (*space.path, name)
+        if options.is_section(path):
+            return (Alternative(Namespace(space.module, None, path)),)
+        entry = options.from_files(path, script)
+    if entry is None:
+        return _set_once(evaluator, name, frame) or (
+            Alternative(Unknown(f"args.{name}", is_neutral=True), origin="option"),
+        )
+    read = Mark(frame.module.path, getattr(node, "lineno", 0), f"option '{entry.name}' is read here")
+    marks = (read, entry.mark)
+    # A setting that the code itself overwrites after parsing has no default that one could rely on.
+    is_overwritten = entry.module is not None and bool(
+        evaluator.index.outside_assignments(name, script, but=entry.mark)
+    )
+    if not entry.has_default or is_overwritten:
+        return (
+            Alternative(Unknown(f"option '{entry.name}'", is_neutral=True), marks=marks, origin="option"),
+        )
+    return (Alternative(KnownValue(entry.default), marks=marks, origin="option"),)
+
+
+def _set_once(evaluator: Evaluator, name: str, frame: Frame) -> Alternatives:
+    """An attribute that is not a setting itself, but is computed from settings in one place of the same script."""
+    places = evaluator.index.outside_assignments(name, frame.chain()[0].module)
+    if len(places) != 1 or isinstance(places[0][0].parents[places[0][1]], ast.AugAssign):
+        return ()
+    module, expression = places[0]
+    scope = module.scope_of(expression)
+    home = next((one for one in frame.chain() if one.scope is scope), None)
+    if home is None:
+        return ()
+    mark = Mark(module.path, expression.lineno, f"'{name}' is set here")
+    return tuple(item.noting(mark) for item in evaluator.evaluate(expression, home))
+
+
+def _class_level(evaluator: Evaluator, info: ClassInfo, name: str) -> Alternatives:
+    for base in evaluator.classes.own(info):
+        for definition in evaluator.definitions(base.module, base.node).get(name, []):
+            if definition.kind == "assign":
+                mark = Mark(base.module.path, definition.statement.lineno, f"{base.name}.{name} by default")  # type: ignore[attr-defined]
+                found = evaluator.evaluate(definition.expression, evaluator.module_frame(base.module))
+                return tuple(
+                    replace(item.noting(mark), origin="default") if item.origin == "literal" else item
+                    for item in found
+                )
+    return ()
+
+
+def _of_instance(
+    evaluator: Evaluator, item: Alternative, value: Instance, name: str, node: ast.AST, frame: Frame
+) -> Alternatives:
+    classes = evaluator.classes
+    method = classes.method(value.info, name)
+    if method is not None:
+        if method.has_decorator("property", "cached_property"):
+            return evaluator.returns(evaluator.bound_frame(method, None, frame, item))
+        receiver = None if method.has_decorator("staticmethod") else item
+        bound = Alternative(Callable(method, receiver, value.init.parent if value.init else None))
+        return _replaced_method(evaluator, name, frame) or (bound,)
+    if name == "training" and classes.is_network(value.info):
+        return (mode_of(evaluator, frame),)
+    if name in _CENTRES and classes.is_distribution(value.info):
+        return (Alternative(Action("argmax", node, frame, True)),)
+    if is_settings_class(value.info.node):
+        return setting(evaluator, name, Namespace(fields=value.info), node, frame)
+    found = _assigned(evaluator, item, value, name, frame)
+    found = found or list(_class_level(evaluator, value.info, name))
+    if classes.is_set_by_name(value.info) or (not found and _SETTINGS.search(value.info.name)):
+        option = setting(evaluator, name, Namespace(), node, frame)
+        found.extend(one for one in option if isinstance(one.value, KnownValue))
+    found.extend(_from_outside(evaluator, name, frame, value))
+    if not found and value.init is not None:
+        found = [*_given_to_base(evaluator, name, value.init)]
+    if found:
+        return tuple(found)
+    external = [base for base in classes.external_bases(value.info) if "." in base]
+    if external:
+        return (Alternative(External(f"{external[0]}().{name}")),)
+    return (Alternative(Unknown(f"{value.info.name}.{name}")),)
+
+
+def _given_to_base(evaluator: Evaluator, name: str, init: Frame) -> Alternatives:
+    """What `super().__init__(env=env, model=model)` hands to a base class outside the repository, by name."""
+    for call in init.function.calls if init.function is not None else ():
+        if last_name(call.func) == "__init__":
+            for keyword in call.keywords:
+                if keyword.arg == name:
+                    return evaluator.evaluate(keyword.value, init)
+            if name in INNER_ENVIRONMENT and call.args:
+                found = evaluator.evaluate(call.args[0], init)
+                return tuple(one for one in found if isinstance(one.value, Environment))
+    return ()
+
+
+def _assigned(
+    evaluator: Evaluator, item: Alternative, value: Instance, name: str, frame: Frame
+) -> list[Alternative]:
+    """What the class's own methods assign to `self.name`; the constructor's value in the constructor's frame."""
+    found: list[Alternative] = []
+    is_counted = False
+    for info in evaluator.classes.own(value.info):
+        for method in info.methods.values():
+            for definition in evaluator.definitions(info.module, method.node).get(f"self.{name}", []):
+                home = _frame_of_method(evaluator, item, value, method, frame)
+                guards = [
+                    Guard(test, holds, home)
+                    for test, holds in conditions(info.module, definition.statement, method.node, None)
+                ]
+                inner = evaluator.evaluate(definition.expression, home)
+                from gapfloor.audit.interpreter.operators import project
+
+                for index in definition.path:
+                    inner = project(evaluator, inner, index)
+                line = getattr(definition.statement, "lineno", 0)
+                for one in inner:
+                    if method.name != "__init__" and isinstance(one.value, KnownValue):
+                        one = one.noting(Mark(info.module.path, line, f"{method.name} sets {name}")).doubting(
+                            f"whether {method.name}() has set '{name}' before is not known"
+                        )
+                    found.append(one.under(*guards))
+            is_counted = is_counted or _counts(method, name)
+    if is_counted:
+        found = [one for one in found if not isinstance(one.value, KnownValue)]
+        found.append(Alternative(Unknown(f"self.{name}, which is counted", is_neutral=True)))
+    real = [one for one in found if not (isinstance(one.value, KnownValue) and one.value.value is None)]
+    return _with_method_stores(evaluator, real or found, value, name, item, frame)
+
+
+def _with_method_stores(
+    evaluator: Evaluator,
+    found: list[Alternative],
+    value: Instance,
+    name: str,
+    item: Alternative,
+    frame: Frame,
+) -> list[Alternative]:
+    """`self.agents.append(Agent())` and `self.table[key] = value` fill what the constructor left empty."""
+    if not any(isinstance(one.value, Sequence | Mapping) for one in found):
+        return found
+    added: list[tuple[str | None, ast.expr, Frame]] = []
+    for info in evaluator.classes.own(value.info):
+        for method in info.methods.values():
+            for key, expression in _fills(method).get(name, ()):
+                added.append((key, expression, _frame_of_method(evaluator, item, value, method, frame)))
+    result = []
+    for one in found:
+        if isinstance(one.value, Sequence) and added and len({id(home) for *_, home in added}) == 1:
+            elements = (*one.value.elements, *(expression for _, expression, _ in added))
+            one = replace(one, value=Sequence(elements, added[0][2], is_unordered=True))
+        elif isinstance(one.value, Mapping) and added:
+            items = dict(one.value.items)
+            for key, expression, home in added:
+                items[key or "an item"] = Binding(expression, home)
+            one = replace(one, value=Mapping(items, one.value.is_open))
+        elif isinstance(one.value, Sequence) and added:
+            one = Alternative(Unknown(f"self.{name}, which several methods fill"))
+        result.append(one)
+    return result
+
+
+def _fills(method: FunctionInfo) -> dict[str, list[tuple[str | None, ast.expr]]]:
+    """What a method puts into containers of `self`, by attribute."""
+    kept: dict[str, list[tuple[str | None, ast.expr]]] | None = getattr(method.node, "_fills", None)
+    if kept is None:
+        kept = {}
+        for node in own_nodes(method.node):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
+                target = node.func.value
+                if (
+                    node.func.attr == "append"
+                    and isinstance(target, ast.Attribute)
+                    and _is_self(target.value)
+                ):
+                    kept.setdefault(target.attr, []).append((None, node.args[0]))
+            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+                target = node.targets[0].value
+                if isinstance(target, ast.Attribute) and _is_self(target.value):
+                    key = node.targets[0].slice
+                    shown = (
+                        key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
+                    )
+                    kept.setdefault(target.attr, []).append((shown, node.value))
+        method.node._fills = kept  # type: ignore[union-attr]
+    return kept
+
+
+def _is_self(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
+def _counts(method: FunctionInfo, name: str) -> bool:
+    return any(
+        isinstance(node, ast.AugAssign)
+        and isinstance(node.target, ast.Attribute)
+        and node.target.attr == name
+        and _is_self(node.target.value)
+        for node in own_nodes(method.node)
+    )
+
+
+def _frame_of_method(
+    evaluator: Evaluator, item: Alternative, value: Instance, method: FunctionInfo, frame: Frame
+) -> Frame:
+    if method.name == "__init__" and value.init is not None:
+        init: Frame | None = value.init
+        if init is not None and init.function is method:
+            return init
+        for (
+            child
+        ) in value.init.children.values():  # super().__init__(...) of a base, as the constructor calls it
+            if child.function is method:
+                return child
+        for call in value.init.function.calls if value.init.function else ():
+            if last_name(call.func) == "__init__":
+                return evaluator.bound_frame(method, call, value.init, item)
+    here = next((one for one in frame.chain() if one.function is method), None)
+    if here is not None:
+        return here
+    return evaluator.bound_frame(method, None, evaluator.module_frame(method.module), item)
+
+
+def _replaced_method(evaluator: Evaluator, name: str, frame: Frame) -> Alternatives:
+    """A method that code outside the class replaces: `agent.act = other`."""
+    places = evaluator.index.outside_assignments(name, frame.chain()[0].module)
+    return tuple(
+        Alternative(Unknown(f"{name}, replaced at {module.path}:{value.lineno}"))
+        for module, value in places[:1]
+    )
+
+
+def _from_outside(evaluator: Evaluator, name: str, frame: Frame, value: Instance) -> list[Alternative]:
+    """What code outside the class assigns to an attribute of that name: `agent.greedy = True`."""
+    found: list[Alternative] = []
+    chain = frame.chain()
+    for module, expression in evaluator.index.outside_assignments(name, chain[0].module):
+        function = module.functions.get(module.scope_of(expression))
+        home = next((one for one in chain if one.scope is module.scope_of(expression)), None)
+        if home is None:
+            home = Frame(module=module, function=function) if function else evaluator.module_frame(module)
+        mark = Mark(module.path, expression.lineno, f"'{name}' is set to {describe(expression)}")
+        for one in evaluator.evaluate(expression, home):
+            origin = "argument" if one.origin == "literal" else one.origin
+            doubt = f"whether '{name}' is set from outside before this call is not known"
+            found.append(replace(one.noting(mark), origin=origin).doubting(doubt))
+    return found
+
+
+def mode_of(evaluator: Evaluator, frame: Frame) -> Alternative:
+    """Whether networks are in training mode: the last `.eval()` or `.train()` before the call, caller by caller."""
+    chain = frame.chain()
+    for position in range(len(chain) - 1, -1, -1):
+        here = chain[position]
+        inner = chain[position + 1].call if position + 1 < len(chain) else None
+        end = here.module.order.get(inner, 10**9) if inner is not None else 10**9
+        switches = [
+            node
+            for node in own_nodes(here.scope)
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("eval", "train")
+            and len(node.args) <= 1
+            and not node.keywords
+            and here.module.order[node] < end
+        ]
+        if switches:
+            last = switches[-1]
+            is_training = last_name(last.func) == "train"
+            if is_training and last.args:
+                known, _ = evaluator.truth(last.args[0], here)
+                is_training = known is not False
+            mark = Mark(here.module.path, last.lineno, f"{describe(last)} sets the mode")
+            value = Alternative(KnownValue(is_training), marks=(mark,), origin="argument")
+            if conditions(here.module, last, here.scope, inner):
+                return Alternative(Unknown("the mode of a network", is_neutral=True), marks=(mark,))
+            return value
+    return Alternative(KnownValue(True), origin="default").doubting("no call of eval() was found on the way")

@@ -1,0 +1,119 @@
+"""Classes of the repository: bases, methods, and what kind of thing their objects are."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, last_name, own_nodes
+
+if TYPE_CHECKING:
+    from gapfloor.audit.interpreter.evaluator import Evaluator
+
+_ENVIRONMENT_BASE = re.compile(r"(env|environment|wrapper|vecenv|envwrapper|task)$", re.IGNORECASE)
+DISTRIBUTION = re.compile(
+    r"categorical|normal|gaussian|distribution|bernoulli|multinomial|beta$|^pd|_pd|pd_|^pi$|^dist|_dist|"
+    r"^probs?$|squashed|boltzmann",
+    re.IGNORECASE,
+)
+_NETWORK = frozenset({"Module", "Model", "Layer", "Sequential", "RNNCell"})
+
+
+class Classes:
+    """Answers questions about classes for one evaluator, and remembers the answers."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._mro: dict[int, list[ClassInfo | str]] = {}
+        self._kinds: dict[tuple[int, str], bool] = {}
+        self._subclasses: dict[int, list[ClassInfo]] | None = None
+
+    def mro(self, info: ClassInfo) -> list[ClassInfo | str]:
+        """The class and its bases, depth first; external ones by name."""
+        if id(info) not in self._mro:
+            self._mro[id(info)] = [info]
+            found: list[ClassInfo | str] = [info]
+            for base in info.node.bases:
+                resolved = self._evaluator.class_of(base, info.module)
+                for item in self.mro(resolved) if isinstance(resolved, ClassInfo) else [resolved]:
+                    if item not in found:
+                        found.append(item)
+            self._mro[id(info)] = found
+        return self._mro[id(info)]
+
+    def own(self, info: ClassInfo) -> list[ClassInfo]:
+        """The class and its bases in the repository."""
+        return [item for item in self.mro(info) if isinstance(item, ClassInfo)]
+
+    def external_bases(self, info: ClassInfo) -> list[str]:
+        """The names of bases outside the repository."""
+        return [item for item in self.mro(info) if isinstance(item, str)]
+
+    def method(self, info: ClassInfo, name: str, *, after: ClassInfo | None = None) -> FunctionInfo | None:
+        """The method `name` of the class or its bases in the repository (beyond `after`, for `super()`)."""
+        is_past = after is None
+        for item in self.own(info):
+            if is_past and name in item.methods:
+                return item.methods[name]
+            is_past = is_past or item is after
+        return None
+
+    def subclasses(self, info: ClassInfo) -> list[ClassInfo]:
+        """The classes of the repository that inherit from a class, directly or not."""
+        if self._subclasses is None:
+            self._subclasses = {}
+            for module in self._evaluator.index.modules.values():
+                for item in module.classes.values():
+                    for base in self.own(item)[1:]:
+                        self._subclasses.setdefault(id(base), []).append(item)
+        return self._subclasses.get(id(info), [])
+
+    def is_environment(self, info: ClassInfo) -> bool:
+        """Whether objects of the class are environments or wrap them."""
+        return self._kind(info, "environment")
+
+    def is_network(self, info: ClassInfo) -> bool:
+        """Whether objects of the class are networks, which have a training mode and are called."""
+        return self._kind(info, "network")
+
+    def is_distribution(self, info: ClassInfo) -> bool:
+        """Whether objects of the class are distributions of a library."""
+        return self._kind(info, "distribution")
+
+    def is_set_by_name(self, info: ClassInfo) -> bool:
+        """Whether attributes are set from names at run time, so that a setting may be one of them."""
+        return self._kind(info, "set by name")
+
+    def _kind(self, info: ClassInfo, kind: str) -> bool:
+        key = (id(info), kind)
+        if key not in self._kinds:
+            self._kinds[key] = False
+            self._kinds[key] = self._decide(info, kind)
+        return self._kinds[key]
+
+    def _decide(self, info: ClassInfo, kind: str) -> bool:
+        bases = [base.rsplit(".", 1)[-1] for base in self.external_bases(info)]
+        own = self.own(info)
+        if kind == "network":
+            return any(base in _NETWORK for base in bases)
+        if kind == "distribution":
+            return any(DISTRIBUTION.search(base) for base in bases)
+        if kind == "set by name":
+            nodes = [
+                node for item in own for method in item.methods.values() for node in own_nodes(method.node)
+            ]
+            return any(
+                (isinstance(node, ast.Call) and last_name(node.func) in ("setattr", "__setattr__"))
+                or (isinstance(node, ast.Attribute) and node.attr == "__dict__")
+                for node in nodes
+            )
+        if any(base in _NETWORK for base in bases):
+            return False
+        if any(_ENVIRONMENT_BASE.search(base) for base in bases):
+            return True
+        names = {name for item in own for name in item.methods}
+        is_named = any(_ENVIRONMENT_BASE.search(item.name) for item in own)
+        # An environment may be reset to a level only; other objects have resets of their own (of noise, of weights).
+        resets = {name for name in names if name == "reset" or (is_named and name.startswith("reset_"))}
+        return bool(resets) and bool(names & {"step", "step_wait", "step_async"})

@@ -1,0 +1,397 @@
+"""The places where an environment is stepped, and the chains of calls that lead to them from scripts."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gapfloor.audit.interpreter import calls
+from gapfloor.audit.interpreter.evaluator import Evaluator, guards_of
+from gapfloor.audit.interpreter.facts import LoopFact, find_loops, loop_facts
+from gapfloor.audit.interpreter.values import (
+    Alternative,
+    Binding,
+    Callable,
+    Class,
+    Environment,
+    External,
+    Frame,
+    Instance,
+    Unknown,
+)
+from gapfloor.audit.reading.index import FunctionInfo, ModuleInfo, last_name, names_in, own_nodes
+
+MOST_CHAINS = 40
+MOST_EXPANSIONS = 300
+DEEPEST_CHAIN = 9
+_NOT_AN_ENVIRONMENT = re.compile(
+    r"optim|sched|scaler|profil|prof$|bar$|physics|sim$|^sim_|solver|logger|writer|timer|opt$|^opt_|lr_|model$|"
+    r"policy|agent|learner|net$|network|^super$|^ts$|buffer|counter|progress|^plt$|^viewer",
+    re.IGNORECASE,
+)
+_ENVIRONMENT_NAME = re.compile(r"env|game|world|task|maze|^e$|simulator|arena", re.IGNORECASE)
+_VENDORED = re.compile(r"(^|/)(third_?party|vendor|site-packages|node_modules|external|submodules)/")
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """One place in the text where an environment is stepped, or handed to a library's loop."""
+
+    module: ModuleInfo
+    function: FunctionInfo | None
+    call: ast.Call
+    receiver: ast.expr | None
+    action: ast.expr | None
+    fact: LoopFact | None = None
+    is_sent: bool = False
+    """Whether the action is sent to a worker process: `pipe.send(("step", action))`."""
+
+
+@dataclass(eq=False)
+class Play:
+    """A site reached by one chain of calls: which environment is played, and by which actions."""
+
+    site: Site
+    frame: Frame
+    environments: list[Alternative]
+    actions: tuple[Alternative, ...]
+    script: str
+    is_reached: bool
+    doubts: frozenset[str]
+    gives_nothing: bool = False
+    """Whether a library's loop is given None instead of an environment."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    module: ModuleInfo
+    function: FunctionInfo | None
+    call: ast.Call
+    handed: ast.expr | None = None
+
+
+def is_unit_test(path: str) -> bool:
+    """Whether a file belongs to unit tests, documentation or code that was copied from elsewhere."""
+    parts = path.lower().split("/")
+    is_test = bool({"tests", "docs", "doc", "unittests"} & set(parts[:-1])) or parts[-1].startswith("test_")
+    return (is_test and not re.search(r"env|agent|policy|model|check|eval", parts[-1])) or bool(
+        _VENDORED.search(path)
+    )
+
+
+class SiteFinder:
+    """Finds sites and the chains of calls to them, for one evaluator."""
+
+    def __init__(self, evaluator: Evaluator, *, only: str | None = None) -> None:
+        self.evaluator = evaluator
+        self.only = only
+        self.unfinished: list[str] = []
+        """Scripts that were not followed to the end because the budget ran out."""
+        self._places: dict[str, list[_Place]] = defaultdict(list)
+        self._modules = [
+            module for module in evaluator.index.modules.values() if not is_unit_test(module.path)
+        ]
+        for module in self._modules:
+            for node in module.order:
+                if isinstance(node, ast.Call):
+                    self._enter(module, node)
+
+    def _enter(self, module: ModuleInfo, call: ast.Call) -> None:
+        function = _function_of(module, call)
+        name = last_name(call.func)
+        if isinstance(call.func, ast.Name) and name in module.imports:
+            name = module.imports[name].rsplit(".", 1)[-1]
+        if isinstance(call.func, ast.Attribute) and name == "remote":
+            name = last_name(call.func.value)
+        self._places[name].append(_Place(module, function, call))
+        known = self.evaluator.index.functions_by_name
+        for given in [*call.args, *(keyword.value for keyword in call.keywords)]:
+            for one in given.elts if isinstance(given, ast.List | ast.Tuple) else [given]:
+                if isinstance(one, ast.Name | ast.Attribute) and last_name(one) in known:
+                    self._places[last_name(one)].append(_Place(module, function, call, one))
+
+    # Sites.
+
+    def sites(self) -> list[Site]:
+        """Every site of the repository, in the order of files and lines."""
+        tails = {fact.name.rsplit(".", 1)[-1] for fact in loop_facts()}
+        found: list[Site] = []
+        for module in self._modules:
+            for node in module.order:
+                if isinstance(node, ast.Call):
+                    found.extend(self._sites_of(module, node, tails))
+        return sorted(found, key=lambda site: (site.module.path, site.call.lineno))
+
+    def _sites_of(self, module: ModuleInfo, call: ast.Call, tails: set[str]) -> Iterator[Site]:
+        function = _function_of(module, call)
+        name = last_name(call.func)
+        mapped = call.func.args[0] if isinstance(call.func, ast.Call) and call.func.args else None
+        if isinstance(mapped, ast.Attribute) and mapped.attr in ("step", "step_env"):
+            yield Site(module, function, call, mapped.value, _action_argument(call))
+        elif isinstance(call.func, ast.Attribute) and name in ("step", "step_async", "act", "step_env"):
+            receiver = call.func.value
+            if (call.args or call.keywords) and self._may_be_environment(receiver, name, function):
+                yield Site(module, function, call, receiver, _action_argument(call))
+        elif isinstance(call.func, ast.Attribute) and name in ("send", "put") and call.args:
+            message = call.args[0]
+            is_step = isinstance(message, ast.Tuple) and len(message.elts) >= 2
+            if is_step and isinstance(message.elts[0], ast.Constant) and message.elts[0].value == "step":  # type: ignore[attr-defined]
+                yield Site(module, function, call, None, message.elts[1], is_sent=True)  # type: ignore[attr-defined]
+        if name in tails:
+            home = unbound(self.evaluator, function) if function else self.evaluator.module_frame(module)
+            for item in self.evaluator.evaluate(call.func, home):
+                for fact in find_loops(item.value.name) if isinstance(item.value, External) else ():
+                    yield Site(module, function, call, None, None, fact)
+
+    def _may_be_environment(self, receiver: ast.expr, name: str, function: FunctionInfo | None) -> bool:
+        owner = function.owner if function is not None else None
+        if owner is not None and self.evaluator.classes.is_environment(owner):
+            return False  # what an environment's own methods step is an inner environment
+        word = last_name(receiver)
+        if isinstance(receiver, ast.Call) and word == "super":
+            return False
+        if word == "self":
+            return False
+        if name == "act":
+            return bool(re.search(r"env", word)) and not (
+                owner and re.search(r"env", owner.name, re.IGNORECASE)
+            )
+        return bool(_ENVIRONMENT_NAME.search(word)) or not _NOT_AN_ENVIRONMENT.search(word)
+
+    # Chains of calls.
+
+    def plays(self) -> list[Play]:
+        """Every site in every chain of calls that reaches it."""
+        found: list[Play] = []
+        for site in self.sites():
+            for chain in self._chains(site.function):
+                if self.evaluator.is_spent:
+                    self.unfinished.append(site.module.path)
+                    break
+                self.evaluator.begin_chain()
+                try:
+                    found.extend(self._play(site, chain))
+                except RecursionError:
+                    self.unfinished.append(site.module.path)
+        return found
+
+    def _chains(self, function: FunctionInfo | None) -> list[list[tuple[_Place, FunctionInfo]]]:
+        """The ways from scripts down to a function: each call with the function that it enters."""
+        if function is None:
+            return [[]]
+        found: list[list[tuple[_Place, FunctionInfo]]] = []
+        waiting: list[tuple[FunctionInfo, list[tuple[_Place, FunctionInfo]]]] = [(function, [])]
+        expanded = 0
+        while waiting and len(found) < MOST_CHAINS and expanded < MOST_EXPANSIONS:
+            expanded += 1
+            target, below = waiting.pop(0)
+            inside = {one for _, one in below} | {target}
+            places = [place for place in self._callers(target) if place.function not in inside]
+            if not places or len(below) >= DEEPEST_CHAIN:
+                found.append(below)
+                continue
+            for place in places[:MOST_CHAINS]:
+                if place.function is None:
+                    found.append([(place, target), *below])
+                else:
+                    waiting.append((place.function, [(place, target), *below]))
+        return found
+
+    def _callers(self, function: FunctionInfo) -> list[_Place]:
+        name = function.name
+        if name == "__init__" and function.owner is not None:
+            name = function.owner.name
+        if name in ("__call__", "forward", "<lambda>"):
+            return []
+        found = []
+        for place in self._places.get(name, ()):
+            if place.handed is None and not calls.fits(function, place.call):
+                continue
+            if place.module is not function.module:
+                if function.outer is not None:
+                    continue
+                reach = self.evaluator.index.reach(place.module)
+                if function.module.path not in reach and (
+                    function.owner is None or isinstance(place.call.func, ast.Name)
+                ):
+                    continue
+            if function.owner is None and place.handed is None and isinstance(place.call.func, ast.Attribute):
+                head = place.call.func.value
+                if not (isinstance(head, ast.Name) and head.id in place.module.imports) and last_name(
+                    place.call.func
+                ) not in ("remote",):
+                    continue  # a method of something, not this function
+            is_plain = place.handed is None and isinstance(place.call.func, ast.Name)
+            if function.owner is not None and is_plain and name != function.owner.name:
+                continue
+            found.append(place)
+        return found
+
+    def _play(self, site: Site, chain: list[tuple[_Place, FunctionInfo]]) -> Iterator[Play]:
+        evaluator = self.evaluator
+        first = chain[0][0].function if chain else site.function
+        module = chain[0][0].module if chain else site.module
+        if self.only is not None and self.only not in (module.path, site.module.path):
+            return
+        root = unbound(evaluator, first) if first is not None else evaluator.module_frame(module)
+        frames = [root]
+        for place, target in chain:
+            entered = [one for frame in frames for one in self._enter_call(place, target, frame)]
+            if not entered:
+                return
+            frames = entered[:4]
+        for frame in frames:
+            if any(evaluator.is_ruled_out(guard) for guard in guards_of(frame, site.call)):
+                continue
+            play = self._at(site, frame, module.path, _is_reached(module, first, chain))
+            if play is not None:
+                yield play
+
+    def _enter_call(self, place: _Place, target: FunctionInfo, frame: Frame) -> list[Frame]:
+        """The frames of `target` that a call enters; none if it surely means something else."""
+        evaluator = self.evaluator
+        if any(evaluator.is_ruled_out(guard) for guard in guards_of(frame, place.call)):
+            return []
+        node = place.handed if place.handed is not None else place.call.func
+        if isinstance(node, ast.Attribute) and node.attr == "remote":
+            node = node.value
+        found: list[Frame] = []
+        is_open = False
+        parent = frame if target.outer is not None and target.outer is frame.function else None
+        for item in evaluator.evaluate(node, frame):
+            value = item.value
+            made: Frame | None = None
+            call = _handed_call(place.call) if place.handed is not None else place.call
+            if isinstance(value, Callable) and value.function is target:
+                made = evaluator.bound_frame(target, call, frame, value.receiver, value.parent, value.preset)
+            elif isinstance(value, Class) and place.handed is None and target.name == "__init__":
+                for one in evaluator.evaluate(place.call, frame):
+                    if isinstance(one.value, Instance) and one.value.init is not None:
+                        made = one.value.init if one.value.init.function is target else made
+            elif isinstance(value, Callable) and value.function.owner and target.owner:
+                # A base class's method, entered for an object that is not known exactly.
+                known = value.receiver.value if value.receiver is not None else None
+                is_made = isinstance(known, Instance) and known.made_at is not None
+                is_open = is_open or (
+                    value.function.owner in evaluator.classes.own(target.owner) and not is_made
+                )
+            elif isinstance(value, Unknown):
+                is_open = True
+            if made is not None:
+                made.doubts = frame.doubts | item.doubts
+                made.found_by = item.marks
+                made.is_handed = place.handed is not None
+                found.append(made)
+        if found or not is_open:
+            return found
+        receiver = Alternative(Instance(target.owner)) if target.owner is not None else None
+        call = _handed_call(place.call) if place.handed is not None else place.call
+        made = evaluator.bound_frame(target, call, frame, receiver, parent)
+        shown = target.owner.name + "." if target.owner is not None else ""
+        where = f"{place.module.path}:{place.call.lineno}"
+        made.doubts = frame.doubts | {f"the call at {where} is taken for {shown}{target.name} by its name"}
+        made.is_handed = place.handed is not None
+        return [made]
+
+    def _at(self, site: Site, frame: Frame, script: str, is_reached: bool) -> Play | None:
+        evaluator = self.evaluator
+        if site.fact is not None:
+            return Play(site, frame, [], (), script, is_reached, frame.doubts)
+        environments: list[Alternative] = []
+        doubts = frame.doubts
+        if site.receiver is not None:
+            receivers = evaluator.evaluate(site.receiver, frame)
+            environments = [item for item in receivers if isinstance(item.value, Environment)]
+            likely = [item for item in environments if not evaluator.is_unlikely(item)]
+            environments = likely or environments
+            if not environments:
+                others = [item for item in receivers if not isinstance(item.value, Unknown)]
+                is_named = _ENVIRONMENT_NAME.search(last_name(site.receiver))
+                if not is_named or (others and all(isinstance(item.value, Instance) for item in others)):
+                    owner = [item.value.info for item in others if isinstance(item.value, Instance)]
+                    if not is_named or not any("step" in one.methods for one in owner):
+                        return None
+                doubts |= {f"what {ast.unparse(site.receiver)} is cannot be read"}
+        assert site.action is not None
+        if _is_passed_on(site.action, frame, is_known=bool(environments)):
+            return None  # a worker or a wrapper passes on what somebody else has chosen
+        actions = evaluator.evaluate(site.action, frame)
+        return Play(site, frame, environments, actions, script, is_reached, doubts)
+
+
+def unbound(evaluator: Evaluator, function: FunctionInfo) -> Frame:
+    """A frame for a function that nothing is known to call: parameters at their defaults or not known."""
+    receiver = Alternative(Instance(function.owner)) if function.owner is not None else None
+    home = evaluator.module_frame(function.module)
+    parent = unbound(evaluator, function.outer) if function.outer is not None else None
+    frame = home.children.get((0, id(function), -1, 0))
+    if frame is None:
+        frame = calls.bind(evaluator, function, None, home, receiver, parent)
+        frame.caller, frame.depth = None, 0
+        home.children[(0, id(function), -1, 0)] = frame
+    return frame
+
+
+def _is_passed_on(action: ast.expr, frame: Frame, *, is_known: bool) -> bool:
+    """Whether an action comes from another process, or into an unknown environment through an unbound parameter."""
+    names = {node.id for node in ast.walk(action) if isinstance(node, ast.Name)}
+    for node in own_nodes(frame.scope):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            is_message = last_name(node.value.func) in ("recv", "get_message") or (
+                last_name(node.value.func) == "get" and not node.value.args
+            )
+            if is_message and names & {inner for target in node.targets for inner in names_in(target)}:
+                return True
+    if frame.function is None or frame.caller is not None or is_known:
+        return False
+    own = {arg.arg for arg in [*frame.function.node.args.args, *frame.function.node.args.kwonlyargs]}
+    return bool(names) and names <= own and not names & frame.bindings.keys()
+
+
+def _handed_call(call: ast.Call) -> ast.Call | None:
+    """The arguments with which a library calls a function that it was given, where the text says so."""
+    kept: ast.Call | None = getattr(call, "_handed", None)
+    if kept is not None:
+        return kept
+    if last_name(call.func) in ("Process", "Thread", "submit", "apply_async"):
+        given = next((item.value for item in call.keywords if item.arg == "args"), None)
+        if isinstance(given, ast.Tuple | ast.List):
+            kept = ast.copy_location(ast.Call(call.func, list(given.elts), []), call)
+            call._handed = kept  # type: ignore[attr-defined]
+            return kept
+    return None
+
+
+def _function_of(module: ModuleInfo, node: ast.AST) -> FunctionInfo | None:
+    scope: ast.AST = module.scope_of(node)
+    while isinstance(scope, ast.ClassDef):
+        scope = module.scope_of(scope)
+    return module.functions.get(scope)
+
+
+def _is_reached(
+    module: ModuleInfo, first: FunctionInfo | None, chain: list[tuple[_Place, FunctionInfo]]
+) -> bool:
+    if first is None or module.is_script:
+        return True
+    # A framework calls what is decorated: sacred, hydra, click.
+    return not isinstance(first.node, ast.Lambda) and bool(first.node.decorator_list)
+
+
+def _action_argument(call: ast.Call) -> ast.expr:
+    """The argument of a step that is the action: by its name, the only one, or the third in JAX."""
+    for keyword in call.keywords:
+        if keyword.arg and re.match(r"act", keyword.arg):
+            return keyword.value
+    named = [one for one in call.args if re.search(r"(^|_)(act|action|actions|a)s?($|_)", last_name(one))]
+    if len(call.args) >= 3:
+        return named[0] if named else call.args[2]
+    if call.args:
+        return named[0] if named and len(call.args) > 1 else call.args[0]
+    return call.keywords[0].value
+
+
+__all__ = ["Binding", "Play", "Site", "SiteFinder", "is_unit_test", "unbound"]

@@ -1,0 +1,198 @@
+"""Seven ways in which public code once misled the scanner, each as a small repository with the general mechanism."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from gitrepos import write_files
+from smallrepos import MODEL, evaluate, frozen, train
+
+from gapfloor.audit.scan import ScanResult, scan
+
+pytestmark = pytest.mark.fast
+
+AGENT = """
+import torch
+from torch import nn
+from torch.distributions import Categorical
+
+
+class Agent(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.body = nn.Linear(size, 15)
+        self.optimizer = torch.optim.Adam(self.parameters())
+
+    def __call__(self, obs, training=True):
+        if training:
+            self.learn(obs)
+        dist = Categorical(logits=self.body(obs))
+        return dist.sample() if training else dist.probs.argmax(-1)
+
+    def learn(self, obs):
+        loss = self.body(obs).mean()
+        loss.backward()
+        self.optimizer.step()
+"""
+
+SIMULATE = """
+def simulate(agent, envs, steps):
+    obs = envs.reset()
+    for _ in range(steps):
+        action = agent(obs)
+        obs, reward, done, info = envs.step(action)
+"""
+
+SCRIPT = """
+import functools
+from procgen import ProcgenEnv
+from agent import Agent
+from tools import simulate
+
+
+def main():
+    train_envs = ProcgenEnv(num_envs=8, env_name='heist', num_levels=200, start_level=0)
+    eval_envs = ProcgenEnv(num_envs=8, env_name='heist', num_levels=0, start_level=0)
+    random_agent = lambda obs: train_envs.action_space.sample()
+    simulate(random_agent, train_envs, 1000)
+    agent = Agent(64)
+    for _ in range(100):
+        eval_policy = functools.partial(agent, training=False)
+        simulate(eval_policy, eval_envs, 500)
+        simulate(agent, train_envs, 5000)
+
+
+if __name__ == '__main__':
+    main()
+"""
+
+
+def scanned(folder: Path, files: dict[str, str]) -> ScanResult:
+    return scan(str(write_files(folder, files)))
+
+
+def levels_of(result: ScanResult) -> dict[str, str]:
+    return dict(result.verdict.levels)
+
+
+def test_a_random_prefill_is_not_the_evaluation_and_a_partial_flag_is_read(tmp_path: Path):
+    result = scanned(tmp_path, {"agent.py": AGENT, "tools.py": SIMULATE, "train.py": SCRIPT})
+    assert (result.verdict.rule, result.verdict.provenance) == ("argmax", "explicit-call-site")
+    assert "random" not in {path.rule for path in result.paths}
+
+
+def test_one_function_that_plays_for_training_and_test_is_kept_apart_by_its_callers(tmp_path: Path):
+    result = scanned(tmp_path, {"agent.py": AGENT, "tools.py": SIMULATE, "train.py": SCRIPT})
+    assert {path.levels for path in result.paths} == {"full distribution"}
+    assert result.verdict.evaluates_heldout is True
+    assert "sampled" in {item.rule for item in result.training}
+
+
+def test_methods_that_share_a_name_with_an_update_do_not_learn(tmp_path: Path):
+    files = frozen("action, _ = net.act(obs, deterministic=True)\nvideo.record(envs)\nmodel.predict(obs)")
+    files["other.py"] = (
+        "class Recorder:\n    def record(self, envs):\n        self.loss.backward()\n\n"
+        "class Model:\n    def predict(self, obs):\n        self.optimizer.step()\n"
+    )
+    result = scanned(tmp_path, files)
+    assert (result.verdict.rule, result.verdict.provenance) == ("argmax", "explicit-call-site")
+    assert result.verdict.in_loop is False
+
+
+def test_a_script_that_nothing_reaches_does_not_outvote_the_one_that_runs(tmp_path: Path):
+    files = frozen("action, _ = net.act(obs, deterministic=True)")
+    files["library.py"] = (
+        "from net import Net\n\n"
+        "def evaluate_old(net, env):\n    obs = env.reset()\n    for _ in range(100):\n"
+        "        action, _ = net.act(obs)\n        obs, _, _, _ = env.step(action)\n"
+    )
+    assert scanned(tmp_path, files).verdict.rule == "argmax"
+
+
+def test_actions_that_are_sent_through_a_pipe_are_followed(tmp_path: Path):
+    files = frozen("action, _ = net.act(obs, deterministic=True)")
+    files["evaluation.py"] = (
+        "def evaluate(args, net, pipes):\n"
+        "    for pipe in pipes:\n        pipe.send(('reset', None))\n"
+        "    for _ in range(1000):\n"
+        "        obs = [pipe.recv() for pipe in pipes]\n"
+        "        action, _ = net.act(obs, deterministic=True)\n"
+        "        for pipe, one in zip(pipes, action):\n"
+        "            pipe.send(('step', one))\n"
+    )
+    files["train.py"] = train(
+        imports="from evaluation import evaluate", evaluation="print(evaluate(args, net, pipes))"
+    )
+    result = scanned(tmp_path, files)
+    assert [path.rule for path in result.paths] == ["argmax"]
+    assert result.paths[0].step.file == "evaluation.py"
+
+
+def test_an_array_keeps_what_its_list_holds(tmp_path: Path):
+    action = (
+        "chosen = []\nfor one in obs:\n    action, _ = net.act(one, deterministic=True)\n    chosen.append(action)\n"
+        "action = np.array(chosen)"
+    )
+    result = scanned(tmp_path, frozen(action))
+    assert (result.verdict.rule, result.verdict.provenance) == ("argmax", "explicit-call-site")
+
+
+def test_a_wrapper_that_replaces_actions_at_random_is_part_of_the_rule(tmp_path: Path):
+    wrapper = (
+        "import gym\nimport random\n\n\n"
+        "class Sticky(gym.ActionWrapper):\n"
+        "    def action(self, action):\n"
+        "        if random.random() < 0.25:\n"
+        "            return self.env.action_space.sample()\n"
+        "        return action\n"
+    )
+    text = evaluate("action, _ = net.act(obs, deterministic=True)").replace(
+        "    obs = envs.reset()", "    envs = Sticky(envs)\n    obs = envs.reset()"
+    )
+    files = {
+        "net.py": MODEL,
+        "sticky.py": wrapper,
+        "evaluation.py": "from sticky import Sticky\n" + text,
+        "train.py": train(imports="from evaluation import evaluate", evaluation="print(evaluate(args, net))"),
+    }
+    result = scanned(tmp_path, files)
+    assert result.verdict.rule != "argmax"
+    assert any("may replace the action" in mark.what for path in result.paths for mark in path.evidence)
+
+
+def test_an_absence_is_not_claimed_while_the_code_speaks_of_an_evaluation(tmp_path: Path):
+    files = {"net.py": MODEL, "train.py": train(evaluation="mystery.evaluate(net, deterministic=True)")}
+    result = scanned(tmp_path, files)
+    assert set(levels_of(result).values()) == {"open"}
+    assert [hint[0] for hint in result.hints] == ["train.py"]
+
+
+def test_without_any_trace_of_an_evaluation_its_absence_is_proved(tmp_path: Path):
+    result = scanned(tmp_path, {"net.py": MODEL, "train.py": train()})
+    assert (result.verdict.evaluates_heldout, result.verdict.provenance) == (False, "n/a")
+    assert levels_of(result)["provenance"] == "proved"
+
+
+def test_a_method_of_an_unknown_object_is_likely_and_never_proved(tmp_path: Path):
+    files = frozen("action, _ = load_policy(args).act(obs)")
+    result = scanned(tmp_path, files)
+    assert (result.verdict.rule, levels_of(result)["rule"]) == ("sampled", "likely")
+    assert any("every class with that method" in text for path in result.paths for text in path.doubts)
+
+
+def test_numbers_from_a_file_do_not_hide_how_an_action_was_chosen(tmp_path: Path):
+    action = (
+        "import pickle\nstats = pickle.load(open('stats.pkl', 'rb'))\n"
+        "action, _ = net.act(obs, deterministic=True)\naction = action * stats['std'] + stats['mean']"
+    )
+    assert scanned(tmp_path, frozen(action)).verdict.rule == "argmax"
+
+
+def test_a_file_that_cannot_be_read_weakens_only_the_scripts_that_import_it(tmp_path: Path):
+    files = frozen("action, _ = net.act(obs, deterministic=True)")
+    apart = scanned(tmp_path / "apart", files | {"old.py": "print 'evaluating'\nobs = env.step(a)\n"})
+    assert levels_of(apart)["rule"] == "proved"
+    files["evaluation.py"] = "import old\n" + files["evaluation.py"]
+    used = scanned(tmp_path / "used", files | {"old.py": "print 'evaluating'\nobs = env.step(a)\n"})
+    assert (used.verdict.rule, levels_of(used)["rule"]) == ("argmax", "likely")
