@@ -64,7 +64,7 @@ class FloorTest:
     margin_fraction: float = 0.1
     margin_minimum: float = 0.25
     method: Method | None = None
-    """Which method makes the calls; the other one has a table of its own. Absent: the paper's."""
+    """Which method makes the calls; the other one is in a table of its own. Absent: the paper's."""
     least_runs: int | None = None
     """With fewer different runs a comparison is not tested. Absent: 3."""
     looks: tuple[int, ...] | None = None
@@ -81,7 +81,7 @@ class GapTest:
     correction: Literal["holm"] = "holm"
     family: tuple[Literal["rule", "budget"], ...] = ("rule", "budget")
     method: Method | None = None
-    """Which method makes the calls; the other one has a table of its own. Absent: the paper's."""
+    """Which method makes the calls; the other one is in a table of its own. Absent: the paper's."""
 
 
 @dataclass(frozen=True)
