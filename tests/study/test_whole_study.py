@@ -161,14 +161,17 @@ def test_jobs_of_slurm_write_the_same_bytes(study, calm):
 CRASHING = """
 import os, sys
 from gapfloor.study import executors
-from gapfloor.study.graph import Task
+from gapfloor.study.tasks import CalibrateTask, FloorTask
 from gapfloor.study.journal import TaskJournal
 from gapfloor.study.model import Study
 from gapfloor.study.runner import _Schedule
 from pathlib import Path
 
 study, store, address, told = sys.argv[1:]
-tasks = [Task("floor", "crash", "no-such-game", reference="uniform"), Task("calibrate", "sound", "bossfight")]
+tasks = [
+    FloorTask(name="crash", game="no-such-game", reference="uniform"),
+    CalibrateTask(name="sound", game="bossfight"),
+]
 
 
 def tell(*words):  # into a file: Ray prints lines of its own between and into ours
@@ -187,7 +190,7 @@ def carry_out(task, assignment, sound=executors.carry_out):
 
 
 executors.carry_out = carry_out
-assignment = executors.StudyAssignment(Study.read(study), str(Path(study).parent), store)
+assignment = executors.StudyAssignment(Study.read(study), store)
 executor = executors.RayExecutor(assignment, address=address)
 outcome = _Schedule(tasks, set(), executor, Listener(), TaskJournal(Path(store))).run()
 tell("failed", sorted(outcome.failed), "done", outcome.done)
