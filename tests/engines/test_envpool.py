@@ -272,7 +272,7 @@ def test_a_census_plays_every_level(tmp_path):
                 "--probe",
                 "64",
             ],
-            "--probe clones states, which EnvPool cannot do",
+            "The probe of merged entropy clones states, which EnvPool cannot do",
         ),
     ],
 )

@@ -46,7 +46,17 @@ def _number(
 def _difference(key: str, title: str, meaning: str, of: Callable[[Any], Estimate], **more: Any) -> Column:
     """An estimate with its interval."""
     names = (key, f"{key}_low", f"{key}_high")
-    return _number(key, title, meaning, lambda row: estimate(of(row).value, of(row).interval), names, **more)
+
+    def cell(row: Any) -> Cell:
+        found = of(row)
+        return estimate(found.value, found.interval, _decimals(found.value))
+
+    return _number(key, title, meaning, cell, names, **more)
+
+
+def _decimals(value: float) -> int:
+    """Two decimals as in the paper, or three where two would show next to nothing."""
+    return 3 if 0 < abs(value) < 0.1 else 2
 
 
 def decision_text(decision: Decision) -> str:
@@ -80,8 +90,8 @@ RETURNS = by_key(
     (
         _label("reference", "reference", "The policy that knows nothing.", lambda row: row.reference),
         _label("levels", "range", "The level set as a range, e.g. 0:200.", lambda row: row.levels),
-        _number("mean", "mean", "Mean return.", lambda row: fixed(row.mean)),
-        _number("sem", "SEM", "Its standard error.", lambda row: fixed(row.sem)),
+        _number("mean", "mean", "Mean return.", lambda row: fixed(row.mean, _decimals(row.mean))),
+        _number("sem", "SEM", "Its standard error.", lambda row: fixed(row.sem, _decimals(row.mean))),
         _number("n_episodes", "episodes", "Counted episodes.", lambda row: integer(row.n_episodes)),
         _label("engine", "engine", "The engine that played, with its version.", lambda row: row.engine, is_wide=True),
     )
@@ -90,12 +100,12 @@ COMPARISONS = by_key(
     (
         _number(
             "return", "return", "Mean return over runs and its standard error (of one run: over episodes).",
-            lambda row: mean_sem(row.mean, row.sem), ("mean", "sem"),
+            lambda row: mean_sem(row.mean, row.sem, _decimals(row.mean)), ("mean", "sem"),
         ),
         _label("reference", "reference", "What the runs are compared with.", lambda row: row.reference),
         _number(
             "floor", "floor", "Mean return of the reference and its standard error.",
-            lambda row: mean_sem(row.floor, row.floor_sem), ("floor", "floor_sem"),
+            lambda row: mean_sem(row.floor, row.floor_sem, _decimals(row.floor)), ("floor", "floor_sem"),
         ),
         _difference("delta", "difference [interval]", "Return minus floor.", lambda row: row.delta),
         _p("p", "p", "Two-sided p, before correction.", lambda row: row.delta.p, is_wide=True),
@@ -114,15 +124,15 @@ GAPS = by_key(
     (
         _number(
             "train", "train", "Mean return on training levels and its standard error.",
-            lambda row: mean_sem(row.train, row.train_sem), ("train", "train_sem"),
+            lambda row: mean_sem(row.train, row.train_sem, _decimals(row.train)), ("train", "train_sem"),
         ),
         _number(
             "test", "test", "Mean return on held-out levels and its standard error.",
-            lambda row: mean_sem(row.test, row.test_sem), ("test", "test_sem"),
+            lambda row: mean_sem(row.test, row.test_sem, _decimals(row.test)), ("test", "test_sem"),
         ),
         _number(
             "gap", "gap", "Mean over runs of train - test and its standard error (of one run: over episodes).",
-            lambda row: mean_sem(row.gap, row.gap_sem), ("gap", "gap_sem"),
+            lambda row: mean_sem(row.gap, row.gap_sem, _decimals(row.gap)), ("gap", "gap_sem"),
         ),
         _number("floor_gap", "floor gap", "Floor train - floor test.", lambda row: fixed(row.floor_gap, sign=True)),
         _difference(
@@ -143,7 +153,7 @@ SCORES = by_key(
     (
         _number(
             "score", "normalised score", "(mean - floor)/(upper - floor) and its standard error.",
-            lambda row: mean_sem(row.score, row.sem), ("score", "score_sem"),
+            lambda row: mean_sem(row.score, row.sem, _decimals(row.score)), ("score", "score_sem"),
         ),
         _number("r_min", "0 = floor", "The return that counts as 0.", lambda row: fixed(row.r_min)),
         _label(
