@@ -1,5 +1,6 @@
 """`measure_floor` and `evaluate` on the real engine."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -10,6 +11,7 @@ from folders import file_hashes
 from gapfloor import evaluate
 from gapfloor.api.floor import floor as measure_floor
 from gapfloor.errors import PolicyError, StoreError, UsageError
+from gapfloor.play import group
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store
 
@@ -190,7 +192,10 @@ def test_a_policy_that_changes_during_the_evaluation_is_refused(tmp_path, monkey
     """Workers load the policy themselves: what they load must be what the cells were specified with."""
     versions = iter([small_policies.LinearPolicy(0), small_policies.LinearPolicy(1)])
     monkeypatch.setattr(small_policies, "changing", lambda: next(versions), raising=False)
-    monkeypatch.setattr(PolicySource, "load", PolicySource._loaded.func)  # as another process would
+    # As another process would: it has no policy yet, and loads the one that the group names.
+    monkeypatch.setattr(PolicySource, "load", PolicySource._loaded.func)
+    with_policy = group.with_policy
+    monkeypatch.setattr(group, "with_policy", lambda one: with_policy(dataclasses.replace(one, policy=None)))
     with pytest.raises(PolicyError, match="has changed since this evaluation began"):
         evaluate("small_policies:changing", game="starpilot", rules="greedy", store=tmp_path, **SMALL)
     assert not list(tmp_path.glob("cells/*policy*"))

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+import gapfloor
 from command_line import run
+from gapfloor.errors import UsageError
 from gapfloor.report.cka_input import read_cka
 from gapfloor.representation import CkaSettings, Geometry, linear_cka, measure_cka
 
@@ -136,10 +138,7 @@ def test_the_report_prints_the_table_and_the_numbers(capsys, store, runs, tmp_pa
         (["RUN", "--geometry", "64"], "SLOTSxSTEPS"),
         (["RUN", "--other-geometry", "16x16"], "must agree"),
         (["RUN", "--permutations", "1"], "at least 2"),
-        (["RUN", "--rule", "gredy"], "did you mean greedy?"),
         (["RUN", "--draw", "-1"], "out of range"),
-        (["RUN", "--test", "100:300"], "share the levels 100:200"),
-        (["RUN", "--test", "5:5"], "is empty"),
         (["RUN", "--device", "tpu"], "cannot use the device"),
     ],
 )
@@ -152,6 +151,20 @@ def test_a_mistake_is_one_sentence_and_nothing_is_written(
     assert out == ""
     assert message in err
     assert os.listdir(".") == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"rule": "gredy"}, r"did you mean greedy\?"),
+        ({"test": "100:300"}, "share the levels 100:200"),
+        ({"test": "5:5"}, "is empty"),
+    ],
+)
+def test_a_mistake_in_python_is_one_sentence_too(runs, tmp_path, settings, message):
+    with pytest.raises(UsageError, match=message):
+        gapfloor.cka([runs[0]], store=tmp_path, **settings)
+    assert os.listdir(tmp_path) == []
 
 
 def test_two_different_checkpoints_of_one_name_are_refused(capsys, runs, tmp_path, monkeypatch):
