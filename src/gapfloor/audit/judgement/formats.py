@@ -39,7 +39,7 @@ Texts = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
-class Column:
+class PathColumn:
     """One quantity of an evaluation path: its key in JSON, its meaning, and how it is read."""
 
     key: str
@@ -48,41 +48,45 @@ class Column:
 
 
 COLUMNS = (
-    Column("script", "the script that reaches the step", lambda path: path.script),
-    Column("step", "the line that steps the environment", lambda path: _line(path.step)),
-    Column("action", "the expression that is handed to the environment", lambda path: path.action),
-    Column("chosen_by", "the primitive that chose the action", lambda path: _line(chosen_by(path))),
-    Column(
+    PathColumn("script", "the script that reaches the step", lambda path: path.script),
+    PathColumn("step", "the line that steps the environment", lambda path: _line(path.step)),
+    PathColumn("action", "the expression that is handed to the environment", lambda path: path.action),
+    PathColumn("chosen_by", "the primitive that chose the action", lambda path: _line(chosen_by(path))),
+    PathColumn(
         "decided_by",
         "the flag or setting that decides, where there is one",
         lambda path: _line(decided_by(path)),
     ),
-    Column("rule", "how the action was chosen", lambda path: path.rule),
-    Column("provenance", "who set the rule", lambda path: path.provenance),
-    Column("in_loop", "whether weights change while the environment is played", lambda path: path.in_loop),
-    Column(
+    PathColumn("rule", "how the action was chosen", lambda path: path.rule),
+    PathColumn("provenance", "who set the rule", lambda path: path.provenance),
+    PathColumn(
+        "in_loop", "whether weights change while the environment is played", lambda path: path.in_loop
+    ),
+    PathColumn(
         "evaluates_heldout", "whether the levels differ from training", lambda path: path.evaluates_heldout
     ),
-    Column("grades", "proved, likely or open, for each of the four", lambda path: dict(path.grades)),
-    Column("levels", "the levels that are played", lambda path: path.levels),
-    Column("constructor", "the constructor of the environment", lambda path: path.constructor),
-    Column(
+    PathColumn("grades", "proved, likely or open, for each of the four", lambda path: dict(path.grades)),
+    PathColumn("levels", "the levels that are played", lambda path: path.levels),
+    PathColumn("constructor", "the constructor of the environment", lambda path: path.constructor),
+    PathColumn(
         "training_levels", "the training levels they were compared with", lambda path: path.training_levels
     ),
-    Column("training_constructor", "the constructor of training", lambda path: path.training_constructor),
-    Column("seeded_levels", "whether the draw of levels is seeded", lambda path: path.seeded_levels),
-    Column(
+    PathColumn("training_constructor", "the constructor of training", lambda path: path.training_constructor),
+    PathColumn("seeded_levels", "whether the draw of levels is seeded", lambda path: path.seeded_levels),
+    PathColumn(
         "same_procedure",
         "whether training levels are measured by the same code",
         lambda path: path.same_procedure,
     ),
-    Column("agent", "value-based, or not known", lambda path: path.agent),
-    Column("inert_flags", "flags that are accepted and never read", lambda path: list(path.inert_flags)),
-    Column("candidates", "what the action may be, where that is open", lambda path: list(path.candidates)),
-    Column("doubts", "what had to be assumed", lambda path: list(path.doubts)),
-    Column("evidence", "every line that matters", lambda path: [_line(mark) for mark in path.evidence]),
-    Column("is_demonstration", "whether it makes pictures or data", is_demonstration),
-    Column("is_reached", "whether a script reaches it", lambda path: path.is_reached),
+    PathColumn("agent", "value-based, or not known", lambda path: path.agent),
+    PathColumn("inert_flags", "flags that are accepted and never read", lambda path: list(path.inert_flags)),
+    PathColumn(
+        "candidates", "what the action may be, where that is open", lambda path: list(path.candidates)
+    ),
+    PathColumn("doubts", "what had to be assumed", lambda path: list(path.doubts)),
+    PathColumn("evidence", "every line that matters", lambda path: [_line(mark) for mark in path.evidence]),
+    PathColumn("is_demonstration", "whether it makes pictures or data", is_demonstration),
+    PathColumn("is_reached", "whether a script reaches it", lambda path: path.is_reached),
 )
 
 
