@@ -180,7 +180,10 @@ def test_an_old_scan_says_the_same(old: Path, capsys) -> None:
     shutil.copyfile("scanned-evaluate.txt", "scanned/evaluate.py")
     done = run(capsys, "audit", "scan", "scanned", "--json")
     assert done.code == 0, done.err
-    assert differences(printed_then("audit-scan"), json.loads(done.out)) == []
+    then = printed_then("audit-scan")
+    for path in then["paths"]:
+        del path["evidence"]  # the chain is described in other words
+    assert differences(then, json.loads(done.out)) == []
 
 
 def test_the_status_of_an_old_study_has_the_same_fields(old: Path, capsys) -> None:

@@ -46,7 +46,7 @@ _RANK = re.compile(r"rank|worker|mpi|test_env|comm", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
-class StatedLevels:
+class PlayedLevels:
     """One set of levels: `full` is the whole distribution, `finite` a range, `option` what a user sets."""
 
     kind: str
@@ -66,7 +66,7 @@ class StatedLevels:
         return (self.kind, self.key)
 
 
-def level_sets(evaluator: Evaluator, item: Alternative) -> list[StatedLevels]:
+def level_sets(evaluator: Evaluator, item: Alternative) -> list[PlayedLevels]:
     """The level sets an environment can be made with; those that settings at their defaults rule out are dropped."""
     environment = item.value
     assert isinstance(environment, Environment)
@@ -80,9 +80,9 @@ def level_sets(evaluator: Evaluator, item: Alternative) -> list[StatedLevels]:
     if counts is None:
         given = _given_arguments(evaluator, environment)
         if given is None:
-            return [StatedLevels("unknown", (), "not known", (made,), (), False, doubts, shown)]
+            return [PlayedLevels("unknown", (), "not known", (made,), (), False, doubts, shown)]
         key: tuple[object, ...] = (environment.name, *sorted(given.items()))
-        return [StatedLevels("none", key, "no levels", (made,), (), False, doubts, shown)]
+        return [PlayedLevels("none", key, "no levels", (made,), (), False, doubts, shown)]
     start = _start(evaluator, environment)
     found = []
     for one in counts:
@@ -92,7 +92,7 @@ def level_sets(evaluator: Evaluator, item: Alternative) -> list[StatedLevels]:
             continue
         kind, levels, text = _classify(one, start)
         marks = (made, *one.marks, *ranks)
-        found.append(StatedLevels(kind, levels, text, marks, one.guards, by_rank, doubts | one.doubts, shown))
+        found.append(PlayedLevels(kind, levels, text, marks, one.guards, by_rank, doubts | one.doubts, shown))
     return _distinct(found)
 
 
@@ -282,8 +282,8 @@ def _start(evaluator: Evaluator, environment: Environment) -> object:
     return describe(binding.expression)
 
 
-def _distinct(sets: list[StatedLevels]) -> list[StatedLevels]:
-    found: dict[tuple[object, ...], StatedLevels] = {}
+def _distinct(sets: list[PlayedLevels]) -> list[PlayedLevels]:
+    found: dict[tuple[object, ...], PlayedLevels] = {}
     for item in sets:
         if item.same not in found or (item.is_by_rank and not found[item.same].is_by_rank):
             found[item.same] = item
@@ -304,7 +304,7 @@ def is_seeded(evaluator: Evaluator, environment: Environment) -> bool | None:
     return not nothing.pop() if len(nothing) == 1 else None
 
 
-def differ(test: StatedLevels, train: StatedLevels) -> tuple[bool | None, bool]:
+def differ(test: PlayedLevels, train: PlayedLevels) -> tuple[bool | None, bool]:
     """Whether the test levels are held out from training, and whether that is proved.
 
     The full distribution is held out from a finite training set; a range is held out when it shares no level with it.

@@ -32,7 +32,7 @@ from gapfloor.audit.interpreter.values import (
     describe,
 )
 from gapfloor.audit.judgement.learning import EVALUATING, Role, Updates, decide_role
-from gapfloor.audit.judgement.levels import StatedLevels, differ, is_seeded, level_sets
+from gapfloor.audit.judgement.levels import PlayedLevels, differ, is_seeded, level_sets
 from gapfloor.audit.judgement.rules import RuleFinding, decide_rule
 from gapfloor.audit.judgement.sites import Play
 from gapfloor.audit.reading.index import FunctionInfo, last_name, names_in, own_nodes, plain_names_in
@@ -104,7 +104,7 @@ class Judged:
     play: Play
     finding: RuleFinding
     role: Role
-    sets: list[StatedLevels]
+    sets: list[PlayedLevels]
 
     @property
     def environments(self) -> list[Environment]:
@@ -239,7 +239,7 @@ class PathFinder:
             elsewhere = [level for item in everywhere for level in split_tests([item])[0]]
             for item in here:
                 if item.role.kind == "evaluation":
-                    levels: list[StatedLevels | None] = [*item.sets] or [None]
+                    levels: list[PlayedLevels | None] = [*item.sets] or [None]
                     for one in levels:
                         path = self._path(
                             item, one, train_sets or elsewhere, rollouts or everywhere, here, in_loop=False
@@ -250,8 +250,8 @@ class PathFinder:
     def _path(
         self,
         item: Judged,
-        level: StatedLevels | None,
-        train_sets: list[StatedLevels],
+        level: PlayedLevels | None,
+        train_sets: list[PlayedLevels],
         rollouts: list[Judged],
         here: list[Judged],
         *,
@@ -328,8 +328,8 @@ class PathFinder:
         )
 
     def _heldout(
-        self, item: Judged, level: StatedLevels | None, train_sets: list[StatedLevels], rollouts: list[Judged]
-    ) -> tuple[bool | None, bool, StatedLevels | None]:
+        self, item: Judged, level: PlayedLevels | None, train_sets: list[PlayedLevels], rollouts: list[Judged]
+    ) -> tuple[bool | None, bool, PlayedLevels | None]:
         """Whether the levels differ from training's, whether that is proved, and the set it was compared with."""
         choice = chosen_levels(item.play)
         if any(choice != chosen_levels(other.play) for other in rollouts) or (choice and not rollouts):
@@ -391,7 +391,7 @@ class PathFinder:
             return ("training-rollout" if acting & theirs else "explicit-call-site"), False
         return ("explicit-call-site", False) if item.finding.rule == "argmax" else ("unresolved", False)
 
-    def _evidence(self, item: Judged, level: StatedLevels | None) -> tuple[Mark, ...]:
+    def _evidence(self, item: Judged, level: PlayedLevels | None) -> tuple[Mark, ...]:
         play = item.play
         marks: list[Mark] = []
         for frame in play.frame.chain():
@@ -410,7 +410,7 @@ class PathFinder:
         """The training rollouts, for the reader who wants to see what the tests were compared with."""
         found: dict[tuple[object, ...], TrainingRollout] = {}
         for item in training:
-            levels: list[StatedLevels | None] = [*item.sets] or [None]
+            levels: list[PlayedLevels | None] = [*item.sets] or [None]
             for level in levels:
                 row = TrainingRollout(
                     item.play.script,
@@ -546,10 +546,10 @@ def _acting_calls(play: Play) -> list[ast.expr]:
     return found
 
 
-def split_tests(rollouts: list[Judged]) -> tuple[list[StatedLevels], list[tuple[Judged, StatedLevels]]]:
+def split_tests(rollouts: list[Judged]) -> tuple[list[PlayedLevels], list[tuple[Judged, PlayedLevels]]]:
     """Training sets, and the sets that are played during training but are held out from another one."""
     everything = [(item, level) for item in rollouts for level in item.sets]
-    tests: list[tuple[Judged, StatedLevels]] = []
+    tests: list[tuple[Judged, PlayedLevels]] = []
     for item, level in everything:
         others = [other for _, other in everything if other.same != level.same]
         answers = [differ(level, other) for other in others if level.kind in ("full", "finite", "option")]

@@ -88,8 +88,13 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
     rules = {item.rule for item in chosen}
     primitives = tuple(item.item.value for item in chosen if isinstance(item.item.value, Action))
     doubts = frozenset(doubt for item in chosen for doubt in item.item.doubts)
+    near = {id(one.frame.function) for one in primitives}
+    near |= {id(one.frame.caller.function) for one in primitives if one.frame.caller is not None}
+    # Another rule of the same method counts too: a policy that was asked for its maximum.
     value_based = not any(
-        isinstance(item.item.value, Action) and item.item.value.is_from_policy for item in judged
+        one.is_from_policy and (one in primitives or id(one.frame.function) in near)
+        for one in (item.item.value for item in judged)
+        if isinstance(one, Action)
     )
     base = RuleFinding("unresolved", "unresolved", _marks(chosen), (), primitives, doubts, value_based)
     texts = [_cause(item.item.value) for item in unknown]
