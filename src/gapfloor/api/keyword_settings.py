@@ -96,14 +96,15 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 def _entry(name: str, words: str) -> str:
     return textwrap.fill(
-        f"{name}: {words}", _WIDTH, initial_indent=" " * 8, subsequent_indent=" " * 12, break_on_hyphens=False
+        f"{name}: {words}", _WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 8, break_on_hyphens=False
     )
 
 
 def _replaced(text: str, name: str, lines: list[str]) -> str:
     """The docstring with the entry of `**name` replaced by others."""
-    before, found, after = text.partition(f"\n        **{name}:")
+    # Python 3.13 removes the indentation of docstrings; cleandoc does the same for the others.
+    before, found, after = inspect.cleandoc(text).partition(f"\n    **{name}:")
     assert found, f"the docstring does not document **{name}"
     rest = after.splitlines()
-    following = next((at for at, line in enumerate(rest) if at and not line.startswith(" " * 12)), len(rest))
+    following = next((at for at, line in enumerate(rest) if at and not line.startswith(" " * 8)), len(rest))
     return "\n".join([before, *lines, *rest[following:]])
