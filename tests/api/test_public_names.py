@@ -26,7 +26,7 @@ def test_every_argument_is_documented(name: str) -> None:
     if inspect.isclass(item):
         return
     for argument in inspect.signature(item).parameters:
-        assert f"\n        {argument}: " in item.__doc__, f"{name} does not document {argument}"
+        assert f"\n    {argument}: " in inspect.cleandoc(item.__doc__), f"{name} does not document {argument}"
 
 
 @pytest.mark.parametrize("name", sorted({"audit", "levels", "report"}))

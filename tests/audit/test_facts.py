@@ -87,7 +87,7 @@ OF_THE_TWELVE = {
 
 
 def scanner_text() -> str:
-    folder = Path(gapfloor.audit.__file__).parent
+    folder = Path(gapfloor.__file__).parent / "audit"
     files = [path for path in sorted(folder.glob("*.py")) if path.name not in ("ledger.py", "verify.py")]
     facts = resources.files("gapfloor.audit").joinpath("data/facts.json").read_text(encoding="utf-8")
     return "\n".join([*(path.read_text(encoding="utf-8") for path in files), facts])

@@ -1,6 +1,6 @@
 """Settings that decide whether anything is claimed: library rollouts and budgets."""
 
-from __future__ import annotations
+from __future__ import importlib
 
 from pathlib import Path
 
@@ -51,7 +51,7 @@ def test_a_rollout_of_torchrl_keeps_the_absence_of_an_evaluation_open(tmp_path: 
 
 
 def test_a_budget_that_ran_out_names_what_was_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("gapfloor.audit.interpreter.evaluator.MOST_STEPS", 1)
+    monkeypatch.setattr(importlib.import_module("gapfloor.audit.interpreter.evaluator"), "MOST_STEPS", 1)
     case = next(one for one in SWITCHED if one.name == "one function trains and tests, told by a flag")
     (warning,) = scan(str(write_files(tmp_path, case.files))).warnings
     assert "Not followed to the end: main.py." in warning

@@ -126,7 +126,7 @@ def test_the_command_line_plays_with_engine_format_and_rule_of_a_plugin(
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert {row["rule"] for row in document["gap"]} == {"second", "greedy"}
+    assert {row["rule"] for row in document["gaps"]} == {"second", "greedy"}
     assert {row["game"] for row in document["cells"]} == {"4x4"}
     manifest = json.loads(next((tmp_path / "gapfloor-store" / "cells").glob("*.json")).read_text())
     assert "frozen" in json.dumps(manifest)
