@@ -1,7 +1,8 @@
 """Settings that decide whether anything is claimed: library rollouts and budgets."""
 
-from __future__ import importlib
+from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 import pytest
