@@ -84,7 +84,7 @@ def test_the_minigrid_tutorial_runs_from_the_check_to_the_page(tmp_path: Path):
                 assert re.fullmatch(shown_pattern(shown.output), printed), f"{shown.command}\n{printed}"
             ran.append(shown.command.split()[1])
     assert ran == [
-        "engines",
+        "doctor",
         "minigrid_agent.py",
         "floor",
         "calibrate",
