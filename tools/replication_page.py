@@ -182,7 +182,7 @@ def costs() -> str:
         hours, training = size.total_core_seconds / 3600, size.core_seconds["train"] / 3600
         cells = size.n_cells + size.n_addendum_cells + size.n_floor_cells
         rows.append(
-            f"| `studies/{name}.toml` | {size.n_runs} | {cells} | {hours:,.0f} | {training:,.0f} | "
+            f"| `studies/{name}.toml` | {size.n_runs} | {cells:,} | {hours:,.0f} | {training:,.0f} | "
             f"{longest:,.1f} h | {size.seconds_on(2) / 86400:,.1f} | {size.seconds_on(64) / 3600:,.1f} |"
         )
     return head + "\n".join(rows)

@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 import gapfloor
 import replication_findings as findings
 import replication_page as page
+from gapfloor.plan.lock import load_plan
+from gapfloor.study.model import read_study
 
 ROOT = Path(__file__).parents[2]
 
@@ -57,3 +60,15 @@ def test_a_difference_counts_only_where_its_test_does():
     assert findings._signed(-2.0, 0.01, sign=-1) == "shown"
     assert findings._signed(2.0, 0.01, sign=-1) == "contradicted"
     assert findings._signed(2.0, 0.2, sign=-1) == "not yet"
+
+
+def test_the_cost_table_counts_the_cells_that_the_dataset_has():
+    assert f"| 30 | {pq.read_metadata(page.DATA / 'cells.parquet').num_rows:,} |" in page.costs()
+
+
+@pytest.mark.parametrize("name", ["paper-8m", "paper-25m"])
+def test_the_papers_own_studies_have_a_locked_plan_and_cka(name):
+    study = read_study(ROOT / "studies" / f"{name}.toml")
+    assert study.cka
+    lock = load_plan(study.plan_path).lock
+    assert (lock.plan.cells_seen, [each.name for each in lock.addenda]) == (0, ["merged argmax"])

@@ -31,7 +31,7 @@ def hyperparameters() -> dict[str, dict[str, object]]:
     """The printed hyperparameters as two checkpoints' headers would hold them."""
     shared = {
         "rollout_length": 256, "learning_rate": 5e-4, "discount": 0.999, "gae_lambda": 0.95, "minibatches": 8,
-        "epochs": 3, "clip": 0.2, "value_clipping": True, "entropy_coefficient": 0.01, "value_coefficient": 0.5,
+        "epochs": 3, "clip": 0.2, "entropy_coefficient": 0.01, "value_coefficient": 0.5,
         "max_gradient_norm": 0.5, "rewards": "raw",
     }  # fmt: skip
     return {

@@ -182,9 +182,9 @@ def test_a_broken_replay_is_passed_over(tmp_path: Path) -> None:
 def test_hyperparameters_come_from_checkpoint_headers(paper_store: Path, paper_report: WrittenReport) -> None:
     table = paper_report.made.get("hyper")
     assert table is not None
-    assert ["Parallel environments", "16 (8M); 256 (25M)"] in [
-        [cell.plain for cell in row] for row in table.body
-    ]
+    shown = dict([cell.plain for cell in row] for row in table.body)
+    assert shown["Parallel environments"] == "16 (8M); 256 (25M)"
+    assert shown["Value loss clipping"] == "enabled"
 
 
 def test_levels_of_a_file_are_said_to_be_observed(episode_file: Path) -> None:

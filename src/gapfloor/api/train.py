@@ -46,7 +46,7 @@ def train(
 
     Args:
         game: A game of ProcGen.
-        encoder: The network, e.g. impala, nature or fpn; the error for an unknown one lists them.
+        encoder: The network, impala or fpn; the error for an unknown one lists them.
         seed: Seed of weights, levels, actions and batches.
         steps: Total number of environment steps.
         envs: Parallel environments.

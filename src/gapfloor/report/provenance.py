@@ -154,6 +154,9 @@ def read_hyperparameters(store: Path) -> dict[str, dict[str, Any]]:
         values = dict(header.get("hyperparameters") or {})
         if not values:
             continue
+        if "clip" in values:
+            # The trainer clips the change of the value by the same range, and its headers have no field of their own.
+            values["value_clipping"] = True
         if "budget_steps" in header:
             values["budget_steps"] = header["budget_steps"]
         fields = found.setdefault(str(header.get("budget", "")), {})

@@ -49,7 +49,8 @@ def estimate(study: Study) -> CostEstimate:
     evaluations = [task for task in tasks if isinstance(task, EvaluateTask)]
     n_cells = sum(task.cells(study).total() for task in evaluations if task.rule in study.evaluation.rules)
     n_addendum = sum(task.cells(study).total() for task in evaluations if task.rule in study.addendum.rules)
-    n_floors = sum(task.cells(study).total() for task in tasks if isinstance(task, FloorTask))
+    floors = [task for task in tasks if isinstance(task, FloorTask)]
+    n_floors = sum(task.cells(study).total() + task.n_trials(study) for task in floors)
     runs = [task for task in tasks if isinstance(task, TrainTask)]
     sizes = rates()["bytes"]
     disk = (

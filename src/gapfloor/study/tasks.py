@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from gapfloor.api.policy_campaign import play_policies
+from gapfloor.engines.procgen import N_ACTIONS
 from gapfloor.errors import GapfloorError, StoreError
 from gapfloor.play.campaign import Request, plan_campaign
 from gapfloor.play.candidate import Entrant
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.protocol import Protocol
-from gapfloor.play.references import recorded_name, relative_to_file
+from gapfloor.play.references import BEST_CONSTANT, recorded_name, relative_to_file
 from gapfloor.play.stored_backend import backend_for
 from gapfloor.play.workers import CellWorkers, Silence
 from gapfloor.records.atomic import write_atomically, write_text_atomically
@@ -193,8 +194,16 @@ class FloorTask(CellTask):
         workers = CellWorkers(1, _HeartbeatProgress(workplace.heartbeat))
         plan_campaign([request], workplace.store, is_prepared=True).play(workers)
 
+    def n_trials(self, study: Study) -> int:
+        """Cells of constant actions on training levels, from which `best-constant` is chosen; known for ProcGen."""
+        protocol = self.protocol(study)
+        has_trials = self.reference == BEST_CONSTANT and protocol.engines[0].engine == "procgen"
+        return N_ACTIONS * len(protocol.draws) if has_trials else 0
+
     def seconds(self, study: Study) -> float:
-        return self._n_steps(self.protocol(study).n_episodes) / float(rates()["floor_steps_per_core_second"])
+        protocol = self.protocol(study)
+        n_episodes = protocol.n_episodes + self.n_trials(study) * study.evaluation.episodes
+        return self._n_steps(n_episodes) / float(rates()["floor_steps_per_core_second"])
 
 
 @dataclass(frozen=True, kw_only=True)
