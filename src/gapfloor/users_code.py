@@ -87,19 +87,6 @@ def named_callable(name: str, *, what: str, error: type[GapfloorError], kind: st
     return found
 
 
-def named_class(name: str, *, option: str, error: type[GapfloorError]) -> type:
-    """The class that an option of a policy's line names, e.g. `agent=ppo:Agent`."""
-    module_name, _, class_name = name.partition(":")
-    module = import_from_here(module_name, named=f"{option}={name}", error=error)
-    found = getattr(module, class_name, None)
-    if not isinstance(found, type):
-        nearest = _nearest(module, class_name, only=type)
-        raise error(
-            f"{module_name} has no class '{class_name}': {nearest} Name one as {option}=module:Class."
-        )
-    return found
-
-
 def in_users_words(error: BaseException) -> str:
     """An error of the user's code as one sentence: its class and text, and the user's own line where it happened.
 
@@ -163,10 +150,6 @@ def _is_users(file: str) -> bool:
     return not (path.startswith((_OURS, *_PYTHON)) or any(part in path for part in _INSTALLED))
 
 
-def _nearest(module: ModuleType, wanted: str, only: type | None = None) -> str:
-    names = [
-        key
-        for key, value in vars(module).items()
-        if callable(value) and not key.startswith("_") and (only is None or isinstance(value, only))
-    ]
+def _nearest(module: ModuleType, wanted: str) -> str:
+    names = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
     return nearest_names(wanted, names) if names else "it has nothing of this kind."

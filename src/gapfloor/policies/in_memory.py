@@ -128,9 +128,8 @@ def _copied(network: Any) -> Any:
 
 
 def _preparation_of(environments: Any) -> Any:
-    from gapfloor.policies.formats.frame_stack import JoinedFrames
     from gapfloor.policies.formats.normalisation import statistics_of
-    from gapfloor.policies.formats.preprocessing import Preparation
+    from gapfloor.policies.formats.preprocessing import FrameStack, Preparation
 
     found: dict[str, Any] = {}
     while environments is not None:
@@ -138,6 +137,6 @@ def _preparation_of(environments: Any) -> Any:
         if kind == "VecNormalize":
             found.setdefault("statistics", statistics_of(environments))
         elif kind == "VecFrameStack":
-            found.setdefault("stack", JoinedFrames(environments.stacked_obs.n_stack))
+            found.setdefault("stack", FrameStack("framestack", environments.stacked_obs.n_stack))
         environments = getattr(environments, "venv", None)
     return Preparation(**found)

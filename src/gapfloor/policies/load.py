@@ -8,15 +8,25 @@ factory is the user's own code, named by the user.
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import os
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from gapfloor.errors import PolicyError
+from gapfloor.errors import GapfloorError, PolicyError
+from gapfloor.plugins import find_plugin, refuse_plugin
 from gapfloor.policies.formats.recognise import NO_TORCHSCRIPT, suggest_line
-from gapfloor.policies.formats.spec import CHECKPOINT, FACTORY, HUB, RANDOM_WEIGHTS, UNKNOWN, PolicySpec
+from gapfloor.policies.formats.spec import (
+    CHECKPOINT,
+    FACTORY,
+    FORMATS,
+    HUB,
+    RANDOM_WEIGHTS,
+    UNKNOWN,
+    PolicySpec,
+)
 from gapfloor.policies.policy import Policy, StatefulPolicy, as_policy
 from gapfloor.users_code import clean_arguments, in_users_words, named_callable
 
@@ -102,9 +112,7 @@ class PolicySource:
             return as_policy(_call_factory(self.name, self.device), device=self.device)
         if kind == UNKNOWN:
             raise PolicyError(suggest_line(self.name))
-        from gapfloor.policies.formats.dispatch import load_policy
-
-        return load_policy(self.spec, device=self.device)
+        return _load_file(self.spec, self.device)
 
 
 def meaning_of(name: str | Path) -> PolicySpec:
@@ -141,6 +149,36 @@ def checkpoint_path(name: str | Path) -> Path:
 
 def _shortened(text: str, most: int = 200) -> str:
     return repr(text[:most] + "...") if len(text) > most or "\0" in text else text
+
+
+def _load_file(spec: PolicySpec, device: str) -> Policy | StatefulPolicy:
+    """The policy of another library's file, after what was before the network during training."""
+    from gapfloor.policies.formats.preprocessing import prepare
+
+    spec.file()
+    known = FORMATS.get(spec.kind)
+    if known is None:
+        return prepare(_load_plugin(spec, device), spec)
+    # Imported here because each loader needs a library of its own.
+    module, _, function = known.loader.partition(":")
+    load = getattr(importlib.import_module(f"gapfloor.policies.formats.{module}"), function)
+    policy, rest = load(spec, device=device)
+    return prepare(policy, rest)
+
+
+def _load_plugin(spec: PolicySpec, device: str) -> Policy | StatefulPolicy:
+    """The policy that another package's loader reads."""
+    load = find_plugin("policy_formats", spec.kind)
+    if not callable(load):
+        raise refuse_plugin("policy_formats", spec.kind, "it is not a function")
+    try:
+        return as_policy(load(spec, device=device), device=device)
+    except GapfloorError:
+        raise
+    except Exception as error:
+        raise PolicyError(
+            f"The plugin '{spec.kind}' could not read {spec.path}: {in_users_words(error)}"
+        ) from error
 
 
 def _call_factory(name: str, device: str) -> Any:

@@ -13,9 +13,8 @@ from gymnasium.wrappers import FrameStackObservation
 from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack, VecNormalize
 
 from gapfloor.errors import PolicyError
-from gapfloor.policies.formats.frame_stack import JoinedFrames, SeparateFrames
 from gapfloor.policies.formats.normalisation import read_statistics
-from gapfloor.policies.formats.preprocessing import Preparation, PreparedStatefulPolicy
+from gapfloor.policies.formats.preprocessing import FrameStack, Preparation, PreparedStatefulPolicy
 from gapfloor.policies.load import PolicySource
 from policies.formats.playing import assert_same_play
 
@@ -126,7 +125,7 @@ class Counting(gymnasium.Env):
 def test_joined_frames_are_vecframestacks(shape: tuple[int, ...]) -> None:
     raw = DummyVecEnv([lambda: Counting(shape, 3), lambda: Counting(shape, 5)])
     theirs = VecFrameStack(raw, 3)
-    ours = JoinedFrames(3)
+    ours = FrameStack("framestack", 3)
     expected = theirs.reset()
     first, stack = np.ones(2, dtype=bool), None
     for _ in range(12):
@@ -139,7 +138,7 @@ def test_joined_frames_are_vecframestacks(shape: tuple[int, ...]) -> None:
 def test_separate_frames_are_gymnasiums(shape: tuple[int, ...]) -> None:
     environment = Counting(shape, 4)
     theirs = FrameStackObservation(environment, 3)
-    ours, stack = SeparateFrames(3), None
+    ours, stack = FrameStack("gymstack", 3), None
     for _ in range(2):
         expected, _ = theirs.reset()
         first = np.ones(1, dtype=bool)
@@ -150,6 +149,14 @@ def test_separate_frames_are_gymnasiums(shape: tuple[int, ...]) -> None:
             first = ~np.ones(1, dtype=bool)
 
 
+def test_repeated_frames_are_joined_and_begin_with_the_first_frame() -> None:
+    stack, ours = None, FrameStack("repeatstack", 3)
+    for step, first in enumerate([True, False, True]):
+        stack = ours.push(stack, np.full((1, 2, 2, 1), step), np.array([first]))
+        assert stack.shape == (1, 2, 2, 3)
+        assert stack[0, 0, 0].tolist() == {0: [0, 0, 0], 1: [0, 0, 1], 2: [2, 2, 2]}[step]
+
+
 def test_numbers_and_texts_given_with_the_frames_are_not_stacked() -> None:
     seen = {
         "image": np.ones((2, 3, 3, 1), np.uint8),
@@ -158,7 +165,7 @@ def test_numbers_and_texts_given_with_the_frames_are_not_stacked() -> None:
     }
     stack = None
     for _ in range(2):
-        stack = JoinedFrames(2).push(stack, seen, np.zeros(2, dtype=bool))
+        stack = FrameStack("framestack", 2).push(stack, seen, np.zeros(2, dtype=bool))
     assert stack["image"].shape == (2, 3, 3, 2)
     assert stack["mission"].tolist() == ["go", "get"]
     assert stack["direction"].tolist() == [0, 1]
@@ -171,7 +178,7 @@ def test_the_policy_keeps_no_stack_of_its_own() -> None:
         def logits(self, observations: np.ndarray) -> np.ndarray:
             return observations.astype(np.float32)
 
-    policy = PreparedStatefulPolicy(Sums(), Preparation(stack=JoinedFrames(2)))
+    policy = PreparedStatefulPolicy(Sums(), Preparation(stack=FrameStack("framestack", 2)))
     one, other = policy.initial_state(1), policy.initial_state(1)
     first = np.ones(1, dtype=bool)
     _, one = policy.logits(np.array([[1.0]]), one, first)

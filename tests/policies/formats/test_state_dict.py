@@ -46,6 +46,10 @@ class Images(nn.Module):
         return self.net(x / 255)
 
 
+def small_actor(n_actions):
+    return Actor(4, n_actions)
+
+
 class NotAModule:
     pass
 
@@ -131,8 +135,16 @@ def test_several_state_dicts_are_chosen_from_by_name(networks: Any) -> None:
         load(start)
     for option in ("weights", "key"):
         np.testing.assert_allclose(load(f"{start},{option}=target").logits(SEEN), expected(other), atol=1e-6)
-    with pytest.raises(PolicyError, match="has no entry 'critic': it holds a dict of actor, target"):
+    with pytest.raises(PolicyError, match="has no state_dict 'critic': its state_dicts are actor, target"):
         load(f"{start},weights=critic")
+
+
+def test_a_function_that_returns_the_network_serves_as_its_class(networks: Any) -> None:
+    actor = networks.Actor(4, 3)
+    torch.save(actor.state_dict(), "made.pt")
+    policy = load("statedict:made.pt,net=my_networks:small_actor,args=3")
+    np.testing.assert_allclose(policy.logits(SEEN), expected(actor), atol=1e-6)
+    assert policy.fingerprint == load("statedict:made.pt,net=my_networks:Actor,args=4,3").fingerprint
 
 
 def test_safetensors_of_another_library_are_weights_too(networks: Any) -> None:
@@ -190,10 +202,11 @@ def test_what_does_not_fit_is_refused_in_words(networks: Any) -> None:
     with pytest.raises(PolicyError, match=r"Actor cannot be made with args=4: TypeError: .*n_actions"):
         load("statedict:a.pt,net=my_networks:Actor,args=4")
     with pytest.raises(
-        PolicyError, match=r"actor\.bias in the shape \(3,\), but Actor has them in the shape \(5,\)"
+        PolicyError,
+        match=r"real numbers of shape \(3,\) for the weights actor\.bias, and the network needs .*\(5,\)",
     ):
         load("statedict:a.pt,net=my_networks:Actor,args=4,5")
-    with pytest.raises(PolicyError, match="my_networks has no class 'Acto': did you mean Actor"):
+    with pytest.raises(PolicyError, match="my_networks has no class or function 'Acto': did you mean Actor"):
         load("statedict:a.pt,net=my_networks:Acto,args=4,3")
     with pytest.raises(PolicyError, match="NotAModule is not a torch module"):
         load("statedict:a.pt,net=my_networks:NotAModule")

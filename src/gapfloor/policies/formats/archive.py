@@ -8,9 +8,10 @@ that has one directory and nothing else.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from gapfloor.errors import PolicyError
@@ -18,7 +19,10 @@ from gapfloor.file_bytes import most_unpacked, size_in_words
 from gapfloor.npy_bytes import DAMAGED_ZIP
 
 #: More entries than any saved policy has.
-MOST_ENTRIES = 100_000
+MOST_ENTRIES = 20_000
+
+#: What every entry of a zip's directory begins with.
+_ENTRY_MARK = b"PK\x01\x02"
 
 
 class DamagedArchiveError(Exception):
@@ -45,24 +49,36 @@ def looks_like_zip(content: bytes) -> bool:
     return content[:4] in (b"PK\x03\x04", b"PK\x05\x06")
 
 
-def read_archive(content: bytes, *, name: str, only: tuple[str, ...] | None = None) -> Archive:
-    """Every entry of an archive, or only the named ones; `name` is the file's name in a refusal.
-
-    Names that are equal, or that differ only in case, are refused: readers disagree about which one counts. So
-    is an archive whose entries would take far more memory than the file has bytes.
-    """
+@contextlib.contextmanager
+def open_archive(content: bytes) -> Iterator[zipfile.ZipFile]:
+    """An archive whose directory is small enough to be read; the entries are not checked yet."""
+    # Counted in the bytes, because opening an archive already makes an object of every entry.
+    if content.count(_ENTRY_MARK) > MOST_ENTRIES:
+        raise DamagedArchiveError(f"more than {MOST_ENTRIES:,} entries")
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            wanted = [each for each in archive.infolist() if only is None or each.filename in only]
-            _check_directory(wanted, name=name, file_bytes=len(content))
-            return Archive({each.filename: archive.read(each) for each in wanted})
+            yield archive
     except DAMAGED_ZIP as error:
         raise DamagedArchiveError(f"{type(error).__name__}: {error}") from None
 
 
+def read_archive(content: bytes, *, name: str) -> Archive:
+    """Every entry of an archive; `name` is the file's name in a refusal.
+
+    Names that are equal, or that differ only in case, are refused: readers disagree about which one counts. So
+    is an archive whose entries would take far more memory than the file has bytes.
+    """
+    with open_archive(content) as archive:
+        _check_directory(archive.infolist(), name=name, file_bytes=len(content))
+        entries = {}
+        for each in archive.infolist():
+            with archive.open(each) as file:
+                # Read to the stated size: without it, zipfile first unpacks whatever is there.
+                entries[each.filename] = file.read(each.file_size)
+        return Archive(entries)
+
+
 def _check_directory(entries: list[zipfile.ZipInfo], *, name: str, file_bytes: int) -> None:
-    if len(entries) > MOST_ENTRIES:
-        raise DamagedArchiveError(f"{len(entries)} entries")
     unpacked = sum(each.file_size for each in entries)
     if unpacked > most_unpacked(file_bytes):
         raise PolicyError(
@@ -71,10 +87,9 @@ def _check_directory(entries: list[zipfile.ZipInfo], *, name: str, file_bytes: i
         )
     seen: set[str] = set()
     for each in entries:
-        folded = each.filename.lower()
-        if folded in seen:
+        if each.filename.lower() in seen:
             raise PolicyError(
                 f"{name} holds two entries named {each.filename!r}, and readers disagree about which one counts: save "
                 "the policy again."
             )
-        seen.add(folded)
+        seen.add(each.filename.lower())

@@ -1,13 +1,14 @@
 """The user's own networks as policies: `statedict:weights.pt,net=module:Class,args=4,3`, or a module in memory.
 
-The class is the user's own code and is imported because the line names it; the file holds weights only. The network
-gets tensors and may return logits, a tuple, a dict or a distribution.
+The class or function is the user's own code and is imported because the line names it; the file holds weights only. The
+network gets tensors and may return logits, a tuple, a dict or a distribution. Networks of actor-critic agents return
+more than logits: which part holds them is decided at the first call, said once, and kept.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,63 +16,33 @@ import numpy.typing as npt
 
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.policies.formats.content_hash import describe_module, hash_arrays
-from gapfloor.policies.formats.inference import repeatable, writeable
+from gapfloor.policies.formats.inference import writeable
 from gapfloor.policies.formats.network_form import NetworkForm
 from gapfloor.policies.formats.spec import PolicySpec
-from gapfloor.policies.formats.state_dict import read_network
-from gapfloor.policies.formats.torch_file import check_weights_fit
-from gapfloor.policies.network_output import LogitsChoice
+from gapfloor.policies.formats.torch_file import load_weights, read_network
+from gapfloor.policies.formats.torch_policy import TorchPolicy
 from gapfloor.policies.notes import note_once
-from gapfloor.policies.policy import Logits
 from gapfloor.users_code import in_users_words
 
+#: Names under which networks commonly return logits, the clearest first.
+_LOGIT_NAMES = ("logits", "action_logits", "policy_logits", "action_dist_inputs", "pi", "policy", "actor")
 
-class ModulePolicy:
-    """A torch network; see `gapfloor.policies.policy.Policy`."""
 
-    backend = "torch"
+class ModulePolicy(TorchPolicy):
+    """A torch network of the user's own."""
 
     def __init__(self, module: Any, *, name: str, device: str, form: NetworkForm | None = None) -> None:
-        self.name, self.device = name, device
-        self.header: Mapping[str, Any] = {"encoder": type(module).__name__}
-        self._module = module.to(device).eval()
+        super().__init__(module, name=name, header={"encoder": type(module).__name__}, device=device)
         self._form = form or NetworkForm()
-        self._choice = LogitsChoice(name)
-        self._channels_first: bool | None = True if self._form.transpose else None
+        self._logits_at: tuple[Any, ...] | None = None
+        """Where the logits are in what the network returns; None before the first call."""
+        self._channels_first: bool | None = False if self._form.transpose else None
 
-    def logits(self, observations: Any) -> Any:
-        """Logits or the stated distribution of observations, given as tensors of floats or of whole numbers."""
+    def read(self, observations: Any) -> Any:
         prepared = self._form.apply(observations)
-        with repeatable():
-            output = self._run(prepared)
-            if self._form.output is not None or self._form.second is not None:
-                output = self._form.choose(output, name=self.name)
-            logits: Logits = self._choice.find(output).detach().float().cpu().numpy()
-        return self._form.policy_output(logits)
-
-    def _run(self, observations: Any) -> Any:
-        inputs = self._tensors(observations)
-        if self._channels_first is not None or not _is_image(observations):
-            return self._module(
-                _turned(inputs) if self._channels_first and not self._form.transpose else inputs
-            )
-        try:
-            output = self._module(inputs)
-        except RuntimeError as error:
-            try:
-                output = self._module(_turned(inputs))
-            except Exception:
-                raise error from None
-            self._channels_first = True
-            note_once(f"{self.name}: images are given to the network as channels, height, width.")
-            return output
-        self._channels_first = False
-        return output
-
-    def _tensors(self, observations: Any) -> Any:
-        if isinstance(observations, Mapping):
-            return {key: self._tensor(each) for key, each in observations.items()}
-        return self._tensor(observations)
+        if isinstance(prepared, Mapping):
+            return {key: self._tensor(each) for key, each in prepared.items()}
+        return self._tensor(prepared)
 
     def _tensor(self, array: npt.NDArray[Any]) -> Any:
         import torch
@@ -81,31 +52,64 @@ class ModulePolicy:
             array = array.astype(np.float32, copy=False)
         return torch.from_numpy(writeable(np.asarray(array))).to(self.device)
 
+    def compute(self, inputs: Any) -> tuple[Any]:
+        output = self._run(inputs)
+        if self._form.output is not None or self._form.second is not None:
+            output = self._form.choose(output, name=self.name)
+        if self._logits_at is None:
+            self._logits_at = find_logits(output, name=self.name)
+        for step in self._logits_at:
+            output = output.logits if step is _ITS_LOGITS else output[step]
+        return (output,)
+
+    def describe(self, outputs: Any) -> Any:
+        return self._form.policy_output(outputs[0])
+
+    def _run(self, inputs: Any) -> Any:
+        """The network's output; images are turned where it does not take them as the environment gives them."""
+        if self._channels_first is not None or isinstance(inputs, Mapping) or inputs.ndim != 4:
+            return self._network(_turned(inputs) if self._channels_first else inputs)
+        try:
+            output = self._network(inputs)
+            self._channels_first = False
+        except RuntimeError as error:
+            try:
+                output = self._network(_turned(inputs))
+            except Exception:
+                raise error from None
+            self._channels_first = True
+            note_once(f"{self.name}: images are given to the network as channels, height, width.")
+        return output
+
+
+def _turned(images: Any) -> Any:
+    return images.permute(0, 3, 1, 2).contiguous()
+
 
 def load_state_dict_policy(spec: PolicySpec, *, device: str) -> tuple[ModulePolicy, PolicySpec]:
-    """The network of a class that the user names with the weights of a file; and the line's remaining options."""
+    """The network that the user names, with the weights of a file; and the line's remaining options."""
     form = NetworkForm.of(spec)
     module, spec = read_network(spec, _build, option="net", device=device)
     policy = ModulePolicy(module, name=spec.path.stem, device=device, form=form)
     description = {"form": form.describe(), **describe_module(module)}
-    policy.fingerprint = form.extend(hash_arrays(module.state_dict(), description))  # type: ignore[attr-defined]
+    policy.fingerprint = form.extend(hash_arrays(module.state_dict(), description))
     return policy, spec
 
 
-def _build(cls: type, weights: Mapping[str, Any], spec: PolicySpec) -> Any:
+def _build(make: Any, weights: Mapping[str, Any], spec: PolicySpec) -> Any:
     positional, named = arguments_of(spec.text("args"))
     try:
-        module: Any = cls(*positional, **named)
+        module: Any = make(*positional, **named)
     except Exception as error:
         raise PolicyError(
-            f"{cls.__name__} cannot be made with args={spec.text('args') or ''}: {in_users_words(error)}"
+            f"{make.__name__} cannot be made with args={spec.text('args') or ''}: {in_users_words(error)}"
         ) from error
     if not hasattr(module, "load_state_dict"):
         raise PolicyError(
-            f"{cls.__name__} is not a torch module: name a class that is one with ,net=module:Class."
+            f"{make.__name__} is not a torch module: name a class that is one, or a function that returns one, with "
+            ",net=module:Class."
         )
-    check_weights_fit(module.state_dict(), weights, name=str(spec.path), network=cls.__name__)
-    module.load_state_dict(weights)
+    load_weights(module, weights, name=str(spec.path), called=make.__name__)
     return module
 
 
@@ -137,9 +141,52 @@ def _literal(text: str) -> Any:
         return text
 
 
-def _is_image(observations: Any) -> bool:
-    return not isinstance(observations, Mapping) and observations.ndim == 4
+#: Stands for the attribute of a distribution that holds its logits.
+_ITS_LOGITS = object()
 
 
-def _turned(images: Any) -> Any:
-    return images.permute(0, 3, 1, 2).contiguous()
+def find_logits(output: Any, *, name: str) -> tuple[Any, ...]:
+    """The steps that lead to the logits in what a network returned: none for a tensor, else keys and positions."""
+    if _is_array(output):
+        return ()
+    if hasattr(output, "log_prob"):
+        if not _is_array(getattr(output, "logits", None)):
+            raise PolicyError(
+                f"{name} returned a {type(output).__name__}, which is not a distribution over discrete actions: "
+                "return logits of the shape [rows, actions]."
+            )
+        note_once(f"{name}: the logits are those of the {type(output).__name__} that it returns.")
+        return (_ITS_LOGITS,)
+    if isinstance(output, Mapping):
+        parts = dict(output)
+    elif isinstance(output, Sequence) and not isinstance(output, (str, bytes)):
+        parts = dict(enumerate(output))
+    else:
+        raise PolicyError(
+            f"{name} returned a {type(output).__name__}, not logits: return an array of the shape [rows, actions]."
+        )
+    candidates = [each for each in _LOGIT_NAMES if each in parts][:1] or [
+        step for step, each in parts.items() if hasattr(each, "log_prob") or _could_be_logits(each)
+    ]
+    if len(candidates) != 1:
+        shapes = ", ".join(f"{step}: {_describe(each)}" for step, each in parts.items())
+        raise PolicyError(
+            f"{name} returned several things ({shapes}), and {len(candidates) or 'none'} of them could be logits: "
+            "return the logits alone."
+        )
+    step = candidates[0]
+    note_once(f"{name}: the logits are its output {step!r} ({_describe(parts[step])}).")
+    return (step, *find_logits(parts[step], name=name))
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "shape") and hasattr(value, "dtype")
+
+
+def _could_be_logits(value: Any) -> bool:
+    # A value head has one column and a recurrent state three axes.
+    return _is_array(value) and len(value.shape) == 2 and value.shape[1] > 1
+
+
+def _describe(value: Any) -> str:
+    return f"shape {tuple(value.shape)}" if _is_array(value) else type(value).__name__

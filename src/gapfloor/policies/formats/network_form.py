@@ -76,16 +76,15 @@ class NetworkForm:
         if self.second is None and not isinstance(outputs, (tuple, list)):
             return outputs
         several = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
-        first = self.output or 0
-        wanted = [first] if self.second is None else [first, self.second]
+        wanted = [each for each in (self.output or 0, self.second) if each is not None]
         for number in wanted:
             if number >= len(several):
                 raise PolicyError(
                     f"{name} has {len(several)} output{'s' * (len(several) > 1)}, so there is no output={number}: they "
                     "are counted from 0."
                 )
-        if self.second is None:
-            return several[first]
+        if len(wanted) == 1:
+            return several[wanted[0]]
         if hasattr(several[0], "detach"):
             import torch
 

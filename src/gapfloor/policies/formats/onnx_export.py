@@ -1,21 +1,15 @@
 """A gapfloor checkpoint as an ONNX file, for ONNX Runtime here or anywhere else.
 
-    python -m gapfloor.policies.formats.onnx_export RUN --out model.onnx
-    gapfloor evaluate onnx:model.onnx --game starpilot --rules sampled,greedy
-
 The file is the graph that gapfloor itself runs: it reads uint8 observations `[n, height, width, channels]`, returns
 logits, and contains the checkpoint's header. It counts as another policy than the checkpoint.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from gapfloor.errors import GapfloorError, PolicyError
+from gapfloor.errors import PolicyError
 from gapfloor.policies.encoder_graphs import agent_graph, has_graph
 from gapfloor.policies.formats.inference import missing_library
 from gapfloor.policies.formats.onnx import METADATA
@@ -41,23 +35,3 @@ def export_checkpoint(run: str | Path, path: str | Path) -> None:
     entry = model.metadata_props.add()
     entry.key, entry.value = METADATA, json.dumps({key: header[key] for key in KEPT if key in header})
     write_bytes_atomically(Path(path), model.SerializeToString())
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Write a gapfloor checkpoint as an ONNX file."""
-    parser = argparse.ArgumentParser(
-        prog="python -m gapfloor.policies.formats.onnx_export", description=main.__doc__
-    )
-    parser.add_argument("run", help="a run's folder or a .safetensors checkpoint")
-    parser.add_argument("--out", type=Path, required=True, help="the .onnx file to write")
-    options = parser.parse_args(arguments)
-    try:
-        export_checkpoint(options.run, options.out)
-    except GapfloorError as error:
-        sys.stderr.write(f"{error}\n")
-        return error.exit_code
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -5,16 +5,13 @@ A user who gives `model.zip` without a prefix is told the line to write. Nothing
 
 from __future__ import annotations
 
-import io
 import os
-import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from gapfloor.errors import GapfloorError, PolicyError
 from gapfloor.file_bytes import read_policy_file
-from gapfloor.npy_bytes import DAMAGED_ZIP
-from gapfloor.policies.formats.archive import looks_like_zip
+from gapfloor.policies.formats.archive import DamagedArchiveError, looks_like_zip, open_archive
 from gapfloor.policies.formats.spec import FORMATS
 
 #: What to do instead of saving a TorchScript program, whose reader in torch is not safe for files of others.
@@ -57,24 +54,24 @@ def kind_of_content(content: bytes) -> str | None:
     """The prefix that a file's content calls for, or None if it is not known."""
     if looks_like_zip(content):
         return _kind_of_zip(content)
-    if content[8:9] == b"{" and b'"dtype"' in content[: 1 << 16]:
+    if looks_like_safetensors(content) and b'"dtype"' in content[: 1 << 16]:
         return "statedict"
-    if _starts_as_onnx(content):
+    # The first field of an ONNX model is its IR version, a small number; the producer's name or the graph follows.
+    if len(content) > 4 and content[0] == 0x08 and content[1] < 32 and content[2] in (0x12, 0x1A, 0x3A, 0x42):
         return "onnx"
-    if content[:1] == b"\x80" and b"torch" in content[:4096]:  # torch's format before 1.6
-        return "statedict"
-    return None
+    is_old_torch = content[:1] == b"\x80" and b"torch" in content[:4096]  # torch's format before 1.6
+    return "statedict" if is_old_torch else None
 
 
 def _kind_of_zip(content: bytes) -> str | None:
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        with open_archive(content) as archive:
             names = archive.namelist()
             start = b""
             if {"data", "policy.pth"} <= set(names):
                 with archive.open("data") as file:
                     start = file.read(1 << 16)
-    except DAMAGED_ZIP:
+    except DamagedArchiveError:
         return None
     if {"data", "policy.pth"} <= set(names):
         return "recurrent" if b"recurrent" in start else "sb3"
@@ -90,29 +87,21 @@ def refuse_torchscript(names: Iterable[str]) -> None:
         raise PolicyError(NO_TORCHSCRIPT)
 
 
-def _starts_as_onnx(content: bytes) -> bool:
-    # The first field of a model is its IR version, a small number; the producer's name or the graph follows.
-    return (
-        len(content) > 4 and content[0] == 0x08 and content[1] < 32 and content[2] in (0x12, 0x1A, 0x3A, 0x42)
-    )
-
-
-#: First bytes of a MessagePack map with at least one entry, and of a text, which is what a first key is.
-_MAPS = frozenset(range(0x81, 0x90)) | {0xDE, 0xDF}
-_LENGTHS = {0xDE: 2, 0xDF: 4}
-_TEXTS = frozenset(range(0xA1, 0xC0)) | {0xD9}
+def looks_like_safetensors(content: bytes) -> bool:
+    """Whether a file starts as safetensors does: the length of a JSON header, then the header."""
+    return content[8:9] == b"{" and int.from_bytes(content[:8], "little") <= len(content)
 
 
 def is_flax(content: bytes) -> bool:
-    """Whether a file begins as a tree of arrays that Flax wrote.
+    """Whether a file begins as a tree of arrays that Flax wrote: a MessagePack map whose first key is a text.
 
     >>> is_flax(bytes([0x82, 0xA1]) + b"0"), is_flax(bytes([0x80, 0x02]) + b"}q")  # a map with the key "0"; a pickle
     (True, False)
     """
-    if len(content) < 3 or content[0] not in _MAPS:
-        return False
-    first_key = 1 + _LENGTHS.get(content[0], 0)
-    return len(content) > first_key and content[first_key] in _TEXTS
+    start = content[:1]
+    key_at = {b"\xde": 3, b"\xdf": 5}.get(start, 1 if b"\x81" <= start < b"\x90" else 0)
+    key = content[key_at : key_at + 1]
+    return bool(key_at) and len(content) > 2 and (b"\xa1" <= key < b"\xc0" or key == b"\xd9")
 
 
 def refuse_flax(content: bytes, *, name: str) -> None:

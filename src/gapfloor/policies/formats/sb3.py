@@ -1,89 +1,136 @@
 """Stable-Baselines3 models as policies: `sb3:model.zip`.
 
-PPO, A2C, TRPO, MaskablePPO and everything else that has a distribution returns its parameters, SAC and TQC those of
-their squashed Gaussian, TD3 and DDPG the action (`gapfloor.policies.formats.sb3_outputs`). A DQN has no distribution:
-its values are not logits. It plays epsilon-greedy with the exploration rate that its file records, so that is its
-distribution here: under the sampled rule it does what `model.predict(deterministic=False)` does, and under the greedy
-rule it takes its best action.
+Actor-critic networks (PPO, A2C, TRPO, MaskablePPO, RecurrentPPO) hand out a distribution, whose parameters are
+returned; SAC and TQC have an actor with a mean and a deviation before squashing; TD3 and DDPG return the action itself.
+A DQN has no distribution: its values are not logits. It plays epsilon-greedy with the exploration rate that its file
+records, so that is its distribution here: under the sampled rule it does what `model.predict(deterministic=False)`
+does, and under the greedy rule it takes its best action.
 """
 
 from __future__ import annotations
 
 import importlib
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from gapfloor.actions.distributions import Categoricals, Deterministic, Gaussian, SquashedGaussian, as_floats
+from gapfloor.actions.spaces import ActionSpace, Box, Discrete, several
 from gapfloor.errors import PolicyError
 from gapfloor.policies.formats.content_hash import hash_arrays, source_of
-from gapfloor.policies.formats.inference import missing_library, repeatable, require_torch
-from gapfloor.policies.formats.recurrent import LstmPolicy
-from gapfloor.policies.formats.sb3_outputs import actor_output, distribution_output, space_of
+from gapfloor.policies.formats.inference import missing_library, require_torch
 from gapfloor.policies.formats.sb3_zip import POLICY_CLASSES, SavedModel, read_zip
 from gapfloor.policies.formats.spec import PolicySpec
-from gapfloor.policies.formats.torch_file import check_weights_fit, first_line
+from gapfloor.policies.formats.torch_file import first_line, load_weights
+from gapfloor.policies.formats.torch_policy import LstmPolicy, TorchPolicy
+from gapfloor.policies.notes import note_once
 from gapfloor.policies.policy import Logits, Policy, StatefulPolicy
 
 #: The least probability that an epsilon-greedy distribution gives an action: its logarithm must be finite.
 LEAST_PROBABILITY = 1e-30
 
+#: Arguments of a constructor that only training needs.
+_FOR_TRAINING = ("optimizer_class", "optimizer_kwargs")
 
-class SB3Policy:
-    """An actor-critic policy of Stable-Baselines3; see `gapfloor.policies.policy.Policy`."""
 
-    backend = "torch"
+class SB3Policy(TorchPolicy):
+    """A network of Stable-Baselines3; `exploration` is the rate of a DQN."""
 
-    def __init__(
-        self, network: Any, *, name: str, header: Mapping[str, Any], fingerprint: str, device: str
-    ) -> None:
-        self.name, self.header, self.fingerprint, self.device = name, header, fingerprint, device
+    def __init__(self, network: Any, *, exploration: float = 0.0, **described: Any) -> None:
+        super().__init__(network, **described)
         self.acts_in = space_of(network.action_space)
         """The action space that it was trained in."""
         self.reads_masks = "maskable" in type(network).__module__
         """Whether it was trained to choose among legal actions only."""
-        self._network = network.to(device)
-        self._network.set_training_mode(False)
+        self._exploration = exploration
+        self._form: Callable[[Sequence[Any]], Any] = super().describe
+        """What its outputs are, known once they have been computed."""
 
-    def logits(self, observations: Any) -> Any:
-        """Logits of the policy's own distribution, or its parameters over other spaces."""
-        with repeatable():
-            tensors = self._tensors(observations)
-            if not hasattr(self._network, "get_distribution"):
-                return actor_output(self._network, tensors, name=self.name)
-            return distribution_output(self._network.get_distribution(tensors), name=self.name)
-
-    def step(self, observations: Any, state: Any, starts: Any) -> tuple[Any, Any]:
-        """The same and the next state, for a network with an LSTM."""
-        tensors = self._tensors(observations)
-        distribution, state = self._network.get_distribution(tensors, state, starts)
-        return distribution_output(distribution, name=self.name), state
-
-    def _tensors(self, observations: Any) -> Any:
+    def read(self, observations: Any) -> Any:
         space = self._network.observation_space
         check_shapes(space, observations, name=self.name)
         if isinstance(observations, Mapping):  # the engine may see more than the policy was shown
             observations = {key: observations[key] for key in space.spaces}
         return self._network.obs_to_tensor(observations)[0]
 
+    def compute(self, inputs: Any) -> Sequence[Any]:
+        network = self._network
+        if hasattr(network, "q_net"):
+            self._form = self._epsilon_greedy
+            return (network.q_net(inputs),)
+        if hasattr(network, "get_distribution"):
+            return self._parameters(network.get_distribution(inputs))
+        actor = network.actor
+        if not hasattr(actor, "get_action_dist_params"):
+            self._form = lambda outputs: Deterministic(network.unscale_action(as_floats(outputs[0])))
+            return (actor(inputs),)
+        mean, log_deviation, keywords = actor.get_action_dist_params(inputs)
+        if keywords:
+            return self._parameters(actor.action_dist.proba_distribution(mean, log_deviation, **keywords))
+        self._form = lambda outputs: SquashedGaussian(outputs[0], np.exp(as_floats(outputs[1])))
+        return mean, log_deviation
 
-class SB3ValuePolicy(SB3Policy):
-    """A DQN as the epsilon-greedy distribution that it plays."""
+    def compute_next(self, inputs: Any, state: Any, starts: Any) -> tuple[Sequence[Any], Any]:
+        distribution, state = self._network.get_distribution(inputs, state, starts)
+        return self._parameters(distribution), state
 
-    def __init__(self, network: Any, *, exploration: float, **described: Any) -> None:
-        super().__init__(network, **described)
-        self._exploration = exploration
+    def describe(self, outputs: Sequence[Any]) -> Any:
+        return self._form(outputs)
 
-    def logits(self, observations: Any) -> Logits:
-        """Logarithms of the epsilon-greedy probabilities."""
-        with repeatable():
-            values = self._network.q_net(self._tensors(observations)).cpu().numpy()
+    def _parameters(self, distribution: Any) -> Sequence[Any]:
+        """The parameters of an SB3 distribution: logits of numbered actions, or those of a distribution of ours."""
+        kind = type(distribution).__name__
+        parts: Any = getattr(distribution, "distributions", None) or getattr(
+            distribution, "distribution", None
+        )
+        if isinstance(parts, (list, tuple)):
+            self._form = lambda outputs: Categoricals(tuple(outputs))
+            return [each.logits for each in parts]
+        logits = getattr(parts, "logits", None)
+        if logits is not None and "Bernoulli" in kind:
+            self._form = lambda outputs: Categoricals(
+                tuple(np.stack([0 * each, each], axis=1) for each in as_floats(outputs[0]).T)
+            )
+            return (logits,)
+        if logits is not None and logits.ndim == 2:
+            return (logits,)
+        if not hasattr(parts, "loc"):
+            raise PolicyError(
+                f"The {kind} of {self.name} is not a distribution that gapfloor knows: it reads categorical, Bernoulli "
+                "and Gaussian ones."
+            )
+        if "StateDependentNoise" in kind:
+            note_once(
+                f"{self.name} was trained with noise that depends on the state (use_sde) and is kept for several "
+                "steps; under the rule sampled it is drawn afresh at every step."
+            )
+        squashes = "Squashed" in kind or getattr(distribution, "bijector", None) is not None
+        made = SquashedGaussian if squashes else Gaussian
+        self._form = lambda outputs: made(outputs[0], outputs[1])
+        return parts.loc, parts.scale
+
+    def _epsilon_greedy(self, outputs: Sequence[Any]) -> Logits:
+        """Logarithms of the probabilities with which a DQN plays."""
+        values = outputs[0]
         n, n_actions = values.shape
         probabilities = np.full((n, n_actions), self._exploration / n_actions)
         probabilities[np.arange(n), values.argmax(axis=1)] += 1 - self._exploration
         logits: Logits = np.log(np.maximum(probabilities, LEAST_PROBABILITY)).astype(np.float32)
         return logits
+
+
+def space_of(actions: Any) -> ActionSpace:
+    """Our description of the Gymnasium space that a network acts in."""
+    from gymnasium import spaces
+
+    if isinstance(actions, spaces.Discrete):
+        return Discrete(int(actions.n))
+    if isinstance(actions, spaces.Box):
+        return Box(*(tuple(np.ravel(bound).astype(float).tolist()) for bound in (actions.low, actions.high)))
+    sizes = actions.nvec if isinstance(actions, spaces.MultiDiscrete) else [2] * int(np.prod(actions.shape))
+    return several([int(size) for size in np.ravel(sizes)])
 
 
 def check_shapes(space: Any, observations: Any, *, name: str) -> None:
@@ -102,15 +149,14 @@ def check_shapes(space: Any, observations: Any, *, name: str) -> None:
             f"{name} reads one array, not a dict of {', '.join(sorted(observations))}: add ,key=NAME to choose one."
         )
     wanted: Any = space.shape if space.shape is not None else get_obs_shape(space)
-    seen_shape = tuple(observations.shape[1:])
     allowed = [tuple(wanted)]
     if is_image_space(space):
         channels, height, width = wanted
         allowed.append((height, width, channels))
-    if seen_shape not in allowed:
+    if tuple(observations.shape[1:]) not in allowed:
         raise PolicyError(
-            f"{name} reads observations of shape {allowed[-1]}, not {seen_shape}: was it trained behind a wrapper, "
-            "e.g. framestack=4?"
+            f"{name} reads observations of shape {allowed[-1]}, not {tuple(observations.shape[1:])}: was it trained "
+            "behind a wrapper, e.g. framestack=4?"
         )
 
 
@@ -125,13 +171,11 @@ def load_sb3(spec: PolicySpec, *, device: str) -> tuple[Policy | StatefulPolicy,
     except ImportError as error:
         raise missing_library(error) from None
     model = read_zip(spec.path, with_weights=not spec.is_trusted)
-    module, _ = model.policy_class
-    if spec.kind == "recurrent" and "recurrent" not in module and not spec.is_trusted:
+    if spec.kind == "recurrent" and "recurrent" not in model.policy_class[0] and not spec.is_trusted:
         raise PolicyError(f"{spec.path} is not a RecurrentPPO model: load it with sb3:{spec.path}.")
     model.action_space()
-    network = _unpickle(model) if spec.is_trusted else _rebuild(model)
     policy = policy_of_network(
-        network,
+        _unpickle(model) if spec.is_trusted else _rebuild(model),
         name=spec.path.stem,
         where=str(spec.path),
         header=header_of(model.policy_class, model.data.get("_total_timesteps"), model.data.get("seed")),
@@ -145,20 +189,22 @@ def policy_of_network(
     network: Any, *, name: str, where: str, header: Mapping[str, Any], exploration: Any, device: str
 ) -> Policy | StatefulPolicy:
     """The gapfloor policy of an SB3 network; `exploration` is the rate of a DQN, and `where` names it in a refusal."""
-    described: dict[str, Any] = {
-        "name": name,
-        "header": header,
-        "fingerprint": fingerprint_of_network(network),
-        "device": device,
-    }
+    described: dict[str, Any] = {"name": name, "header": header, "device": device}
+    described["fingerprint"] = fingerprint_of_network(network)
     if hasattr(network, "lstm_actor"):
         layers, _, size = network.lstm_hidden_state_shape
         return LstmPolicy(SB3Policy(network, **described), layers=layers, size=size)
     if hasattr(network, "q_net"):
-        rate = _exploration_rate(exploration, where=where)
-        described["fingerprint"] = hash_arrays({}, {"exploration": rate, "of": described["fingerprint"]})
-        return SB3ValuePolicy(network, exploration=rate, **described)
-    if not hasattr(network, "get_distribution") and not hasattr(network, "actor"):
+        rate = exploration or 0.0
+        if not isinstance(rate, (int, float)) or not 0 <= rate <= 1:
+            raise PolicyError(
+                f"The exploration rate of {where} is {str(rate)[:40]}, not a number from 0 to 1: save the model again "
+                "with model.save()."
+            )
+        described["exploration"] = float(rate)
+        known = {"exploration": float(rate), "of": described["fingerprint"]}
+        described["fingerprint"] = hash_arrays({}, known)
+    elif not hasattr(network, "get_distribution") and not hasattr(network, "actor"):
         raise PolicyError(
             f"{where} holds a {type(network).__name__}, which has no distribution over actions: gapfloor reads PPO, "
             "A2C, TRPO, MaskablePPO, RecurrentPPO, SAC, TQC, TD3, DDPG and DQN."
@@ -166,17 +212,8 @@ def policy_of_network(
     return SB3Policy(network, **described)
 
 
-def _exploration_rate(value: Any, *, where: str) -> float:
-    rate = value or 0.0
-    if not isinstance(rate, (int, float)) or not 0 <= rate <= 1:
-        raise PolicyError(
-            f"The exploration rate of {where} is {str(value)[:40]}, not a number from 0 to 1: save the model again "
-            "with model.save()."
-        )
-    return float(rate)
-
-
 def _rebuild(model: SavedModel) -> Any:
+    """The network that a zip describes in plain text, with the weights of the zip."""
     from gapfloor.policies.formats.memory_limit import WeightLimit
 
     module, name = model.policy_class
@@ -189,13 +226,11 @@ def _rebuild(model: SavedModel) -> Any:
     except ImportError as error:
         raise missing_library(error) from None
     try:
-        parts = (model.observation_space(), model.action_space(), model.keywords())
+        parts = (model.observation_space(), model.action_space(), lambda _: 0.0)
+        keywords = model.keywords()
         with WeightLimit(model.weights, name=str(model.path)):
-            network = _construct(cls, *parts)
-        check_weights_fit(
-            network.state_dict(), model.weights, name=str(model.path), network=f"the {name} that it describes"
-        )
-        network.load_state_dict(model.weights)
+            network = cls(*parts, **keywords)
+        load_weights(network, model.weights, name=str(model.path), called=f"the {name} that it describes")
     except PolicyError:
         raise
     except Exception as error:
@@ -209,20 +244,16 @@ def _unpickle(model: SavedModel) -> Any:
     try:
         data, parameters, _ = load_from_zip_file(io.BytesIO(model.content), device="cpu")
         assert data is not None
-        keywords = {
-            k: v for k, v in data["policy_kwargs"].items() if k not in ("optimizer_class", "optimizer_kwargs")
-        }
-        network = _construct(data["policy_class"], data["observation_space"], data["action_space"], keywords)
+        keywords = {key: each for key, each in data["policy_kwargs"].items() if key not in _FOR_TRAINING}
+        keywords |= {"use_sde": True} if data.get("use_sde") else {}
+        parts = (data["observation_space"], data["action_space"], lambda _: 0.0)
+        network = data["policy_class"](*parts, **keywords)
         network.load_state_dict(parameters["policy"])
     except Exception as error:
         raise PolicyError(
             f"{model.path} does not load: {type(error).__name__}: {first_line(error)}"
         ) from error
     return network
-
-
-def _construct(cls: Any, observations: Any, actions: Any, keywords: Mapping[str, Any]) -> Any:
-    return cls(observations, actions, lambda _: 0.0, **keywords)
 
 
 def fingerprint_of_network(network: Any) -> str:

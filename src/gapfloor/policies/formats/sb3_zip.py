@@ -22,7 +22,7 @@ from gapfloor.errors import PolicyError
 from gapfloor.file_bytes import read_policy_file
 from gapfloor.policies.formats.archive import DamagedArchiveError, read_archive
 from gapfloor.policies.formats.spec import TRUST_MEANS
-from gapfloor.policies.formats.torch_file import check_tensors, load_torch_file
+from gapfloor.policies.formats.torch_file import check_tensors, is_state_dict, load_torch_file
 
 #: Numbers in the largest observation that is taken for one; a damaged shape could ask for all memory.
 MOST_OBSERVATION_NUMBERS = 1 << 24
@@ -100,7 +100,28 @@ class SavedModel:
                 keywords[name] = value
             else:
                 raise self.needs_trust(f"was made with {name}={value}, which only its pickle holds")
+        if self.data.get("use_sde") is True:  # PPO and A2C give it to their policy themselves
+            keywords["use_sde"] = True
+        self._check_counts(keywords)
         return keywords
+
+    def _check_counts(self, keywords: Mapping[str, Any]) -> None:
+        """Refuse more layers or critics than there are tensors: making them takes time even without memory."""
+        layers = keywords.get("net_arch") or []
+        lists = (
+            [layers]
+            if isinstance(layers, list)
+            else list(layers.values())
+            if isinstance(layers, dict)
+            else []
+        )
+        counts: list[Any] = [len(each) for each in lists if isinstance(each, list)]
+        counts += [keywords.get(name) for name in ("n_critics", "n_lstm_layers")]
+        for count in counts:
+            if count is not None and (type(count) is not int or count > len(self.weights)):
+                raise self.damaged(
+                    f"it asks for {str(count)[:40]} layers or critics, with {len(self.weights)} tensors"
+                )
 
     def _class(self, name: str, text: Any, module: str) -> Any:
         found = _CLASS.match(str(text))
@@ -246,16 +267,10 @@ def read_zip(path: Path, *, with_weights: bool = True) -> SavedModel:
         return SavedModel(path, content, data, {})
     name = f"policy.pth in {path}"
     weights = load_torch_file(weights_file, name=name, is_trusted=False)
-    if not _is_state_dict(weights):
+    if not is_state_dict(weights):
         raise PolicyError(f"{name} is not a state_dict: save the model again with model.save().")
     check_tensors(weights, name=name, file_bytes=len(weights_file))
     return SavedModel(path, content, data, weights)
-
-
-def _is_state_dict(weights: Any) -> bool:
-    import torch
-
-    return isinstance(weights, Mapping) and all(isinstance(each, torch.Tensor) for each in weights.values())
 
 
 def _type_name(described: Any) -> str:

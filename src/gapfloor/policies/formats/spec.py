@@ -59,7 +59,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
 HUB, CHECKPOINT, RANDOM_WEIGHTS, FACTORY, UNKNOWN = "hf", "checkpoint", "random-weights", "factory", "unknown"
 
 #: Options of every format: what was between the environment and the network during training.
-SHARED_OPTIONS = ("key", "vecnormalize", "framestack", "gymstack", "trust")
+SHARED_OPTIONS = ("key", "vecnormalize", "framestack", "gymstack", "repeatstack", "trust")
 
 _OPTION = re.compile(r",([A-Za-z_]+)=")
 

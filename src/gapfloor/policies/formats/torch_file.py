@@ -1,28 +1,37 @@
-"""Files that `torch.save` wrote, read as tensors: from checked bytes, without running what is in them."""
+"""Weights that `torch.save` or safetensors wrote, read from checked bytes without running what is in them.
+
+People save a state_dict bare, inside a container, or with the prefixes of torch's wrappers; all of these are read.
+"""
 
 from __future__ import annotations
 
 import io
-import pickle
-import pickletools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
-from gapfloor.errors import PolicyError
-from gapfloor.file_bytes import most_unpacked, size_in_words
+from gapfloor.errors import PolicyError, UsageError
+from gapfloor.file_bytes import most_unpacked, read_policy_file, size_in_words
 from gapfloor.policies.formats.archive import DamagedArchiveError, looks_like_zip, read_archive
-from gapfloor.policies.formats.recognise import refuse_torchscript
-from gapfloor.policies.formats.spec import TRUST_MEANS
+from gapfloor.policies.formats.inference import require_torch
+from gapfloor.policies.formats.recognise import looks_like_safetensors, refuse_flax, refuse_torchscript
+from gapfloor.policies.formats.spec import FORMATS, TRUST_MEANS, PolicySpec
+from gapfloor.policies.notes import note_once
+from gapfloor.safetensors_bytes import parse_tensors
+from gapfloor.users_code import named_callable, put_folder_on_path
 
 #: How torch's `weights_only` reader says that a file wants more than tensors, as against being damaged.
 _MORE_THAN_TENSORS = re.compile(
     r"GLOBAL \S+ was not an allowed global|whose module \S+ is blocked|Can only create new object|Can only build Tensor"
-    r"|unrecognized function|must be imported to load"
+    r"|unrecognized function|must be imported to load|Unsupported operand 149"
 )
 
-#: What it says of pickle operations that `torch.save` never writes: another pickle, or damage.
-_UNKNOWN_OPERATION = "Unsupported operand"
+#: Prefixes that DataParallel and torch.compile put before every name.
+_WRAPPER_PREFIXES = ("module.", "_orig_mod.")
+
+#: How deep a container may hold the weights.
+_DEPTH = 3
 
 
 def load_torch_file(content: bytes, *, name: str, is_trusted: bool) -> Any:
@@ -32,24 +41,27 @@ def load_torch_file(content: bytes, *, name: str, is_trusted: bool) -> Any:
     """
     import torch
 
+    damaged = PolicyError(
+        f"{name} is not a file that torch.save() wrote, or it is damaged: save or copy it again."
+    )
     if looks_like_zip(content):
         try:
             archive = read_archive(content, name=name)
             refuse_torchscript(archive.entries)
             content = archive.rebuilt()
         except DamagedArchiveError:
-            raise _damaged(name) from None
+            raise damaged from None
     try:
         return torch.load(io.BytesIO(content), map_location="cpu", weights_only=not is_trusted)
     except Exception as error:
         if is_trusted:
             raise PolicyError(f"{name} does not load: {type(error).__name__}: {first_line(error)}") from error
-        if isinstance(error, pickle.UnpicklingError) and _wants_more_than_tensors(str(error), content):
+        if _MORE_THAN_TENSORS.search(str(error)):
             raise PolicyError(
                 f"{name} holds more than tensors, and reading it would run Python: {TRUST_MEANS}; or save the "
                 "state_dict() alone."
             ) from None
-        raise _damaged(name) from None
+        raise damaged from None
 
 
 def check_tensors(tensors: Mapping[str, Any], *, name: str, file_bytes: int) -> None:
@@ -70,42 +82,27 @@ def check_tensors(tensors: Mapping[str, Any], *, name: str, file_bytes: int) -> 
         )
 
 
-def check_weights_fit(
-    wanted: Mapping[str, Any], found: Mapping[str, Any], *, name: str, network: str
-) -> None:
-    """Refuse weights that differ from a network's own in name, shape or kind of number, naming the first."""
-    for key in sorted(wanted.keys() | found.keys()):
-        if key not in found:
+def load_weights(network: Any, weights: Mapping[str, Any], *, name: str, called: str) -> None:
+    """Give a network its weights; those that differ in name, shape or kind of number are refused."""
+    wanted = network.state_dict()
+    for key in sorted(wanted.keys() | weights.keys()):
+        theirs, ours = (_described(each.get(key)) for each in (weights, wanted))
+        # A silent conversion to another kind of number would make another policy.
+        if theirs != ours:
             raise PolicyError(
-                f"{name} lacks the weights {key} of {network}: give the file of such a network."
+                f"{name} does not fit {called}: it has {theirs} for the weights {key}, and the network needs {ours}. "
+                "Give the file of such a network."
             )
-        if key not in wanted:
-            raise PolicyError(
-                f"{name} holds the weights {key}, which {network} does not have: give the file of such a network."
-            )
-        ours, theirs = wanted[key], found[key]
-        if tuple(ours.shape) != tuple(theirs.shape):
-            raise PolicyError(
-                f"{name} holds the weights {key} in the shape {tuple(theirs.shape)}, but {network} has them in the "
-                f"shape {tuple(ours.shape)}: give the file of such a network."
-            )
-        if kind_of_number(ours.dtype) != kind_of_number(theirs.dtype):
-            raise PolicyError(
-                f"{name} holds the weights {key} as {_type_name(theirs.dtype)}, but {network} has them as "
-                f"{_type_name(ours.dtype)}: save them in that type, because a silent conversion would make another "
-                "policy."
-            )
+    network.load_state_dict(weights)
 
 
-def kind_of_number(dtype: Any) -> str:
-    """Whether a torch type holds real, complex, whole or truth values; a conversion within a kind is harmless."""
-    import torch
-
-    if dtype == torch.bool:
-        return "bool"
-    if dtype.is_complex:
-        return "complex"
-    return "real" if dtype.is_floating_point else "whole"
+def _described(tensor: Any) -> str:
+    """Shape and kind of number of a tensor; a conversion within a kind is harmless."""
+    if tensor is None:
+        return "nothing"
+    kind = "complex" if tensor.dtype.is_complex else "real" if tensor.dtype.is_floating_point else "whole"
+    kind = "bool" if "bool" in str(tensor.dtype) else kind
+    return f"{kind} numbers of shape {tuple(tensor.shape)}"
 
 
 def first_line(error: BaseException, *, most: int = 300) -> str:
@@ -114,27 +111,97 @@ def first_line(error: BaseException, *, most: int = 300) -> str:
     return lines[0][:most] if lines else type(error).__name__
 
 
-def _wants_more_than_tensors(message: str, content: bytes) -> bool:
-    if _MORE_THAN_TENSORS.search(message):
-        return True
-    return _UNKNOWN_OPERATION in message and is_whole_pickle(content)
+def read_network(
+    spec: PolicySpec, build: Callable[[Any, Mapping[str, Any], PolicySpec], Any], *, option: str, device: str
+) -> tuple[Any, PolicySpec]:
+    """The torch module of a line, and the line's remaining options.
+
+    The file holds a whole module, if the user trusts it, or weights for the class or function that `option` names,
+    which `build` calls.
+    """
+    torch = require_torch(device)
+    made_by = spec.text(option)
+    if spec.is_trusted:
+        put_folder_on_path()
+    content = read_policy_file(spec.path)
+    refuse_flax(content, name=str(spec.path))
+    if looks_like_safetensors(content):
+        saved = parse_tensors(content, name=str(spec.path), library="torch")
+    else:
+        saved = load_torch_file(content, name=str(spec.path), is_trusted=spec.is_trusted)
+    if isinstance(saved, torch.nn.Module):
+        return saved, spec
+    # `key=` names an entry of the observations, as for every format, unless the file has an entry of that name.
+    entry, key = spec.text("weights"), spec.text("key")
+    if entry is None and key and isinstance(saved, Mapping) and isinstance(saved.get(key), Mapping):
+        entry, spec = key, spec.without("key")
+    weights = without_wrapper_prefix(_choose_weights(saved, path=spec.path, entry=entry))
+    check_tensors(weights, name=str(spec.path), file_bytes=len(content))
+    if made_by is None:
+        raise UsageError(
+            f"{spec.path} holds weights only: name the class that they belong to, with {FORMATS[spec.kind].needed}."
+        )
+    maker = named_callable(made_by, what=f"option {option}=", error=PolicyError, kind="class or function ")
+    return build(maker, weights, spec), spec
 
 
-def is_whole_pickle(content: bytes) -> bool:
-    """Whether the bytes are a pickle from start to end, found by reading its operations without running them."""
-    try:
-        for _ in pickletools.genops(content):
-            pass
-    except Exception:  # its errors are as varied as damage is
-        return False
-    return True
+def _choose_weights(saved: Any, *, path: Path, entry: str | None) -> Mapping[str, Any]:
+    """The state_dict in what a file holds: itself, the named entry, or the only one there is."""
+    if entry is None and is_state_dict(saved):
+        return dict(saved)
+    found = _states_within(saved)
+    if entry is not None:
+        if entry not in found:
+            names = f"its state_dicts are {', '.join(found)}" if found else f"it holds {_contents(saved)}"
+            raise PolicyError(f"{path} has no state_dict '{entry}': {names}.")
+        return found[entry]
+    if not found:
+        raise PolicyError(
+            f"{path} holds {_contents(saved)}, not a state_dict: save agent.state_dict() with torch.save()."
+        )
+    only, *others = found
+    if others:
+        raise PolicyError(
+            f"{path} holds several state_dicts ({', '.join(found)}): choose one with ,weights=NAME, e.g. "
+            f",weights={only}."
+        )
+    note_once(f"{path}: the weights are those of its entry '{only}'.")
+    return found[only]
 
 
-def _type_name(dtype: Any) -> str:
-    return str(dtype).removeprefix("torch.")
+def without_wrapper_prefix(weights: Mapping[str, Any]) -> dict[str, Any]:
+    """The weights without the prefix of DataParallel or torch.compile, if every name has it."""
+    for prefix in _WRAPPER_PREFIXES:
+        if weights and all(name.startswith(prefix) for name in weights):
+            return without_wrapper_prefix({name.removeprefix(prefix): each for name, each in weights.items()})
+    return dict(weights)
 
 
-def _damaged(name: str) -> PolicyError:
-    return PolicyError(
-        f"{name} is not a file that torch.save() wrote, or it is damaged: save or copy it again."
+def is_state_dict(saved: Any) -> bool:
+    """Whether an object is a dict of tensors with at least one entry."""
+    import torch
+
+    return (
+        isinstance(saved, Mapping)
+        and bool(saved)
+        and all(isinstance(name, str) and isinstance(each, torch.Tensor) for name, each in saved.items())
     )
+
+
+def _states_within(saved: Any, depth: int = _DEPTH) -> dict[str, dict[str, Any]]:
+    """The state_dicts inside a container by their paths, e.g. `agent/actor`."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, each in saved.items() if isinstance(saved, Mapping) and depth else ():
+        if is_state_dict(each):
+            found[str(name)] = dict(each)
+        else:
+            found |= {f"{name}/{inner}": state for inner, state in _states_within(each, depth - 1).items()}
+    return found
+
+
+def _contents(saved: Any) -> str:
+    if isinstance(saved, Mapping):
+        names = [str(name) for name in saved]
+        more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+        return f"a dict of {', '.join(names[:8])}{more}" if names else "an empty dict"
+    return f"a {type(saved).__name__}"
