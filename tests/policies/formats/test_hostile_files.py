@@ -6,6 +6,7 @@ import io
 import json
 import os
 import struct
+import time
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -14,11 +15,14 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 import torch
 from onnx import TensorProto, helper
 
+from gapfloor.policies.formats.inference import open_session
 from gapfloor.policies.load import PolicySource
+from policies.formats.bombs import rewrite
 from policies.formats.refusals import ask_once, memory_used, refusal_of
 
 PREFIXES = ("sb3", "recurrent", "onnx", "cleanrl", "statedict")
@@ -358,7 +362,7 @@ class TestDamage:
         weights = torch.nn.Linear(3, 2).state_dict()
         path = tmp_path / "odd.pt"
         path.write_bytes(saved({name: each.to(kind) for name, each in weights.items()}))
-        assert "a silent conversion would make another policy" in str(
+        assert "and the network needs real numbers of shape (2,)" in str(
             refusal_of(f"statedict:{path},net=torch.nn:Linear,args=3,2")
         )
 
@@ -367,3 +371,56 @@ class TestDamage:
         path = tmp_path / "half.pt"
         path.write_bytes(saved({name: each.to(torch.bfloat16) for name, each in layer.state_dict().items()}))
         assert ask_once(f"statedict:{path},net=torch.nn:Linear,args=3,2", SEEN) is None
+
+
+class TestLimitsBeforeWork:
+    """Descriptions and archives that would take minutes or gigabytes although the file is small."""
+
+    @pytest.mark.parametrize(
+        "keywords",
+        [
+            {"n_critics": 10**6},
+            {"net_arch": [2] * 200_000},
+            {"net_arch": {"pi": [1] * 10**5, "vf": []}},
+            {"n_lstm_layers": 10**6},
+        ],
+    )
+    def test_more_layers_or_critics_than_tensors_are_refused(
+        self, keywords: dict[str, Any], ppo: Any, tmp_path: Path
+    ) -> None:
+        with zipfile.ZipFile(ppo.path) as archive:
+            data = json.loads(archive.read("data"))
+        data["policy_kwargs"] = keywords
+        path = rewrite(ppo.path, tmp_path / "deep.zip", data=json.dumps(data).encode())
+        started = time.monotonic()
+        assert "layers or critics" in str(refusal_of(f"sb3:{path}"))
+        assert time.monotonic() - started < 5
+
+    @pytest.mark.parametrize("prefix", ["sb3:", "statedict:", ""])
+    def test_an_archive_with_100_000_entries_is_refused_before_its_directory_is_read(
+        self, prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = zip_with(tmp_path / "many.zip", {f"{number}": b"" for number in range(100_000)})
+        opened = []
+        monkeypatch.setattr(zipfile, "ZipFile", lambda *args: opened.append(args))
+        assert refusal_of(f"{prefix}{path}") is not None
+        assert opened == []
+
+    def test_an_entry_that_unpacks_to_more_than_it_says_is_not_unpacked_further(self, tmp_path: Path) -> None:
+        path = zeros_in_a_zip(tmp_path / "more.zip", "data", 1 << 30)
+        content = path.read_bytes().replace(struct.pack("<L", 1 << 30), struct.pack("<L", 10))
+        path.write_bytes(content)
+        before = memory_used()
+        assert "damaged" in str(refusal_of(f"sb3:{path}"))
+        assert memory_used() - before < 100 << 20
+
+    def test_a_file_of_another_format_is_not_run_as_onnx(self, tmp_path: Path) -> None:
+        options = onnxruntime.SessionOptions()
+        options.optimized_model_filepath = str(tmp_path / "model.ort")
+        options.add_session_config_entry("session.save_model_format", "ORT")
+        made = graph([helper.make_node("Relu", ["x"], ["y"])]).SerializeToString()
+        onnxruntime.InferenceSession(made, options, providers=["CPUExecutionProvider"])
+        content = (tmp_path / "model.ort").read_bytes()
+        assert onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"]).get_inputs()
+        with pytest.raises(Exception, match="INVALID_PROTOBUF"):
+            open_session(content)

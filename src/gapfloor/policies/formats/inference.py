@@ -39,6 +39,8 @@ def open_session(graph: bytes, *, provider: str = "CPUExecutionProvider", limits
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4  # errors are reported once, as ours
+    # Otherwise the runtime may take bytes that were checked as ONNX for another format.
+    options.add_session_config_entry("session.load_model_format", "ONNX")
     if limits_memory:
         options.add_session_config_entry("session.use_env_allocators", "1")
     # With its fallback, the runtime would print to standard output and try the same again.
