@@ -139,12 +139,14 @@ def test_the_plans_status_is_that_of_its_lock(methods, tmp_path):
     assert "every result is exploratory" in methods(rows, RECOMMENDED, locked=False).of("plan")
     declared = methods(rows, RECOMMENDED).of("plan")
     assert (
-        "before any of the data had been seen, as its authors declare; its results are pre-registered"
+        "when none of its cells had been played, as its authors declare; its results are pre-registered"
         in declared
     )
     (tmp_path / "plan.lock").unlink()
     seen = methods(rows, RECOMMENDED, cells_seen=7, seen_in="counted in small").of("plan")
-    assert "after 7 cells of the data had been seen (counted in small); its results are pre-specified" in seen
+    assert (
+        "after 7 cells of the data had been played (counted in small); its results are pre-specified" in seen
+    )
 
 
 def test_what_the_plan_does_not_name_is_said_to_be_exploratory(methods):

@@ -310,9 +310,9 @@ def _plan(source: ReportSource) -> Iterator[MethodsClause]:
         yield MethodsClause("plan", "No analysis plan was locked, so every result is exploratory")
         return
     seen = (
-        "before any of the data had been seen"
+        "when none of its cells had been played"
         if not plan.cells_seen
-        else f"after {counted(plan.cells_seen, 'cell')} of the data had been seen"
+        else f"after {counted(plan.cells_seen, 'cell')} of the data had been played"
     )
     # Only a count is evidence; a declared number is what the authors say.
     source_of_count = (
