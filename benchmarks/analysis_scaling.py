@@ -1,6 +1,6 @@
 """How `gapfloor analyse` grows with episodes, agents, cells of a store and megabytes of CSV; a report of a large study.
 
-    python benchmarks/analysis_scaling.py [episodes] [agents] [store] [report] [parts] [csv] [--repeats 2]
+    python benchmarks/analysis_scaling.py [episodes] [agents] [store] [report] [csv] [--repeats 2]
 
 Every measurement is a new process, from the command line to the written results; start-up counts. Prints one Markdown
 table per topic: CPU and wall seconds (medians), peak memory, and the exponent of CPU seconds fitted on a
@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,8 +30,6 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from page_tables import write_between
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
 
 GAMES = (
     "bigfish", "bossfight", "caveflyer", "chaser", "climber", "coinrun", "dodgeball", "fruitbot", "heist", "jumper",
@@ -224,7 +222,6 @@ def main() -> None:
     parser.add_argument("--agents", type=int, nargs="+", default=[2, 5, 10, 20])
     parser.add_argument("--store-seeds", type=int, nargs="+", default=[1, 3, 6])
     parser.add_argument("--csv-megabytes", type=float, nargs="+", default=[64, 256, 1024])
-    parser.add_argument("--store", type=Path, help="a store for the topic parts (default: writes one)")
     arguments = parser.parse_args()
     command = " ".join(["benchmarks/analysis_scaling.py", *arguments.topics])
     parts = [
@@ -311,7 +308,7 @@ def _report(folder: Path, arguments: argparse.Namespace) -> str:
     n = write_store(shape, store)
     steps: dict[str, list[str]] = {
         "analyse": ["analyse", str(store)],
-        "report, without print figures": ["--format", "tex,md,csv,html,card,methods"],
+        "report, without print figures": ["--formats", "tex,md,csv,html,card,methods"],
         "report, all formats": [],
     }
     rows: list[tuple[float | str, list[Cost]]] = []
@@ -323,49 +320,7 @@ def _report(folder: Path, arguments: argparse.Namespace) -> str:
     return table(title, "command", rows)
 
 
-def _parts(folder: Path, arguments: argparse.Namespace) -> str:
-    """What the parts of `analyse` and `report` take on the study of the topic `report`, in this process."""
-    from gapfloor.analysis.apply import analyse
-    from gapfloor.analysis.episodes import read_inputs
-    from gapfloor.analysis.stored_results import read_stored_results, write_stored_results
-    from gapfloor.records.store import Store
-    from gapfloor.report.figures.build import build_figures
-    from gapfloor.report.figures.print_figure import write_figures
-    from gapfloor.report.source import source_of_results
-    from gapfloor.report.write import FORMATS, write_report
-
-    root = arguments.store
-    if root is None:
-        root = folder / "parts"
-        write_store(Shape(agents=10, budgets=3, seeds=3, draws=2, episodes=16), root)
-    lines = ["Parts of analyse and report (CPU seconds, one process):", ""]
-
-    def part(name: str, work: Callable[[], Any]) -> Any:
-        cpu = time.process_time()
-        result = work()
-        lines.append(f"- {name}: {time.process_time() - cpu:.1f}")
-        return result
-
-    store = Store(root)
-    part("checking the cells", store.cells)
-    inputs = part("checking and reading the cells", lambda: read_inputs(store))
-    results = part("the analysis itself", lambda: analyse(inputs))
-    part("rows to JSON", lambda: write_stored_results(results, folder, digest="d"))
-    part("rows from JSON", lambda: read_stored_results(folder, digest="d"))
-    source = source_of_results(results, inputs=inputs, path=root, store=store)
-    plain = [name for name in FORMATS if name != "figures"]
-    part(
-        "tables, numbers, page and their files",
-        lambda: write_report(source, folder / "parts-report", formats=plain),
-    )
-    figures = build_figures(source)
-    part("print figures", lambda: write_figures(figures, folder / "parts-figures"))
-    return "\n".join(lines)
-
-
-TOPICS = {
-    "episodes": _episodes, "agents": _agents, "store": _store, "report": _report, "parts": _parts, "csv": _csv
-}  # fmt: skip
+TOPICS = {"episodes": _episodes, "agents": _agents, "store": _store, "report": _report, "csv": _csv}
 
 if __name__ == "__main__":
     main()

@@ -1,6 +1,6 @@
-"""Random play in EnvPool's ProcGen, one process of it; `speed_table.py` starts one per level set.
+"""Random play in EnvPool's ProcGen, one process of it; `bench.py` starts one per level set.
 
-    python benchmarks/peer_envpool.py '{"starpilot": 30000}' --levels 0:200
+    python benchmarks/peers/procgen_envpool.py '{"starpilot": 30000}' --levels 0:200
 
 Plays so many steps of each game in 32 environments on one thread, with actions made beforehand and nothing counted or
 stored. Prints the steps.

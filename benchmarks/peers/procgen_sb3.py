@@ -1,6 +1,6 @@
-"""Stable-Baselines3's `evaluate_policy` on ProcGen, one process of it; `speed_table.py` starts one per level set.
+"""Stable-Baselines3's `evaluate_policy` on ProcGen, one process of it; `bench.py` starts one per level set.
 
-    python benchmarks/peer_sb3.py CHECKPOINT --game starpilot --levels 0:200 --episodes 384 --network own
+    python benchmarks/peers/procgen_sb3.py CHECKPOINT --game starpilot --levels 0:200 --episodes 384 --network own
 
 The engine and the weights are those that gapfloor evaluates. `--network own` is an `ActorCriticPolicy` of SB3 with the
 IMPALA encoder as its features extractor, called as SB3 calls it; `--network ours` is the same network in gapfloor's
