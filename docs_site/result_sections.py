@@ -78,5 +78,5 @@ SECTIONS = (
     Section("compare", "`gapfloor compare --json`.", "gapfloor.analysis.comparison"),
     Section("cka", "A record of `results/cka/*.json`.", "gapfloor.report.cka_input"),
     Section("train", "A row of a run's `log.parquet`.", "gapfloor.training.log", ("LogRow",)),
-    Section("doctor", "`gapfloor doctor GAME --json`.", "gapfloor.engines.contract_results"),
+    Section("doctor", "`gapfloor doctor GAME --json`.", "gapfloor.engines.contract"),
 )

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from gapfloor.engines.procgen import GAMES, MODE_GAMES, make_spec
-from gapfloor.engines.registry import engine_from_spec
-from gapfloor.engines.unseen import UnseenProcgen, unseen_engine
+from gapfloor.engines.procgen import GAMES, MODE_GAMES, UnseenProcgen, make_spec
+from gapfloor.engines.registry import engine_from_spec, unseen_engine
 from gapfloor.levels import LevelSet
 
 LEVELS = LevelSet(0, 50)

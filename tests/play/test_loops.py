@@ -7,7 +7,7 @@ import small_policies
 from gapfloor.actions import Partition
 from gapfloor.actions.spaces import Discrete
 from gapfloor.engines.procgen import ProcgenEngine, make_spec
-from gapfloor.engines.procgen_loops import loops_of
+from gapfloor.engines.procgen_state import loops_of
 from gapfloor.levels import LevelSet
 from gapfloor.play.actor import PolicyActor, ReferenceActor
 from gapfloor.play.cell import CellSpec, Design, Run

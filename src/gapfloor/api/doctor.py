@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gapfloor.engines.contract import check_contract
-from gapfloor.engines.contract_results import Contract
+from gapfloor.engines.contract import Contract, check_contract
 from gapfloor.engines.doctor import DoctorFinding, examine
 from gapfloor.engines.engine import Option
 from gapfloor.errors import UsageError

@@ -9,8 +9,7 @@ from __future__ import annotations
 import importlib.metadata
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from gapfloor.errors import MissingExtraError, UsageError
 from gapfloor.plugins import plugin_names
@@ -84,34 +83,13 @@ ENGINES: Mapping[str, EngineFacts] = {facts.name: facts for facts in (PROCGEN, G
 ENVIRONMENT_PACKAGES = ("minigrid", "crafter", "ale-py", "highway-env", "nle", "jumanji", "craftax")
 
 
-@dataclass(frozen=True)
-class InstalledEngine:
-    """One engine, as it is found on this machine."""
-
-    name: str
-    """Its name."""
-    package: str
-    """The package that brings the engine."""
-    version: str | None
-    """The engine's version."""
-    games: str
-    """How its games are written on the command line."""
-    words: str
-    """Whether it is installed here, and what it cannot do."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The engine as JSON values."""
-        return asdict(self)
-
-
-def installed_engines() -> list[InstalledEngine]:
-    """Every engine that gapfloor knows, installed or not, and those of other packages."""
-    added = [
-        InstalledEngine(name, "", None, f"{name}:GAME", "added by another package")
-        for name in plugin_names("engines")
-        if name not in ENGINES
-    ]
-    return [*(_look_up(facts) for facts in ENGINES.values()), *added]
+def installed_engines() -> list[tuple[str, str | None, str]]:
+    """Every engine, installed or not, and those of other packages: name, version, and what to know about it."""
+    found = [_look_up(facts) for facts in ENGINES.values()]
+    for name in plugin_names("engines"):
+        if name not in ENGINES:
+            found.append((name, "", f"added by another package; its games are written {name}:GAME"))
+    return found
 
 
 def package_version(package: str) -> str | None:
@@ -122,18 +100,14 @@ def package_version(package: str) -> str | None:
         return None
 
 
-def _look_up(facts: EngineFacts) -> InstalledEngine:
+def _look_up(facts: EngineFacts) -> tuple[str, str | None, str]:
     version = package_version(facts.package)
     if version is None:
         words = f"not installed: {facts.install_command}"
     else:
         words = f"{facts.package} {version}"
-        environments = _environment_packages() if facts is GYMNASIUM else []
-        words += f" with {', '.join(environments)}" if environments else ""
+        packages = {name: package_version(name) for name in ENVIRONMENT_PACKAGES if facts is GYMNASIUM}
+        present = [f"{name} {found}" for name, found in packages.items() if found]
+        words += f" with {', '.join(present)}" if present else ""
     limits = " (no cloning, so no calibration)" if facts.never_clones else ""
-    return InstalledEngine(facts.name, facts.package, version, facts.games, f"{words}{limits}")
-
-
-def _environment_packages() -> list[str]:
-    versions = {package: package_version(package) for package in ENVIRONMENT_PACKAGES}
-    return [f"{package} {version}" for package, version in versions.items() if version]
+    return facts.name, version, f"{words}{limits}; its games are written {facts.games}"

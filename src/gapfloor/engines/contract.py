@@ -2,21 +2,23 @@
 
 A floor, a rule and a call depend on a few promises: a seed is a level, an episode is a function of its level and
 its actions, whatever was played before and in whichever process, and episodes end. Each promise is tried by
-play on a handful of levels, and the result is reported in words.
+play on a handful of levels (`gapfloor.engines.contract_promises`), and the result is reported in words.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Literal
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 from gapfloor.engines import contract_promises as promises
-from gapfloor.engines.contract_results import Clause, Contract
+from gapfloor.engines.contract_promises import Clause
 from gapfloor.engines.engine import Engine, EngineSpec, Option
 from gapfloor.engines.families import family_of
 from gapfloor.engines.registry import engine_from_spec, make_spec
 from gapfloor.errors import GapfloorError, MissingExtraError, UnknownEnvironmentError
+from gapfloor.text_tables import ReportResult
 
 #: Seeds of both of the usual level sets, and the last one there is; the first ones are always tried.
 LEVELS = (0, 2**31 - 2, 1000, 199, 1, 2, 3, 5, 8, 13, 150, 1001, 1050, 1099)
@@ -25,6 +27,37 @@ SPACES = "actions and observations of a fixed form"
 
 #: How many of them are tried where making a level is slow, and what counts as slow (seconds of CPU per level).
 FEW_LEVELS, SLOW_SECONDS = 4, 0.2
+
+
+@dataclass(frozen=True, repr=False)
+class Contract(ReportResult):
+    """What was found about one environment."""
+
+    row_names = ("clauses",)
+
+    game: str
+    """The game, or the environment's name."""
+    version: str
+    """The engine and its version; empty where the environment could not be made."""
+    clauses: tuple[Clause, ...]
+    """One entry per part of the contract."""
+
+    @property
+    def failures(self) -> tuple[Clause, ...]:
+        """Needed parts that do not hold."""
+        return tuple(clause for clause in self.clauses if clause.is_failure)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The findings as JSON values."""
+        clauses = [{**asdict(clause), "is_failure": clause.is_failure} for clause in self.clauses]
+        return {"game": self.game, "version": self.version, "holds": not self.failures, "clauses": clauses}
+
+    def __repr__(self) -> str:
+        lines = [f"{self.game}" + (f" ({self.version})" if self.version else "")]
+        lines += [f"{clause.mark:7} {clause.name}: {clause.words}" for clause in self.clauses]
+        return "\n".join(
+            lines if self.failures else [*lines, f"The contract holds: gapfloor floor {self.game}"]
+        )
 
 
 def check_contract(game: str, *, options: Mapping[str, Option] | None = None) -> Contract:
@@ -36,14 +69,7 @@ def check_contract(game: str, *, options: Mapping[str, Option] | None = None) ->
         raise
     except GapfloorError as error:
         return Contract(game, "", (Clause(SPACES, "BROKEN", str(error)),))
-    clauses = [
-        _spaces(engine),
-        *_seed(spec),
-        *_masks(engine),
-        _noop(engine),
-        *_autoreset(engine),
-        _frames(engine),
-    ]
+    clauses = _described(spec, engine)
     if engine.can_begin:
         try:
             clauses += _try_promises(spec, engine)
@@ -68,7 +94,6 @@ def _try_promises(spec: EngineSpec, fresh: Engine) -> list[Clause]:
         promises.same_level(known, again),
         promises.other_levels(known),
         promises.survives_history(known, again),
-        promises.plays_on(spec),
         promises.fresh_process(spec, known),
         promises.global_state(fresh, levels[:FEW_LEVELS]),
         promises.episodes_end(spec),
@@ -76,63 +101,40 @@ def _try_promises(spec: EngineSpec, fresh: Engine) -> list[Clause]:
     ]
 
 
-def _spaces(engine: Engine) -> Clause:
-    description = getattr(engine, "description", None)
-    seen = description.layout.describe() if description else f"uint8 {engine.observation_shape}"
+def _described(spec: EngineSpec, engine: Engine) -> list[Clause]:
+    """What the environment says about itself: spaces, seed, masks, no-op, autoreset and frames."""
+    found = getattr(engine, "description", None)
+    seen = found.layout.describe() if found else f"uint8 {engine.observation_shape}"
+    actions = str(engine.action_space)
     if engine.n_actions:
         names = ", ".join(engine.action_names[:8]) + (", ..." if engine.n_actions > 8 else "")
         actions = f"{engine.n_actions} actions ({names})"
-    else:
-        actions = str(engine.action_space)
-    words = f"{actions}; observation {seen}"
-    return Clause(SPACES, "holds", words)
+    clauses = [Clause(SPACES, "holds", f"{actions}; observation {seen}")]
 
+    def add(name: str, is_good: bool, words: str) -> None:
+        mark: Literal["holds", "note"] = "holds" if is_good else "note"
+        clauses.append(Clause(name, mark, words, is_needed=False))
 
-def _seed(spec: EngineSpec) -> list[Clause]:
     family = family_of(spec)
-    if family is None:
-        return []
-    mark: Literal["holds", "note"] = "holds" if "level" in family.seed else "note"
-    return [
-        Clause("what a seed decides", mark, f"{family.seed} ({family.name}: {family.words})", is_needed=False)
-    ]
-
-
-def _noop(engine: Engine) -> Clause:
-    description = getattr(engine, "description", None)
-    words = description.noop_words if description else f"action {engine.noop}"
-    is_known = "not named" not in words
-    return Clause("an action that does nothing", "holds" if is_known else "note", words, is_needed=False)
-
-
-def _masks(engine: Engine) -> list[Clause]:
-    description = getattr(engine, "description", None)
-    if description is None or not description.offers_masks:
-        return []
-    if description.masks:
-        words = "the environment says which actions are legal, and only those are played"
-    else:
-        words = "the environment says which actions are legal: play only those with --option masks=true"
-    return [Clause("legal actions", "holds" if description.masks else "note", words, is_needed=False)]
-
-
-def _autoreset(engine: Engine) -> list[Clause]:
-    description = getattr(engine, "description", None)
-    if description is None:
-        return []
-    if not description.is_vector:
+    if family is not None:
+        words = f"{family.seed} ({family.name}: {family.words})"
+        add("what a seed decides", "level" in family.seed, words)
+    if found is not None and found.offers_masks:
+        rest = "and only those are played" if found.masks else "play only those with --option masks=true"
+        add("legal actions", bool(found.masks), f"the environment says which actions are legal: {rest}")
+    noop = found.noop_words if found else f"action {engine.noop}"
+    add("an action that does nothing", "not named" not in noop, noop)
+    if found is not None:
         words = "single environments, which gapfloor resets itself"
-    else:
-        mode = description.autoreset or "no declared mode"
-        words = f"a vector environment with {mode}; gapfloor puts each environment at its next level itself"
-    return [Clause("autoreset", "holds", words, is_needed=False)]
-
-
-def _frames(engine: Engine) -> Clause:
+        if found.is_vector:
+            mode = found.autoreset or "no declared mode"
+            words = (
+                f"a vector environment with {mode}; gapfloor puts each environment at its next level itself"
+            )
+        add("autoreset", True, words)
     engine.observe()
     frame = engine.frame(0)
-    name = "frames for replay"
-    if frame is None:
-        words = "nothing to draw: neither render_mode rgb_array nor an image as observation"
-        return Clause(name, "note", words, is_needed=False)
-    return Clause(name, "holds", f"{frame.shape[0]}x{frame.shape[1]} pixels", is_needed=False)
+    nothing = "nothing to draw: neither render_mode rgb_array nor an image as observation"
+    words = nothing if frame is None else f"{frame.shape[0]}x{frame.shape[1]} pixels"
+    add("frames for replay", frame is not None, words)
+    return clauses

@@ -5,22 +5,20 @@ Each function returns one clause. A part that held on the levels tried here is n
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import multiprocessing
-import queue
-from typing import Any
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from gapfloor.actions.spaces import Actions
-from gapfloor.engines.contract_results import Clause
 from gapfloor.engines.engine import Engine, EngineSpec
 from gapfloor.engines.global_random_state import read_random_states, restore_random_states, seed_everything
 from gapfloor.engines.gymnasium.spaces import row_bytes
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.levels import LevelSet, draw_levels
-from gapfloor.safe_path import safe_path
+from gapfloor.machine import may_start_processes
+from gapfloor.worker_pool import private_pool
 
 #: Steps after which a check has seen enough of an episode.
 STEPS = 60
@@ -28,15 +26,29 @@ STEPS = 60
 #: Steps within which some episode of random play should have ended.
 MOST_STEPS = 20_000
 
-#: Episodes and steps of play in which one episode follows another.
-CONSECUTIVE_EPISODES, CONSECUTIVE_STEPS = 12, 3000
-
 #: Level sets for engines whose levels do not matter or are drawn.
 ANY_LEVELS = LevelSet(0, 200)
 OTHER_LEVELS = LevelSet(500, 700)
 
-#: Games of ProcGen in which an episode depends on what its slot played before.
-REMEMBERING_GAMES = ("dodgeball",)
+
+@dataclass(frozen=True)
+class Clause:
+    """One part of the contract and whether it holds."""
+
+    name: str
+    """Its name."""
+    mark: Literal["holds", "note", "BROKEN"]
+    """holds, note (worth knowing, but no problem) or BROKEN."""
+    words: str
+    """What was tried and seen."""
+    is_needed: bool = True
+    """Whether measuring is impossible without it."""
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the environment cannot be measured because of it."""
+        return self.is_needed and self.mark == "BROKEN"
+
 
 #: Level -> hashes of its first observation and of its first steps.
 Plays = dict[int, tuple[str, str]]
@@ -65,44 +77,6 @@ def follows_draw(spec: EngineSpec) -> Clause:
         words = f"draw 5 should start on the levels {expected.tolist()} and started on {found}"
         return Clause(name, "BROKEN", words)
     return Clause(name, "holds", "the first level of each slot is the one computed beforehand")
-
-
-def plays_on(spec: EngineSpec) -> Clause:
-    """Whether episodes played one after the other equal those that are begun on their levels.
-
-    Not needed: the harness begins every episode on its level.
-    """
-    name = "episodes that follow one another are the same"
-    following = engine_from_spec(spec, slots=4, levels=ANY_LEVELS, draw=2)
-    begun = engine_from_spec(spec, slots=4, levels=ANY_LEVELS, draw=0)
-    following.observe()
-    for slot, level in enumerate(following.level_seeds.tolist()):
-        begun.begin(slot, level)
-    ended = 0
-    is_same = True
-    rng = np.random.default_rng(0)
-    for _ in range(CONSECUTIVE_STEPS):
-        actions = random_actions(following, rng)
-        rows, rewards, firsts = following.step(actions)
-        _, other_rewards, other_firsts = begun.step(actions)
-        is_same = bool((rewards == other_rewards).all() and (firsts == other_firsts).all())
-        for slot in np.flatnonzero(firsts):
-            begun.begin(int(slot), int(following.level_seeds[slot]))
-        seen = begun.observe()[0]
-        is_same = is_same and all(row_bytes(rows, slot) == row_bytes(seen, slot) for slot in range(4))
-        ended += int(firsts.sum())
-        if not is_same or ended >= CONSECUTIVE_EPISODES:
-            break
-    following.close()
-    begun.close()
-    if is_same:
-        return Clause(name, "holds", f"{ended} episodes equal those begun on their levels", is_needed=False)
-    words = (
-        "what a slot played before changes what it shows; the harness begins every episode on its level, from which "
-        "it is exact"
-    )
-    is_known = spec.game in REMEMBERING_GAMES
-    return Clause(name, "note" if is_known else "BROKEN", words, is_needed=False)
 
 
 def same_level(known: Plays, again: Plays) -> Clause:
@@ -143,31 +117,22 @@ def survives_history(known: Plays, again: Plays) -> Clause:
 def fresh_process(spec: EngineSpec, known: Plays) -> Clause:
     """Whether a new process, with another order of sets and other global random states, plays the same episodes."""
     name = "the same episodes in a fresh process"
-    context = multiprocessing.get_context("spawn")
-    with safe_path():
-        inbox = context.Queue()
-        process = context.Process(target=_send_plays, args=(spec, tuple(known), inbox), daemon=True)
-        process.start()
-    there: Any = None
-    while there is None and (process.is_alive() or not inbox.empty()):
-        with contextlib.suppress(queue.Empty):
-            there = inbox.get(timeout=0.5)
-    process.join()
-    if there is None:
-        return Clause(name, "BROKEN", f"the process ended with exit code {process.exitcode}")
-    if isinstance(there, str):
-        return Clause(name, "BROKEN", f"a new process cannot play it: {there}")
+    if not may_start_processes():
+        return Clause(name, "note", "not tried: this process may not start others", is_needed=False)
+    with private_pool(1) as pool:
+        try:
+            there = pool.submit(_plays_here, spec, tuple(known)).result()
+        except Exception as error:  # whatever happens there, the clause says it in words
+            words = f"a new process cannot play it: {type(error).__name__}: {error}"
+            return Clause(name, "BROKEN", words.strip().splitlines()[0])
     for level, play in known.items():
         if play != there[level]:
             return Clause(name, "BROKEN", f"level {level} with the same actions is another episode there")
     return Clause(name, "holds", f"{len(known)} levels")
 
 
-def _send_plays(spec: EngineSpec, levels: tuple[int, ...], inbox: Any) -> None:
-    try:
-        inbox.put(plays_of(engine_from_spec(spec, slots=1, levels=ANY_LEVELS), levels))
-    except Exception as error:  # the parent says it in words
-        inbox.put(f"{type(error).__name__}: {error}")
+def _plays_here(spec: EngineSpec, levels: tuple[int, ...]) -> Plays:
+    return plays_of(engine_from_spec(spec, slots=1, levels=ANY_LEVELS), levels)
 
 
 def global_state(engine: Engine, levels: tuple[int, ...]) -> Clause:
@@ -236,16 +201,10 @@ def cloning(spec: EngineSpec, levels: tuple[int, ...]) -> Clause:
             engine.load(slot, state)
         for _ in range(STEPS):
             rows, rewards, firsts = engine.step(random_actions(engine, rng, same=True))
-            if (
-                len({(row_bytes(rows, slot), float(rewards[slot]), bool(firsts[slot])) for slot in range(3)})
-                > 1
-            ):
-                return Clause(
-                    name,
-                    "BROKEN",
-                    f"by {method}, a clone on level {level} did not continue as the original did",
-                    is_needed=False,
-                )
+            seen = {(row_bytes(rows, slot), float(rewards[slot]), bool(firsts[slot])) for slot in range(3)}
+            if len(seen) > 1:
+                words = f"by {method}, a clone on level {level} did not continue as the original did"
+                return Clause(name, "BROKEN", words, is_needed=False)
             if firsts[0]:
                 break
     return Clause(name, "holds", f"by {method}", is_needed=False)

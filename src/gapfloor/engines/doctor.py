@@ -50,16 +50,11 @@ def examine_envpool(games: Sequence[str]) -> list[DoctorFinding]:
     findings = examine_engine(ENVPOOL, games)
     if findings and findings[0].mark == "missing":
         return findings
+    named = f"{envpool.engine_version()} (ProcGen's games, named envpool:GAME)"
     words = (
         "EnvPool cannot save states, so there is no calibration; its cells are never compared with ProcGen's"
     )
-    return [
-        DoctorFinding(
-            "ok", ENVPOOL.name, f"{envpool.engine_version()} (ProcGen's games, named envpool:GAME)"
-        ),
-        DoctorFinding("note", ENVPOOL.name, words),
-        *findings,
-    ]
+    return [DoctorFinding("ok", ENVPOOL.name, named), DoctorFinding("note", ENVPOOL.name, words), *findings]
 
 
 def examine_engine(engine: EngineFacts, games: Sequence[str]) -> list[DoctorFinding]:
@@ -122,10 +117,6 @@ def _packages() -> list[DoctorFinding]:
 def _engines() -> list[DoctorFinding]:
     """Every engine, whether it is installed, and how its games are named."""
     return [
-        DoctorFinding(
-            "missing" if engine.version is None else "ok",
-            f"engine {engine.name}",
-            f"{engine.words}; its games are written {engine.games}",
-        )
-        for engine in installed_engines()
+        DoctorFinding("missing" if version is None else "ok", f"engine {name}", words)
+        for name, version, words in installed_engines()
     ]

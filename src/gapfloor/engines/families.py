@@ -22,86 +22,47 @@ class EnvironmentFamily:
     """level, start state, chance, or a combination; one or two words for tables."""
     words: str
     """What that is in this family."""
-    modules: tuple[str, ...]
-    """Parts of the names of modules that hold such environments."""
+    module: str
+    """Part of the names of modules that hold such environments."""
+
+
+_ONE_MAP = "the first state and the chance in what follows, on one map"
+_DRAWN = "walls, doors, objects, goal and start, as far as the task draws them"
+_ONE_SCENE = "the positions of object and goal in one scene"
+_NO_LEVELS = "the game is deterministic and has no levels"
 
 
 #: Every family, special cases of a module before the module itself.
 FAMILIES = (
-    EnvironmentFamily("ProcGen", "level", "its layout, its objects and its looks", ("procgen",)),
-    EnvironmentFamily(
-        "classic control",
-        "start state",
-        "near one point; nothing else differs",
-        ("classic_control", "phys2d"),
-    ),
-    EnvironmentFamily("Box2D", "level", "the terrain or track, and the first push", ("box2d",)),
-    EnvironmentFamily(
-        "toy text",
-        "start and chance",
-        "the first state and the chance in what follows, on one map",
-        ("toy_text", "tabular"),
-    ),
-    EnvironmentFamily(
-        "DM Control", "start state", "of one body, in some tasks with a target", ("mujoco.dmc",)
-    ),
-    EnvironmentFamily(
-        "Meta-World",
-        "start state",
-        "the positions of object and goal in one scene",
-        ("mujoco.metaworld", "metaworld"),
-    ),
-    EnvironmentFamily(
-        "robotics",
-        "start state",
-        "the positions of object and goal in one scene",
-        ("mujoco.robotics", "gymnasium_robotics"),
-    ),
-    EnvironmentFamily(
-        "MuJoCo Playground", "start state", "of one robot, with its commands", ("mujoco.playground",)
-    ),
-    EnvironmentFamily("MyoSuite", "start state", "of one body, or its target", ("mujoco.myosuite",)),
-    EnvironmentFamily("MuJoCo", "start state", "near one pose; nothing else differs", ("mujoco",)),
-    EnvironmentFamily(
-        "MiniGrid",
-        "level",
-        "walls, doors, objects, goal and start, as far as the task draws them",
-        ("minigrid",),
-    ),
-    EnvironmentFamily(
-        "Atari",
-        "chance",
-        "only the number of idle steps at the start: the game is deterministic and has no levels",
-        ("atari",),
-    ),
-    EnvironmentFamily(
-        "Atari",
-        "chance",
-        "only which actions are sticky: the game is deterministic and has no levels",
-        ("ale_py",),
-    ),
-    EnvironmentFamily("ViZDoom", "start and chance", "positions and chance on one map", ("vizdoom",)),
-    EnvironmentFamily(
-        "highway", "start state", "the positions and speeds of the other cars on one road", ("highway",)
-    ),
-    EnvironmentFamily("Crafter", "level", "the world, and the chance in what follows", ("crafter",)),
-    EnvironmentFamily(
-        "Google Research Football",
-        "chance",
-        "the chance in a match; the scenario is the same",
-        ("gfootball",),
-    ),
-    EnvironmentFamily(
-        "Jumanji", "level", "an instance of the problem, where the task draws one", ("jumanji",)
-    ),
-    EnvironmentFamily("Pgx", "start and chance", "the cards or dice, and who begins", ("pgx",)),
-)
+    EnvironmentFamily("ProcGen", "level", "its layout, its objects and its looks", "procgen"),
+    EnvironmentFamily("classic control", "start state", "near one point; nothing else differs", "classic_control"),
+    EnvironmentFamily("classic control", "start state", "near one point; nothing else differs", "phys2d"),
+    EnvironmentFamily("Box2D", "level", "the terrain or track, and the first push", "box2d"),
+    EnvironmentFamily("toy text", "start and chance", _ONE_MAP, "toy_text"),
+    EnvironmentFamily("toy text", "start and chance", _ONE_MAP, "tabular"),
+    EnvironmentFamily("DM Control", "start state", "of one body, in some tasks with a target", "mujoco.dmc"),
+    EnvironmentFamily("Meta-World", "start state", _ONE_SCENE, "metaworld"),
+    EnvironmentFamily("robotics", "start state", _ONE_SCENE, "mujoco.robotics"),
+    EnvironmentFamily("robotics", "start state", _ONE_SCENE, "gymnasium_robotics"),
+    EnvironmentFamily("MuJoCo Playground", "start state", "of one robot, with its commands", "mujoco.playground"),
+    EnvironmentFamily("MyoSuite", "start state", "of one body, or its target", "mujoco.myosuite"),
+    EnvironmentFamily("MuJoCo", "start state", "near one pose; nothing else differs", "mujoco"),
+    EnvironmentFamily("MiniGrid", "level", _DRAWN, "minigrid"),
+    EnvironmentFamily("Atari", "chance", f"only the number of idle steps at the start: {_NO_LEVELS}", "atari"),
+    EnvironmentFamily("Atari", "chance", f"only which actions are sticky: {_NO_LEVELS}", "ale_py"),
+    EnvironmentFamily("ViZDoom", "start and chance", "positions and chance on one map", "vizdoom"),
+    EnvironmentFamily("highway", "start state", "the positions and speeds of the other cars on one road", "highway"),
+    EnvironmentFamily("Crafter", "level", "the world, and the chance in what follows", "crafter"),
+    EnvironmentFamily("Google Research Football", "chance", "the chance in a match of one scenario", "gfootball"),
+    EnvironmentFamily("Jumanji", "level", "an instance of the problem, where the task draws one", "jumanji"),
+    EnvironmentFamily("Pgx", "start and chance", "the cards or dice, and who begins", "pgx"),
+)  # fmt: skip
 
 
 def family_of(spec: EngineSpec) -> EnvironmentFamily | None:
     """The family of an environment; None for one that is not known, e.g. the user's own."""
     module = _module(spec)
-    return next((family for family in FAMILIES if any(part in module for part in family.modules)), None)
+    return next((family for family in FAMILIES if family.module in module), None)
 
 
 def _module(spec: EngineSpec) -> str:

@@ -1,4 +1,4 @@
-"""Where the fields of a saved state of ProcGen are in its bytes.
+"""Saved states of ProcGen: where their fields are, states that are never drawn, and positions that come back.
 
 The order of fields is that of the `serialize` functions in the engine's C++ code (game.cpp, basic-abstract-game.cpp and
 entity.cpp), which both wheels share. Numbers have four bytes; texts have their length first.
@@ -9,8 +9,19 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
+import numpy as np
+
+from gapfloor.engines.catalogue import PROCGEN
+from gapfloor.engines.engine import EngineSpec
+
 #: Numbers of an entity, and the positions of two of them: its age, and the age at which it disappears.
 ENTITY_NUMBERS, AGE, LAST_AGE = 31, 18, 19
+
+#: Steps of the longest loop that is known to repeat itself unchanged, by game.
+_LONGEST_LOOPS = {"heist": 1, "maze": 1000, "miner": 1000}
+
+#: A view from right to left has no cells, and at this width the agent itself is smaller than a pixel.
+_NO_CELLS = -float(2**22)
 
 
 @dataclass(frozen=True)
@@ -39,7 +50,7 @@ def find_offsets(state: bytes) -> FieldOffsets:
     generator = _after_text(state, options + 17 * 4 + 4)  # options, range of levels, the generator of levels
     numbers = _after_text(state, generator + 4)
     entities = numbers + 17 * 4
-    count = number_at(state, entities - 4)
+    count = _number_at(state, entities - 4)
     after = entities + count * ENTITY_NUMBERS * 4
     view = _after_text(state, after + 19 * 4 + 4)
     return FieldOffsets(
@@ -53,11 +64,72 @@ def find_offsets(state: bytes) -> FieldOffsets:
     )
 
 
-def number_at(state: bytes, offset: int) -> int:
-    """The whole number at an offset."""
+def _number_at(state: bytes, offset: int) -> int:
     number: int = struct.unpack_from("<i", state, offset)[0]
     return number
 
 
 def _after_text(state: bytes, offset: int) -> int:
-    return offset + 4 + number_at(state, offset)
+    return offset + 4 + _number_at(state, offset)
+
+
+def without_view(state: bytes) -> bytes:
+    """The state with a view into which no cell falls; some games set their own view again, and draw as before."""
+    offsets = find_offsets(state)
+    changed = bytearray(state)
+    struct.pack_into("<i", changed, offsets.center_agent, 1)  # only then is the width that of the state
+    struct.pack_into("<f", changed, offsets.visibility, _NO_CELLS)
+    return bytes(changed)
+
+
+@dataclass(frozen=True)
+class ProcgenLoops:
+    """How saved states of a game are compared, and moved to a later time.
+
+    The engine's state never repeats: it counts steps, entities age, and a random number is drawn at every step. In some
+    games none of this decides what happens. There, a player whose action depends on the frame alone runs through the
+    same positions again and again until the time is up, and its state can be moved to a later time without playing.
+
+    Which games these are was read in the engine's C++ code. In miner and maze no step uses chance or time: the random
+    number decides whether an object moves first horizontally or vertically, and only where both moves are the same. In
+    heist it can decide how an agent drifts diagonally without an action, which cannot be part of a loop of one step.
+    `tests/play/test_loops.py` compares with the plain loop. Row of `make bench`: "evaluate, miner, greedy".
+    """
+
+    longest: int
+    """Steps of the longest loop that may be skipped."""
+
+    def position(self, state: bytes) -> bytes:
+        """What decides everything that happens in the game, up to the end of its time."""
+        offsets = find_offsets(state)
+        begin, count = offsets.entities
+        entities = np.frombuffer(state, dtype="<i4", count=count * ENTITY_NUMBERS, offset=begin)
+        entities = entities.reshape(count, ENTITY_NUMBERS).copy()
+        entities[entities[:, LAST_AGE] <= 0, AGE] = 0
+        return b"".join(
+            (
+                state[: offsets.generator[0]],
+                state[offsets.generator[1] : offsets.time],
+                entities.tobytes(),
+                state[begin + entities.nbytes : offsets.step_random],
+                state[offsets.step_random + 4 :],
+            )
+        )
+
+    def steps_left(self, state: bytes) -> int:
+        """Steps after which the time is up."""
+        offsets = find_offsets(state)
+        return _number_at(state, offsets.timeout) - _number_at(state, offsets.time)
+
+    def later(self, state: bytes, steps: int) -> bytes:
+        """The same position after this number of steps."""
+        time = find_offsets(state).time
+        changed = bytearray(state)
+        struct.pack_into("<i", changed, time, _number_at(state, time) + steps)
+        return bytes(changed)
+
+
+def loops_of(spec: EngineSpec) -> ProcgenLoops | None:
+    """How loops of a game are found; None where chance or time decide what happens, or where this is not known."""
+    longest = _LONGEST_LOOPS.get(spec.game) if spec.engine == PROCGEN.name else None
+    return None if longest is None else ProcgenLoops(longest)

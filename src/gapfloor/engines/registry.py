@@ -16,6 +16,7 @@ from gapfloor.engines.catalogue import ENGINES, GYMNASIUM, PROCGEN
 from gapfloor.engines.engine import Engine, EngineSpec, Option
 from gapfloor.engines.gymnasium.spaces import row_bytes
 from gapfloor.engines.procgen import GAMES as PROCGEN_GAMES
+from gapfloor.engines.procgen import UnseenProcgen, check_version
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.plugins import find_plugin, plugin_names, refuse_plugin
@@ -82,6 +83,14 @@ def check_levels(spec: EngineSpec, levels: LevelSet) -> None:
 def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> Engine:
     """A running engine of `spec`."""
     return _engine_module(spec.engine).engine_from_spec(spec, slots=slots, levels=levels, draw=draw)
+
+
+def unseen_engine(spec: EngineSpec, *, slots: int, levels: LevelSet) -> Engine:
+    """An engine for play without an observer; that of the recipe itself where no faster one is known."""
+    if spec.engine != PROCGEN.name or spec.options:
+        return engine_from_spec(spec, slots=slots, levels=levels)
+    check_version(spec)
+    return UnseenProcgen(spec, slots=slots, levels=levels)
 
 
 def check_cloning(spec: EngineSpec, *, what: str) -> None:

@@ -15,9 +15,8 @@ import numpy as np
 
 from gapfloor.actions.spaces import ActionSpace
 from gapfloor.engines.engine import Engine, EngineSpec
-from gapfloor.engines.procgen_loops import loops_of
-from gapfloor.engines.registry import engine_from_spec
-from gapfloor.engines.unseen import unseen_engine
+from gapfloor.engines.procgen_state import loops_of
+from gapfloor.engines.registry import engine_from_spec, unseen_engine
 from gapfloor.errors import PolicyError
 from gapfloor.machine import one_thread
 from gapfloor.play.actor import Actor, ReferenceActor, policy_actor

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.engines.engine import Engine, State
-from gapfloor.engines.procgen_loops import ProcgenLoops
+from gapfloor.engines.procgen_state import ProcgenLoops
 from gapfloor.levels import Schedule
 from gapfloor.play.actor import Actor, Turn
 from gapfloor.play.cell import CellSpec
