@@ -79,6 +79,9 @@ def test_outcomes_that_do_not_repeat_are_an_error(monkeypatch):
     from gapfloor.engines.gymnasium import engine
     from gapfloor.engines.gymnasium.cloning import Replayed
 
-    monkeypatch.setattr(engine, "cloning_method_of", lambda recipe: Replayed())
+    def replayed(recipe):
+        return Replayed(lambda env, level: engine.begin_level(recipe, env, level, render_mode=None))
+
+    monkeypatch.setattr(engine, "cloning_method_of", replayed)
     with pytest.raises(CheckFailedError, match="gapfloor doctor"):
         measure_classes(make_spec("gymnasium_envs:uses_global"), FEW)

@@ -11,8 +11,9 @@ import pytest
 import gymnasium_envs
 from command_line import run
 from gapfloor.actions.spaces import Discrete
+from gapfloor.engines.gymnasium.description import describe
 from gapfloor.engines.gymnasium.engine import GymnasiumEngine, engine_from_spec
-from gapfloor.engines.gymnasium.factory import Recipe, describe
+from gapfloor.engines.gymnasium.factory import Recipe
 from gapfloor.engines.gymnasium.spaces import row_bytes
 from gapfloor.engines.registry import make_spec, written_game
 from gapfloor.errors import MissingExtraError, UsageError
@@ -118,7 +119,7 @@ class TestEpisodes:
         assert plays_of("queued", "corridor") == plays_of("plainly", "corridor")
 
     def test_an_episode_that_never_ends_is_refused_in_a_sentence(self, monkeypatch):
-        monkeypatch.setattr("gapfloor.engines.environment_batch.MOST_STEPS", 50)
+        monkeypatch.setattr("gapfloor.engines.environment_batch.MOST_STEPS_UNDECLARED", 50)
         engine = engine_of("endless")
         with pytest.raises(UsageError, match="max_episode_steps"):
             returns_of(engine, 0)

@@ -91,7 +91,7 @@ def test_success_replaces_the_reward_and_counts_once() -> None:
     assert 0 <= totals[1] <= 4
     with pytest.raises(UsageError, match="does not report success"):
         make_spec("envpool:CartPole-v1", options={"score": "success"})
-    with pytest.raises(UsageError, match="write score=success"):
+    with pytest.raises(UsageError, match="does not report a score 'wins': info has"):
         make_spec("envpool:CartPole-v1", options={"score": "wins"})
 
 

@@ -18,14 +18,16 @@ import numpy.typing as npt
 
 from gapfloor.actions.spaces import ActionSpace, Discrete, Masks, MultiDiscrete
 from gapfloor.engines.engine import Observations, State, Step
-from gapfloor.engines.gymnasium.factory import Description, Recipe
+from gapfloor.engines.gymnasium.description import SUCCESS, Description
+from gapfloor.engines.gymnasium.factory import Recipe
 from gapfloor.engines.gymnasium.spaces import put_row
 from gapfloor.errors import GapfloorError, UsageError
 from gapfloor.levels import LevelSet, draw_levels
 from gapfloor.levels.draws import check_draw
 
-#: An episode that is longer than this is taken not to end, so that no command runs for ever.
-MOST_STEPS = 1_000_000
+#: An episode that is longer than this is taken not to end, so that no command runs for ever: with a declared limit,
+#: and without one (Atari's own is 108,000 frames).
+MOST_STEPS, MOST_STEPS_UNDECLARED = 1_000_000, 110_000
 
 #: Longer sides of a frame are averaged down to at most this many pixels.
 MOST_PIXELS = 200
@@ -58,6 +60,8 @@ class EnvironmentBatch(ABC):
         self._plays = np.zeros(slots, dtype=bool)
         self._lengths = np.zeros(slots, dtype=np.int64)
         self._succeeded = np.zeros(slots, dtype=bool)
+        self._scores = recipe.own("score") is not None
+        self._most_steps = MOST_STEPS if description.has_limit else MOST_STEPS_UNDECLARED
         self._masks: Masks | None = None
         if description.masks:
             self._masks = np.ones((slots, _mask_width(self.action_space)), dtype=bool)
@@ -123,10 +127,10 @@ class EnvironmentBatch(ABC):
 
     def _count_step(self, slot: int) -> None:
         self._lengths[slot] += 1
-        if self._lengths[slot] > MOST_STEPS:
+        if self._lengths[slot] > self._most_steps:
             raise UsageError(
-                f"An episode of {self.recipe.game} (level {self._level[slot]}) has not ended after {MOST_STEPS:,} "
-                "steps: end it with --option max_episode_steps=N."
+                f"An episode of {self.recipe.game} (level {self._level[slot]}) has not ended after "
+                f"{self._most_steps:,} steps: end it with --option max_episode_steps=N."
             )
 
     def _show(self, slot: int, observation: Any) -> None:
@@ -149,10 +153,16 @@ class EnvironmentBatch(ABC):
             "number: give it a wrapper that returns one (--option wrapper=module:Class)."
         )
 
-    def _first_success(self, slot: int, success: Any) -> float:
-        """The score of a step where success is asked for: 1 when it is reported for the first time."""
-        is_first = bool(success) and not self._succeeded[slot]
-        self._succeeded[slot] |= bool(success)
+    def _score(self, slot: int, reported: Any) -> Any:
+        """The score of a step where the user asked for one: of success, 1 when it is reported for the first time.
+
+        Robot tasks give a shaped reward and say in `info` whether the task is solved. Papers report the share of
+        episodes in which it was solved at some step. Any other score is added up as rewards are.
+        """
+        if self.recipe.own("score") != SUCCESS:
+            return reported
+        is_first = bool(reported) and not self._succeeded[slot]
+        self._succeeded[slot] |= bool(reported)
         return float(is_first)
 
     def _fail(self, what: str, error: Exception) -> GapfloorError:

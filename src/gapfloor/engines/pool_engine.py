@@ -21,9 +21,9 @@ from gapfloor.engines.catalogue import ENVPOOL
 from gapfloor.engines.engine import EngineSpec, Option, Step
 from gapfloor.engines.environment_batch import EnvironmentBatch, as_frame
 from gapfloor.engines.gymnasium.actions import ActionForm, action_form
+from gapfloor.engines.gymnasium.description import Description, noop_of, score_name
 from gapfloor.engines.gymnasium.engine import MODE
-from gapfloor.engines.gymnasium.factory import Description, Recipe, chosen_noop
-from gapfloor.engines.gymnasium.score import success_name, wants_success
+from gapfloor.engines.gymnasium.factory import Recipe
 from gapfloor.engines.gymnasium.spaces import Layout, Part, copy_row
 from gapfloor.errors import UnknownEnvironmentError, UsageError, unknown_name
 from gapfloor.levels import LevelSet
@@ -48,8 +48,8 @@ _ONLY = np.zeros(1, dtype=np.int32)
 class PoolDescription(Description):
     """What was learnt about an environment of EnvPool; `masks` is the name of the array with the legal actions."""
 
-    success: str = ""
-    """The name of the array that reports success, where that is the score."""
+    score: str = ""
+    """The name of the array that has the score, where it is not the reward."""
 
 
 def make_spec(game: str, *, mode: str | None, options: Mapping[str, Option] | None) -> EngineSpec:
@@ -135,9 +135,10 @@ class PoolEngine(EnvironmentBatch):
 
     def _receive(self, slot: int) -> None:
         state = _received(self._pools[slot])
-        self._rewards[slot] = state["reward"][0]
-        if self.description.success:
-            self._rewards[slot] = self._first_success(slot, state[self.description.success][0])
+        reward = state["reward"][0]
+        if self._scores:
+            reward = self._score(slot, state[self.description.score][0])
+        self._reward(slot, reward)
         self._count_step(slot)
         self._firsts[slot] = bool(state["done"][0])
         if not self._firsts[slot]:
@@ -174,18 +175,12 @@ def describe_pool(recipe: Recipe) -> PoolDescription:
         raise UsageError(
             f"{recipe.game} does not say which actions are legal: leave out --option masks=true."
         )
-    names: tuple[str, ...] = ()
-    noop, words = form.space.zero(), "the action of zeros (or the nearest one) is used"
-    if isinstance(form.space, Discrete):
-        names = tuple(map(str, range(form.space.n)))
-        noop, words = 0, "not named by the environment: action 0 is used; choose another with --option noop=K"
-        chosen = chosen_noop(recipe, form.space.n)
-        if chosen is not None:
-            noop, words = chosen, f"action {chosen} (--option noop={chosen})"
+    names = tuple(map(str, range(form.space.n))) if isinstance(form.space, Discrete) else ()
+    noop, words = noop_of(recipe, form, names)
     info = [name for name in states if name.startswith("info:")]
     return PoolDescription(
         version, form, noop, words, names, Layout(tuple(parts)), masks=masks[0] if wanted else "",
-        offers_masks=bool(masks), success=success_name(recipe, info) if wants_success(recipe) else "",
+        offers_masks=bool(masks), score=score_name(recipe, info) if recipe.own("score") is not None else "",
     )  # fmt: skip
 
 

@@ -28,6 +28,8 @@ class ActionForm:
     """The environment's number of our action 0, or of 0 in each dimension."""
     shape: tuple[int, ...] = ()
     dtype: str = "int64"
+    is_tuple: bool = False
+    """Whether the environment takes a tuple of whole numbers."""
 
     def to_environment(self, action: Any) -> Any:
         """One action as the environment takes it."""
@@ -38,6 +40,8 @@ class ActionForm:
             action = np.array(np.unravel_index(action, space.factors))
         if not isinstance(space, Box):
             action = action + np.array(self.start)
+        if self.is_tuple:
+            return tuple(np.asarray(action).tolist())
         return np.asarray(action).astype(self.dtype).reshape(self.shape)
 
     def batch(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -91,6 +95,9 @@ def action_form(space: Any, *, game: str, options: Mapping[str, Option]) -> Acti
     if isinstance(space, spaces.MultiDiscrete):
         starts = tuple(int(each) for each in np.ravel(getattr(space, "start", np.zeros_like(space.nvec))))
         return _several([int(n) for n in np.ravel(space.nvec)], starts, space)
+    if isinstance(space, spaces.Tuple) and all(isinstance(each, spaces.Discrete) for each in space.spaces):
+        sizes = [int(each.n) for each in space.spaces]
+        return ActionForm(several(sizes), tuple(int(each.start) for each in space.spaces), is_tuple=True)
     if isinstance(space, spaces.MultiBinary):
         n = math.prod(space.shape)
         return _several([2] * n, (0,) * n, space)
@@ -102,8 +109,8 @@ def action_form(space: Any, *, game: str, options: Mapping[str, Option]) -> Acti
             Box(tuple(low.tolist()), tuple(high.tolist())), 0, tuple(space.shape), np.dtype(space.dtype).str
         )
     raise UsageError(
-        f"The actions of {game} are {space}: gapfloor measures Discrete, MultiDiscrete, MultiBinary and Box; a wrapper "
-        "can make one of these of them."
+        f"The actions of {game} are {space}: gapfloor measures Discrete, MultiDiscrete, MultiBinary and Box, and "
+        "tuples of Discrete; a wrapper can make one of these of them."
     )
 
 
@@ -136,16 +143,11 @@ def _bounds(
     return low, high
 
 
-def mask_source(env: Any, info: Any, *, game: str) -> str:
-    """Where an environment says which actions are legal: `method` or `info`."""
+def mask_source(env: Any, info: Any) -> str:
+    """Where an environment says which actions are legal: `method` or `info`; empty where it does not."""
     if callable(_mask_method(env)):
         return "method"
-    if isinstance(info, Mapping) and "action_mask" in info:
-        return "info"
-    raise UsageError(
-        f"{game} does not say which actions are legal: it has neither a method action_masks() nor "
-        "info['action_mask']. Leave out --option masks=true."
-    )
+    return "info" if isinstance(info, Mapping) and "action_mask" in info else ""
 
 
 def read_mask(env: Any, info: Mapping[str, Any], source: str) -> Any:

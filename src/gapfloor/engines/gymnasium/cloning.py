@@ -57,72 +57,63 @@ class DeepCopied:
         return copy.deepcopy(content)
 
 
+#: Puts an environment (None: a new one) at the start of a level: the environment, its observation and info.
+Begin = Callable[[Any, int], tuple[Any, Any, Any]]
+
+
 class Replayed:
     """The level and the actions so far: works wherever an episode is a function of the two, at the price of play."""
 
     name = "replay from the seed"
+
+    def __init__(self, begin: Begin) -> None:
+        self._begin = begin
 
     def keep(self, env: Any, level_seed: int, actions: Sequence[Any]) -> Any:
         return level_seed, tuple(actions)
 
     def bring_back(self, content: Any, env: Any) -> Any:
         level_seed, actions = content
-        env.reset(seed=level_seed)
+        env, _, _ = self._begin(env, level_seed)
         for action in actions:
             env.step(action)
         return env
 
 
-CLONING_METHODS: tuple[CloningMethod, ...] = (Pickled(), DeepCopied(), Replayed())
-
-
 def find_cloning_method(
-    make: Callable[[], Any],
-    *,
-    layout: Layout,
-    choice: LegalChoice,
-    methods: Sequence[CloningMethod] = CLONING_METHODS,
+    begin: Begin, *, layout: Layout, choice: LegalChoice, methods: Sequence[CloningMethod] = ()
 ) -> CloningMethod | None:
     """The first method that keeps a state whole, or None where none does."""
-    for method in methods:
+    for method in methods or (Pickled(), DeepCopied(), Replayed(begin)):
         # Whatever an environment's own code raises while it is copied, this method does not work for it.
         with contextlib.suppress(Exception):
-            if all(
-                _continues(method, make, layout, choice, level, steps) for level, steps in ((0, 3), (1, 14))
-            ):
+            if all(_continues(method, begin, layout, choice, *case) for case in ((0, 3), (1, 14))):
                 return method
     return None
 
 
 def _continues(
-    method: CloningMethod,
-    make: Callable[[], Any],
-    layout: Layout,
-    choice: LegalChoice,
-    level: int,
-    steps: int,
+    method: CloningMethod, begin: Begin, layout: Layout, choice: LegalChoice, level: int, steps: int
 ) -> bool:
     """Whether clones play on as the original does, and neither disturbs the other."""
     rng = np.random.default_rng(level)
     before, after = (rng.random((n, max(1, choice.form.space.width))) for n in (steps, 24))
-    env = make()
-    _, info = env.reset(seed=level)
+    env, _, info = begin(None, level)
     played: list[Any] = []
     for numbers in before:
         played.append(choice.action(env, info, numbers))
         _, _, terminated, truncated, info = env.step(played[-1])
         if terminated or truncated:
-            _, info = env.reset(seed=level)
+            env, _, info = begin(env, level)
             played = []
     kept = method.keep(env, level, played)
 
     def continue_with(clone: Any) -> list[tuple[Any, ...]]:
         return _outcomes(clone, info, after, layout, choice)
 
-    first = continue_with(method.bring_back(kept, make()))
+    first = continue_with(method.bring_back(kept, None))
     original = continue_with(env)
-    second = continue_with(method.bring_back(kept, make()))
-    return first == original == second
+    return first == original == continue_with(method.bring_back(kept, None))
 
 
 def _outcomes(env: Any, info: Any, after: Any, layout: Layout, choice: LegalChoice) -> list[tuple[Any, ...]]:

@@ -22,10 +22,10 @@ from gapfloor.engines.engine import Engine, EngineSpec, Option, Step
 from gapfloor.engines.environment_batch import EnvironmentBatch, as_frame
 from gapfloor.engines.gymnasium.actions import LegalChoice, read_mask
 from gapfloor.engines.gymnasium.cloning import CloningMethod, find_cloning_method
-from gapfloor.engines.gymnasium.factory import Recipe, describe, make_env, without_chatter
-from gapfloor.engines.gymnasium.score import success_name, wants_success
+from gapfloor.engines.gymnasium.description import describe, score_name
+from gapfloor.engines.gymnasium.factory import Recipe, begin_level
 from gapfloor.engines.gymnasium.spaces import copy_row, put_row
-from gapfloor.errors import UsageError
+from gapfloor.errors import GapfloorError, UsageError
 from gapfloor.levels import LevelSet
 
 #: The mode that records name, since Gymnasium has none.
@@ -91,7 +91,7 @@ class GymnasiumEngine(EnvironmentBatch):
         super().__init__(recipe, describe(recipe), slots=slots, levels=levels, draw=draw)
         self._envs: list[Any] = [None] * slots
         self._actions: list[list[Any]] = [[] for _ in range(slots)]
-        self._scores_success = wants_success(recipe)
+        self._begin = functools.partial(begin_level, recipe, render_mode=self.description.render_mode)
 
     @property
     def can_clone(self) -> bool:
@@ -127,10 +127,7 @@ class GymnasiumEngine(EnvironmentBatch):
     def load(self, slot: int, state: SlotState) -> None:
         self._follows_draw = False
         if state.plays:
-            env = self._envs[slot]
-            if env is None and self._known_cloning_method().name == "replay from the seed":
-                env = self._make()
-            self._envs[slot] = self._known_cloning_method().bring_back(state.content, env)
+            self._envs[slot] = self._known_cloning_method().bring_back(state.content, self._envs[slot])
         put_row(self._rows, slot, state.observation)
         if self._masks is not None:
             self._masks[slot] = state.legal
@@ -167,15 +164,11 @@ class GymnasiumEngine(EnvironmentBatch):
             )
         return method
 
-    def _make(self) -> Any:
-        return make_env(self.recipe, render_mode=self.description.render_mode)
-
     def _play(self, slot: int, level_seed: int) -> None:
-        if self._envs[slot] is None:
-            self._envs[slot] = self._make()
         try:
-            with without_chatter():
-                observation, info = self._envs[slot].reset(seed=level_seed)
+            self._envs[slot], observation, info = self._begin(self._envs[slot], level_seed)
+        except GapfloorError:
+            raise
         except Exception as error:
             raise self._fail(f"reset(seed={level_seed})", error) from error
         self._show(slot, observation)
@@ -189,8 +182,8 @@ class GymnasiumEngine(EnvironmentBatch):
             has_ended = bool(terminated or truncated)
         except Exception as error:
             raise self._fail(f"step({action}) on level {self._level[slot]}", error) from error
-        if self._scores_success:
-            reward = self._first_success(slot, info[success_name(self.recipe, info or ())])
+        if self._scores:
+            reward = self._score(slot, info[score_name(self.recipe, info or ())])
         self._reward(slot, reward)
         self._actions[slot].append(action)
         self._count_step(slot)
@@ -221,7 +214,7 @@ def cloning_method_of(recipe: Recipe) -> CloningMethod | None:
     """How states of an environment are saved; tried once per process."""
     found = describe(recipe)
     return find_cloning_method(
-        functools.partial(make_env, recipe, render_mode=found.render_mode),
+        functools.partial(begin_level, recipe, render_mode=found.render_mode),
         layout=found.layout,
         choice=LegalChoice(found.form, found.masks, recipe.game),
     )

@@ -17,7 +17,8 @@ import numpy.typing as npt
 from gapfloor.actions.spaces import Actions
 from gapfloor.engines.engine import Step
 from gapfloor.engines.environment_batch import EnvironmentBatch, as_frame
-from gapfloor.engines.gymnasium.factory import Recipe, describe, make_env, takes_num_envs
+from gapfloor.engines.gymnasium.description import describe
+from gapfloor.engines.gymnasium.factory import Recipe, make_env, takes_num_envs
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 

@@ -1,0 +1,289 @@
+"""What a Gymnasium environment is: its actions, no-op, observations, masks and the versions of every package in it.
+
+It is found out once per process by making the environment; what cannot be measured is refused here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import functools
+import hashlib
+import importlib.metadata
+import itertools
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gapfloor.actions.spaces import Discrete
+from gapfloor.engines.catalogue import GYMNASIUM
+from gapfloor.engines.gymnasium.actions import ActionForm, action_form, mask_source
+from gapfloor.engines.gymnasium.factory import Recipe, begin_level, make_env
+from gapfloor.engines.gymnasium.spaces import Layout, layout_of
+from gapfloor.errors import GapfloorError, UsageError
+
+#: Names under which environments call an action that does nothing.
+NOOP_NAMES = ("no-op", "noop", "no_op", "nop", "idle", "nothing", "do_nothing", "do nothing", "wait", "stay")
+
+#: The score that is 1 at the first step that reports success, and the names under which environments report it.
+SUCCESS, SUCCESS_NAMES = "success", ("success", "is_success", "solved")
+
+#: Libraries whose environments have another interface, and what makes a Gymnasium environment of them.
+OTHER_INTERFACES: Mapping[str, str] = {
+    "pettingzoo": "a PettingZoo environment of several agents: return a Gymnasium environment of one of them, e.g. "
+    "supersuit.pettingzoo_env_to_vec_env_v1(parallel_env) where the agents are alike",
+    "gymnax": "a gymnax environment of pure functions: return gymnax.wrappers.GymnaxToGymWrapper(env)",
+}
+
+
+@dataclass(frozen=True)
+class Description:
+    """What was learnt about an environment by making it once."""
+
+    version: str
+    form: ActionForm
+    """Its action space, and how it writes an action."""
+    noop: Any
+    noop_words: str
+    action_names: tuple[str, ...]
+    """Names of numbered actions; empty for the others."""
+    layout: Layout
+    masks: str = ""
+    """Where it says which actions are legal (`method` or `info`), if the user asked for masks."""
+    offers_masks: bool = False
+    """Whether it says so, asked for or not."""
+    is_vector: bool = False
+    n_envs: int = 1
+    """Environments of one vector environment."""
+    resets_one: bool = False
+    """Whether a vector environment can put one of its environments at a level."""
+    autoreset: str = ""
+    render_mode: str | None = None
+    has_limit: bool = True
+    """Whether it declares a number of steps after which an episode is cut."""
+
+
+@functools.lru_cache(maxsize=64)
+def describe(recipe: Recipe) -> Description:
+    """Make an environment once and find out what it is; refuses what cannot be measured."""
+    env = make_env(recipe, n_envs=2)
+    from gymnasium.vector import VectorEnv
+
+    is_vector = isinstance(env, VectorEnv)
+    if not is_vector:
+        _refuse_other_interface(env, recipe)
+    elif recipe.own("score") is not None or recipe.level_place[0] != "seed" or recipe.own("masks"):
+        raise UsageError(
+            f"{recipe.game} is a vector environment: masks, --score and --level-in need a factory of single "
+            "environments."
+        )
+    actions = env.single_action_space if is_vector else env.action_space
+    form = action_form(actions, game=recipe.game, options=dict(recipe.options))
+    if is_vector and form.is_tuple:
+        raise UsageError(f"{recipe.game} is a vector environment with tuples as actions: return single ones.")
+    seen = env.single_observation_space if is_vector else env.observation_space
+    layout = layout_of(seen, with_text=recipe.own("text") is not False)
+    names, noop, words = _actions(env, recipe, form)
+    metadata = getattr(env, "metadata", None) or {}
+    facts: dict[str, Any] = {}
+    info = _first_info(env, recipe, is_vector)
+    if is_vector:
+        mode = metadata.get("autoreset_mode")
+        facts = {"is_vector": True, "n_envs": int(env.num_envs), "resets_one": _resets_one(env, form)}
+        facts["autoreset"] = getattr(mode, "value", str(mode or ""))
+    else:
+        facts = _masks(env, info, recipe)
+        facts["has_limit"] = getattr(getattr(env, "spec", None), "max_episode_steps", None) is not None
+    can_draw = "rgb_array" in (metadata.get("render_modes") or ())
+    if can_draw and getattr(env, "render_mode", None) is None and "render_mode" not in recipe.arguments:
+        facts["render_mode"] = "rgb_array"
+    version = _version(env, recipe)
+    with contextlib.suppress(Exception):
+        env.close()
+    return Description(version, form, noop, words, names, layout, **facts)
+
+
+def _refuse_other_interface(env: Any, recipe: Recipe) -> None:
+    import gymnasium
+
+    if isinstance(env, gymnasium.Env):
+        return
+    libraries = {kind.__module__.partition(".")[0] for kind in type(env).__mro__}
+    for library in libraries & OTHER_INTERFACES.keys():
+        raise UsageError(f"{recipe.game} returned {OTHER_INTERFACES[library]}.")
+    if not all(hasattr(env, name) for name in ("reset", "step", "action_space", "observation_space")):
+        raise UsageError(
+            f"{recipe.game} returned a {type(env).__name__}, which is not a Gymnasium environment: return one."
+        )
+
+
+def _first_info(env: Any, recipe: Recipe, is_vector: bool) -> Any:
+    """The info of a first reset; refuses what cannot be reset to a level."""
+    try:
+        if is_vector:
+            return env.reset(seed=[0] * env.num_envs)[1]
+        return begin_level(recipe, env, 0, render_mode=None)[2]
+    except GapfloorError:
+        raise
+    except TypeError as error:
+        raise UsageError(
+            f"reset(seed=0) of {recipe.game} fails ({error}): gapfloor needs an environment whose seed is a level."
+        ) from error
+    except Exception as error:
+        raise UsageError(f"{recipe.game} cannot be reset: {type(error).__name__}: {error}") from error
+
+
+def _masks(env: Any, info: Any, recipe: Recipe) -> dict[str, Any]:
+    """Where legal actions are stated; masks are read only if the user asks, because most agents never saw them."""
+    wanted = recipe.own("masks")
+    if wanted not in (None, True, False):
+        raise UsageError(f"The option masks is {wanted!r}: write masks=true or masks=false.")
+    source = mask_source(env, info)
+    if wanted and not source:
+        raise UsageError(
+            f"{recipe.game} does not say which actions are legal: it has neither a method action_masks() nor "
+            "info['action_mask']. Leave out --option masks=true."
+        )
+    return {"masks": source if wanted else "", "offers_masks": bool(source)}
+
+
+def _resets_one(env: Any, form: ActionForm) -> bool:
+    """Whether a reset of one environment leaves the others of a vector environment alone."""
+    from gymnasium.vector.utils import iterate
+
+    if env.num_envs == 1:
+        return True
+    try:
+        env.reset(seed=list(range(env.num_envs)))
+        before, *_ = env.step(form.batch(np.stack([form.space.zero()] * env.num_envs)))
+        kept = [repr(row) for row in iterate(env.observation_space, before)]
+        mask = np.zeros(env.num_envs, dtype=bool)
+        mask[0] = True
+        after, _ = env.reset(seed=[7] * env.num_envs, options={"reset_mask": mask})
+        return [repr(row) for row in iterate(env.observation_space, after)][1:] == kept[1:]
+    except Exception:
+        return False  # whatever the reason, it is not reliable
+
+
+def score_name(recipe: Recipe, names: Iterable[str]) -> str:
+    """The name under which `info` (or EnvPool's state) has the score that the user asked for."""
+    wanted, known = str(recipe.own("score")), list(names)
+    for name in known:
+        if name.removeprefix("info:") in (SUCCESS_NAMES if wanted == SUCCESS else (wanted,)):
+            return name
+    what = f"success (none of {', '.join(SUCCESS_NAMES)})" if wanted == SUCCESS else f"a score '{wanted}'"
+    offered = ", ".join(name.removeprefix("info:") for name in known[:12]) or "nothing"
+    raise UsageError(
+        f"{recipe.game} does not report {what}: info has {offered}. Leave out --score for the reward."
+    )
+
+
+def noop_of(recipe: Recipe, form: ActionForm, names: tuple[str, ...]) -> tuple[Any, str]:
+    """The action of idle slots where the environment names none: the user's choice, or zero; and how that is known."""
+    space, chosen = form.space, recipe.own("noop")
+    if not isinstance(space, Discrete):
+        if chosen is not None:
+            raise UsageError(
+                f"The option noop needs numbered actions, but those of {recipe.game} are {space}."
+            )
+        return space.zero(), "the action of zeros (or the nearest one) is used"
+    if chosen is None:
+        return 0, (
+            f"not named by the environment: action 0 ({names[0]}) is used instead; choose another with --option noop=K"
+        )
+    if isinstance(chosen, bool) or not isinstance(chosen, int) or not 0 <= chosen < space.n:
+        raise UsageError(f"The option noop is {chosen!r}: name an action from 0 to {space.n - 1}.")
+    return chosen, f"action {chosen} (--option noop={chosen})"
+
+
+def _actions(env: Any, recipe: Recipe, form: ActionForm) -> tuple[tuple[str, ...], Any, str]:
+    """Names of the actions, which of them is the no-op, and how that is known."""
+    space = form.space
+    if not isinstance(space, Discrete):
+        return (), *noop_of(recipe, form, ())
+    inner = getattr(env, "envs", [env])[0] if hasattr(env, "single_action_space") else env
+    inner = getattr(inner, "unwrapped", inner)
+    if space.factors:
+        counted = itertools.product(*(range(size) for size in space.factors))
+        names = tuple("/".join(map(str, action)) for action in counted)
+    else:
+        names = _names(inner, space.n)
+    noop, words = noop_of(recipe, form, names)
+    if recipe.own("noop") is None:
+        known = [at for at, name in enumerate(names) if name.lower() in NOOP_NAMES]
+        if not known and type(inner).__module__.startswith("minigrid"):
+            known = [at for at, name in enumerate(names) if name == "done"]  # it does nothing there
+        if not known:
+            return names, noop, words
+        noop, words = known[0], f"action {known[0]} ({names[known[0]]})"
+    plain = "no-op" if names[noop].lower() in NOOP_NAMES else f"{names[noop]} (no-op)"
+    return (*names[:noop], plain, *names[noop + 1 :]), noop, words
+
+
+def _names(inner: Any, n_actions: int) -> tuple[str, ...]:
+    found: Any = getattr(inner, "action_names", None)
+    meanings = getattr(inner, "get_action_meanings", None)
+    enumeration = getattr(inner, "actions", None)
+    by_number = getattr(getattr(inner, "action_type", None), "actions", None)
+    if callable(meanings):
+        with contextlib.suppress(Exception):
+            found = meanings()
+    elif isinstance(enumeration, enum.EnumMeta):
+        found = list(enumeration.__members__)
+    elif isinstance(by_number, Mapping):
+        found = [by_number[number] for number in sorted(by_number)]
+    if isinstance(found, (list, tuple)) and len(found) == n_actions:
+        return tuple(str(name) for name in found)
+    return tuple(str(action) for action in range(n_actions))
+
+
+def _version(env: Any, recipe: Recipe) -> str:
+    """Gymnasium's version and those of every package whose code is in the environment."""
+    modules = {type(each).__module__ for each in _layers(env)}
+    if recipe.is_factory:
+        modules.add(recipe.game.partition(":")[0])
+    parts: dict[str, str] = {}
+    for module in sorted(modules):
+        top = module.partition(".")[0]
+        if top not in ("gymnasium", "builtins", "gapfloor"):
+            parts.update([_module_version(module, top)])
+    versions = (f"{name}-{version}" for name, version in sorted(parts.items()))
+    return " ".join([GYMNASIUM.installed_version(), *versions])
+
+
+def _layers(env: Any) -> list[Any]:
+    """The environment, what it wraps and what it holds, as far as these step and reset too."""
+    found: dict[int, Any] = {}
+    waiting = [env]
+    while waiting:
+        each = waiting.pop()
+        if id(each) in found:
+            continue
+        found[id(each)] = each
+        inner = list(getattr(each, "__dict__", {}).values())
+        inner += [value[0] for value in inner if isinstance(value, list) and value]
+        waiting += [
+            value
+            for value in inner
+            if not isinstance(value, type)
+            and callable(getattr(value, "step", None))
+            and hasattr(value, "reset")
+        ]
+    return list(found.values())
+
+
+def _module_version(module: str, top: str) -> tuple[str, str]:
+    for name in (top, top.replace("_", "-")):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            return name, importlib.metadata.version(name)
+    distributions = importlib.metadata.packages_distributions().get(top)
+    if distributions:
+        return distributions[0], importlib.metadata.version(distributions[0])
+    # A file of the user's own has no version: a hash of its content is used instead.
+    path = getattr(sys.modules.get(module), "__file__", None)
+    content = Path(path).read_bytes() if path else b""
+    return module, hashlib.sha256(content).hexdigest()[:12]
