@@ -2,7 +2,7 @@
 
 import gapfloor
 from gapfloor.calibration.probe import ProbeSettings
-from gapfloor.play.record_checks import play_record, record_differences
+from gapfloor.play.cell_checks import play_record, record_differences
 from gapfloor.play.replay import spec_of
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store

@@ -13,8 +13,7 @@ from gapfloor.api.policy_campaign import play_policies
 from gapfloor.engines.registry import check_seed
 from gapfloor.errors import UsageError
 from gapfloor.play.candidate import Entrant
-from gapfloor.play.census_advice import census_notes
-from gapfloor.play.protocol import PlaySettings, make_protocol
+from gapfloor.play.protocol import PlaySettings, census_notes, make_protocol
 from gapfloor.play.references import UNIFORM, check_references, recorded_name
 from gapfloor.play.workers import Progress
 from gapfloor.records.temporary_store import open_store

@@ -17,12 +17,11 @@ from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.registry import check_cloning
 from gapfloor.errors import UsageError
 from gapfloor.machine import check_workers
-from gapfloor.play.campaign import Campaign, Request, plan_campaign
+from gapfloor.play.campaign import Campaign, Request, backend_for, plan_campaign
 from gapfloor.play.candidate import Candidate, Entrant, load_candidates
 from gapfloor.play.observers import CellProbe
 from gapfloor.play.protocol import INFERENCE_BATCH, Protocol
 from gapfloor.play.references import UNIFORM, check_references
-from gapfloor.play.stored_backend import backend_for
 from gapfloor.play.workers import CellWorkers, Progress, started_workers
 from gapfloor.records.store import Store
 from gapfloor.rules import Rule

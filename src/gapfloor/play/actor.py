@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from gapfloor.actions.distributions import Categoricals
 from gapfloor.actions.entropy import entropy
 from gapfloor.actions.spaces import ActionSpace, Discrete, Masks
 from gapfloor.engines.engine import Engine, Observations
@@ -159,12 +160,32 @@ class PolicyActor:
         self.disagreements[mine] = disagreements
 
 
+class RowActor(PolicyActor):
+    """Plays a policy whose actions are rows of numbers: it gives a distribution instead of logits."""
+
+    def act(self, turn: Turn) -> Actions:
+        self._read(turn)
+        distribution = self._reader.distribution
+        assert distribution is not None
+        if turn.masks is not None:
+            assert isinstance(distribution, Categoricals)  # a box has no masks
+            distribution = distribution.masked(turn.masks)
+        self.record = {
+            "distribution": type(distribution).__name__,
+            "greedy_action": distribution.mode_name,
+            "entropy_field": distribution.entropy_field,
+        }
+        self.entropies = distribution.entropy(self.space)
+        actions = np.array([self._noop] * len(turn.rules))
+        for rule, mine, uniforms, legal in turn.by_rule():
+            actions[mine] = rule.choose_row(distribution.rows(mine), uniforms, self.space, legal)
+        return actions
+
+
 def policy_actor(policy: Policy | StatefulPolicy, *, name: str, engine: Engine) -> Actor:
     """The actor of a policy in an engine: through logits, or through distributions over rows of numbers."""
     if isinstance(engine.action_space, Discrete):
         return PolicyActor(policy, name=name, space=engine.action_space, noop=engine.noop)
-    from gapfloor.play.row_actor import RowActor
-
     return RowActor(policy, name=name, space=engine.action_space, noop=engine.noop)
 
 

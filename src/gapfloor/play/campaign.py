@@ -33,6 +33,8 @@ from gapfloor.play.references import (
     reference_groups,
     trial_constants,
 )
+from gapfloor.policies.backends import BACKENDS, check_backend
+from gapfloor.records.manifest import read_manifest
 from gapfloor.records.store import Store, StoredCell
 from gapfloor.rules import Rule, rule_kind
 
@@ -247,3 +249,24 @@ def _incomplete(games: Sequence[GameCells], found: Mapping[str, StoredCell]) -> 
 
 def _cells(groups: Sequence[CellGroup]) -> Iterator[CellSpec]:
     return (cell for group in groups for cell in group.cells)
+
+
+def backend_for(store: Store, asked: str | None) -> str | None:
+    """The backend that the user or the store names; None where neither does. One that is not installed is refused.
+
+    A store that was begun in torch stays in torch when ONNX Runtime is installed later: cells of one policy in two
+    backends would not be comparable to the last bit.
+    """
+    backend = asked or recorded_backend(store)
+    check_backend(backend)
+    return backend
+
+
+def recorded_backend(store: Store) -> str | None:
+    """The backend of the first cell of the store that a network played."""
+    for path in sorted(store.cells_folder.glob("*.json")):
+        manifest = read_manifest(path)
+        backend = manifest.content.get("backend") if manifest is not None else None
+        if backend in BACKENDS:
+            return str(backend)
+    return None

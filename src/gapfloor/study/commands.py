@@ -14,7 +14,7 @@ from typing import Any
 
 from gapfloor.api.progress import is_watched
 from gapfloor.machine import available_cores
-from gapfloor.play.stored_backend import backend_for
+from gapfloor.play.campaign import backend_for
 from gapfloor.policies.backends import usual_backend
 from gapfloor.records.atomic import remove_leftovers
 from gapfloor.records.store import Store

@@ -19,12 +19,11 @@ from typing import Any, ClassVar
 from gapfloor.api.policy_campaign import play_policies
 from gapfloor.engines.procgen import N_ACTIONS
 from gapfloor.errors import GapfloorError, StoreError
-from gapfloor.play.campaign import Request, plan_campaign
+from gapfloor.play.campaign import Request, backend_for, plan_campaign
 from gapfloor.play.candidate import Entrant
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.protocol import Protocol
 from gapfloor.play.references import BEST_CONSTANT, recorded_name, relative_to_file
-from gapfloor.play.stored_backend import backend_for
 from gapfloor.play.workers import CellWorkers, Silence
 from gapfloor.records.atomic import write_atomically, write_text_atomically
 from gapfloor.records.store import Store

@@ -11,7 +11,7 @@ import small_policies
 import small_stores
 from gapfloor import evaluate
 from gapfloor.errors import StoreError, UsageError
-from gapfloor.play.stored_backend import backend_for, recorded_backend
+from gapfloor.play.campaign import backend_for, recorded_backend
 from gapfloor.records.store import Store
 
 AGENT = "agents/starpilot-easy-impala-100k-s1"
