@@ -233,7 +233,7 @@ def without_chatter() -> Iterator[None]:
     """Keep what an environment (e.g. BabyAI) prints while it makes a level out of standard output."""
     with _STANDARD_OUTPUT:
         kept = sys.stdout
-        sys.stdout = _SilentFor(kept, threading.get_ident())  # type: ignore[assignment]
+        sys.stdout = _SilentFor(kept, threading.get_ident())
         try:
             yield
         finally:
