@@ -89,7 +89,7 @@ def test_an_object_that_cannot_be_pickled_is_played_in_this_process():
 def test_workers_end_when_their_parent_is_killed(tmp_path):
     code = (
         "import os, time\n"
-        "from gapfloor.worker_pool import shared_pool\n"
+        "from gapfloor.engines.worker_pool import shared_pool\n"
         "print(shared_pool(1).submit(os.getpid).result(), flush=True)\n"
         "time.sleep(60)\n"
     )

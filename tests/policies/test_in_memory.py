@@ -13,12 +13,12 @@ from torch import nn
 from torch.distributions import Categorical, Normal
 
 from gapfloor.actions.spaces import Discrete
+from gapfloor.engines.worker_pool import packed
 from gapfloor.errors import PolicyError
 from gapfloor.policies import notes
 from gapfloor.policies.fingerprint import own_fingerprint
 from gapfloor.policies.notes import PolicyWarning
 from gapfloor.policies.policy import LogitsReader, Policy, StatefulPolicy, as_policy
-from gapfloor.worker_pool import packed
 
 VECTORS = np.random.default_rng(0).normal(size=(5, 4))
 IMAGES = np.random.default_rng(0).integers(0, 256, (5, 8, 8, 3), dtype=np.uint8)

@@ -9,9 +9,9 @@ import pytest
 
 import small_stores
 from gapfloor.errors import StoreError
+from gapfloor.process_identity import this_place
 from gapfloor.records import atomic
 from gapfloor.records.manifest import content_key
-from gapfloor.records.process_identity import this_place
 from gapfloor.records.schema import CELLS, EPISODES
 from gapfloor.records.store import Store
 

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from gapfloor.records.process_identity import start_time, this_place
+from gapfloor.process_identity import start_time, this_place
 from gapfloor.study.journal import COLD, TaskJournal, WorkNote
 
 pytestmark = pytest.mark.fast

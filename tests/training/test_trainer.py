@@ -20,8 +20,8 @@ from small_run import small_spec, train_small
 
 from gapfloor.errors import CheckFailedError, StoreError, UsageError
 from gapfloor.policies.load import PolicySource
+from gapfloor.process_identity import this_place
 from gapfloor.records.atomic import PARTIAL
-from gapfloor.records.process_identity import this_place
 from gapfloor.records.run_identity import read_run_identity
 from gapfloor.training import trainer
 from gapfloor.training.checkpoint_file import read_checkpoint, read_header
@@ -256,3 +256,23 @@ def test_the_log_of_a_blind_run_names_the_blind_agent(tmp_path: Path) -> None:
     rows = pq.read_table(path, partitioning=None).to_pylist()
     assert [(row["agent"], row["run"]) for row in rows] == [("impoola_blind", path.parent.name)]
     assert read_run_identity(path.parent) == blind.identity
+
+
+@pytest.mark.parametrize("place", ["weights", "header"])
+def test_a_resume_state_that_was_changed_is_refused(tmp_path, place):
+    with pytest.raises(KeyboardInterrupt):
+        train_small(tmp_path, observe=_interrupt)
+    state = next((tmp_path / "runs").glob("*/resume/state.safetensors"))
+    content = bytearray(state.read_bytes())
+    if place == "weights":
+        content[-100] ^= 1
+    else:
+        content = content.replace(b'\\"adam_steps\\": 2', b'\\"adam_steps\\": 3')
+    assert bytes(content) != state.read_bytes()
+    state.write_bytes(content)
+    with pytest.raises(StoreError, match="does not match its hash"):
+        train_small(tmp_path)
+
+
+def _interrupt(tick):
+    raise KeyboardInterrupt

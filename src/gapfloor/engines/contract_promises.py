@@ -16,9 +16,9 @@ from gapfloor.engines.engine import Engine, EngineSpec
 from gapfloor.engines.global_random_state import read_random_states, restore_random_states, seed_everything
 from gapfloor.engines.gymnasium.spaces import row_bytes
 from gapfloor.engines.registry import engine_from_spec
+from gapfloor.engines.worker_pool import private_pool
 from gapfloor.levels import LevelSet, draw_levels
 from gapfloor.machine import may_start_processes
-from gapfloor.worker_pool import private_pool
 
 #: Steps after which a check has seen enough of an episode.
 STEPS = 60

@@ -24,6 +24,8 @@ import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from gapfloor.engines.leftovers import MEMORY, own_name, remove_leftovers
+
 _SPACE, _TOPDOWN, _WATER = ({"space_backgrounds"}, {"topdown_backgrounds"}, {"water_backgrounds"})
 _PLATFORM = {"platform_backgrounds", "platform_backgrounds_2", *_SPACE}
 
@@ -71,13 +73,11 @@ def picture_folder(original: Path) -> Iterator[Path]:
     if _Pictures.promised is None or _Pictures.are_read:
         yield original
     else:
-        with tempfile.TemporaryDirectory(prefix="gapfloor-pictures-", dir=_folder_in_memory()) as folder:
+        remove_leftovers()
+        with tempfile.TemporaryDirectory(prefix=own_name("pictures"), dir=_folder_in_memory()) as folder:
             try:
                 _fill(Path(folder), original, _Pictures.promised)
-            except (
-                OSError,
-                ValueError,
-            ):  # no links, no space, or another layout of the files: all pictures are read
+            except (OSError, ValueError):  # no links, no space, or another layout of the files
                 yield original
             else:
                 yield Path(folder)
@@ -86,8 +86,8 @@ def picture_folder(original: Path) -> Iterator[Path]:
 
 def _folder_in_memory() -> str | None:
     """Where files never reach a disk, unless the user has chosen a folder for temporary files."""
-    is_usable = "TMPDIR" not in os.environ and os.access("/dev/shm", os.W_OK | os.X_OK)
-    return "/dev/shm" if is_usable else None
+    is_usable = "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK | os.X_OK)
+    return str(MEMORY) if is_usable else None
 
 
 def _fill(folder: Path, original: Path, games: frozenset[str]) -> None:

@@ -116,14 +116,14 @@ def started_workers(
     workers = _worthwhile(episodes) if count is None else min(count, episodes)
     if workers < 2 or not may_start_processes():
         return contextlib.nullcontext()
-    from gapfloor.worker_pool import started_early
+    from gapfloor.engines.worker_pool import started_early
 
     return started_early(functools.partial(action_space_of, engine), workers - 1)
 
 
 def _packed(groups: Sequence[CellGroup]) -> list[bytes] | None:
     """The groups as they are sent to workers; None where the policy of one of them cannot leave this process."""
-    from gapfloor.worker_pool import packed
+    from gapfloor.engines.worker_pool import packed
 
     sources = [group.source for group in groups if group.source is not None]
     if any(source.given is not None and source.device != "cpu" for source in sources):
@@ -237,7 +237,7 @@ class _Team:
     def __init__(
         self, groups: Sequence[CellGroup], packed: Sequence[bytes], *, filing: _Filing, workers: int
     ) -> None:
-        from gapfloor.worker_pool import shared_pool
+        from gapfloor.engines.worker_pool import shared_pool
 
         self._groups, self._packed = groups, packed
         self._left = [deque(group.pieces()) for group in groups]

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gapfloor.disk_errors import explain_disk_errors
-from gapfloor.records.process_identity import is_running, this_place
+from gapfloor.process_identity import is_running, this_place
 
 #: Prefix of files under way; then the writer's place and process, a random part and the name of the file.
 PARTIAL = ".partial-"

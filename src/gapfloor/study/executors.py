@@ -13,6 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from gapfloor.engines.worker_pool import private_pool
 from gapfloor.errors import GapfloorError, MissingExtraError, UsageError
 from gapfloor.records.manifest import content_key
 from gapfloor.records.store import Store
@@ -23,7 +24,6 @@ from gapfloor.study.model import Study
 from gapfloor.study.ray_authentication import refuse_open_cluster, require_token_here
 from gapfloor.study.tasks import Task, Workplace
 from gapfloor.users_code import full_traceback, in_users_words
-from gapfloor.worker_pool import private_pool
 
 #: What is known about a task whose worker is gone.
 LOST = "its worker process exited unexpectedly (killed, out of memory, or its machine was lost)"

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gapfloor.exact_json import from_exact
+from gapfloor.process_identity import is_running, start_time, this_place
 from gapfloor.records.atomic import write_text_atomically
-from gapfloor.records.process_identity import is_running, start_time, this_place
 
 #: Seconds without a sign of life after which a process of another machine no longer counts as running.
 COLD = 120.0

@@ -2,7 +2,7 @@
 
 It holds weights, optimiser, random streams, the engine state of every slot, the current frames and episodes, and
 the log so far. It is one safetensors file, replaced atomically after each update, so a kill can never leave parts
-of two different updates. Loading it runs no code.
+of two different updates. Loading it runs no code, and a state that was changed or damaged is refused by its hashes.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from gapfloor.errors import StoreError
 from gapfloor.records.atomic import write_bytes_atomically
 from gapfloor.records.run_identity import HEADER_KEY
 from gapfloor.training.agent import Agent
+from gapfloor.training.checkpoint import hash_contents
+from gapfloor.training.checkpoint_file import hash_header
 from gapfloor.training.log import FIELDS, LogRow
 from gapfloor.training.ppo import Position
 from gapfloor.training.rewards import RewardScale
@@ -91,6 +93,8 @@ def save_progress(
         tensors["rewards.discounted"] = torch.from_numpy(scale.discounted)
         # As hexadecimal text: every bit of the running moments matters.
         header["rewards"] = [float(x).hex() for x in (scale.mean, scale.variance, scale.count)]
+    header["content_hash"] = hash_contents(tensors, FORMAT)
+    header["header_hash"] = hash_header(header)
     write_bytes_atomically(path, save(tensors, metadata={HEADER_KEY: json.dumps(header, sort_keys=True)}))
 
 
@@ -169,5 +173,14 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     ):
         raise StoreError(
             f"The resume state {path} was written by another version: delete it to start the run again."
+        )
+    # States of version 0.2 and before have no hashes.
+    if "header_hash" in header and (
+        header["header_hash"] != hash_header(header)
+        or header.get("content_hash") != hash_contents(tensors, FORMAT)
+    ):
+        raise StoreError(
+            f"The resume state {path} does not match its hash, so it was changed or damaged: delete it to start the "
+            "run again."
         )
     return header, tensors

@@ -21,6 +21,7 @@ import loky
 from loky.backend import resource_tracker as loky_tracker
 from loky.backend.reduction import dumps as cloud_dumps
 
+from gapfloor.engines.leftovers import name_semaphores, remove_leftovers
 from gapfloor.engines.picture_files import looked_at, only_look_at
 from gapfloor.safe_path import SAFE_PATH, safe_path
 
@@ -40,6 +41,8 @@ def shared_pool(workers: int) -> Any:
 
 def _settings() -> dict[str, Any]:
     """What every pool is made with; the helper processes of loky and of Python are started first, with a safe path."""
+    remove_leftovers()
+    name_semaphores()
     with safe_path():
         loky_tracker.ensure_running()
         python_tracker.ensure_running()
