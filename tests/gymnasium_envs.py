@@ -239,3 +239,24 @@ class Bandit(gymnasium.Env):
         self.steps += 1
         reward = (-1.0, 2.0, 0.0, 0.0)[int(action)]
         return np.array([self.level], dtype=np.float32), reward, False, self.steps >= 200, {}
+
+
+class Elsewhere(Corridor):
+    """Takes its level from `options` or from its constructor, never from the seed; actions are a pair of numbers."""
+
+    def __init__(self, size=3, render_mode=None):
+        super().__init__(slip=0.0, render_mode=render_mode)
+        self.size = size
+        self.action_space = spaces.Tuple((spaces.Discrete(3), spaces.Discrete(2, start=1)))
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=0)
+        self.length = 3 + (options or {}).get("level", self.size) % 7
+        return self._observation(), {}
+
+    def step(self, action):
+        move, count = action
+        assert isinstance(action, tuple)
+        assert count in (1, 2)
+        observation, _, *ends, _ = super().step(move)
+        return observation, 0.0, *ends, {"points": 0.5 * count}

@@ -72,3 +72,7 @@ def nearest_names(name: str, known: Iterable[str]) -> str:
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> UsageError:
     """The error for a name that is not in a closed set, with the nearest names."""
     return UsageError(f"Unknown {kind} '{name}': {nearest_names(name, known)}")
+
+
+class LevelWarning(UserWarning):
+    """Shown as a warning where every seed of an environment is the same level."""

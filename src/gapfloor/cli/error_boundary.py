@@ -25,7 +25,7 @@ from typing import Any
 import click
 
 from gapfloor.disk_errors import describe_disk_error
-from gapfloor.errors import GapfloorError
+from gapfloor.errors import GapfloorError, LevelWarning
 from gapfloor.policies.notes import PolicyWarning
 from gapfloor.users_code import is_in_users_code, users_frame
 
@@ -163,7 +163,7 @@ def _short_warnings() -> Iterator[None]:
         show = warnings.showwarning
 
         def show_shortly(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
-            if issubclass(category, PolicyWarning):
+            if issubclass(category, (PolicyWarning, LevelWarning)):
                 _say(f"gapfloor: {message}")
             else:
                 show(message, category, *place, **more)

@@ -9,15 +9,15 @@ mixed.
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Mapping
 from typing import Protocol, cast
 
 from gapfloor.engines.catalogue import ENGINES, GYMNASIUM, PROCGEN
 from gapfloor.engines.engine import Engine, EngineSpec, Option
-from gapfloor.engines.gymnasium.spaces import row_bytes
 from gapfloor.engines.procgen import GAMES as PROCGEN_GAMES
 from gapfloor.engines.procgen import UnseenProcgen, check_version
-from gapfloor.errors import UsageError
+from gapfloor.errors import LevelWarning, UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.plugins import find_plugin, plugin_names, refuse_plugin
 
@@ -118,25 +118,39 @@ def check_cloning(spec: EngineSpec, *, what: str) -> None:
         engine.close()
 
 
+#: Seeds of both of the usual level sets, by which the check at the start tells levels apart.
+_TRIED_SEEDS = (0, 1, 2, 1000)
+
+
 def check_seed(spec: EngineSpec) -> None:
-    """Refuse, before any work, an environment that shows another level when its seed is given again."""
+    """Refuse, before any work, an environment whose seed is ignored; warn where every seed is the same level."""
     if spec.engine != GYMNASIUM.name:
         return
-    first = [_first_observation(spec) for _ in range(2)]
-    if first[0] != first[1]:
-        game = written_game(spec)
-        raise UsageError(
-            f"{game} ignores its seed: two resets with seed 0 showed two first observations, so no level can be played "
-            f"twice. gapfloor doctor {game} shows the details."
-        )
+    from gapfloor.engines.contract_promises import STEPS, first_observation, plays_of
 
-
-def _first_observation(spec: EngineSpec) -> bytes:
-    engine = engine_from_spec(spec, slots=1, levels=LevelSet(0, 1))
+    game = written_game(spec)
+    engines = [engine_from_spec(spec, slots=1, levels=LevelSet(0, 1)) for _ in range(2)]
     try:
-        return row_bytes(engine.observe()[0], 0)
+        first = [first_observation(engine, 0) for engine in engines]
+        if first[0] != first[1]:
+            raise UsageError(
+                f"{game} ignores its seed: two resets with seed 0 showed two first observations, so no level can be "
+                f"played twice. gapfloor doctor {game} shows the details."
+            )
+        # The environment is played only where the first observations leave it open.
+        if any(first_observation(engines[0], seed) != first[0] for seed in _TRIED_SEEDS[1:]):
+            return
+        if len({episode for _, episode in plays_of(engines[0], _TRIED_SEEDS).values()}) == 1:
+            warnings.warn(
+                f"{game} is the same level for every seed ({len(_TRIED_SEEDS)} seeds, {STEPS} random steps each): "
+                "training and held-out levels are one level, and a gap between them measures nothing. If it takes its "
+                "level elsewhere, say where with --level-in options:NAME or --level-in argument:NAME.",
+                LevelWarning,
+                stacklevel=2,
+            )
     finally:
-        engine.close()
+        for engine in engines:
+            engine.close()
 
 
 def _engine_module(engine: str) -> EngineModule:

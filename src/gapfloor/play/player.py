@@ -12,6 +12,7 @@ the draws name 384 episodes of at most 200 levels), greedy-miner (`loops`), stea
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ import numpy.typing as npt
 
 from gapfloor.engines.engine import Engine, State
 from gapfloor.engines.procgen_state import ProcgenLoops
+from gapfloor.errors import UsageError
 from gapfloor.levels import Schedule
 from gapfloor.play.actor import Actor, Turn
 from gapfloor.play.cell import CellSpec
@@ -309,6 +311,11 @@ class Player:
             disagreements=int(self._disagreements[row]) if merges else None,
             played_entropy=float(self._played[row]) if changes else None,
         )
+        if not math.isfinite(outcome.episode_return):
+            raise UsageError(
+                f"An episode of {job.play.spec.engine.game} (level {job.level_seed}) returned "
+                f"{outcome.episode_return}: every reward must be a finite number."
+            )
         self._queue.settle(job, outcome)
         yield from self._completed()
 

@@ -81,6 +81,12 @@ class ProtocolSettings:
     """The engine's mode: ProcGen's easy (default), hard, extreme, memory or exploration."""
     options: Mapping[str, Option] | None = None
     """Options of the engine, e.g. use_backgrounds=false."""
+    score: str | None = None
+    """Score in place of the reward: success (1 once it is reported), or the name of a number in `info` that is added
+    up."""
+    level_in: str | None = None
+    """Where a Gymnasium environment takes its level if not from the seed: options:NAME (of reset) or argument:NAME (of
+    its maker)."""
     design: Literal["draws", "census"] = "draws"
     """Seeded draws of levels (as in the paper), or every level equally often (a census)."""
     repeats: int = 1
@@ -115,7 +121,9 @@ def make_protocol(games: Sequence[str], settings: ProtocolSettings | None = None
     `none` leaves a level set out; `paper` and `all` name groups of games.
     """
     asked = settings or ProtocolSettings(**fields)
-    engines = tuple(make_spec(game, mode=asked.mode, options=asked.options) for game in expand_games(games))
+    named = {"score": asked.score, "level_in": asked.level_in}
+    options = {**(asked.options or {}), **{name: value for name, value in named.items() if value is not None}}
+    engines = tuple(make_spec(game, mode=asked.mode, options=options) for game in expand_games(games))
     level_sets = _parse_level_sets(asked.train, asked.test)
     for engine in engines:
         for _, levels in level_sets:
