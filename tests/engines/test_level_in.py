@@ -4,9 +4,9 @@ import sys
 import threading
 import types
 
-import gymnasium
 import numpy as np
 import pytest
+from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 
 import gapfloor
 from command_line import run
@@ -121,13 +121,13 @@ def test_environments_of_other_interfaces_get_the_name_of_a_wrapper(monkeypatch,
 
 
 def test_a_reward_that_becomes_nan_is_refused_when_it_occurs(capsys, monkeypatch, tmp_path):
-    real = gymnasium.envs.classic_control.CartPoleEnv.step
+    real = CartPoleEnv.step
 
     def step(self, action):
         observation, _, *rest = real(self, action)
         return observation, float("nan"), *rest
 
-    monkeypatch.setattr(gymnasium.envs.classic_control.CartPoleEnv, "step", step)
+    monkeypatch.setattr(CartPoleEnv, "step", step)
     done = run(capsys, "floor", "gym:CartPole-v1", "--workers", 1, "--store", tmp_path)
     assert done.code == 2
     assert "finite" in done.err

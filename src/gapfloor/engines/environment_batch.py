@@ -55,6 +55,8 @@ class EnvironmentBatch(ABC):
         self._episode = np.zeros(slots, dtype=np.int64)
         self._follows_draw, self._has_started = True, False
         self._rows: Observations = description.layout.empty(slots)
+        #: The shape of observations that need no conversion; None where they do.
+        self._plain_shape = description.layout.shape or None
         self._rewards = np.zeros(slots)
         self._firsts = np.ones(slots, dtype=bool)
         self._plays = np.zeros(slots, dtype=bool)
@@ -125,15 +127,20 @@ class EnvironmentBatch(ABC):
             self._masks[slot] = True
         put_row(self._rows, slot, None)
 
-    def _count_step(self, slot: int) -> None:
-        self._lengths[slot] += 1
-        if self._lengths[slot] > self._most_steps:
+    def _count_steps(self, playing: npt.NDArray[np.integer[Any]]) -> None:
+        """Count a step of these slots; an episode that does not end is refused."""
+        self._lengths[playing] += 1
+        if self._lengths.max() > self._most_steps:
+            level = self._level[int(self._lengths.argmax())]
             raise UsageError(
-                f"An episode of {self.recipe.game} (level {self._level[slot]}) has not ended after "
-                f"{self._most_steps:,} steps: end it with --option max_episode_steps=N."
+                f"An episode of {self.recipe.game} (level {level}) has not ended after {self._most_steps:,} steps: end "
+                "it with --option max_episode_steps=N."
             )
 
     def _show(self, slot: int, observation: Any) -> None:
+        if type(observation) is np.ndarray and observation.shape == self._plain_shape:
+            self._rows[slot] = observation
+            return
         try:
             self.description.layout.write(self._rows, slot, observation)
         except (TypeError, ValueError, LookupError) as error:
@@ -144,6 +151,9 @@ class EnvironmentBatch(ABC):
             ) from error
 
     def _reward(self, slot: int, reward: Any) -> None:
+        if type(reward) is float and reward - reward == 0.0:  # finite
+            self._rewards[slot] = reward
+            return
         with contextlib.suppress(TypeError, ValueError, RuntimeError):
             self._rewards[slot] = float(reward.item() if hasattr(reward, "item") else reward)
             if math.isfinite(self._rewards[slot]):

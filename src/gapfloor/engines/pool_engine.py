@@ -92,6 +92,7 @@ class PoolEngine(EnvironmentBatch):
         self._start()
         form = self.description.form
         playing = np.flatnonzero(self._plays)
+        self._count_steps(playing)
         # All are sent before the first is received: the pools' threads then work while this one does.
         for slot in playing:
             action = form.to_environment(actions[slot])
@@ -139,7 +140,6 @@ class PoolEngine(EnvironmentBatch):
         if self._scores:
             reward = self._score(slot, state[self.description.score][0])
         self._reward(slot, reward)
-        self._count_step(slot)
         self._firsts[slot] = bool(state["done"][0])
         if not self._firsts[slot]:
             self._show(slot, state)

@@ -105,11 +105,13 @@ class GymnasiumEngine(EnvironmentBatch):
     def step(self, actions: Actions) -> Step:
         self._start()
         self._rewards[:] = 0
+        playing = np.flatnonzero(self._plays)
+        self._count_steps(playing)
         to_environment = self.description.form.to_environment
         # Whole numbers as Python's own: some environments look them up in a dict.
-        for slot, action in enumerate(actions.tolist() if actions.ndim == 1 else actions):
-            if self._plays[slot]:
-                self._step(slot, to_environment(action))
+        chosen = actions.tolist() if actions.ndim == 1 else actions
+        for slot in playing.tolist():
+            self._step(slot, to_environment(chosen[slot]))
         return self._rows, self._rewards, self._firsts
 
     def save(self, slot: int) -> SlotState:
@@ -186,7 +188,6 @@ class GymnasiumEngine(EnvironmentBatch):
             reward = self._score(slot, info[score_name(self.recipe, info or ())])
         self._reward(slot, reward)
         self._actions[slot].append(action)
-        self._count_step(slot)
         self._firsts[slot] = False
         if not has_ended:
             self._show(slot, observation)

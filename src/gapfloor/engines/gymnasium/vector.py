@@ -50,6 +50,7 @@ class VectorEngine(EnvironmentBatch):
         self._start()
         self._rewards[:] = 0
         self._firsts = ~self._plays
+        self._count_steps(np.flatnonzero(self._plays))
         rest = len(self._vectors) * self._size - self.n_slots
         idle = np.array([self.noop] * rest, dtype=actions.dtype).reshape(rest, *actions.shape[1:])
         padded = self.description.form.batch(np.concatenate([actions, idle]))
@@ -86,7 +87,6 @@ class VectorEngine(EnvironmentBatch):
             if slot >= self.n_slots or not self._plays[slot]:
                 continue
             self._reward(slot, reward)
-            self._count_step(slot)
             if not ended[row]:
                 self._show(slot, observation)
                 continue
