@@ -10,7 +10,7 @@ import numpy as np
 
 from contest import LEVELS, Contest, Timed, gapfloor, peers, timed
 from gapfloor.engines.procgen import PAPER_GAMES, ProcgenEngine, make_spec
-from gapfloor.engines.unseen import unseen_engine
+from gapfloor.engines.registry import unseen_engine
 from gapfloor.levels import LevelSet
 from gapfloor.play.actor import ReferenceActor
 from gapfloor.play.cell import CellSpec, Run
