@@ -396,7 +396,9 @@ def _get(evaluator: Evaluator, value: Mapping, call: ast.Call, frame: Frame) -> 
     key = literal(call.args[0])
     if isinstance(key, str) and key in value.items:
         return evaluator.evaluate_binding(value.items[key], key)
-    rest: Alternatives = (Alternative(Unknown(describe(call))),) if value.is_open or is_missing(key) else ()
+    # An empty dictionary is there to be filled, e.g. by exec().
+    is_open = value.is_open or is_missing(key) or not value.items
+    rest: Alternatives = (Alternative(Unknown(describe(call))),) if is_open else ()
     if len(call.args) > 1:
         default = Binding(call.args[1], frame, is_default=True)
         return (*evaluator.evaluate_binding(default, str(key)), *rest)

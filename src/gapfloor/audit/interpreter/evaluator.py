@@ -149,7 +149,12 @@ class Evaluator:
 
     def truth(self, test: ast.AST, frame: Frame) -> tuple[bool | None, list[Alternative]]:
         """Whether a condition holds (options at their defaults), and the constants that say so."""
-        return truths.decide(self, test, frame)
+        if test not in frame.truths:
+            found = truths.decide(self, test, frame)
+            if self.is_exhausted or (found[0] is None and self._active):
+                return found
+            frame.truths[test] = found
+        return frame.truths[test]
 
     def _dispatch(self, node: ast.AST, frame: Frame) -> tuple[Alternative, ...]:
         match node:

@@ -436,9 +436,7 @@ def with_stores(
             continue
         if any(node is use for node in own_nodes(statement)):
             continue  # `actions[i] = f(actions)` reads what was there before
-        result = [
-            one for item in result for one in _stored(evaluator, item, statement, key, expression, frame)
-        ]
+        result = _stored(evaluator, result, statement, key, expression, frame)
         if place > 12:
             return tuple(item.doubting(f"{name} is changed in many places") for item in result)
     return tuple(result)
@@ -446,32 +444,40 @@ def with_stores(
 
 def _stored(
     evaluator: Evaluator,
-    item: Alternative,
+    found: list[Alternative],
     statement: ast.AST,
     key: ast.expr | None,
     expression: ast.expr | None,
     frame: Frame,
 ) -> list[Alternative]:
-    value = item.value
+    """The alternatives of a container after one statement that puts something in."""
     if expression is None:
-        return [item.doubting("a container is changed in a way that cannot be read")]
-    if isinstance(value, Mapping):
-        name = literal(key) if key is not None else None
-        shown = name if isinstance(name, str) else "an item"
-        return [
-            replace(item, value=Mapping(value.items | {shown: Binding(expression, frame)}, value.is_open))
-        ]
-    if isinstance(value, Sequence):
-        return [replace(item, value=Sequence((*value.elements, expression), frame, is_unordered=True))]
+        return [item.doubting("a container is changed in a way that cannot be read") for item in found]
+    result: list[Alternative] = []
+    plain: list[Alternative] = []
+    for item in found:
+        value = item.value
+        if isinstance(value, Mapping):
+            name = literal(key) if key is not None else None
+            items = value.items | {name if isinstance(name, str) else "an item": Binding(expression, frame)}
+            result.append(replace(item, value=Mapping(items, value.is_open)))
+        elif isinstance(value, Sequence):
+            elements = (*value.elements, expression)
+            result.append(replace(item, value=Sequence(elements, frame, is_unordered=True)))
+        else:
+            plain.append(item)
+    if not plain:
+        return result
     guards = [
         Guard(test, holds, frame) for test, holds in conditions(frame.module, statement, frame.scope, None)
     ]
     if key is not None and evaluator.truth(key, frame)[0] is None and is_random(evaluator, key, frame):
         guards.append(Guard(key, True, frame))
     stored = [one.under(*guards) for one in evaluator.evaluate(expression, frame)]
-    is_empty = isinstance(value, Computed) and not value.is_observed
     kept = [one for one in stored if isinstance(one.value, Action | Computed | Unknown)]
-    return kept if is_empty and kept else [item, *kept]
+    # An array that was only made holds nothing yet.
+    filled = [item for item in plain if not isinstance(item.value, Computed) or item.value.is_observed]
+    return [*result, *(filled if kept else plain), *kept]
 
 
 def _stores(scope: ast.AST) -> dict[str, list[tuple[ast.AST, ast.expr | None, ast.expr | None]]]:

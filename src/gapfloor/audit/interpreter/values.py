@@ -52,6 +52,8 @@ class Frame:
     """Whether the function was handed to something that calls it: a process, `scan`, `map`."""
     depth: int = 0
     cache: dict[ast.AST, tuple[Alternative, ...]] = field(default_factory=dict)
+    truths: dict[ast.AST, tuple[bool | None, list[Alternative]]] = field(default_factory=dict)
+    """Conditions that were decided before."""
     children: dict[tuple[int, int, int, int], Frame] = field(default_factory=dict)
 
     @property

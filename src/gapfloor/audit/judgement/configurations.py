@@ -13,7 +13,7 @@ from importlib import resources
 from typing import Any
 
 from gapfloor.audit.interpreter.values import Mark
-from gapfloor.audit.judgement.paths import FIELDS, EvaluationPath
+from gapfloor.audit.judgement.paths import FIELDS, VALUE_BASED, EvaluationPath
 from gapfloor.audit.reading.settings import FileSetting, read_settings
 from gapfloor.audit.reading.sources import SettingsFile
 
@@ -66,6 +66,7 @@ def _path_of(file: SettingsFile, settings: list[FileSetting], fact: dict[str, An
         evaluates_heldout=None,
         step=step,
         action=f"{fact['name']}'s own",
+        agent="value-based" if VALUE_BASED.search(file.path) else None,
         evidence=tuple(marks),
         doubts=(f"{fact['name']} reads this file by itself: {fact['source']}",),
         grades=dict(

@@ -143,7 +143,7 @@ class PathFinder:
                     given = calls.argument(item.value.call, fact.environment, fact.position)
                     home = item.value.frame
         values = self.evaluator.evaluate(given, home) if given is not None else ()
-        play.gives_nothing = all(
+        play.gives_nothing = bool(values) and all(
             isinstance(item.value, KnownValue) and item.value.value is None for item in values
         )
         if given is not None:
@@ -302,11 +302,7 @@ class PathFinder:
             training_constructor=other.constructor if other is not None else None,
             seeded_levels=seeded.pop() if len(seeded) == 1 else None,
             same_procedure=True if alike else False if rollouts and not in_loop and level else None,
-            agent=None
-            if not finding.primitives
-            else "value-based"
-            if finding.is_value_based
-            else "policy-gradient",
+            agent=_agent(play, finding),
             inert_flags=tuple(
                 dict.fromkeys(
                     text
@@ -427,6 +423,13 @@ _KEY = re.compile(r"rng|key|seed|state|^_$|^obs", re.IGNORECASE)
 
 
 def chosen_levels(play: Play) -> frozenset[str]:
+    """What chooses levels when an episode begins, computed once for each play."""
+    if play.chosen is None:
+        play.chosen = _chosen_levels(play)
+    return play.chosen
+
+
+def _chosen_levels(play: Play) -> frozenset[str]:
     """What chooses levels when an episode begins, as it is written: `reset(level=i)`, parameters of a step.
 
     One fixed seed is not a choice of levels.
@@ -484,6 +487,22 @@ def _is_fixed_seed(node: ast.expr, frame: Frame) -> bool:
     if isinstance(node, ast.Constant) or not names:
         return True
     return any(_KEY.search(name) for name in names) and not names & looped and not is_drawn
+
+
+VALUE_BASED = re.compile(
+    r"(^|[^a-z])(dqn|qrdqn|ddqn|rainbow|iqn|fqf|c51|apex|r2d2)|[a-z]dqn|Rainbow|DQN", re.IGNORECASE
+)
+
+
+def _agent(play: Play, finding: RuleFinding) -> str | None:
+    """Whether a value or a policy acts: by what is maximised, or by the names of the script and the acting class."""
+    owners = [one.frame.function.owner for one in finding.primitives if one.frame.function is not None]
+    names = [play.script.rsplit("/", 1)[-1], *(owner.name for owner in owners if owner is not None)]
+    if any(map(VALUE_BASED.search, names)):
+        return "value-based"
+    if not finding.primitives:
+        return None
+    return "value-based" if finding.is_value_based else "policy-gradient"
 
 
 def _is_pooled(play: Play) -> bool:
@@ -546,10 +565,12 @@ def _acting_calls(play: Play) -> list[ast.expr]:
     return found
 
 
-def split_tests(rollouts: list[Judged]) -> tuple[list[PlayedLevels], list[tuple[Judged, PlayedLevels]]]:
+def split_tests(
+    rollouts: list[Judged],
+) -> tuple[list[PlayedLevels], list[tuple[Judged, PlayedLevels | None]]]:
     """Training sets, and the sets that are played during training but are held out from another one."""
     everything = [(item, level) for item in rollouts for level in item.sets]
-    tests: list[tuple[Judged, PlayedLevels]] = []
+    tests: list[tuple[Judged, PlayedLevels | None]] = []
     for item, level in everything:
         others = [other for _, other in everything if other.same != level.same]
         answers = [differ(level, other) for other in others if level.kind in ("full", "finite", "option")]
@@ -564,7 +585,7 @@ def split_tests(rollouts: list[Judged]) -> tuple[list[PlayedLevels], list[tuple[
     if called and len(called) < len(named) and not tests:
         for item in called:
             item.role.doubts.add("the environment is a test by its name alone")
-            tests += [(item, level) for level in item.sets[:1]]
+            tests += [(item, level) for level in (item.sets[:1] or [None])]
     chosen = {id(level) for _, level in tests}
     return [level for _, level in everything if id(level) not in chosen], tests
 

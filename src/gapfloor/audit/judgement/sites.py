@@ -63,6 +63,8 @@ class Play:
     doubts: frozenset[str]
     gives_nothing: bool = False
     """Whether a library's loop is given None instead of an environment."""
+    chosen: frozenset[str] | None = None
+    """What chooses its levels when an episode begins, once that is known."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,10 +53,16 @@ def decide_verdict(
     chosen = preferred(paths)
     values: dict[str, Any] = {}
     levels: dict[str, str] = {}
+    rivals = [path for path in paths if path.is_reached and not is_demonstration(path)]
+    rivals = [path for path in rivals if path.agent != "value-based"]
     for name in FIELDS:
         values[name], levels[name] = _agreed(chosen, name)
-        if levels[name] == "proved" and not is_complete:
+        # Which of several evaluations makes the reported numbers is a choice; where they differ, nothing is proved.
+        is_disputed = any(getattr(path, name) != values[name] for path in rivals)
+        if levels[name] == "proved" and (is_disputed or not is_complete):
             levels[name] = "likely"
+    if levels["evaluates_heldout"] == "likely" and any(path.chooses_levels for path in chosen):
+        values["evaluates_heldout"], levels["evaluates_heldout"] = None, "open"
     return AuditVerdict(
         values["evaluates_heldout"],
         values["rule"] or "unresolved",
@@ -72,7 +78,9 @@ def _without_evaluation(
     rules = [item for item in training if not item.finding.is_value_based] or list(training)
     rules = [item for item in rules if item.finding.rule not in ("random", "constant")]
     found = {item.finding.rule for item in rules}
-    if not training or hints or not is_complete or any(not item.role.is_proved for item in training):
+    # An environment that nobody could find may be the test environment.
+    is_seen = all(item.role.is_proved and (item.environments or item.play.site.fact) for item in training)
+    if not training or hints or not is_complete or not is_seen:
         return OPEN
     is_agreed = len(found) == 1
     answered = found - {"unresolved"}
@@ -162,10 +170,20 @@ def without_levels(verdict: AuditVerdict, paths: Sequence[EvaluationPath]) -> Au
 def evaluation_hints(index: Index, reached: set[str]) -> list[tuple[str, int, str]]:
     """What in the given files speaks of an evaluation: flags, functions, modes and test environments, with lines."""
     found = []
+    called = {
+        last_name(node.func)
+        for path in reached
+        for node in (index.modules[path].order if path in index.modules else ())
+        if isinstance(node, ast.Call)
+    }
     for path in sorted(reached):
         module = index.modules.get(path)
         for node in module.order if module is not None else ():
-            if isinstance(node, ast.FunctionDef) and re.search(r"^_?(eval|test)", node.name):
+            if (
+                isinstance(node, ast.FunctionDef)
+                and node.name in called
+                and re.search(r"^_?(eval|test)", node.name)
+            ):
                 found.append((path, node.lineno, f"function {node.name}"))
             elif isinstance(node, ast.Call):
                 name = last_name(node.func)
