@@ -367,8 +367,8 @@ def _link() -> str:
 def precision(name: str) -> tuple[int, int]:
     """How often a likely answer was right when it was last measured: right answers, and all."""
     text = resources.files("gapfloor.audit").joinpath("data/precision.json").read_text(encoding="utf-8")
-    row = json.loads(text)["likely"][name]
-    return int(row["right"]), int(row["right"]) + int(row["wrong"])
+    row = json.loads(text)["counts"][name]
+    return int(row["likely right"]), int(row["likely right"]) + int(row["likely wrong"])
 
 
 _RULES = {
