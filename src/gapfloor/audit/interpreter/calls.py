@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gapfloor.audit.interpreter import attributes, library
-from gapfloor.audit.interpreter.facts import is_deterministic_function, words
+from gapfloor.audit.interpreter.facts import find_actor_by_call, is_deterministic_function, words
 from gapfloor.audit.interpreter.operators import combine
 from gapfloor.audit.interpreter.options import is_missing, is_settings_class, literal
 from gapfloor.audit.interpreter.values import (
@@ -111,11 +111,27 @@ def bind(
             # Behind an argument list that cannot be read, a default may be overridden.
             is_unread = is_starred or is_configurable(function)
             frame.bindings[name] = Binding(None, None) if is_unread else Binding(default, home, True)
+            for settings in (
+                _spread_settings(evaluator, call, caller) if is_unread and call is not None else ()
+            ):
+                if evaluator.options.in_files((name,), caller.chain()[0].module):
+                    node = ast.copy_location(ast.Attribute(settings, name, ast.Load()), settings)
+                    frame.bindings[name] = Binding(node, caller)
     if arguments.kwarg is not None and (call is not None or extra):
         node = ast.copy_location(ast.Name(arguments.kwarg.arg, ast.Load()), arguments.kwarg)
         frame.bindings[arguments.kwarg.arg] = Binding(node, frame)
         frame.cache[node] = (Alternative(Mapping(extra, is_open=is_starred)),)
     return frame
+
+
+def _spread_settings(evaluator: Evaluator, call: ast.Call, frame: Frame) -> list[ast.expr]:
+    """What a call spreads by `**` that was read from a configuration file: `Agent(**config)`."""
+    spread = [item.value for item in call.keywords if item.arg is None]
+    return [
+        one
+        for one in spread
+        if any(isinstance(item.value, Namespace) for item in evaluator.evaluate(one, frame))
+    ]
 
 
 def is_configurable(function: FunctionInfo) -> bool:
@@ -228,6 +244,12 @@ def call_value(evaluator: Evaluator, target: Alternative, call: ast.Call, frame:
             # A bound method of an action or of something computed; a network that was made elsewhere.
             return library.computed(evaluator, call, frame, (target,))
         case Unknown():
+            fact = find_actor_by_call(value.text)
+            if fact is not None:
+                doubt = f"what {value.text} is was told by the method's name"
+                return tuple(
+                    one.doubting(doubt) for one in library.by_fact(evaluator, fact, value, call, frame)
+                )
             return (Alternative(Unknown(f"{value.text}()")),)
     return (Alternative(Unknown(describe(call))),)
 

@@ -159,6 +159,15 @@ def find_actor(name: str, method: str) -> ActorFact | None:
     return max(fitting, key=lambda fact: len(fact.name), default=None)
 
 
+def find_actor_by_call(text: str) -> ActorFact | None:
+    """The fact about what a method gives back, e.g. `get_inference_policy`, where its object is not known."""
+    method = text.removesuffix("()").rsplit(".", 1)[-1]
+    found = [
+        fact for fact in actor_facts() if fact.name.endswith(f"().{method}") and fact.method == "__call__"
+    ]
+    return found[0] if len({fact.rule for fact in found}) == 1 else None
+
+
 def find_loops(name: str) -> list[LoopFact]:
     """The facts about the function `name`; a shorter import path of the same package counts."""
     found = [fact for fact in loop_facts() if fact.name == name]

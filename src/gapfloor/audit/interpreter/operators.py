@@ -281,6 +281,11 @@ def subscript(evaluator: Evaluator, node: ast.Subscript, frame: Frame) -> Altern
         stated = {item.value.value for item in evaluator.evaluate(node.slice, frame)
                   if isinstance(item.value, KnownValue) and isinstance(item.value.value, str | int)}  # fmt: skip
         key = stated.pop() if len(stated) == 1 and not isinstance(node.slice, ast.Slice | ast.Tuple) else key
+    if is_missing(key) and not isinstance(node.slice, ast.Slice | ast.Tuple):
+        # `np.eye(n)[action]` and `actions[argmax(counts)]`: what the index chose is chosen.
+        chosen = [item for item in evaluator.evaluate(node.slice, frame) if isinstance(item.value, Action)]
+        if chosen:
+            return tuple(chosen)
     found: list[Alternative] = []
     for item in evaluator.evaluate(node.value, frame):
         found.extend(one.after(item) for one in _item(evaluator, item, key, node, frame))

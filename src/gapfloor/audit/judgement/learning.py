@@ -40,6 +40,11 @@ TRAINING = re.compile(
 _OPTIMIZER = re.compile(r"optim|^opt|opt$|adam|scaler|sgd", re.IGNORECASE)
 _DIRECT = frozenset({"backward", "apply_gradients", "minimize", "train_on_batch", "apply_updates"})
 _LEARNS = re.compile(r"update|train|learn|optimi[sz]e|^fit$|backward|improve|gradient", re.IGNORECASE)
+#: Objects with a method `update` that has nothing to do with weights.
+_NO_LEARNER = re.compile(
+    r"bar$|progress|tqdm|config|hash|kwargs|dict|info|log|meter|stats|metric|rms|counter|wandb|writer|normali",
+    re.IGNORECASE,
+)
 _TRAIN_OPERATION = re.compile(r"train|optim|update", re.IGNORECASE)
 _STORING = words("storing")
 _MEMORY = re.compile(
@@ -242,8 +247,12 @@ class Updates:
         ]
         name = "__call__" if self._is_object(call, frame) else name
         is_control = name in ("scan", "fori_loop", "while_loop", "cond", "switch", "partial")
+        receiver = last_name(call.func.value) if isinstance(call.func, ast.Attribute) else ""
         is_named = (
-            bool(_LEARNS.search(name)) and len(call.args) + len(call.keywords) >= 1 and not _is_mode(call)
+            bool(_LEARNS.search(name))
+            and len(call.args) + len(call.keywords) >= 1
+            and not _is_mode(call)
+            and not _NO_LEARNER.search(receiver)
         )
         is_handed = is_control and bool(set(handed) & self.names)
         if not is_direct_update(call) and name not in self.names and not is_handed and not is_named:

@@ -42,6 +42,7 @@ _SPLIT = re.compile(
     r"split|^mode$|train|test|eval|valid|held|phase|dataset|partition|tasks?$|levels?$|level_set|fold|distribution",
     re.IGNORECASE,
 )
+_FACTORY = re.compile(r"(make|create|build|get|init|load)\w*env|env\w*(fn|factory)", re.IGNORECASE)
 _RANK = re.compile(r"rank|worker|mpi|test_env|comm", re.IGNORECASE)
 
 
@@ -243,6 +244,14 @@ def _given_arguments(evaluator: Evaluator, environment: Environment) -> dict[str
             receiver = Alternative(Instance(environment.info, environment.call))
             frame = evaluator.bound_frame(init, environment.call, environment.frame, receiver)
             bindings = dict(frame.bindings)
+    # What the repository's own factory was given may choose the levels through wrappers: make_env(mode="test").
+    for frame in environment.frame.chain():
+        if frame.function is not None and _FACTORY.search(frame.function.name):
+            bindings |= {
+                f"{frame.function.name} {name}": one
+                for name, one in frame.bindings.items()
+                if _SPLIT.search(name) and one.expression is not None
+            }
     found: dict[str, object] = {
         name: _symbol(evaluator, one, name) for name, one in bindings.items() if not INCIDENTAL.search(name)
     }
@@ -337,6 +346,12 @@ def differ(test: PlayedLevels, train: PlayedLevels) -> tuple[bool | None, bool]:
     return None, False
 
 
+def _is_stated(symbol: tuple[object, ...]) -> bool:
+    """Whether an argument is a value, a setting, or an option whose name says that it is the test's."""
+    is_test = symbol[0] == "text" and re.search(r"option '\w*(eval|test|valid)", str(symbol[-1]))
+    return symbol[0] in ("value", "setting") or bool(is_test)
+
+
 def _compare_arguments(test: tuple[object, ...], train: tuple[object, ...]) -> tuple[bool | None, bool]:
     """Two environments without level counts: the same constructor with the same arguments plays the same levels."""
     ours: dict[str, tuple[object, ...]] = dict(test[1:])  # type: ignore[arg-type]
@@ -348,11 +363,14 @@ def _compare_arguments(test: tuple[object, ...], train: tuple[object, ...]) -> t
         return (False, False) if one == other and one is not None else (None, False)
     if not different:
         return False, is_certain
-    splits = [name for name in different if _SPLIT.search(name)]
+    splits = [name for name in different if _SPLIT.search(name.rsplit(" ", 1)[-1])]
     pairs = [(ours.get(name, ("absent",)), theirs.get(name, ("absent",))) for name in different]
     stated = all(one[0] == other[0] == "value" for one, other in pairs)
     if splits and len(splits) == len(different) and stated:
         return True, is_certain
+    chosen = [(ours.get(name, ("absent",)), theirs.get(name, ("absent",))) for name in splits]
+    if chosen and all(_is_stated(kind) for pair in chosen for kind in pair):
+        return True, False  # a mode or split that differs, next to arguments that differ too
     if different == ["id"] and stated:
         return True, False  # another environment by name
     if different == ["id"] and all(

@@ -225,6 +225,8 @@ class PathFinder:
             for item in judged
             if item.finding.rule not in ("random", "constant", "recorded") or item.role.kind == "rollout"
         ]
+        for script in dict.fromkeys(item.play.script for item in judged):
+            _tell_apart([item for item in judged if item.play.script == script])
         everywhere = [item for item in judged if item.role.kind == "rollout"]
         found: list[EvaluationPath] = []
         training: list[Judged] = []
@@ -487,6 +489,18 @@ def _is_fixed_seed(node: ast.expr, frame: Frame) -> bool:
     if isinstance(node, ast.Constant) or not names:
         return True
     return any(_KEY.search(name) for name in names) and not names & looped and not is_drawn
+
+
+def _tell_apart(here: list[Judged]) -> None:
+    """Call a rollout an evaluation where a flag at its call makes it greedy, while others of its script explore."""
+    rollouts = [item for item in here if item.role.kind == "rollout" and item.play.site.fact is None]
+    if not any(item.finding.rule in ("sampled", "epsilon-greedy", "mixed") for item in rollouts):
+        return
+    for item in rollouts:
+        if item.finding.rule == "argmax" and item.finding.provenance == "explicit-call-site":
+            item.role.kind, item.role.is_proved = "evaluation", False
+            item.role.score = max(item.role.score, 3)
+            item.role.doubts.add("a flag makes these steps greedy, so they are taken for an evaluation")
 
 
 VALUE_BASED = re.compile(

@@ -7,10 +7,11 @@ import re
 from dataclasses import dataclass, replace
 
 from gapfloor.audit.interpreter import operators
-from gapfloor.audit.interpreter.evaluator import Evaluator
+from gapfloor.audit.interpreter.evaluator import Evaluator, guards_of
 from gapfloor.audit.interpreter.values import (
     Action,
     Alternative,
+    Callable,
     Computed,
     External,
     ExternalObject,
@@ -24,7 +25,7 @@ from gapfloor.audit.interpreter.values import (
     Value,
     describe,
 )
-from gapfloor.audit.reading.index import plain_names_in
+from gapfloor.audit.reading.index import own_nodes, plain_names_in
 
 PROVENANCE = {
     "argument": "explicit-call-site",
@@ -245,6 +246,15 @@ def _threshold(evaluator: Evaluator, guard: Guard) -> tuple[str, tuple[Mark, ...
                         is_known = isinstance(item.value, KnownValue) and not item.doubts
                         return PROVENANCE[item.origin], (mark, *item.marks), is_known
             return "unresolved", (mark,), False
+    # `if self.is_random(evaluate=True)`: the comparison is in what is called.
+    for item in evaluator.evaluate(guard.test.func, guard.frame) if isinstance(guard.test, ast.Call) else ():
+        if isinstance(item.value, Callable):
+            value, call = item.value, guard.test
+            inner = evaluator.bound_frame(value.function, call, guard.frame, value.receiver, value.parent)
+            for node in own_nodes(inner.scope):
+                is_open = not any(evaluator.is_ruled_out(one) for one in guards_of(inner, node))
+                if isinstance(node, ast.Compare) and is_open and operators.is_random(evaluator, node, inner):
+                    return _threshold(evaluator, Guard(node, True, inner))
     return "unresolved", (), False
 
 

@@ -18,11 +18,13 @@ from gapfloor.audit.judgement.paths import FIELDS, EvaluationPath, Judged
 from gapfloor.audit.reading.index import Index, last_name
 
 _DEMO = re.compile(
-    r"visual|render|gif|video|demo|watch|record|debug|collect|viewer|plot|figure|saliency|interactive|random_agent|"
+    r"visual|render|gif|video|demo|watch|record|debug|viewer|plot|figure|saliency|interactive|random_agent|"
     r"profil|speed|timing|benchmark_env|check_env|human|keyboard",
     re.IGNORECASE,
 )
-_DEMO_SCRIPT = re.compile(r"(^|_)play($|_)|enjoy|example|tutorial|(^|_)show", re.IGNORECASE)
+_DEMO_SCRIPT = re.compile(
+    r"(^|_)play($|_)|enjoy|example|tutorial|(^|_)show|collect|save_|traj", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,12 @@ def decide_verdict(
         is_disputed = any(getattr(path, name) != values[name] for path in rivals)
         if levels[name] == "proved" and (is_disputed or not is_complete):
             levels[name] = "likely"
-    if levels["evaluates_heldout"] == "likely" and any(path.chooses_levels for path in chosen):
+    unread = [path for path in chosen if path.evaluates_heldout is None]
+    is_unsure = any(path.chooses_levels for path in chosen) or (
+        # One of several test environments may well be the held-out one.
+        values["evaluates_heldout"] is False and any(path.constructor for path in unread)
+    )
+    if levels["evaluates_heldout"] == "likely" and is_unsure:
         values["evaluates_heldout"], levels["evaluates_heldout"] = None, "open"
     return AuditVerdict(
         values["evaluates_heldout"],
@@ -121,11 +128,16 @@ def preferred(paths: Sequence[EvaluationPath]) -> list[EvaluationPath]:
         lambda path: path.is_reached,
         lambda path: not is_demonstration(path),
         lambda path: path.evaluates_heldout is True,
-        lambda path: path.has_training and path.agent != "value-based",
-        lambda path: path.agent != "value-based",
+        lambda path: path.has_training and _speaks_for_policy(path),
+        _speaks_for_policy,
     ):
         chosen = [path for path in chosen if test(path)] or chosen
     return chosen
+
+
+def _speaks_for_policy(path: EvaluationPath) -> bool:
+    """Whether a path is about a policy-gradient agent, or at least answers and is not about a value-based one."""
+    return path.agent == "policy-gradient" or (path.agent is None and path.rule != "unresolved")
 
 
 def is_demonstration(path: EvaluationPath) -> bool:
