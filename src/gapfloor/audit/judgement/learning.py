@@ -55,7 +55,9 @@ _SEEN = re.compile(r"(^|_)(obs|obss|observations?|states?|s|next_state|s_lst|s_l
 _DONE = re.compile(r"(^|_)(acts?|actions?|a|a_lst|a_list|log_?probs?|logps?)(_|$|\d)", re.IGNORECASE)
 _FLAGS = re.compile(r"^(is_?)?(eval|evaluat\w*|test|testing|test_mode|deterministic|greedy)$", re.IGNORECASE)
 _OFF_FLAGS = re.compile(r"^(is_?)?(train|training|explore|learn|learning|train_mode)$", re.IGNORECASE)
-_RESETS = frozenset({"reset", "reset_to_level", "reset_task", "reset_wait", "initial_reset"})
+_RESETS = frozenset(
+    {"reset", "reset_to_level", "reset_task", "reset_wait", "initial_reset", "reset_env", "reset_envs"}
+)
 
 
 @dataclass
@@ -395,8 +397,15 @@ def _is_fresh(play: Play, home: Frame | None, loop: ast.AST | None) -> tuple[boo
     chain = play.frame.chain()
     receiver = last_name(play.site.receiver) if play.site.receiver is not None else ""
     inside = chain[chain.index(home) + 1 :]
+    names = {id(play.frame): receiver}
+    for here in reversed(inside):  # the environment may have another name in the function that hands it on
+        binding = here.bindings.get(names[id(here)])
+        if here.caller is not None:
+            is_passed = binding is not None and binding.expression is not None
+            names[id(here.caller)] = last_name(binding.expression) if is_passed else receiver  # type: ignore[union-attr, arg-type]
     for position, here in enumerate(inside):
         inner = inside[position + 1].call if position + 1 < len(inside) else play.site.call
+        receiver = names[id(here)]
         resets = [node for node in own_nodes(here.scope) if _resets(node, receiver)]
         if resets:
             # A reset under a condition may not happen.

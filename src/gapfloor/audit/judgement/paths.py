@@ -497,7 +497,10 @@ def _tell_apart(here: list[Judged]) -> None:
     if not any(item.finding.rule in ("sampled", "epsilon-greedy", "mixed") for item in rollouts):
         return
     for item in rollouts:
-        if item.finding.rule == "argmax" and item.finding.provenance == "explicit-call-site":
+        # Its episodes begin after an update, and nothing is learned between two of its steps.
+        is_apart = item.role.is_fresh and item.role.home is not item.play.frame
+        is_greedy = item.finding.rule == "argmax" and item.finding.provenance == "explicit-call-site"
+        if is_greedy and is_apart:
             item.role.kind, item.role.is_proved = "evaluation", False
             item.role.score = max(item.role.score, 3)
             item.role.doubts.add("a flag makes these steps greedy, so they are taken for an evaluation")

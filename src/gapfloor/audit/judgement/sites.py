@@ -79,7 +79,7 @@ def is_unit_test(path: str) -> bool:
     """Whether a file belongs to unit tests, documentation or code that was copied from elsewhere."""
     parts = path.lower().split("/")
     is_test = bool({"tests", "docs", "doc", "unittests"} & set(parts[:-1])) or parts[-1].startswith("test_")
-    is_test = is_test or parts[-1].endswith("_test.py")
+    is_test = is_test or (parts[-1].endswith("_test.py") and not re.search(r"eval|run|play|train", parts[-1]))
     is_module = re.match(r"test_(env|agent|policy|model|check|eval)", parts[-1]) is not None
     return (is_test and not is_module) or bool(_VENDORED.search(path))
 
