@@ -72,7 +72,9 @@ def find_clone(clones: Path, repo: str) -> Path | None:
 
 def main() -> None:
     """Print one line per repository and the table of counts."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("truth", type=Path)
     parser.add_argument("clones", type=Path)
     parser.add_argument("--only", default="")
@@ -101,7 +103,9 @@ def main() -> None:
         shown = " ".join(f"{MARKS[grades[field]]}{answers[field]!s:18.18}" for field in FIELDS)
         print(f"{row['repo'][:36]:36} {shown} {seconds:5.1f} s {megabytes:4.0f} MB", flush=True)
         kept = {field: answers[field] for field in FIELDS}
-        rows.append({"repo": row["repo"], "answers": kept, "grades": grades, "cpu_s": seconds, "mb": megabytes})
+        rows.append(
+            {"repo": row["repo"], "answers": kept, "grades": grades, "cpu_s": seconds, "mb": megabytes}
+        )
     print(f"\n| field | {' | '.join(GRADES)} |\n|---{'|---' * len(GRADES)}|")
     for field, values in counts.items():
         print(f"| {field} | {' | '.join(str(values[name]) for name in GRADES)} |")

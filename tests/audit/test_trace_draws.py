@@ -1,4 +1,4 @@
-"""Tracing sees every way to draw: numpy's generators, Python's `random`, Gumbel noise, rare random actions, each site."""
+"""Tracing sees every draw: numpy's generators, `random`, Gumbel noise and rare random actions, for each site."""
 
 from __future__ import annotations
 

@@ -115,8 +115,8 @@ def bind(
                 _spread_settings(evaluator, call, caller) if is_unread and call is not None else ()
             ):
                 if evaluator.options.in_files((name,), caller.chain()[0].module):
-                    node = ast.copy_location(ast.Attribute(settings, name, ast.Load()), settings)
-                    frame.bindings[name] = Binding(node, caller)
+                    stated = ast.copy_location(ast.Attribute(settings, name, ast.Load()), settings)
+                    frame.bindings[name] = Binding(stated, caller)
     if arguments.kwarg is not None and (call is not None or extra):
         node = ast.copy_location(ast.Name(arguments.kwarg.arg, ast.Load()), arguments.kwarg)
         frame.bindings[arguments.kwarg.arg] = Binding(node, frame)

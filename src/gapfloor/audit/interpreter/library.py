@@ -140,11 +140,9 @@ def external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame)
     if is_deterministic_function(name) and is_function and last not in _OBJECT_MAKERS:
         return computed(evaluator, call, frame)
     if is_function and first is not None:
-        through = [item for item in evaluator.evaluate(first, frame) if isinstance(item.value, Action)]
-        if through:
-            return tuple(
-                item.doubting(f"{name}() is taken to hand on the action it is given") for item in through
-            )
+        handed = [item for item in evaluator.evaluate(first, frame) if isinstance(item.value, Action)]
+        if handed:
+            return tuple(item.doubting(f"{name}() is taken to hand on the action") for item in handed)
     return (Alternative(ExternalObject(name, call, frame)),)
 
 

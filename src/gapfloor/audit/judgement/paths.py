@@ -602,7 +602,7 @@ def split_tests(
     if called and len(called) < len(named) and not tests:
         for item in called:
             item.role.doubts.add("the environment is a test by its name alone")
-            tests += [(item, level) for level in (item.sets[:1] or [None])]
+            tests.append((item, item.sets[0] if item.sets else None))
     chosen = {id(level) for _, level in tests}
     return [level for _, level in everything if id(level) not in chosen], tests
 

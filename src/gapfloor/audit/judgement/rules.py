@@ -246,10 +246,11 @@ def _threshold(evaluator: Evaluator, guard: Guard) -> tuple[str, tuple[Mark, ...
                         is_known = isinstance(item.value, KnownValue) and not item.doubts
                         return PROVENANCE[item.origin], (mark, *item.marks), is_known
             return "unresolved", (mark,), False
+    call = guard.test if isinstance(guard.test, ast.Call) else None
     # `if self.is_random(evaluate=True)`: the comparison is in what is called.
-    for item in evaluator.evaluate(guard.test.func, guard.frame) if isinstance(guard.test, ast.Call) else ():
-        if isinstance(item.value, Callable):
-            value, call = item.value, guard.test
+    for item in evaluator.evaluate(call.func, guard.frame) if call is not None else ():
+        value = item.value
+        if isinstance(value, Callable):
             inner = evaluator.bound_frame(value.function, call, guard.frame, value.receiver, value.parent)
             for node in own_nodes(inner.scope):
                 is_open = not any(evaluator.is_ruled_out(one) for one in guards_of(inner, node))
