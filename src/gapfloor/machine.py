@@ -6,6 +6,7 @@ import contextlib
 import multiprocessing
 import os
 import sys
+import threading
 from collections.abc import Iterator
 
 from gapfloor.errors import UsageError
@@ -27,13 +28,31 @@ def may_start_processes() -> bool:
     return not multiprocessing.current_process().daemon
 
 
+_BLAS_LOCK, _BLAS_LIMIT = threading.Lock(), contextlib.ExitStack()
+_blas_users = 0
+
+
 @contextlib.contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold numpy's matrix products to one thread: their last bits depend on it, and threads that wait are busy."""
+    """Hold numpy's matrix products to one thread: their last bits depend on it, and threads that wait are busy.
+
+    The limit belongs to the process, so it begins with the first thread that enters and ends with the last that leaves:
+    two evaluations in threads of a host program would otherwise restore each other's number.
+    """
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1, user_api="blas"):
+    global _blas_users
+    with _BLAS_LOCK:
+        if _blas_users == 0:
+            _BLAS_LIMIT.enter_context(threadpool_limits(1, user_api="blas"))
+        _blas_users += 1
+    try:
         yield
+    finally:
+        with _BLAS_LOCK:
+            _blas_users -= 1
+            if _blas_users == 0:
+                _BLAS_LIMIT.close()
 
 
 @contextlib.contextmanager

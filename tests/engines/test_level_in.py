@@ -7,6 +7,7 @@ import types
 import numpy as np
 import pytest
 from gymnasium.envs.classic_control.cartpole import CartPoleEnv
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import gapfloor
 from command_line import run
@@ -15,6 +16,7 @@ from gapfloor.engines.gymnasium.factory import without_chatter
 from gapfloor.engines.registry import check_seed, engine_from_spec, make_spec
 from gapfloor.errors import LevelWarning, UsageError
 from gapfloor.levels import LevelSet
+from gapfloor.machine import one_blas_thread
 
 GAME = "gymnasium_envs:Elsewhere"
 
@@ -131,3 +133,17 @@ def test_a_reward_that_becomes_nan_is_refused_when_it_occurs(capsys, monkeypatch
     done = run(capsys, "floor", "gym:CartPole-v1", "--workers", 1, "--store", tmp_path)
     assert done.code == 2
     assert "finite" in done.err
+
+
+def test_numbers_of_threads_are_restored_when_evaluations_overlap():
+    def threads():
+        return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+    with threadpool_limits(2, user_api="blas"):
+        first, second = one_blas_thread(), one_blas_thread()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert threads() == {1}
+        second.__exit__(None, None, None)
+        assert threads() == {2}

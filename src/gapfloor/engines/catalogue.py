@@ -6,6 +6,7 @@ What the games of ProcGen are and how many actions they have is in `gapfloor.eng
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import sys
 from collections.abc import Mapping
@@ -92,6 +93,7 @@ def installed_engines() -> list[tuple[str, str | None, str]]:
     return found
 
 
+@functools.cache
 def package_version(package: str) -> str | None:
     """The version of an installed package; None where it is not installed."""
     try:

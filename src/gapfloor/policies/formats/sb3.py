@@ -10,6 +10,7 @@ does, and under the greedy rule it takes its best action.
 from __future__ import annotations
 
 import importlib
+import inspect
 import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -33,6 +34,19 @@ LEAST_PROBABILITY = 1e-30
 
 #: Arguments of a constructor that only training needs.
 _FOR_TRAINING = ("optimizer_class", "optimizer_kwargs")
+
+
+class _NoOptimizer:
+    """Takes the place of an optimizer, with which torch imports its compiler: two seconds that only training needs."""
+
+    def __init__(self, *parameters: Any, **settings: Any) -> None: ...
+
+
+def _without_training(cls: Any) -> dict[str, Any]:
+    """Arguments with which a policy is made faster: no optimizer, and no first weights that are replaced at once."""
+    known = inspect.signature(cls).parameters
+    wanted = {"optimizer_class": _NoOptimizer, "ortho_init": False}
+    return {name: value for name, value in wanted.items() if name in known}
 
 
 class SB3Policy(TorchPolicy):
@@ -227,7 +241,7 @@ def _rebuild(model: SavedModel) -> Any:
         raise missing_library(error) from None
     try:
         parts = (model.observation_space(), model.action_space(), lambda _: 0.0)
-        keywords = model.keywords()
+        keywords = model.keywords() | _without_training(cls)
         with WeightLimit(model.weights, name=str(model.path)):
             network = cls(*parts, **keywords)
         load_weights(network, model.weights, name=str(model.path), called=f"the {name} that it describes")
@@ -247,7 +261,8 @@ def _unpickle(model: SavedModel) -> Any:
         keywords = {key: each for key, each in data["policy_kwargs"].items() if key not in _FOR_TRAINING}
         keywords |= {"use_sde": True} if data.get("use_sde") else {}
         parts = (data["observation_space"], data["action_space"], lambda _: 0.0)
-        network = data["policy_class"](*parts, **keywords)
+        cls = data["policy_class"]
+        network = cls(*parts, **(keywords | _without_training(cls)))
         network.load_state_dict(parameters["policy"])
     except Exception as error:
         raise PolicyError(
