@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gapfloor.analysis.checks import find_problems
+from gapfloor.analysis.checks import departures, find_problems, refuse_unknown_names
 from gapfloor.analysis.column_names import FLOOR_RULE
-from gapfloor.analysis.copies import copied_runs
 from gapfloor.analysis.difference_rows import agent_difference_rows, agent_rows, pair_rows
 from gapfloor.analysis.episodes import Inputs, Source, read_inputs
 from gapfloor.analysis.floor_rows import call_counts, comparison_rows, comparisons, floor_rows
 from gapfloor.analysis.gap_rows import gap_families, gap_rows
 from gapfloor.analysis.grouping import StudyEpisodes, group
-from gapfloor.analysis.plan_checks import departures, refuse_unknown_names
 from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.results import (
     AddendumUsed,
@@ -63,15 +61,14 @@ def analyse(
     if locked is not None:
         locked = counted_by_time(locked, inputs.stored_at)
     study = group(inputs, content)
-    copies = copied_runs(study)
-    problems = find_problems(study, inputs, content, copies=copies)
+    problems = find_problems(study, inputs, content)
     if locked is not None:
         refuse_unknown_names(study, locked)
-        problems = (*problems, *departures(study, content, copies))
+        problems = (*problems, *departures(study, content))
     if locked is not None and locked.lock is not None:
         _stop(content, problems)
     digest = locked.hash if locked is not None else content_hash(content)
-    context = PlannedStudy(study, content, digest, locked, inputs.cells is not None, copies)
+    context = PlannedStudy(study, content, digest, locked)
     measured = read_cells(inputs.cells, context)
     floor_families, families_of_gaps = comparisons(context), gap_families(context)
     against_floor = comparison_rows(context, floor_families)
@@ -83,11 +80,7 @@ def analyse(
         source=_summary(study, inputs),
         floors=floor_rows(context),
         floor_comparisons=against_floor,
-        agent_floor_comparisons=tuple(
-            row
-            for agent in study.agents
-            for row in comparison_rows(context, comparisons(context, agent=agent))
-        ),
+        agent_floor_comparisons=comparison_rows(context, comparisons(context, agents=study.agents)),
         reference_comparisons=tuple(
             row
             for reference in stricter

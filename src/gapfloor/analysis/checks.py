@@ -1,4 +1,9 @@
-"""What a reader must know about the data before believing a number: gaps in the grid, copies, missing floors."""
+"""What a reader must know about the data before believing a number, and what binds an analysis to its plan.
+
+Gaps in the grid, copies, missing floors and data that differ from what the plan says are problems; some of them end an
+analysis under a locked plan. A name that occurs nowhere (a reference, an agent, a rule) is a mistake in the plan and is
+refused whether the plan is locked or not.
+"""
 
 from __future__ import annotations
 
@@ -7,28 +12,22 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gapfloor.analysis.copies import RunCopy, copied_runs
+from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.episodes import Inputs
-from gapfloor.analysis.grouping import StudyEpisodes
+from gapfloor.analysis.grouping import Place, StudyEpisodes
+from gapfloor.analysis.planned_study import BOTH
 from gapfloor.analysis.results import Problem
-from gapfloor.plan.model import Plan
+from gapfloor.errors import UsageError, nearest_names
+from gapfloor.levels.level_set import LevelSet
+from gapfloor.plan.lock import LockedPlan
+from gapfloor.plan.model import PairTest, Plan, split_difference
 from gapfloor.statistics.conventions import Ints
 from gapfloor.statistics.distinct import distinct
 
 
-def find_problems(
-    study: StudyEpisodes, inputs: Inputs, plan: Plan, *, copies: tuple[RunCopy, ...] | None = None
-) -> tuple[Problem, ...]:
-    """Everything that is missing, unbalanced, copied or assumed, cell by cell.
-
-    Args:
-        study: the episodes.
-        inputs: what was read.
-        plan: the plan.
-        copies: what `copied_runs` found, where it has been called already.
-    """
-    problems: list[Problem] = []
-    problems += [Problem(kind="assumed", where="the source", what=text) for text in inputs.assumed]
+def find_problems(study: StudyEpisodes, inputs: Inputs, plan: Plan) -> tuple[Problem, ...]:
+    """Everything that is missing, unbalanced, copied or assumed, cell by cell."""
+    problems = [Problem(kind="assumed", where="the source", what=text) for text in inputs.assumed]
     problems += [
         Problem(kind="missing", where=f"cell {name}", what="the cell is cut or altered and counts as missing")
         for name in inputs.damaged
@@ -38,84 +37,66 @@ def find_problems(
         for name in inputs.replay_failures
     ]
     problems += _outside_plan(study, plan)
-    for place in study.places():
+    for place in study.places:
         problems += _missing_cells(study, place)
         problems += _unbalanced_cells(study, place, plan)
         problems += _floors(study, place, plan)
         problems += _too_few_runs(study, place, plan)
     problems += _shared_levels(study, plan)
-    problems += _copies(copied_runs(study) if copies is None else copies)
+    problems += _copies(study)
     return tuple(problems)
-
-
-def _name(place: tuple[str, str, str], *parts: str) -> str:
-    game, mode, budget = place
-    return ", ".join(part for part in (game, mode if mode != "easy" else "", budget, *parts) if part)
 
 
 def _outside_plan(study: StudyEpisodes, plan: Plan) -> Iterator[Problem]:
     """Games that the plan names and the data lack."""
-    present = {(game, budget) for game, _, budget in study.places()}
+    present = {(place.game, place.budget) for place in study.places}
+    # A study that grows under looks may not have begun with a game.
+    has_looks = plan.floor.looks is not None
     for budget, games in plan.scope.games.items():
         for game in games:
             if (game, budget) not in present:
-                # A study that grows under looks may not have begun with a game.
-                has_looks = plan.floor.looks is not None
                 yield Problem(
                     kind="too few" if has_looks else "missing",
                     where=f"{game}, {budget}",
                     what="the plan names it; no episodes" + (" yet" if has_looks else ""),
                 )
-    for game, mode, budget in study.places():
-        if not plan.names(game=game, budget=budget) or not plan.scope.games:
-            continue
-        for rule in plan.scope.rules:
-            for level_set in ("train", "test"):
-                if not study.runs(game, mode, budget, rule, level_set):
-                    where = _name((game, mode, budget), rule, level_set)
+    for place in study.places if plan.scope.games else ():
+        for rule in plan.scope.rules if plan.names(game=place.game, budget=place.budget) else ():
+            for level_set in BOTH:
+                if not study.runs(place, rule, level_set):
+                    where = place.words(rule, level_set)
                     yield Problem(kind="missing", where=where, what="the plan names it; no episodes")
 
 
-def _missing_cells(study: StudyEpisodes, place: tuple[str, str, str]) -> Iterator[Problem]:
+def _missing_cells(study: StudyEpisodes, place: Place) -> Iterator[Problem]:
     """Cells that other runs of the same game and budget have."""
-    here = {c: runs for c, runs in study.policies.items() if c[:3] == place}
-    everyone = sorted({run for runs in here.values() for run in runs})
+    here = [runs for condition, runs in study.policies.items() if condition.place == place]
+    everyone = sorted({run for runs in here for run in runs})
     for rule in study.rules:
-        level_sets = [ls for ls in study.level_sets if study.runs(*place, rule, ls)]
-        draws = sorted(
-            {d for ls in level_sets for s in study.runs(*place, rule, ls).values() for d in s.draws}
-        )
-        for run in everyone if level_sets else ():
-            have = {ls: study.runs(*place, rule, ls).get(run) for ls in level_sets}
-            if not any(have.values()):
-                yield Problem(
-                    kind="missing",
-                    where=_name(place, str(run), rule),
-                    what="no episodes under this rule, which other runs have; it is not in this rule's rows",
-                )
+        by_set = {ls: runs for ls in study.level_sets if (runs := study.runs(place, rule, ls))}
+        draws = sorted({d for runs in by_set.values() for sample in runs.values() for d in sample.draws})
+        for run in everyone if by_set else ():
+            if not any(run in runs for runs in by_set.values()):
+                what = "no episodes under this rule, which other runs have; it is not in this rule's rows"
+                yield Problem(kind="missing", where=place.words(str(run), rule), what=what)
                 continue
-            for level_set, sample in have.items():
-                if sample is None:
-                    yield Problem(
-                        kind="missing",
-                        where=_name(place, str(run), rule, level_set),
-                        what="the run lacks this half; it is not in this level set's row nor in the gap",
-                    )
+            for level_set, runs in by_set.items():
+                where = place.words(str(run), rule, level_set)
+                if run not in runs:
+                    what = "the run lacks this half; it is not in this level set's row nor in the gap"
+                    yield Problem(kind="missing", where=where, what=what)
                     continue
                 for draw in draws:
-                    if draw not in sample.draws:
-                        yield Problem(
-                            kind="missing",
-                            where=_name(place, str(run), rule, level_set, f"draw {draw}"),
-                            what="no episodes on this draw; the run's value is the mean of its other draws",
-                        )
+                    if draw not in runs[run].draws:
+                        what = "no episodes on this draw; the run's value is the mean of its other draws"
+                        yield Problem(kind="missing", where=f"{where}, draw {draw}", what=what)
 
 
-def _unbalanced_cells(study: StudyEpisodes, place: tuple[str, str, str], plan: Plan) -> Iterator[Problem]:
+def _unbalanced_cells(study: StudyEpisodes, place: Place, plan: Plan) -> Iterator[Problem]:
     """Draws with another number of episodes than the plan says, or than most have."""
     for rule in study.rules:
         for level_set in study.level_sets:
-            runs = study.runs(*place, rule, level_set)
+            runs = study.runs(place, rule, level_set)
             counts = {(run, draw): n for run, s in runs.items() for draw, n in s.draw_counts().items()}
             if not counts:
                 continue
@@ -125,89 +106,152 @@ def _unbalanced_cells(study: StudyEpisodes, place: tuple[str, str, str], plan: P
                     yield Problem(
                         # What the plan fixes is missing if it is not so; what is merely usual is not.
                         kind="missing" if plan.scope.episodes else "unbalanced",
-                        where=_name(place, str(run), rule, level_set, f"draw {draw}"),
+                        where=place.words(str(run), rule, level_set, f"draw {draw}"),
                         what=f"{n} episodes, where {usual} are {'planned' if plan.scope.episodes else 'usual'}",
                     )
             draws = {draw for _, draw in counts}
             if plan.scope.draws and len(draws) != plan.scope.draws:
-                yield Problem(
-                    kind="missing",
-                    where=_name(place, rule, level_set),
-                    what=f"{len(draws)} draws, where the plan says {plan.scope.draws}",
-                )
+                what = f"{len(draws)} draws, where the plan says {plan.scope.draws}"
+                yield Problem(kind="missing", where=place.words(rule, level_set), what=what)
 
 
-def _floors(study: StudyEpisodes, place: tuple[str, str, str], plan: Plan) -> Iterator[Problem]:
+def _floors(study: StudyEpisodes, place: Place, plan: Plan) -> Iterator[Problem]:
     """Level sets without a floor, and floors on other draws than the policies'."""
     for level_set in study.level_sets:
-        samples = [s for rule in study.rules for s in study.runs(*place, rule, level_set).values()]
+        samples = [s for rule in study.rules for s in study.runs(place, rule, level_set).values()]
         if not samples:
             continue
         reference = plan.floor.reference
-        floor = study.floor(*place, level_set, reference=reference)
+        floor = study.floor(place, level_set, reference=reference)
         if floor is None:
-            yield Problem(
-                kind="no floor",
-                where=_name(place, level_set),
-                what=f"no episodes with rule '{reference}'; returns on this level set are not compared",
-            )
+            what = f"no episodes with rule '{reference}'; returns on this level set are not compared"
+            yield Problem(kind="no floor", where=place.words(level_set), what=what)
             continue
+        where = place.words(level_set, "floor")
         draws = {draw for sample in samples for draw in sample.draws}
         if draws != set(floor.draws):
-            yield Problem(
-                kind="unbalanced",
-                where=_name(place, level_set, "floor"),
-                what=f"the floor's draws ({', '.join(floor.draws)}) are not the policies' "
-                f"({', '.join(sorted(draws))}): they are not on identical levels",
+            what = (
+                f"the floor's draws ({', '.join(floor.draws)}) are not the policies' "
+                f"({', '.join(sorted(draws))}): they are not on identical levels"
             )
-        counts = set(floor.draw_counts().values())
+            yield Problem(kind="unbalanced", where=where, what=what)
+        counts = sorted(set(floor.draw_counts().values()))
         if len(counts) > 1:
-            yield Problem(
-                kind="unbalanced",
-                where=_name(place, level_set, "floor"),
-                what=f"its draws hold different numbers of episodes ({', '.join(map(str, sorted(counts)))})",
-            )
+            what = f"its draws hold different numbers of episodes ({', '.join(map(str, counts))})"
+            yield Problem(kind="unbalanced", where=where, what=what)
 
 
 def _shared_levels(study: StudyEpisodes, plan: Plan) -> Iterator[Problem]:
     """Levels that were played as training and as held-out levels."""
     if "all" in (plan.scope.train, plan.scope.test):
         return
-    for place in study.places():
+    for place in study.places:
         for rule in study.rules:
-            train, test = (_levels_played(study, place, rule, name) for name in ("train", "test"))
+            train, test = (_levels_played(study, place, rule, name) for name in BOTH)
             both = np.intersect1d(train, test, assume_unique=True)
             if both.size:
-                yield Problem(
-                    kind="levels",
-                    where=_name(place, rule),
-                    what=f"{both.size} levels were played both as training and as held-out levels, "
-                    f"for example {both[0]}",
-                )
+                what = f"{both.size} levels were played both as training and as held-out levels, for example {both[0]}"
+                yield Problem(kind="levels", where=place.words(rule), what=what)
 
 
-def _levels_played(study: StudyEpisodes, place: tuple[str, str, str], rule: str, level_set: str) -> Ints:
-    levels = [sample.levels for sample in study.runs(*place, rule, level_set).values()]
+def _levels_played(study: StudyEpisodes, place: Place, rule: str, level_set: str) -> Ints:
+    levels = [sample.levels for sample in study.runs(place, rule, level_set).values()]
     return distinct(np.concatenate(levels)) if levels else np.zeros(0, dtype=np.int64)
 
 
-def _too_few_runs(study: StudyEpisodes, place: tuple[str, str, str], plan: Plan) -> Iterator[Problem]:
+def _too_few_runs(study: StudyEpisodes, place: Place, plan: Plan) -> Iterator[Problem]:
     for rule in study.rules:
         for level_set in study.level_sets:
-            n = len(study.runs(*place, rule, level_set))
+            n = len(study.runs(place, rule, level_set))
+            what = f"{n} runs, where a call needs {plan.least_runs}: they are described, but not tested"
             if n == 1:
                 what = "one run: it is described, but not tested, and does not count in its family"
-                yield Problem(kind="too few", where=_name(place, rule, level_set), what=what)
-            elif 0 < n < plan.least_runs:
-                what = f"{n} runs, where a call needs {plan.least_runs}: they are described, but not tested"
-                yield Problem(kind="too few", where=_name(place, rule, level_set), what=what)
+            if 0 < n < plan.least_runs:
+                yield Problem(kind="too few", where=place.words(rule, level_set), what=what)
 
 
-def _copies(copies: tuple[RunCopy, ...]) -> Iterator[Problem]:
-    for copy in copies:
-        first = _name((copy.game, copy.mode, copy.first_budget), str(copy.first))
-        yield Problem(
-            kind="copy",
-            where=_name((copy.game, copy.mode, copy.budget), str(copy.run)),
-            what=f"every episode equals those of {first}: copies of one checkpoint are one run, not two",
+def _copies(study: StudyEpisodes) -> Iterator[Problem]:
+    for copy in study.copies:
+        first = copy.place._replace(budget=copy.first_budget).words(str(copy.first))
+        what = f"every episode equals those of {first}: copies of one checkpoint are one run, not two"
+        yield Problem(kind="copy", where=copy.place.words(str(copy.run)), what=what)
+
+
+def refuse_unknown_names(study: StudyEpisodes, locked: LockedPlan) -> None:
+    """Refuse a plan that names a reference, an agent or a rule which neither the plan nor the data have."""
+    plan = locked.plan
+    if not plan.stop.value_not_finite:
+        raise UsageError(
+            "The plan says stop.value_not_finite = false, but returns that are not finite cannot be analysed. "
+            "Set it to true, and leave such episodes out of the data yourself."
         )
+    references = sorted({place.reference for place in study.references})
+    if plan.floor.reference not in {FLOOR_RULE, *references}:
+        raise UsageError(
+            f"The plan compares with the reference '{plan.floor.reference}' (floor.reference), which the data do not "
+            f"have: {nearest_names(plan.floor.reference, references)}"
+        )
+    for agent in plan.agents.order:
+        if agent not in study.agents:
+            raise UsageError(
+                f"The plan names the agent '{agent}' (agents.order), which the data do not have: "
+                f"{nearest_names(agent, study.agents)}"
+            )
+    added = {rule for addendum, _ in locked.addenda for rule in addendum.rules}
+    rules = {*plan.scope.rules, *study.rules, *added}
+    # A plan that says nothing about pairs has the paper's difference, also where it is about one rule.
+    named = () if plan.pairs == PairTest() else plan.pairs.differences
+    for rule in [rule for text in named for rule in split_difference(text, source="the plan")]:
+        if rule not in rules:
+            raise UsageError(
+                f"The plan names the rule '{rule}' (pairs.differences), which neither scope.rules nor the data "
+                f"have: {nearest_names(rule, sorted(rules))}"
+            )
+
+
+def departures(study: StudyEpisodes, plan: Plan) -> Iterator[Problem]:
+    """Where the data are not what a plan says: rules, agents, numbers of runs, levels."""
+    for rule in plan.scope.rules:
+        if rule not in study.rules:
+            yield Problem(kind="missing", where=rule, what="the plan names this rule; no episodes")
+    yield from _planned_runs(study, plan)
+    yield from _planned_levels(study, plan)
+
+
+def _planned_runs(study: StudyEpisodes, plan: Plan) -> Iterator[Problem]:
+    wanted = plan.scope.runs
+    for place in study.places if plan.scope.agents is not None or wanted is not None else ():
+        if not plan.names(game=place.game, budget=place.budget):
+            continue
+        here = {run for condition, runs in study.policies.items() if condition.place == place for run in runs}
+        here -= {copy.run for copy in study.copies if copy.place == place}
+        present = {run.agent for run in here}
+        for agent in plan.scope.agents or sorted(present):
+            n = sum(run.agent == agent for run in here)
+            if not n:
+                what = "the plan names this agent; no episodes"
+                yield Problem(kind="missing", where=place.words(agent), what=what)
+            elif wanted is not None and n != wanted:
+                what = f"{n} different runs, where the plan says {wanted}"
+                yield Problem(kind="missing", where=place.words(agent), what=what)
+        for agent in sorted(present - set(plan.scope.agents or present)):
+            what = "the plan does not name this agent, whose runs would enter the pooled rows"
+            yield Problem(kind="missing", where=place.words(agent), what=what)
+
+
+def _planned_levels(study: StudyEpisodes, plan: Plan) -> Iterator[Problem]:
+    """Episodes on levels that do not belong to the level set that they are filed under."""
+    planned = {"train": LevelSet.parse(plan.scope.train), "test": LevelSet.parse(plan.scope.test)}
+    for condition, runs in study.policies.items():
+        game, _, budget, rule, level_set = condition
+        if level_set not in planned or not plan.names(game=game, budget=budget):
+            continue
+        seeds = distinct(np.concatenate([sample.levels for sample in runs.values()]))
+        outside = [int(seed) for seed in seeds if int(seed) not in planned[level_set]]
+        if outside:
+            yield Problem(
+                kind="levels",
+                where=", ".join(part for part in (game, budget, rule, level_set) if part),
+                what=f"{len(outside)} of {seeds.size} levels are outside the plan's {planned[level_set]}, "
+                f"for example {outside[0]}",
+            )

@@ -16,15 +16,14 @@ from typing import Any
 
 from gapfloor.analysis.compared_agents import check_schedules
 from gapfloor.analysis.difference_rows import agent_difference_rows
-from gapfloor.analysis.grouping import RunName, RunSample, StudyEpisodes
-from gapfloor.analysis.planned_study import PlannedStudy
+from gapfloor.analysis.grouping import Place, RunName, RunSample, StudyEpisodes
+from gapfloor.analysis.planned_study import PlannedStudy, holm_within
 from gapfloor.analysis.rows import AgentDifferenceRow, Estimate
 from gapfloor.errors import UsageError
 from gapfloor.plan.model import Plan, content_hash
 from gapfloor.statistics.conventions import GENERATOR, NAN
 from gapfloor.statistics.crossed import crossed_difference, levels_to_settle, runs_to_settle
 from gapfloor.statistics.detectable import POWER, minimum_detectable_effect
-from gapfloor.statistics.families import holm
 from gapfloor.text_tables import ReadableResult, TextTable, number, p_text, signed, with_error
 
 #: Of episodes that do not say their levels.
@@ -152,29 +151,28 @@ def analyse_comparison(
     if not check_schedules(study):
         remarks.append("The episodes do not say their levels: nothing could be paired by level.")
     differences = agent_difference_rows(PlannedStudy(study, plan, content_hash(plan), None))
-    families = [(row.mode, row.decision.family) for row in differences]
-    sizes, alpha = Counter(families), plan.floor.alpha
+    alpha = plan.floor.alpha
+
+    def family(row: AgentDifferenceRow) -> tuple[str, str]:
+        return row.mode, row.decision.family
+
+    sizes = Counter(map(family, differences))
+    rows = [_row(study, row, detect, alpha=alpha, family_size=sizes[family(row)]) for row in differences]
+    new_runs = holm_within(rows, family, lambda row: row.new_runs.p)
+    these_runs = holm_within(rows, family, lambda row: row.these_runs.p)
     rows = [
-        _row(study, row, detect, alpha=alpha, family_size=sizes[family])
-        for row, family in zip(differences, families, strict=True)
+        dataclasses.replace(row, new_runs_p_adjusted=p, these_runs_p_adjusted=q)
+        for row, p, q in zip(rows, new_runs, these_runs, strict=True)
     ]
-    for family in sizes:
-        members = [i for i, other in enumerate(families) if other == family]
-        new_runs = holm([rows[i].new_runs.p for i in members])
-        these_runs = holm([rows[i].these_runs.p for i in members])
-        for i, p, q in zip(members, new_runs, these_runs, strict=True):
-            rows[i] = dataclasses.replace(
-                rows[i], new_runs_p_adjusted=float(p), these_runs_p_adjusted=float(q)
-            )
     return Comparison(study.agents[0], study.agents[1], tuple(rows), alpha, tuple(remarks))
 
 
 def _row(
     study: StudyEpisodes, row: AgentDifferenceRow, detect: float | None, *, alpha: float, family_size: int
 ) -> AgentComparisonRow:
-    place = (row.game, row.mode, row.budget)
+    place = Place(row.game, row.mode, row.budget)
     level_sets = ("train", "test") if row.quantity == "gap" else (row.quantity,)
-    runs = [study.runs(*place, row.rule, name) for name in level_sets]
+    runs = [study.runs(place, row.rule, name) for name in level_sets]
     # A run that was measured on one half only has no gap.
     shared = set(runs[0]).intersection(*runs)
     crossed = crossed_difference(
@@ -183,7 +181,7 @@ def _row(
             for half, sign in zip(runs, (1.0, -1.0), strict=False)
         ]
     )
-    floors = [study.floor(*place, name) for name in level_sets]
+    floors = [study.floor(place, name) for name in level_sets]
     means = [found.mean for found in floors if found is not None]
     floor = NAN
     if len(means) == len(floors):

@@ -9,9 +9,8 @@ from itertools import combinations
 
 import numpy as np
 
-from gapfloor.analysis.gap_rows import halves
-from gapfloor.analysis.grouping import RunName, RunSample
-from gapfloor.analysis.planned_study import PlannedStudy
+from gapfloor.analysis.grouping import Place, RunName, RunSample
+from gapfloor.analysis.planned_study import BOTH, PlannedStudy, families_of, holm_within
 from gapfloor.analysis.rows import (
     AgentDifferenceRow,
     AgentRow,
@@ -23,7 +22,6 @@ from gapfloor.analysis.rows import (
 from gapfloor.plan.model import split_difference
 from gapfloor.statistics.conventions import NAN, Floats, Tier, sem
 from gapfloor.statistics.estimate import Estimate
-from gapfloor.statistics.families import holm
 from gapfloor.statistics.paired import (
     AgentDifference,
     AgentSample,
@@ -36,29 +34,32 @@ from gapfloor.statistics.signflip import sign_flip_test
 from gapfloor.statistics.welch import moments, welch_of_moments
 
 QUANTITIES: tuple[Quantity, ...] = ("train", "test", "gap")
-Place = tuple[str, str, str]
 
 
 def run_values(
-    context: PlannedStudy, place: Place, rule: str, quantity: Quantity, *, draw: str | None = None
+    context: PlannedStudy,
+    place: Place,
+    rule: str,
+    quantity: Quantity,
+    *,
+    draw: str | None = None,
+    agent: str | None = None,
 ) -> dict[RunName, float]:
     """One value per run: its return on a level set, or its gap; on all draws, or on one."""
 
     def mean(sample: RunSample) -> float:
-        return sample.mean if draw is None else sample.draw_means[draw]
-
-    def has(sample: RunSample) -> bool:
-        return draw is None or draw in sample.draws
+        return sample.mean if draw is None else sample.draw_means.get(draw, NAN)
 
     if quantity == "gap":
-        both = halves(context, place, rule).items()
-        return {name: mean(a) - mean(b) for name, (a, b) in both if has(a) and has(b)}
-    runs = context.study.runs(*place, rule, quantity)
-    return {name: mean(sample) for name, sample in runs.items() if has(sample)}
+        both = context.study.halves(place, rule, agent=agent)
+        values = {name: mean(train) - mean(test) for name, (train, test) in both.items()}
+    else:
+        values = {name: mean(s) for name, s in context.study.runs(place, rule, quantity, agent=agent).items()}
+    return {name: value for name, value in values.items() if not math.isnan(value)}
 
 
 def pair_rows(context: PlannedStudy) -> tuple[RuleDifferenceRow, ...]:
-    """The plan's and the addenda's differences between rules."""
+    """The plan's and the addenda's differences between rules, of each of the plan's pools."""
     wanted: list[tuple[tuple[str, str], Sequence[Quantity]]] = [
         (split_difference(text, source="the plan"), context.plan.pairs.quantities)
         for text in context.plan.pairs.differences
@@ -72,38 +73,45 @@ def pair_rows(context: PlannedStudy) -> tuple[RuleDifferenceRow, ...]:
     if "merged" in context.study.rules and ("merged", "greedy") not in {pair for pair, _ in named}:
         wanted.append((("merged", "greedy"), QUANTITIES))
     rows = []
-    for place in context.study.places():
-        for rules, quantities in wanted:
-            for quantity in quantities:
-                is_named = (rules, quantity) in named
-                row = _pair(context, place, rules, quantity, is_named=is_named)
-                if row is not None:
-                    rows.append(row)
-    return _with_holm(rows)
+    for agent in context.pools:
+        for place in context.study.places:
+            for rules, quantities in wanted:
+                for quantity in quantities:
+                    unnamed = context.beyond_looks
+                    if (rules, quantity) not in named:
+                        unnamed = f"the plan does not name the difference {rules[0]} - {rules[1]}"
+                    row = _pair(context, place, rules, quantity, agent, unnamed)
+                    rows += [row] if row is not None else []
+    adjusted = holm_within(
+        rows,
+        lambda row: (row.mode, row.budget, row.agent, row.rule, row.rule_b, row.quantity),
+        lambda row: row.difference.p,
+    )
+    return tuple(dataclasses.replace(row, p_adjusted=p) for row, p in zip(rows, adjusted, strict=True))
 
 
 def _pair(
-    context: PlannedStudy, place: Place, rules: tuple[str, str], quantity: Quantity, *, is_named: bool
+    context: PlannedStudy,
+    place: Place,
+    rules: tuple[str, str],
+    quantity: Quantity,
+    agent: str | None,
+    unnamed: str,
 ) -> RuleDifferenceRow | None:
-    first = run_values(context, place, rules[0], quantity)
-    second = run_values(context, place, rules[1], quantity)
+    first, second = (run_values(context, place, rule, quantity, agent=agent) for rule in rules)
     shared = sorted(set(first) & set(second))
     if not shared:
         return None
-    game, mode, budget = place
-    level_sets = ("train", "test") if quantity == "gap" else (quantity,)
     row = context.row(
-        "pair", game=game, mode=mode, budget=budget, n=len(shared), rules=rules, level_sets=level_sets,
-        names=(quantity,),
-        unnamed=context.beyond_looks
-        if is_named
-        else f"the plan does not name the difference {rules[0]} - {rules[1]}",
+        "pair", place, n=len(shared), rules=rules, level_sets=BOTH if quantity == "gap" else (quantity,),
+        names=(quantity, *([agent] if agent is not None else [])), unnamed=unnamed,
     )  # fmt: skip
     a, b = np.array([first[run] for run in shared]), np.array([second[run] for run in shared])
     rng = context.rng(row["seed"])
     found = paired_difference(a, b, rng=rng, **context.resampling)
     return RuleDifferenceRow(
         **row,
+        agent=agent,
         rule=rules[0],
         rule_b=rules[1],
         quantity=quantity,
@@ -124,49 +132,49 @@ def _estimate(context: PlannedStudy, found: PairedDifference | AgentDifference, 
     )  # fmt: skip
 
 
-def _with_holm(rows: Sequence[RuleDifferenceRow]) -> tuple[RuleDifferenceRow, ...]:
-    families: dict[tuple[str, ...], list[int]] = {}
-    for i, row in enumerate(rows):
-        families.setdefault((row.mode, row.budget, row.rule, row.rule_b, row.quantity), []).append(i)
-    corrected = list(rows)
-    for members in families.values():
-        for i, p in zip(members, holm([rows[i].difference.p for i in members]), strict=True):
-            corrected[i] = dataclasses.replace(rows[i], p_adjusted=float(p))
-    return tuple(corrected)
-
-
 def agent_difference_rows(context: PlannedStudy) -> tuple[AgentDifferenceRow, ...]:
-    """Every pair of agents, for every rule and quantity, pooled over draws and one draw at a time."""
-    rows = []
-    pairs = list(combinations(context.study.agents, 2))
-    for place in context.study.places():
+    """Every pair of agents, for every rule and quantity, pooled over draws and one draw at a time.
+
+    Holm's correction is over the games and pairs of agents of a rule, quantity and budget.
+    """
+    rows: list[AgentDifferenceRow] = []
+    for place in context.study.places:
         for rule in context.study.rules:
-            found = {q: _pairs_of_agents(context, place, rule, q) for q in QUANTITIES}
-            for agents in pairs:
-                train = found["train"].get(agents)
-                for quantity in QUANTITIES:
-                    row = found[quantity].get(agents)
-                    if row is not None:
-                        rows.append(_with_share(row, train) if quantity == "gap" else row)
-    return _decide(context, rows)
+            found = {quantity: _pairs_of_agents(context, place, rule, quantity) for quantity in QUANTITIES}
+            for agents in combinations(context.study.agents, 2):
+                train, gap = found["train"].get(agents), found["gap"].get(agents)
+                if train is not None and gap is not None:
+                    whole = gap.difference.value
+                    share = train.difference.value / whole if whole else NAN
+                    found["gap"][agents] = dataclasses.replace(gap, share_from_training=share)
+                rows += [found[quantity][agents] for quantity in QUANTITIES if agents in found[quantity]]
+    return _decided(context, rows)
 
 
-def _decide(context: PlannedStudy, rows: Sequence[AgentDifferenceRow]) -> tuple[AgentDifferenceRow, ...]:
-    """The rows with Holm's correction over the games and pairs of agents of a rule, quantity and budget."""
-    families: dict[tuple[str, ...], list[int]] = {}
-    for i, row in enumerate(rows):
-        families.setdefault((row.mode, row.budget, row.rule, row.quantity), []).append(i)
-    decided = list(rows)
+def _decided(context: PlannedStudy, rows: list[AgentDifferenceRow]) -> tuple[AgentDifferenceRow, ...]:
     least = context.plan.least_runs
-    for (_, budget, rule, quantity), members in families.items():
-        p_values = [rows[i].difference.p if min(rows[i].n_runs) >= least else NAN for i in members]
-        name = f"agents: {', '.join(part for part in (rule, quantity, budget) if part)}"
-        size = sum(not math.isnan(p) for p in p_values)
-        for i, p in zip(members, holm(p_values), strict=True):
-            call = _call(float(p), rows[i].difference.value, context.plan.floor.alpha)
-            few = f"{rows[i].n_runs[0]} and {rows[i].n_runs[1]} runs" if call == "not tested" else ""
-            decision = Decision(call=call, p_adjusted=float(p), family=name, family_size=size, reason=few)
-            decided[i] = dataclasses.replace(rows[i], decision=decision)
+
+    def family(row: AgentDifferenceRow) -> tuple[str, ...]:
+        return row.mode, row.budget, row.rule, row.quantity
+
+    def tested_p(row: AgentDifferenceRow) -> float:
+        return row.difference.p if min(row.n_runs) >= least else NAN
+
+    adjusted = holm_within(rows, family, tested_p)
+    decided = list(rows)
+    for members in families_of(rows, family):
+        size = sum(not math.isnan(adjusted[i]) for i in members)
+        for i in members:
+            row = rows[i]
+            call = _call(adjusted[i], row.difference.value, context.plan.floor.alpha)
+            decision = Decision(
+                call=call,
+                p_adjusted=adjusted[i],
+                family=f"agents: {', '.join(part for part in (row.rule, row.quantity, row.budget) if part)}",
+                family_size=size,
+                reason=f"{row.n_runs[0]} and {row.n_runs[1]} runs" if call == "not tested" else "",
+            )
+            decided[i] = dataclasses.replace(row, decision=decision)
     return tuple(decided)
 
 
@@ -182,7 +190,7 @@ def _by_agent(values: dict[RunName, float]) -> dict[str, Floats]:
     lists: dict[str, list[float]] = {}
     for run, value in values.items():
         lists.setdefault(run.agent, []).append(value)
-    return {agent: np.array(found) for agent, found in lists.items()}
+    return {agent: np.sort(found) for agent, found in lists.items()}
 
 
 def _pairs_of_agents(
@@ -195,11 +203,11 @@ def _pairs_of_agents(
     draws: dict[tuple[str, str], list[float]] = {pair: [] for pair in pairs}
     for draw in context.study.draws if pairs and context.plan.agents.one_draw_at_a_time else ():
         here = _by_agent(run_values(context, place, rule, quantity, draw=draw))
-        known = {agent: moments(np.sort(sample)) for agent, sample in here.items()}
+        known = {agent: moments(sample) for agent, sample in here.items()}
         for a, b in pairs:
             if a in known and b in known:
                 draws[a, b].append(welch_of_moments(known[a], known[b]).p)
-    return {pair: _agents(context, place, rule, quantity, pair, values, tuple(draws[pair])) for pair in pairs}
+    return {pair: _agents(context, place, rule, quantity, pair, values, draws[pair]) for pair in pairs}
 
 
 def _agents(
@@ -209,14 +217,13 @@ def _agents(
     quantity: Quantity,
     agents: tuple[str, str],
     values: dict[str, AgentSample],
-    p_draws: tuple[float, ...],
+    p_draws: Sequence[float],
 ) -> AgentDifferenceRow:
     a, b = values[agents[0]], values[agents[1]]
-    game, mode, budget = place
-    level_sets = ("train", "test") if quantity == "gap" else (quantity,)
     row = context.row(
-        "agents", game=game, mode=mode, budget=budget, n=a.moments.n + b.moments.n, rules=(rule,),
-        level_sets=level_sets, names=(quantity, *agents), unnamed=context.beyond_looks,
+        "agents", place, n=a.moments.n + b.moments.n, rules=(rule,),
+        level_sets=BOTH if quantity == "gap" else (quantity,), names=(quantity, *agents),
+        unnamed=context.beyond_looks,
     )  # fmt: skip
     found = difference_of_agents(a, b, rng=context.rng(row["seed"]), **context.resampling)
     known = [p for p in p_draws if not math.isnan(p)]
@@ -238,17 +245,10 @@ def _agents(
     )
 
 
-def _with_share(gap: AgentDifferenceRow, train: AgentDifferenceRow | None) -> AgentDifferenceRow:
-    if train is None:
-        return gap
-    whole = gap.difference.value
-    return dataclasses.replace(gap, share_from_training=train.difference.value / whole if whole else NAN)
-
-
 def agent_rows(context: PlannedStudy, tier_of: Callable[[Place, str], Tier | None]) -> tuple[AgentRow, ...]:
     """One agent's means and SEMs, as in the paper's per-encoder tables."""
     rows = []
-    for place in context.study.places():
+    for place in context.study.places:
         for rule in context.study.rules:
             every = {
                 quantity: _by_agent(run_values(context, place, rule, quantity)) for quantity in QUANTITIES
@@ -258,21 +258,15 @@ def agent_rows(context: PlannedStudy, tier_of: Callable[[Place, str], Tier | Non
                 n = max(array.size for array in values.values())
                 if not n:
                     continue
-                game, mode, budget = place
-                row = context.row(
-                    "agent", game=game, mode=mode, budget=budget, n=n, rules=(rule,), names=(agent,)
-                )
+                means = {q: float(array.mean()) if array.size else NAN for q, array in values.items()}
+                errors = {f"{q}_sem": sem(array) for q, array in values.items()}
                 rows.append(
                     AgentRow(
-                        **row,
+                        **context.row("agent", place, n=n, rules=(rule,), names=(agent,)),
                         rule=rule,
                         agent=agent,
-                        train=_mean(values["train"]),
-                        train_sem=_sem(values["train"]),
-                        test=_mean(values["test"]),
-                        test_sem=_sem(values["test"]),
-                        gap=_mean(values["gap"]),
-                        gap_sem=_sem(values["gap"]),
+                        **means,
+                        **errors,
                         z_train=_floor_z(context, place, "train", values["train"]),
                         z_test=_floor_z(context, place, "test", values["test"]),
                         tier=tier_of(place, agent),
@@ -281,17 +275,9 @@ def agent_rows(context: PlannedStudy, tier_of: Callable[[Place, str], Tier | Non
     return tuple(rows)
 
 
-def _mean(values: Floats) -> float:
-    return float(np.sort(values).mean()) if values.size else NAN
-
-
-def _sem(values: Floats) -> float:
-    return sem(np.sort(values)) if values.size else NAN
-
-
 def _floor_z(context: PlannedStudy, place: Place, level_set: str, values: Floats) -> float:
-    floor = context.study.floor(*place, level_set)
+    floor = context.study.floor(place, level_set)
     if floor is None or values.size < 2:
         return NAN
-    error = float(np.hypot(_sem(values), _sem(floor.units)))
-    return (_mean(values) - floor.mean) / error if error else NAN
+    error = float(np.hypot(sem(values), sem(np.sort(floor.units))))
+    return (float(values.mean()) - floor.mean) / error if error else NAN

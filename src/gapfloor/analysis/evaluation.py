@@ -7,18 +7,16 @@ plan, so that an evaluation and an analysis of the same cells cannot disagree.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from gapfloor.analysis.columns import decision_text
-from gapfloor.analysis.copies import copied_runs
 from gapfloor.analysis.episodes import inputs_of_cells
 from gapfloor.analysis.floor_rows import comparison_rows, comparisons, floor_rows
 from gapfloor.analysis.gap_rows import gap_families, gap_rows
-from gapfloor.analysis.grouping import RunSample, group
+from gapfloor.analysis.grouping import Place, ReferencePlace, RunName, RunSample, group
 from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.result_tables import (
     comparison_table,
@@ -28,7 +26,7 @@ from gapfloor.analysis.result_tables import (
 )
 from gapfloor.analysis.rows import ComparisonRow, GapRow, ReturnRow, Row, ScoreRow
 from gapfloor.machine import one_blas_thread
-from gapfloor.plan.model import content_hash, paper_plan
+from gapfloor.plan.model import paper_plan
 from gapfloor.records.episode_sample import ONE_ACTION_SHARE
 from gapfloor.records.store import StoredCell
 from gapfloor.statistics.conventions import NAN, sem
@@ -176,27 +174,23 @@ def summarise_evaluation(
         upper: an upper reference and its name, for normalised scores.
     """
     context = _context([*floors, *cells, *references])
-    agents = list(dict.fromkeys(cell.manifest.labels["agent"] or "" for cell in cells))
     stricter = dict.fromkeys(cell.manifest.labels["reference"] for cell in references)
     returns = [
         *reference_rows(cells=[*floors, *references], deterministic_rules=deterministic_rules),
         *_run_returns(context, cells, deterministic_rules),
     ]
-    against_floor = tuple(
-        row for agent in agents for row in comparison_rows(context, comparisons(context, agent=agent))
-    )
+    against_floor = comparison_rows(context, comparisons(context))
     rows = tuple(_cell_row(context, cell) for cell in [*floors, *cells])
     return Evaluation(
         cells=rows,
         returns=tuple(returns),
-        gaps=tuple(row for agent in agents for row in gap_rows(context, gap_families(context, agent=agent))),
+        gaps=gap_rows(context, gap_families(context)),
         floor_comparisons=against_floor,
         notes=(*notes, *_notes(context, rows, [*floors, *cells])),
         reference_comparisons=tuple(
             row
             for reference in stricter
-            for agent in agents
-            for row in comparison_rows(context, comparisons(context, agent=agent, reference=reference))
+            for row in comparison_rows(context, comparisons(context, reference=reference))
         ),
         normalised=tuple(_scores(returns, against_floor, *upper)) if upper else (),
     )
@@ -209,52 +203,39 @@ def reference_rows(*, cells: Sequence[StoredCell], deterministic_rules: Collecti
         cells: the cells of references.
         deterministic_rules: as in `summarise_evaluation`.
     """
-    found: list[ReturnRow] = []
+    names = ("game", "mode", "reference", "level_set")
+    found = []
     # One game of two engines is two games: their episodes are never pooled.
-    for same in _grouped(cells, _engine):
+    for engine in dict.fromkeys(map(_engine, cells)):
+        same = [cell for cell in cells if _engine(cell) == engine]
         context = _context(same)
-        rows: dict[tuple[str, ...], ReturnRow] = {
-            (row.game, row.mode, row.reference, row.level_set): row for row in floor_rows(context)
-        }
-        for members in _grouped(same, lambda cell: _named(cell, "game", "mode", "reference", "level_set")):
-            row = rows[_named(members[0], "game", "mode", "reference", "level_set")]
-            sample = _sample(context, members[0])
-            found.append(
-                dataclasses.replace(
-                    row,
-                    sem=_error(sample, members[0].manifest.labels["rule"], deterministic_rules),
-                    levels=members[0].manifest.content["levels"],
-                    engine=_engine(members[0]),
-                )
-            )
+        rows = {tuple(getattr(row, name) for name in names): row for row in floor_rows(context)}
+        for place, cell in _first_of(same, names).items():
+            error = _error(_sample(context, cell), cell.manifest.labels["rule"], deterministic_rules)
+            levels = cell.manifest.content["levels"]
+            found.append(dataclasses.replace(rows[place], sem=error, levels=levels, engine=engine))
     return found
 
 
 def _context(cells: Sequence[StoredCell]) -> PlannedStudy:
     # A cell may be named twice, e.g. as the floor and as a reference.
     once = list({cell.path: cell for cell in cells}.values())
-    plan = paper_plan()
-    study = group(inputs_of_cells(once), plan)
-    return PlannedStudy(study, plan, content_hash(plan), None, copies=copied_runs(study))
+    study = group(inputs_of_cells(once), paper_plan())
+    return PlannedStudy.without_plan(study, pools=study.agents)
 
 
 def _run_returns(
     context: PlannedStudy, cells: Sequence[StoredCell], deterministic_rules: Collection[str]
 ) -> Iterator[ReturnRow]:
     """One row per agent, budget, rule and level set, in the order of the cells."""
-    for same in _grouped(
-        cells, lambda cell: _named(cell, "game", "mode", "budget", "agent", "rule", "level_set")
-    ):
-        game, mode, budget, agent, rule, level_set = _named(
-            same[0], "game", "mode", "budget", "agent", "rule", "level_set"
-        )
-        runs = context.study.runs(game, mode, budget, rule, level_set)
-        samples = [sample for run, sample in runs.items() if run.agent == agent]
+    names = ("game", "mode", "budget", "agent", "rule", "level_set")
+    for (game, mode, budget, agent, rule, level_set), cell in _first_of(cells, names).items():
+        place = Place(game, mode, budget)
+        samples = list(context.study.runs(place, rule, level_set, agent=agent).values())
         values = np.sort([sample.mean for sample in samples])
         row = context.row(
-            "return", game=game, mode=mode, budget=budget, n=len(samples), rules=(rule,), level_sets=(level_set,),
-            names=(agent,),
-        )  # fmt: skip
+            "return", place, n=len(samples), rules=(rule,), level_sets=(level_set,), names=(agent,)
+        )
         yield ReturnRow(
             **row,
             agent=agent,
@@ -265,8 +246,8 @@ def _run_returns(
             n_episodes=sum(sample.returns.size for sample in samples),
             n_draws=len(samples[0].draws),
             n_levels=distinct(np.concatenate([sample.levels for sample in samples])).size,
-            levels=same[0].manifest.content["levels"],
-            engine=_engine(same[0]),
+            levels=cell.manifest.content["levels"],
+            engine=_engine(cell),
         )
 
 
@@ -317,12 +298,13 @@ def _error(sample: RunSample, rule: str, deterministic_rules: Collection[str]) -
 
 
 def _sample(context: PlannedStudy, cell: StoredCell) -> RunSample:
-    if cell.manifest.labels["reference"]:
-        place = _named(cell, "game", "mode", "budget", "reference", "level_set")
-        return next(sample for key, sample in context.study.references.items() if tuple(key) == place)
-    where = _named(cell, "game", "mode", "budget", "rule", "level_set")
-    name = _named(cell, "agent", "seed")
-    return next(sample for run, sample in context.study.runs(*where).items() if tuple(run) == name)
+    place = Place(*_named(cell, ("game", "mode", "budget")))
+    agent, seed, reference, rule, level_set = _named(
+        cell, ("agent", "seed", "reference", "rule", "level_set")
+    )
+    if reference:
+        return context.study.references[ReferencePlace(*place, reference, level_set)]
+    return context.study.runs(place, rule, level_set)[RunName(agent, seed)]
 
 
 def _engine(cell: StoredCell) -> str:
@@ -330,17 +312,18 @@ def _engine(cell: StoredCell) -> str:
     return f"{content.get('engine', 'procgen')} {content.get('engine_version', '')}".strip()
 
 
-def _named(cell: StoredCell, *names: str) -> tuple[str, ...]:
+def _named(cell: StoredCell, names: Sequence[str]) -> tuple[str, ...]:
     """Labels of a cell as the analysis writes them: text, empty where there is none."""
     labels = cell.manifest.labels
     return tuple("" if labels[name] is None else str(labels[name]) for name in names)
 
 
-def _grouped(cells: Sequence[StoredCell], key: Callable[[StoredCell], Any]) -> list[list[StoredCell]]:
-    groups: dict[Any, list[StoredCell]] = {}
+def _first_of(cells: Sequence[StoredCell], names: Sequence[str]) -> dict[tuple[str, ...], StoredCell]:
+    """The first cell with each combination of these labels."""
+    first: dict[tuple[str, ...], StoredCell] = {}
     for cell in cells:
-        groups.setdefault(key(cell), []).append(cell)
-    return list(groups.values())
+        first.setdefault(_named(cell, names), cell)
+    return first
 
 
 def _notes(context: PlannedStudy, rows: Sequence[CellRow], cells: Sequence[StoredCell]) -> Iterator[str]:
@@ -352,12 +335,10 @@ def _notes(context: PlannedStudy, rows: Sequence[CellRow], cells: Sequence[Store
     for agent, seed, rule in sorted(flagged, key=str):
         name = f"{agent}{'' if seed is None else f' seed {seed}'}"
         yield f"{name} under {rule} took one action in nearly every visited state."
-    for copy in context.copies:
+    for copy in context.study.copies:
         yield f"Every episode of {copy.run} equals one of {copy.first}: they are one run, not two."
-    repeated = {(copy.budget, *copy.run) for copy in context.copies}
-    runs = {
-        _named(cell, "budget", "agent", "seed") for cell in cells if not cell.manifest.labels["reference"]
-    } - repeated
+    runs = {_named(cell, ("budget", "agent", "seed")) for cell in cells if not cell.is_reference}
+    runs -= {(copy.place.budget, *copy.run) for copy in context.study.copies}
     least = context.plan.least_runs
     if len(runs) < least:
         yield (

@@ -9,17 +9,10 @@ from typing import Any, Literal
 import numpy as np
 
 from gapfloor.analysis.column_names import FLOOR_RULE
-from gapfloor.analysis.grouping import RunName, RunSample
-from gapfloor.analysis.look_rows import calls_at_looks
-from gapfloor.analysis.planned_study import PlannedStudy, floor_family
-from gapfloor.analysis.rows import (
-    CallCount,
-    ComparisonRow,
-    Decision,
-    Equivalence,
-    LookStep,
-    ReturnRow,
-)
+from gapfloor.analysis.grouping import Condition, Place, RunName, RunSample
+from gapfloor.analysis.labels import natural_key
+from gapfloor.analysis.planned_study import BOTH, PlannedStudy, families_of
+from gapfloor.analysis.rows import CallCount, ComparisonRow, Decision, Equivalence, LookStep, ReturnRow
 from gapfloor.plan.model import Method
 from gapfloor.statistics.clustered import clustered_sem
 from gapfloor.statistics.conventions import NAN, NO_PAIR, THESE_LEVELS, THESE_RUNS, finite_sample, sem
@@ -28,7 +21,13 @@ from gapfloor.statistics.distinct import distinct
 from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.families import call_family, holm
 from gapfloor.statistics.floor import compare_to_floor
-from gapfloor.statistics.reference_calls import ReferenceCall, call_reference_family, compare_to_reference
+from gapfloor.statistics.looks import call_at_look, next_runs
+from gapfloor.statistics.reference_calls import (
+    ReferenceCall,
+    ReferenceTest,
+    call_reference_family,
+    compare_to_reference,
+)
 from gapfloor.statistics.welch import moments, t_interval, welch_of_moments
 from gapfloor.text_tables import counted
 
@@ -36,16 +35,12 @@ from gapfloor.text_tables import counted
 def floor_rows(context: PlannedStudy) -> tuple[ReturnRow, ...]:
     """Every reference on every level set."""
     study, rows = context.study, []
-    for place, sample in study.references.items():
-        game, mode, budget, reference, level_set = place
+    for (game, mode, budget, reference, level_set), sample in study.references.items():
         returns = finite_sample(sample.returns, "floor returns")
-        row = context.row(
-            "floor", game=game, mode=mode, budget=budget, n=returns.size, rules=(reference,),
-            level_sets=(level_set,),
-        )  # fmt: skip
+        place = Place(game, mode, budget)
         rows.append(
             ReturnRow(
-                **row,
+                **context.row("floor", place, n=returns.size, rules=(reference,), level_sets=(level_set,)),
                 reference=reference,
                 level_set=level_set,
                 mean=float(returns.mean()),
@@ -57,80 +52,87 @@ def floor_rows(context: PlannedStudy) -> tuple[ReturnRow, ...]:
                 sem_clustered=clustered_sem(sample.returns, sample.levels) if sample.levels.size else NAN,
             )
         )
-    order = {name: i for i, name in enumerate(study.games)}
-    return tuple(
-        sorted(
-            rows, key=lambda r: (r.reference != FLOOR_RULE, r.reference, order[r.game], r.budget, r.level_set)
+    rows.sort(
+        key=lambda row: (
+            row.reference != FLOOR_RULE, row.reference, study.games.index(row.game), row.budget, row.level_set
         )
-    )
+    )  # fmt: skip
+    return tuple(rows)
 
 
 @dataclass(frozen=True)
 class RunsAndReference:
     """Runs and the reference that they are compared with, before anything is tested."""
 
+    condition: Condition
     labels: dict[str, Any]
     """The labels of the row."""
     family: str
+    is_planned: bool
+    """Whether a plan could name the comparison."""
     runs: dict[RunName, RunSample]
     distinct: dict[RunName, RunSample]
     """The runs without copies."""
     floor: RunSample
 
     @property
-    def place(self) -> tuple[str, str, str]:
-        """Game, mode and budget."""
-        return self.labels["game"], self.labels["mode"], self.labels["budget"]
+    def n_copies(self) -> int:
+        """Runs that repeat another one."""
+        return len(self.runs) - len(self.distinct)
+
+    @property
+    def too_few(self) -> str:
+        """How many runs there are, and how many were copies."""
+        left_out = f", {counted(self.n_copies, 'copy', 'copies')} left out" if self.n_copies else ""
+        return f"{counted(len(self.distinct), 'run')}{left_out}"
 
 
 def comparisons(
-    context: PlannedStudy, *, agent: str | None = None, reference: str | None = None
+    context: PlannedStudy, *, agents: Sequence[str | None] | None = None, reference: str = ""
 ) -> list[list[RunsAndReference]]:
-    """Runs (of one agent, or of all) with a reference (the plan's), by families of tests."""
-    reference = context.plan.floor.reference if reference is None else reference
-    families: dict[tuple[str, str], list[RunsAndReference]] = {}
-    for place in context.study.places():
-        for rule in context.study.rules:
-            for level_set in context.study.level_sets:
-                runs = context.study.runs(*place, rule, level_set)
-                runs = {name: s for name, s in runs.items() if agent is None or name.agent == agent}
-                floor = context.study.floor(*place, level_set, reference=reference)
-                if runs and floor is not None and floor.returns.size > 1:
-                    found = _comparison(context, place, rule, level_set, runs, floor, agent, reference)
-                    families.setdefault((found.family, place[1]), []).append(found)
-    return list(families.values())
+    """Runs (by default of the plan's pools) with a reference (by default the plan's), by families of tests."""
+    reference = reference or context.plan.floor.reference
+    found = []
+    for agent in context.pools if agents is None else agents:
+        for condition in context.study.conditions:
+            place, rule, level_set = condition.place, condition.rule, condition.level_set
+            runs = context.study.runs(place, rule, level_set, agent=agent)
+            floor = context.study.floor(place, level_set, reference=reference)
+            if not runs or floor is None or floor.returns.size < 2:
+                continue
+            unnamed = _unnamed(context, agent, reference)
+            row = context.row(
+                "floor comparison", place, n=len(runs), rules=(rule,), level_sets=(level_set,),
+                names=(agent or "", reference), unnamed=unnamed,
+            )  # fmt: skip
+            found.append(
+                RunsAndReference(
+                    condition,
+                    {**row, "agent": agent, "rule": rule, "level_set": level_set, "reference": reference},
+                    floor_family(context, condition, agent, unnamed=unnamed),
+                    agent in context.pools and reference == context.plan.floor.reference,
+                    runs,
+                    context.study.distinct(runs, place),
+                    floor,
+                )
+            )
+    families = families_of(found, lambda one: (one.family, one.condition.mode))
+    return [[found[i] for i in members] for members in families]
 
 
-def _comparison(
-    context: PlannedStudy,
-    place: tuple[str, str, str],
-    rule: str,
-    level_set: str,
-    runs: dict[RunName, RunSample],
-    floor: RunSample,
-    agent: str | None,
-    reference: str,
-) -> RunsAndReference:
-    game, mode, budget = place
-    unnamed = _unnamed(context, agent, reference)
-    row = context.row(
-        "floor comparison", game=game, mode=mode, budget=budget, n=len(runs), rules=(rule,),
-        level_sets=(level_set,), names=(agent or "", reference), unnamed=unnamed,
-    )  # fmt: skip
-    return RunsAndReference(
-        labels={**row, "agent": agent, "rule": rule, "level_set": level_set, "reference": reference},
-        family=floor_family(context, (game, budget, rule, level_set), agent=agent, unnamed=unnamed),
-        runs=runs,
-        distinct=context.distinct(runs, game=game, mode=mode, budget=budget),
-        floor=floor,
-    )
+def floor_family(context: PlannedStudy, condition: Condition, agent: str | None, *, unnamed: str = "") -> str:
+    """The family of a comparison with the floor."""
+    rule, level_set = condition.rule, condition.level_set
+    naming = context.naming(condition.place, (rule,), (level_set,), unnamed=unnamed)
+    shared = (getattr(condition, name) for name in context.plan.floor.family)
+    return naming.family_of("floor", *shared, agent or "")
 
 
 def _unnamed(context: PlannedStudy, agent: str | None, reference: str) -> str:
     """Why no plan names this comparison, or nothing."""
     if reference != context.plan.floor.reference:
         return f"the plan does not name comparisons with the reference '{reference}'"
-    if agent is not None:
+    if agent not in context.pools:
         return "the plan does not name comparisons of single agents"
     if context.plan.floor.looks is not None and not context.plan.scope.games:
         return "the plan has looks but does not name its games (scope.games), so the family is not fixed"
@@ -142,24 +144,21 @@ def comparison_rows(
 ) -> tuple[ComparisonRow, ...]:
     """Runs against a reference, with the calls of one method (the plan's)."""
     make = _recommended_rows if (method or context.floor_method) == "recommended" else _paper_rows
-    rows = [row for family in families for row in make(context, family)]
-    order = {place: i for i, place in enumerate(context.study.places())}
-    study = context.study
+    study, rows = context.study, [row for family in families for row in make(context, family)]
+    agents = (None, *study.agents)
     return tuple(
         sorted(
             rows,
             key=lambda row: (
-                order[row.game, row.mode, row.budget],
-                study.rules.index(row.rule),
-                study.level_sets.index(row.level_set),
+                agents.index(row.agent), study.places.index(Place(row.game, row.mode, row.budget)),
+                study.rules.index(row.rule), study.level_sets.index(row.level_set),
             ),
         )
-    )
+    )  # fmt: skip
 
 
 def _paper_rows(context: PlannedStudy, family: Sequence[RunsAndReference]) -> list[ComparisonRow]:
     """The paper's tests: Welch of run values against episodes, Holm, TOST; percentile bootstrap intervals."""
-    alpha = context.plan.floor.alpha
     tests = [
         compare_to_floor(
             [sample.mean for sample in one.runs.values()],
@@ -170,11 +169,10 @@ def _paper_rows(context: PlannedStudy, family: Sequence[RunsAndReference]) -> li
         )
         for one in family
     ]
-    rows = []
+    calls = call_family(tests, alpha=context.plan.floor.alpha)
     equivalent = holm([test.p_tost for test in tests])
-    for one, test, found, p_tost in zip(
-        family, tests, call_family(tests, alpha=alpha), equivalent, strict=True
-    ):
+    rows = []
+    for one, test, found, p_tost in zip(family, tests, calls, equivalent, strict=True):
         is_tested = len(one.distinct) >= context.plan.least_runs and found.call != "not tested"
         rows.append(
             ComparisonRow(
@@ -193,14 +191,11 @@ def _paper_rows(context: PlannedStudy, family: Sequence[RunsAndReference]) -> li
                     p_adjusted=found.p_holm if is_tested else NAN,
                     family=one.family,
                     family_size=found.family_size,
-                    reason="" if is_tested else _too_few(one),
+                    reason="" if is_tested else one.too_few,
                 ),
-                equivalence=Equivalence(
-                    p=test.p_tost, p_adjusted=float(p_tost), margin=test.margin,
-                    is_reachable=_is_reachable(context, one, test.margin),
-                ),
+                equivalence=_equivalence(context, one, test.p_tost, float(p_tost), test.margin),
                 runs_above=test.runs_above,
-                n_copies=len(one.runs) - len(one.distinct),
+                n_copies=one.n_copies,
             )
         )  # fmt: skip
     return rows
@@ -208,7 +203,6 @@ def _paper_rows(context: PlannedStudy, family: Sequence[RunsAndReference]) -> li
 
 def _recommended_rows(context: PlannedStudy, family: Sequence[RunsAndReference]) -> list[ComparisonRow]:
     """The recommended tests (docs/claims.md), over different runs; each interval agrees with its call."""
-    alpha = context.plan.floor.alpha
     tests = [
         compare_to_reference(
             [sample.mean for sample in one.distinct.values()],
@@ -219,21 +213,14 @@ def _recommended_rows(context: PlannedStudy, family: Sequence[RunsAndReference])
         )
         for one in family
     ]
-    calls = call_reference_family(tests, alpha=alpha)
+    calls = call_reference_family(tests, alpha=context.plan.floor.alpha)
     steps: Sequence[LookStep | None] = [None] * len(family)
-    if context.plan.floor.looks is not None and _is_planned(context, family):
-        calls, steps = calls_at_looks(context, family, tests)
+    if context.plan.floor.looks is not None and all(one.is_planned for one in family):
+        calls, steps = _calls_at_looks(context, family, tests)
     return [
         _recommended_row(context, one, call, step)
         for one, call, step in zip(family, calls, steps, strict=True)
     ]
-
-
-def _is_planned(context: PlannedStudy, family: Sequence[RunsAndReference]) -> bool:
-    return all(
-        one.labels["agent"] is None and one.labels["reference"] == context.plan.floor.reference
-        for one in family
-    )
 
 
 def _recommended_row(
@@ -246,6 +233,12 @@ def _recommended_row(
     words: dict[tuple[bool, bool], Literal["", "upper", "lower", "both"]] = {
         (False, False): "", (True, False): "lower", (False, True): "upper", (True, True): "both",
     }  # fmt: skip
+    reason = "not after correction over games"
+    if not is_tested:
+        more = 0 if step is None else step.more_runs
+        reason = f"{counted(more, 'run')} to add before the first look" if step is not None else one.too_few
+    elif call.call != "equivalent" or call.equivalent_in_family:
+        reason = ""
     return ComparisonRow(
         **{**one.labels, "n": test.n},
         mean=test.mean,
@@ -269,24 +262,14 @@ def _recommended_row(
             family=one.family,
             family_size=call.family_size,
             doubt=call.doubt,
-            reason=_remark(call) if is_tested else _not_yet(one, step),
+            reason=reason,
         ),
-        equivalence=Equivalence(
-            p=test.p_tost,
-            p_adjusted=call.p_tost_holm,
-            margin=test.margin,
-            is_reachable=_is_reachable(context, one, test.margin),
-        ),
+        equivalence=_equivalence(context, one, test.p_tost, call.p_tost_holm, test.margin),
         runs_above=sum(value > test.reference for value in test.run_values),
-        n_copies=len(one.runs) - len(one.distinct),
+        n_copies=one.n_copies,
         widened=words[widened] if is_tested else "",
         look=step,
     )
-
-
-def _remark(call: ReferenceCall) -> str:
-    is_of_game_only = call.call == "equivalent" and not call.equivalent_in_family
-    return "not after correction over games" if is_of_game_only else ""
 
 
 def _episode_interval(context: PlannedStudy, one: RunsAndReference) -> tuple[float, float]:
@@ -300,22 +283,71 @@ def _episode_interval(context: PlannedStudy, one: RunsAndReference) -> tuple[flo
     return t_interval(test.difference, test.se, test.df, confidence=context.plan.intervals.confidence)
 
 
-def _is_reachable(context: PlannedStudy, one: RunsAndReference, margin: float) -> bool:
+def _equivalence(
+    context: PlannedStudy, one: RunsAndReference, p: float, p_adjusted: float, margin: float
+) -> Equivalence:
     units = np.sort(one.floor.units)
-    return not equivalence_unreachable(
+    is_out_of_reach = equivalence_unreachable(
         margin=margin, floor_sem=sem(units), floor_n=units.size, alpha=context.plan.floor.alpha
     )
+    return Equivalence(p=p, p_adjusted=p_adjusted, margin=margin, is_reachable=not is_out_of_reach)
 
 
-def _too_few(one: RunsAndReference) -> str:
-    """How many runs there are, and how many were copies."""
-    copies = len(one.runs) - len(one.distinct)
-    left_out = f", {counted(copies, 'copy', 'copies')} left out" if copies else ""
-    return f"{counted(len(one.distinct), 'run')}{left_out}"
+def _calls_at_looks(
+    context: PlannedStudy, family: Sequence[RunsAndReference], tests: Sequence[ReferenceTest]
+) -> tuple[tuple[ReferenceCall, ...], tuple[LookStep, ...]]:
+    """The calls of one family with the runs of its last planned look, and where each comparison is in the looks.
+
+    Runs count in the order of their seeds (agents in turn), so that which runs belong to a look does not depend on what
+    they scored. Games that the plan names and that have no runs yet count in the family: Holm's procedure must not
+    become stricter when they are added. `tests` are the comparisons of all runs there are, shown where no look has been
+    reached.
+    """
+    assert context.plan.floor.looks is not None
+    waiting: list[list[float]] = [[] for _ in range(_without_runs(context, family))]
+    alpha = context.plan.floor.alpha
+    decisions = next_runs(
+        [*([sample.mean for sample in _by_seed(context, one.distinct)] for one in family), *waiting],
+        [*(one.floor.units for one in family), *waiting],
+        looks=context.plan.floor.looks,
+        alpha=alpha,
+        margin=context.margin,
+    )[: len(family)]
+    size = len(family) + len(waiting)
+    calls = tuple(
+        call_at_look(decision, test, family_size=size, alpha=alpha)
+        for decision, test in zip(decisions, tests, strict=True)
+    )
+    steps = tuple(
+        LookStep(
+            runs=len(one.distinct),
+            runs_used=decision.n_used,
+            advice=decision.advice,
+            more_runs=decision.more_runs,
+        )
+        for one, decision in zip(family, decisions, strict=True)
+    )
+    return calls, steps
 
 
-def _not_yet(one: RunsAndReference, step: LookStep | None) -> str:
-    return _too_few(one) if step is None else f"{counted(step.more_runs, 'run')} to add before the first look"
+def _by_seed(context: PlannedStudy, runs: dict[RunName, RunSample]) -> list[RunSample]:
+    order = {agent: at for at, agent in enumerate(context.study.agents)}
+    names = sorted(runs, key=lambda name: (natural_key(name.seed), order.get(name.agent, 0), name.agent))
+    return [runs[name] for name in names]
+
+
+def _without_runs(context: PlannedStudy, family: Sequence[RunsAndReference]) -> int:
+    """Comparisons that the plan names in this family and that have no runs yet."""
+    mode, agent = family[0].condition.mode, family[0].labels["agent"]
+    planned = {
+        Condition(game, mode, budget, rule, level_set)
+        for budget, games in context.plan.scope.games.items()
+        for game in games
+        for rule in context.plan.scope.rules
+        for level_set in BOTH
+    }
+    missing = planned - {one.condition for one in family}
+    return sum(floor_family(context, condition, agent) == family[0].family for condition in missing)
 
 
 def call_counts(rows: Iterable[ComparisonRow]) -> tuple[CallCount, ...]:

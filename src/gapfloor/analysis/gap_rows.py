@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gapfloor.analysis.grouping import RunName, RunSample
-from gapfloor.analysis.planned_study import PlannedStudy, family_name
+from gapfloor.analysis.grouping import Place, RunName, RunSample
+from gapfloor.analysis.planned_study import PlannedStudy, families_of
 from gapfloor.analysis.rows import Decision, Estimate, GapRow, RunGap
 from gapfloor.plan.model import Method
 from gapfloor.statistics.components import VariancePart, components_p
@@ -19,26 +19,14 @@ from gapfloor.statistics.families import holm
 from gapfloor.statistics.gap_calls import Episodes, ExcessTest, GapWord, call_gap_family, excess_gap
 from gapfloor.statistics.gaps import Gap, gap
 from gapfloor.statistics.sentences import gap_is_established, may_say_played_levels_differ
-
-
-def halves(
-    context: PlannedStudy, place: tuple[str, str, str], rule: str, *, agent: str | None = None
-) -> dict[RunName, tuple[RunSample, RunSample]]:
-    """The training and held-out samples of the runs that have both, in the order of agents and seeds."""
-    train = context.study.runs(*place, rule, "train")
-    test = context.study.runs(*place, rule, "test")
-    names = [name for name in train if name in test and (agent is None or name.agent == agent)]
-    # A run with one episode on either level set has no variance to test.
-    names = [name for name in names if min(train[name].returns.size, test[name].returns.size) > 1]
-    order = {name: i for i, name in enumerate(context.study.agents)}
-    names.sort(key=lambda name: (order.get(name.agent, 0), len(name.seed), name.seed))
-    return {name: (train[name], test[name]) for name in names}
+from gapfloor.text_tables import counted
 
 
 @dataclass(frozen=True)
 class GapHalves:
     """The runs of a gap with both of their halves, before anything is tested."""
 
+    place: Place
     labels: dict[str, Any]
     """The labels of the row."""
     family: str
@@ -48,6 +36,9 @@ class GapHalves:
     found: Gap
     """Means over runs, and the paper's tests of them."""
 
+    distinct: tuple[tuple[RunSample, RunSample], ...]
+    """The halves of different runs."""
+
     @property
     def floor_gap(self) -> float:
         """The floor's own train - test; NaN without a floor."""
@@ -55,48 +46,40 @@ class GapHalves:
         return train.mean - test.mean if train is not None and test is not None else NAN
 
 
-def gap_families(context: PlannedStudy, *, agent: str | None = None) -> list[list[GapHalves]]:
-    """The gap of every game, budget and rule (of one agent, or of all pooled), by families of tests."""
-    families: dict[tuple[str, str], list[GapHalves]] = {}
-    for place in context.study.places():
-        for rule in context.study.rules:
-            both = halves(context, place, rule, agent=agent)
-            if both:
-                found = _halves_of(context, place, rule, both, agent)
-                families.setdefault((found.family, place[1]), []).append(found)
-    return list(families.values())
-
-
-def _halves_of(
-    context: PlannedStudy,
-    place: tuple[str, str, str],
-    rule: str,
-    both: dict[RunName, tuple[RunSample, RunSample]],
-    agent: str | None,
-) -> GapHalves:
-    game, mode, budget = place
-    unnamed = context.beyond_looks
-    if agent is not None:
-        unnamed = "the plan does not name gaps of single agents"
-    row = context.row(
-        "gap", game=game, mode=mode, budget=budget, n=len(both), rules=(rule,), unnamed=unnamed,
-        names=(agent,) if agent else (),
-    )  # fmt: skip
-    naming = context.naming(
-        game=game, budget=budget, rules=(rule,), level_sets=("train", "test"), unnamed=unnamed
-    )
-    values = {"rule": rule, "budget": budget}
-    family = family_name(
-        "gap", naming, *(values[name] for name in context.plan.gaps.family), *([agent] if agent else [])
-    )
-    floors = (context.floor(*place, "train"), context.floor(*place, "test"))
-    found = gap(
-        [train.level_units for train, _ in both.values()],
-        [test.level_units for _, test in both.values()],
-        rng=context.rng(row["seed"]),
-        **context.resampling,
-    )
-    return GapHalves({**row, "rule": rule, "agent": agent}, family, both, floors, found)
+def gap_families(context: PlannedStudy) -> list[list[GapHalves]]:
+    """The gap of every game, budget and rule, of each of the plan's pools, by families of tests."""
+    study, found = context.study, []
+    for agent in context.pools:
+        for place, rule in [(place, rule) for place in study.places for rule in study.rules]:
+            both = study.halves(place, rule, agent=agent)
+            if not both:
+                continue
+            names = (agent,) if agent is not None else ()
+            row = context.row(
+                "gap", place, n=len(both), rules=(rule,), unnamed=context.beyond_looks, names=names
+            )
+            naming = context.naming(place, (rule,), unnamed=context.beyond_looks)
+            values = {"rule": rule, "budget": place.budget}
+            family = naming.family_of("gap", *(values[name] for name in context.plan.gaps.family), *names)
+            test = gap(
+                [train.level_units for train, _ in both.values()],
+                [test.level_units for _, test in both.values()],
+                rng=context.rng(row["seed"]),
+                **context.resampling,
+            )
+            found.append(
+                GapHalves(
+                    place=place,
+                    labels={**row, "rule": rule, "agent": agent},
+                    family=family,
+                    both=both,
+                    floors=(context.floor(place, "train"), context.floor(place, "test")),
+                    found=test,
+                    distinct=tuple(study.distinct(both, place).values()),
+                )
+            )
+    families = families_of(found, lambda one: (one.family, one.place.mode))
+    return [[found[i] for i in members] for members in families]
 
 
 def gap_rows(
@@ -105,9 +88,17 @@ def gap_rows(
     """The gap of every game, budget and rule, with the calls of one method (the plan's)."""
     make = _recommended_rows if (method or context.gap_method) == "recommended" else _paper_rows
     rows = [row for family in families for row in make(context, family)]
-    order = {place: i for i, place in enumerate(context.study.places())}
-    rules = context.study.rules
-    return tuple(sorted(rows, key=lambda row: (order[row.game, row.mode, row.budget], rules.index(row.rule))))
+    study = context.study
+    agents = (None, *study.agents)
+    return tuple(
+        sorted(
+            rows,
+            key=lambda row: (
+                agents.index(row.agent), study.places.index(Place(row.game, row.mode, row.budget)),
+                study.rules.index(row.rule),
+            ),
+        )
+    )  # fmt: skip
 
 
 def _paper_rows(context: PlannedStudy, family: Sequence[GapHalves]) -> list[GapRow]:
@@ -129,7 +120,7 @@ def _paper_rows(context: PlannedStudy, family: Sequence[GapHalves]) -> list[GapR
                     p_adjusted=float(p) if is_tested else NAN,
                     family=one.family,
                     family_size=len(family),
-                    reason="" if is_tested else _runs(len(_distinct(context, one))),
+                    reason="" if is_tested else counted(len(one.distinct), "run"),
                 ),
                 stouffer_z=test.stouffer_z,
                 is_established=word == "train higher",
@@ -194,30 +185,19 @@ def _shared(context: PlannedStudy, one: GapHalves) -> dict[str, Any]:
 
 
 def _paper_call(context: PlannedStudy, one: GapHalves, p_holm: float) -> GapWord:
-    if len(_distinct(context, one)) < context.plan.least_runs or math.isnan(p_holm):
+    if len(one.distinct) < context.plan.least_runs or math.isnan(p_holm):
         return "not tested"
     if p_holm >= context.plan.floor.alpha:
         return "not distinguishable"
     return "train higher" if one.found.mean > 0 else "test higher"
 
 
-def _distinct(context: PlannedStudy, one: GapHalves) -> list[tuple[RunSample, RunSample]]:
-    """The halves of different runs."""
-    labels = one.labels
-    names = context.distinct(
-        {name: train for name, (train, _) in one.both.items()},
-        game=labels["game"], mode=labels["mode"], budget=labels["budget"],
-    )  # fmt: skip
-    return [one.both[name] for name in names]
-
-
 def _excess(context: PlannedStudy, one: GapHalves) -> ExcessTest:
     """The recommended test of a gap, over different runs, before its family is known."""
-    both = _distinct(context, one)
     train_floor, test_floor = (None if floor is None else _episodes(floor) for floor in one.floors)
     return excess_gap(
-        [_episodes(train) for train, _ in both],
-        [_episodes(test) for _, test in both],
+        [_episodes(train) for train, _ in one.distinct],
+        [_episodes(test) for _, test in one.distinct],
         train_floor=train_floor,
         test_floor=test_floor,
         least_runs=context.plan.least_runs,
@@ -238,10 +218,5 @@ def _floor_gap_p(context: PlannedStudy, one: GapHalves) -> float:
         VariancePart(error**2, floor.returns.size - 1)
         for error, floor in zip(errors, (train, test), strict=True)
     ]
-    budget = one.labels["budget"]
-    games = sum(place[2] == budget for place in context.study.places())
+    games = sum(place.budget == one.place.budget for place in context.study.places)
     return float(min(1.0, components_p(one.floor_gap, parts) * games))
-
-
-def _runs(n: int) -> str:
-    return f"{n} run{'' if n == 1 else 's'}"

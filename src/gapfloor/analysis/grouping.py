@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,6 +18,24 @@ from gapfloor.plan.model import Plan
 from gapfloor.statistics.census import level_means, within_level_sample
 from gapfloor.statistics.conventions import Floats, Ints
 
+AnySample = TypeVar("AnySample")
+
+
+class Place(NamedTuple):
+    """A game in a mode, at a training budget."""
+
+    game: str
+    mode: str
+    budget: str
+
+    def words(self, *parts: str) -> str:
+        """The place and further parts in a message; easy mode is not mentioned."""
+        return ", ".join(
+            part
+            for part in (self.game, self.mode if self.mode != "easy" else "", self.budget, *parts)
+            if part
+        )
+
 
 class Condition(NamedTuple):
     """Where a policy was measured."""
@@ -26,6 +45,11 @@ class Condition(NamedTuple):
     budget: str
     rule: str
     level_set: str
+
+    @property
+    def place(self) -> Place:
+        """Game, mode and budget."""
+        return Place(*self[:3])
 
 
 class RunName(NamedTuple):
@@ -98,6 +122,13 @@ class RunSample:
         parts = np.split(self.returns, ends)
         return {name: float(np.sort(part).mean()) for name, part in zip(self.draws, parts, strict=True)}
 
+    def fingerprint(self, name: str) -> bytes:
+        """A hash of the episodes, by which copies are found."""
+        digest = hashlib.sha256(f"{name}|{self.draws}".encode())
+        for array in (self.returns, self.levels, self.draw):
+            digest.update(array.tobytes())
+        return digest.digest()
+
     def draw_counts(self) -> dict[str, int]:
         """Episodes per draw."""
         counts = np.bincount(self.draw, minlength=len(self.draws))
@@ -119,30 +150,96 @@ class StudyEpisodes:
     agents: tuple[str, ...]
     n_cells: int
 
-    def runs(self, game: str, mode: str, budget: str, rule: str, level_set: str) -> dict[RunName, RunSample]:
-        """The runs measured under a condition."""
-        return self.policies.get(Condition(game, mode, budget, rule, level_set), {})
+    def runs(
+        self, place: Place, rule: str, level_set: str, *, agent: str | None = None
+    ) -> dict[RunName, RunSample]:
+        """The runs (of one agent, or of all) measured under a condition."""
+        found = self.policies.get(Condition(*place, rule, level_set), {})
+        return {name: s for name, s in found.items() if name.agent == agent} if agent is not None else found
 
-    def floor(
-        self, game: str, mode: str, budget: str, level_set: str, *, reference: str = FLOOR_RULE
-    ) -> RunSample | None:
-        """The reference for a budget: one of its own, else the one that serves every budget."""
-        for label in (budget, ""):
-            found = self.references.get(ReferencePlace(game, mode, label, reference, level_set))
-            if found is not None:
-                return found
-        return None
+    def halves(
+        self, place: Place, rule: str, *, agent: str | None = None
+    ) -> dict[RunName, tuple[RunSample, RunSample]]:
+        """The training and held-out samples of the runs that have both, in the order of agents and seeds.
 
-    def places(self) -> list[tuple[str, str, str]]:
-        """Every (game, mode, budget) that has a run, in order."""
-        present = {condition[:3] for condition in self.policies}
-        return [
-            (game, mode, budget)
-            for budget in self.budgets
-            for mode in self.modes
-            for game in self.games
-            if (game, mode, budget) in present
+        A run with one episode on either level set has no variance to test and is left out.
+        """
+        train, test = (self.runs(place, rule, name, agent=agent) for name in ("train", "test"))
+        names = [
+            name
+            for name in train
+            if name in test and min(train[name].returns.size, test[name].returns.size) > 1
         ]
+        order = {name: i for i, name in enumerate(self.agents)}
+        names.sort(key=lambda name: (order.get(name.agent, 0), len(name.seed), name.seed))
+        return {name: (train[name], test[name]) for name in names}
+
+    def floor(self, place: Place, level_set: str, *, reference: str = FLOOR_RULE) -> RunSample | None:
+        """The reference for a budget: one of its own, else the one that serves every budget."""
+        game, mode, budget = place
+        own = self.references.get(ReferencePlace(game, mode, budget, reference, level_set))
+        return own or self.references.get(ReferencePlace(game, mode, "", reference, level_set))
+
+    @cached_property
+    def places(self) -> tuple[Place, ...]:
+        """Every game, mode and budget that has a run, in the order of results."""
+        present = {condition.place for condition in self.policies}
+        every = (
+            Place(game, mode, budget) for budget in self.budgets for mode in self.modes for game in self.games
+        )
+        return tuple(place for place in every if place in present)
+
+    @cached_property
+    def conditions(self) -> tuple[Condition, ...]:
+        """Every condition that has a run, in the order of results."""
+        every = (
+            Condition(*place, rule, level_set)
+            for place in self.places
+            for rule in self.rules
+            for level_set in self.level_sets
+        )
+        return tuple(condition for condition in every if condition in self.policies)
+
+    @cached_property
+    def copies(self) -> tuple[RunCopy, ...]:
+        """Every run whose episodes equal those of an earlier one, under every rule and on every level set."""
+        prints: dict[tuple[str, str], dict[tuple[str, RunName], list[bytes]]] = {}
+        varying: set[tuple[str, str, str, RunName]] = set()
+        for condition in sorted(self.policies):
+            game, mode, budget, rule, level_set = condition
+            for run, sample in self.policies[condition].items():
+                digest = sample.fingerprint(f"{rule}|{level_set}")
+                prints.setdefault((game, mode), {}).setdefault((budget, run), []).append(digest)
+                if (sample.returns != sample.returns[0]).any():
+                    varying.add((game, mode, budget, run))
+        copies = []
+        for (game, mode), by_run in prints.items():
+            seen: dict[tuple[bytes, ...], tuple[str, RunName]] = {}
+            for (budget, run), digests in by_run.items():
+                # Policies that never score are equal without being copies.
+                if (game, mode, budget, run) in varying:
+                    first = seen.setdefault(tuple(digests), (budget, run))
+                    if first != (budget, run):
+                        copies.append(RunCopy(Place(game, mode, budget), run, *first))
+        return tuple(copies)
+
+    def distinct(self, runs: dict[RunName, AnySample], place: Place) -> dict[RunName, AnySample]:
+        """The runs of a place without those that repeat another one of the same budget."""
+        repeated = {
+            copy.run
+            for copy in self.copies
+            if copy.place == place and copy.first_budget == place.budget and copy.first in runs
+        }
+        return {name: sample for name, sample in runs.items() if name not in repeated}
+
+
+class RunCopy(NamedTuple):
+    """A run and the one that it repeats: one checkpoint under two names."""
+
+    place: Place
+    run: RunName
+    first_budget: str
+    first: RunName
 
 
 def group(inputs: Inputs, plan: Plan) -> StudyEpisodes:

@@ -17,13 +17,13 @@ import numpy as np
 
 from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.episodes import Source, read_inputs
-from gapfloor.analysis.grouping import RunSample, group
+from gapfloor.analysis.grouping import Place, RunSample, group
 from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.rows import Decision, Estimate, GapRow
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.levels.overlap import Leakage, LevelOverlap
-from gapfloor.plan.model import content_hash, paper_plan
+from gapfloor.plan.model import paper_plan
 from gapfloor.statistics.conventions import NAN, Floats, sem
 
 LeftOut = Literal["", "leaked", "shared"]
@@ -59,48 +59,37 @@ def gap_without(source: Source, leakage: Leakage) -> tuple[LeakedGap, ...]:
         source: what `analyse` takes: a store, an episode file, a table, or `Inputs`.
         leakage: what `gapfloor levels` found (`gapfloor.levels.overlap.read_leakage`).
     """
-    plan = paper_plan()
-    study = group(read_inputs(source), plan)
-    context = PlannedStudy(study, plan, content_hash(plan), None)
+    study = group(read_inputs(source), paper_plan())
+    context = PlannedStudy.without_plan(study)
     rows: list[LeakedGap] = []
-    for place in study.places():
-        overlap = leakage.of(*place[:2])
-        if overlap is None:
-            continue
-        for rule in study.rules:
-            train, test = (study.runs(*place, rule, name) for name in ("train", "test"))
-            runs = [name for name in train if name in test]
-            agents = [agent for agent in study.agents if any(name.agent == agent for name in runs)]
+    for place in study.places:
+        overlap = leakage.of(place.game, place.mode)
+        for rule in study.rules if overlap is not None else ():
+            agents = [agent for agent in study.agents if study.halves(place, rule, agent=agent)]
             for agent in [*agents, None] if len(agents) > 1 else agents:
-                halves = [(train[name], test[name]) for name in runs if agent in (None, name.agent)]
+                halves = list(study.halves(place, rule, agent=agent).values())
                 rows += _rows(context, overlap, place, rule, agent, halves)
-    return (*rows, *_floors_alone(context, leakage))
-
-
-def _floors_alone(context: PlannedStudy, leakage: Leakage) -> Iterator[LeakedGap]:
-    """Floors of games without runs, each treated as a policy, so that a store of floors gets rows too."""
-    study = context.study
-    with_runs = {place[:2] for place in study.places()}
+    # A game without runs: its floor is treated as a policy, so that a store of floors gets rows too.
+    with_runs = {(place.game, place.mode) for place in study.places}
     for game, mode, budget, reference, level_set in study.references:
-        overlap = leakage.of(game, mode)
-        train, test = (study.floor(game, mode, budget, name) for name in ("train", "test"))
-        if (reference, level_set) != (FLOOR_RULE, "test") or (game, mode) in with_runs:
-            continue
-        if overlap is not None and train is not None and test is not None:
-            yield from _rows(context, overlap, (game, mode, budget), FLOOR_RULE, None, [(train, test)])
+        place, overlap = Place(game, mode, budget), leakage.of(game, mode)
+        if (reference, level_set) == (FLOOR_RULE, "test") and (game, mode) not in with_runs:
+            train, test = (study.floor(place, name) for name in ("train", "test"))
+            if overlap is not None and train is not None and test is not None:
+                rows += _rows(context, overlap, place, FLOOR_RULE, None, [(train, test)])
+    return tuple(rows)
 
 
 def _rows(
     context: PlannedStudy,
     overlap: LevelOverlap,
-    place: tuple[str, str, str],
+    place: Place,
     rule: str,
     agent: str | None,
     halves: Sequence[Halves],
 ) -> Iterator[LeakedGap]:
     """On all levels, without leaked and without shared ones."""
-    game, mode, budget = place
-    floors = [context.study.floor(*place, name, reference=FLOOR_RULE) for name in ("train", "test")]
+    floors = [context.study.floor(place, name) for name in ("train", "test")]
     for known, held in [*halves, tuple(floors)]:
         _check_covers(overlap, overlap.train, known)
         _check_covers(overlap, overlap.test, held)
@@ -116,8 +105,8 @@ def _rows(
         gap, error = float((trains - tests).mean()), _sem(trains - tests)
         yield LeakedGap(
             **context.row(
-                "leaked gap", game=game, mode=mode, budget=budget, n=0 if rule == FLOOR_RULE else len(halves),
-                rules=(rule,), names=(agent or "", left_out),
+                "leaked gap", place, n=0 if rule == FLOOR_RULE else len(halves), rules=(rule,),
+                names=(agent or "", left_out),
             ),
             agent=agent,
             rule=rule,

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from gapfloor.analysis.copies import copied_runs
 from gapfloor.analysis.episodes import Source, read_inputs
 from gapfloor.analysis.floor_rows import RunsAndReference, comparisons
 from gapfloor.analysis.grouping import group
@@ -43,7 +42,7 @@ def read_pilot(
     plan = load_plan(plan_path).plan if plan_path is not None else paper_plan()
     rule = rule or plan.scope.primary_rule
     study = group(read_inputs(source), plan)
-    context = PlannedStudy(study, plan, content_hash(plan), None, copies=copied_runs(study))
+    context = PlannedStudy(study, plan, content_hash(plan), None)
     found = [
         _comparison(context, one, family_size=len(family))
         for family in comparisons(context)

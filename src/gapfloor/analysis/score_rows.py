@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gapfloor.analysis.column_names import FLOOR_RULE
+from gapfloor.analysis.grouping import Place
 from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.rows import ProfileRow, ScoreRow
 from gapfloor.statistics.aggregate import improvement_over, performance_profile
@@ -19,126 +20,103 @@ TAUS = tuple(round(-0.5 + 0.05 * i, 2) for i in range(31))
 
 def normalised_rows(context: PlannedStudy) -> tuple[ScoreRow, ...]:
     """Scores of every game that has a scale, then the unweighted means over the games of a budget."""
-    rows: list[ScoreRow] = []
-    for game, mode, budget in context.study.places():
-        for rule in (*context.study.rules, FLOOR_RULE):
-            for level_set in context.study.level_sets:
-                scale = score_scale(context, (game, mode, budget), level_set)
-                mean, n = _mean_return(context, (game, mode, budget), rule, level_set)
-                if scale is None or not n:
-                    continue
-                low, high = scale
-                row = context.row(
-                    "score", game=game, mode=mode, budget=budget, n=n, rules=(rule,), level_sets=(level_set,)
-                )
-                score = between(mean, low, high)
-                rows.append(
-                    ScoreRow(
-                        **row,
-                        rule=rule,
-                        level_set=level_set,
-                        score=score,
-                        r_min=float(low),
-                        r_max=float(high),
-                    )
-                )
-    return (*rows, *_suite_means(context, rows))
+    study, rows = context.study, []
+    suites: dict[tuple[str | None, str, str, str, str], list[float]] = {}
+    whose: list[tuple[str | None, str]] = [(agent, rule) for agent in context.pools for rule in study.rules]
+    for place in study.places:
+        for agent, rule in [*whose, (None, FLOOR_RULE)]:
+            for level_set in study.level_sets:
+                scale = score_scale(context, place, level_set)
+                mean, n = _mean_return(context, place, rule, level_set, agent)
+                if scale is not None and n:
+                    score = between(mean, *scale)
+                    rows.append(_score(context, place, rule, level_set, agent, n, score, scale))
+                    key = (agent, place.mode, place.budget, rule, level_set)
+                    suites.setdefault(key, []).append(score)
+    for (agent, mode, budget, rule, level_set), scores in suites.items():
+        suite, mean = Place(SUITE, mode, budget), float(np.mean(sorted(scores)))
+        rows.append(_score(context, suite, rule, level_set, agent, len(scores), mean, (NAN, NAN)))
+    return tuple(rows)
 
 
-def score_scale(
-    context: PlannedStudy, place: tuple[str, str, str], level_set: str
-) -> tuple[float, float] | None:
+def _score(
+    context: PlannedStudy,
+    place: Place,
+    rule: str,
+    level_set: str,
+    agent: str | None,
+    n: int,
+    score: float,
+    scale: tuple[float, float],
+) -> ScoreRow:
+    row = context.row("score", place, n=n, rules=(rule,), level_sets=(level_set,))
+    low, high = map(float, scale)
+    return ScoreRow(**row, agent=agent, rule=rule, level_set=level_set, score=score, r_min=low, r_max=high)
+
+
+def score_scale(context: PlannedStudy, place: Place, level_set: str) -> tuple[float, float] | None:
     """The returns that count as 0 and 1: the floor and the plan's upper reference, or the published constants."""
-    game, mode, _ = place
-    upper = (context.plan.normalised.upper or {}).get(game)
+    upper = (context.plan.normalised.upper or {}).get(place.game)
     if upper is None:
-        return score_range(game, mode=mode) if has_scale(game, mode=mode) else None
-    floor = context.study.floor(*place, level_set)
+        return score_range(place.game, mode=place.mode) if has_scale(place.game, mode=place.mode) else None
+    floor = context.study.floor(place, level_set)
     return (floor.mean, upper) if floor is not None else None
 
 
 def _mean_return(
-    context: PlannedStudy, place: tuple[str, str, str], rule: str, level_set: str
+    context: PlannedStudy, place: Place, rule: str, level_set: str, agent: str | None
 ) -> tuple[float, int]:
     if rule == FLOOR_RULE:
-        floor = context.study.floor(*place, level_set)
+        floor = context.study.floor(place, level_set)
         return (floor.mean, floor.returns.size) if floor is not None else (NAN, 0)
-    values = sorted(sample.mean for sample in context.study.runs(*place, rule, level_set).values())
-    return (float(np.mean(values)), len(values)) if values else (NAN, 0)
-
-
-def _suite_means(context: PlannedStudy, rows: list[ScoreRow]) -> list[ScoreRow]:
-    groups: dict[tuple[str, str, str, str], list[float]] = {}
-    for row in rows:
-        groups.setdefault((row.mode, row.budget, row.rule, row.level_set), []).append(row.score)
-    means = []
-    for (mode, budget, rule, level_set), scores in groups.items():
-        shared = context.row(
-            "score",
-            game=SUITE,
-            mode=mode,
-            budget=budget,
-            n=len(scores),
-            rules=(rule,),
-            level_sets=(level_set,),
-        )
-        means.append(
-            ScoreRow(
-                **shared,
-                rule=rule,
-                level_set=level_set,
-                score=float(np.mean(sorted(scores))),
-                r_min=NAN,
-                r_max=NAN,
-            )
-        )
-    return means
+    runs = context.study.runs(place, rule, level_set, agent=agent)
+    return (float(np.mean(sorted(sample.mean for sample in runs.values()))), len(runs)) if runs else (NAN, 0)
 
 
 def profile_rows(context: PlannedStudy) -> tuple[ProfileRow, ...]:
     """IQM, performance profile and mean probability of improvement of every budget, rule and level set."""
-    rows = []
-    places = context.study.places()
-    for mode, budget in dict.fromkeys((mode, budget) for _, mode, budget in places):
-        games = [game for game, m, b in places if (m, b) == (mode, budget)]
-        for rule in context.study.rules:
-            for level_set in context.study.level_sets:
-                row = _profile(context, games, mode, budget, rule, level_set)
-                if row is not None:
-                    rows.append(row)
-    return tuple(rows)
+    study = context.study
+    suites = dict.fromkeys(
+        (agent, place.mode, place.budget, rule, level_set)
+        for agent in context.pools
+        for place in study.places
+        for rule in study.rules
+        for level_set in study.level_sets
+    )
+    rows = (_profile(context, *suite) for suite in suites)
+    return tuple(row for row in rows if row is not None)
 
 
 def _profile(
-    context: PlannedStudy, games: list[str], mode: str, budget: str, rule: str, level_set: str
+    context: PlannedStudy, agent: str | None, mode: str, budget: str, rule: str, level_set: str
 ) -> ProfileRow | None:
     scores, better = [], []
-    for game in sorted(games):
-        samples = list(context.study.runs(game, mode, budget, rule, level_set).values())
-        scale = score_scale(context, (game, mode, budget), level_set)
+    for place in sorted(place for place in context.study.places if place[1:] == (mode, budget)):
+        samples = list(context.study.runs(place, rule, level_set, agent=agent).values())
+        scale = score_scale(context, place, level_set)
         if not samples or scale is None:
             continue
         scores.append([between(sample.mean, *scale) for sample in samples])
-        floor = context.study.floor(game, mode, budget, level_set)
+        floor = context.study.floor(place, level_set)
         if floor is not None:
             improved = sorted(improvement_over(sample.returns, floor.returns) for sample in samples)
             better.append(float(np.mean(improved)))
     if not scores:
         return None
     row = context.row(
-        "profile", game=SUITE, mode=mode, budget=budget, n=len(scores), rules=(rule,), level_sets=(level_set,),
-        unnamed="the plan does not name profiles",
+        "profile", Place(SUITE, mode, budget), n=len(scores), rules=(rule,), level_sets=(level_set,),
+        names=(agent,) if agent is not None else (), unnamed="the plan does not name profiles",
     )  # fmt: skip
-    resamples = min(context.plan.intervals.resamples, 2000)
     found = performance_profile(
         scores,
         taus=TAUS,
         rng=context.rng(row["seed"]),
         confidence=context.plan.intervals.confidence,
-        n_resamples=resamples,
+        n_resamples=min(context.plan.intervals.resamples, 2000),
     )
     return ProfileRow(
         **row,
+        agent=agent,
         rule=rule,
         level_set=level_set,
         profile=found,

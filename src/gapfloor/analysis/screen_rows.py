@@ -14,23 +14,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from gapfloor.analysis.grouping import RunName
+from gapfloor.analysis.grouping import Place, RunName
 from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.rows import ComparisonRow, DisagreementRow, GapRow, ScreenRow, ScreenSummary
 from gapfloor.plan.model import Screen
 from gapfloor.statistics.conventions import NAN, Tier
 from gapfloor.statistics.screen import entropy_share, scaled_entropy, sweep_tiers, tier
 
-Place = tuple[str, str, str]
 _MEASURES = (
-    "entropy_raw",
-    "entropy_first1024",
-    "entropy_probe",
-    "merged_state",
-    "merged_game",
-    "mean_ln_k",
-    "disagreement",
-)
+    "entropy_raw", "entropy_first1024", "entropy_probe", "merged_state", "merged_game", "mean_ln_k", "disagreement",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -70,13 +63,18 @@ def read_cells(cells: pa.Table | None, context: PlannedStudy) -> CellMeans:
     k: dict[tuple[str, str], int] = {}
     n_actions: dict[tuple[str, str], int] = {}
     spelled = {context.plan.scope.train: "train", context.plan.scope.test: "test"}
-    for record in _policy_records(cells):
-        place = (record["game"], record.get("mode") or "easy", record.get("budget") or "")
-        run = RunName(record.get("agent") or record.get("encoder") or "", _label(record.get("seed")))
-        level_set = spelled.get(record["level_set"], record["level_set"])
-        measures = (
-            gathered.setdefault((place, record["rule"]), {}).setdefault(run, {}).setdefault(level_set, {})
+    for record in cells.to_pylist() if cells is not None else ():
+        if record.get("reference") or record.get("rule") == "uniform":
+            continue
+        place = Place(record["game"], record.get("mode") or "easy", record.get("budget") or "")
+        seed = record.get("seed")
+        run = RunName(
+            record.get("agent") or record.get("encoder") or "",
+            "" if seed is None else str(int(seed) if isinstance(seed, float) else seed),
         )
+        level_set = spelled.get(record["level_set"], record["level_set"])
+        by_run = gathered.setdefault((place, record["rule"]), {})
+        measures = by_run.setdefault(run, {}).setdefault(level_set, {})
         for measure in _MEASURES:
             value = record.get(measure)
             if value is not None and math.isfinite(value):
@@ -85,60 +83,40 @@ def read_cells(cells: pa.Table | None, context: PlannedStudy) -> CellMeans:
             k[place[:2]] = int(record["k"])
         if record.get("action_counts"):
             n_actions[place[:2]] = len(record["action_counts"])
-    by_run = {
+    means = {
         key: {
             run: {ls: {m: float(np.mean(sorted(v))) for m, v in ms.items()} for ls, ms in level_sets.items()}
             for run, level_sets in runs.items()
         }
         for key, runs in gathered.items()
     }
-    return CellMeans(by_run, k, n_actions)
-
-
-def _policy_records(cells: pa.Table | None) -> Iterable[dict[str, Any]]:
-    if cells is None:
-        return
-    for record in cells.to_pylist():
-        if not record.get("reference") and record.get("rule") != "uniform":
-            yield record
-
-
-def _label(value: Any) -> str:
-    return "" if value is None else str(int(value) if isinstance(value, float) else value)
+    return CellMeans(means, k, n_actions)
 
 
 def screen_rows(
-    context: PlannedStudy,
-    cells: CellMeans,
-    comparisons: Iterable[ComparisonRow],
-    gaps: Iterable[GapRow],
-    *,
-    agent: str | None = None,
+    context: PlannedStudy, cells: CellMeans, comparisons: Iterable[ComparisonRow], gaps: Iterable[GapRow]
 ) -> tuple[ScreenRow, ...]:
-    """The screen of every game and budget that has entropies, all agents pooled or one alone."""
-    calls = {(r.game, r.mode, r.budget, r.rule, r.level_set): r.decision.call for r in comparisons}
-    gap_of = {(r.game, r.mode, r.budget, r.rule): r.gap for r in gaps}
-    rule, rows = context.plan.screen.rule, []
-    second = next((r for r in context.plan.scope.rules if r != context.plan.scope.primary_rule), "")
-    for place in context.study.places():
-        entropy = cells.mean(place, rule, "entropy_raw", agent=agent)
-        if math.isnan(entropy) or cells.n_actions.get(place[:2]) == 1:
-            continue  # with one action there is nothing to screen
-        game, mode, budget = place
-        row = context.row(
-            "screen", game=game, mode=mode, budget=budget, n=cells.n_runs(place, rule, agent=agent), rules=(rule,),
-            names=(agent or "",),
-        )  # fmt: skip
-        rows.append(
-            ScreenRow(
-                **row,
-                agent=agent,
-                call=calls.get((*place, context.plan.scope.primary_rule, "test")),
-                gap_primary=gap_of.get((*place, context.plan.scope.primary_rule), NAN),
-                gap_secondary=gap_of.get((*place, second), NAN),
-                **_entropies(context, cells, place, entropy, agent),
+    """The screen of every game and budget that has entropies, of each of the plan's pools."""
+    calls = {(r.agent, r.game, r.mode, r.budget, r.rule, r.level_set): r.decision.call for r in comparisons}
+    gap_of = {(r.agent, r.game, r.mode, r.budget, r.rule): r.gap for r in gaps}
+    rule, primary, rows = context.plan.screen.rule, context.plan.scope.primary_rule, []
+    second = next((r for r in context.plan.scope.rules if r != primary), "")
+    for agent in context.pools:
+        for place in context.study.places:
+            entropy = cells.mean(place, rule, "entropy_raw", agent=agent)
+            if math.isnan(entropy) or cells.n_actions.get(place[:2]) == 1:
+                continue  # with one action there is nothing to screen
+            n = cells.n_runs(place, rule, agent=agent)
+            rows.append(
+                ScreenRow(
+                    **context.row("screen", place, n=n, rules=(rule,), names=(agent or "",)),
+                    agent=agent,
+                    call=calls.get((agent, *place, primary, "test")),
+                    gap_primary=gap_of.get((agent, *place, primary), NAN),
+                    gap_secondary=gap_of.get((agent, *place, second), NAN),
+                    **_entropies(context, cells, place, entropy, agent),
+                )
             )
-        )
     return tuple(rows)
 
 
@@ -208,18 +186,16 @@ def agent_tier(context: PlannedStudy, cells: CellMeans, place: Place, agent: str
 def disagreement_rows(context: PlannedStudy, cells: CellMeans) -> tuple[DisagreementRow, ...]:
     """How often a merged rule leaves the class of plain argmax."""
     rows = []
-    for place in context.study.places():
-        for rule in context.study.rules:
-            for level_set in context.study.level_sets:
-                share = cells.mean(place, rule, "disagreement", level_set=level_set)
-                if math.isnan(share) or not rule.startswith("merged"):
-                    continue
-                game, mode, budget = place
+    for agent in context.pools:
+        for condition in context.study.conditions:
+            place, rule, level_set = condition.place, condition.rule, condition.level_set
+            share = cells.mean(place, rule, "disagreement", agent=agent, level_set=level_set)
+            if not math.isnan(share) and rule.startswith("merged"):
                 row = context.row(
-                    "disagreement", game=game, mode=mode, budget=budget, n=cells.n_runs(place, rule),
-                    rules=(rule,), level_sets=(level_set,),
+                    "disagreement", place, n=cells.n_runs(place, rule, agent=agent), rules=(rule,),
+                    level_sets=(level_set,),
                 )  # fmt: skip
-                rows.append(DisagreementRow(**row, rule=rule, level_set=level_set, share=share))
+                rows.append(DisagreementRow(**row, agent=agent, rule=rule, level_set=level_set, share=share))
     return tuple(rows)
 
 
