@@ -143,7 +143,7 @@ def test_an_sb3_monitor_file_is_read_below_its_comment(tmp_path):
     labels = ("game=heist", "agent=ppo", "seed=1", "rule=sampled", "level_set=train")
     inputs = read_inputs(path, options=parse_table_options(labels=labels))
     assert sorted(inputs.returns) == [3.0, 5.0]
-    assert inputs.row.tolist() == [3, 4]
+    assert (inputs.unit, inputs.first) == ("line", 3)
 
 
 def test_rliable_matrices_are_runs_by_games(tmp_path):

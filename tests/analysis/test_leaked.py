@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 import pytest
 
 from gapfloor.analysis.episodes import read_inputs
-from gapfloor.analysis.grouping import group
+from gapfloor.analysis.grouping import Place, group
 from gapfloor.analysis.leaked import gap_without, split_by_leak
 from gapfloor.errors import UsageError
 from gapfloor.json_values import jsonable
@@ -136,7 +136,7 @@ def test_a_floor_without_runs_has_rows_of_its_own():
 
 def test_splitting_loses_no_episode():
     study = group(read_inputs(table()), paper_plan())
-    for sample in study.runs("coinrun", "easy", "8M", "sampled", "test").values():
+    for sample in study.runs(Place("coinrun", "easy", "8M"), "sampled", "test").values():
         leaked, rest = split_by_leak(sample, {1000})
         assert leaked.size + rest.size == sample.returns.size
         assert leaked.sum() + rest.sum() == sample.returns.sum()

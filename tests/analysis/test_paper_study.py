@@ -227,7 +227,8 @@ def test_agents_as_strata_are_tested_by_the_recommended_method(paper, paper_resu
     assert find(paper_results.sensitivity, **where).stratified_call == "not distinguishable"
     held_out = paper.episodes.filter(pc.equal(paper.episodes["level_set"], "test"))
     sampled = pc.is_in(held_out["rule"], value_set=pa.array(["sampled", "uniform"]))
-    recommended = analyse(held_out.filter(sampled))
+    plan = parse_plan('name = "x"\n[scope]\nrules = ["sampled"]\n[floor]\nmethod = "recommended"', source="x")
+    recommended = analyse(held_out.filter(sampled), plan)
     assert find(recommended.sensitivity, **where).stratified_call == "not distinguishable"
 
 

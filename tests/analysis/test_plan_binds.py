@@ -79,6 +79,7 @@ def base(episodes, tmp_path_factory):
 
 
 CHANGES = {
+    "agents.pooled": ("agents", "pooled = false"),
     "scope.primary_rule": ("scope", 'primary_rule = "greedy"'),
     "floor.reference": ("floor", 'reference = "blind"'),
     "floor.alpha": ("floor", "alpha = 0.01"),

@@ -108,6 +108,7 @@ def test_the_call_with_agents_as_strata_is_that_of_the_plans_method():
         (row,) = [row for row in analyse(episodes, given).sensitivity if row.quantity == "test"]
         return row.stratified_call
 
-    assert stratified(3) == stratified(3, plan('[floor]\nmethod = "recommended"'))
-    assert stratified(3) is not None
-    assert stratified(2) is None
+    recommended = plan('[floor]\nmethod = "recommended"')
+    assert stratified(3, plan("")) == stratified(3, recommended)
+    assert stratified(3, recommended) is not None
+    assert stratified(2, recommended) is None

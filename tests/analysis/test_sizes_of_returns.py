@@ -13,10 +13,12 @@ import gapfloor
 from command_line import run
 from gapfloor.analysis import analyse
 from gapfloor.errors import UsageError
+from gapfloor.plan.model import parse_plan
 from gapfloor.statistics import compare_to_floor, minimum_detectable_effect
 from gapfloor.statistics.conventions import LARGEST, SMALLEST
 
 pytestmark = pytest.mark.fast
+POOLED = parse_plan('name = "x"\n[floor]\nmethod = "recommended"\n[gaps]\nmethod = "recommended"', source="x")
 
 
 def scaled(rows, factor, *, only=lambda row: True):
@@ -43,7 +45,7 @@ def test_every_command_that_reads_episodes_says_so(rows, as_table, command, caps
 
 @pytest.mark.parametrize("value", [LARGEST, -LARGEST])
 def test_the_largest_return_gives_finite_numbers(rows, as_table, value):
-    for row in analyse(as_table(with_one(rows, value))).floor_comparisons:
+    for row in analyse(as_table(with_one(rows, value)), POOLED).floor_comparisons:
         assert math.isfinite(row.mean)
         assert math.isfinite(row.sem)
         assert math.isfinite(row.delta.p)
@@ -51,8 +53,8 @@ def test_the_largest_return_gives_finite_numbers(rows, as_table, value):
 
 @pytest.mark.parametrize("factor", [1e-45, 1e45])
 def test_the_unit_of_returns_does_not_change_a_test(rows, as_table, factor):
-    usual = analyse(as_table(rows)).floor_comparisons
-    found = analyse(as_table(scaled(rows, factor))).floor_comparisons
+    usual = analyse(as_table(rows), POOLED).floor_comparisons
+    found = analyse(as_table(scaled(rows, factor)), POOLED).floor_comparisons
     assert [(row.z, row.delta.p, row.decision.p_adjusted) for row in found] == [
         pytest.approx((row.z, row.delta.p, row.decision.p_adjusted)) for row in usual
     ]

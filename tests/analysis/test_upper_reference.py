@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import gapfloor
+from gapfloor.analysis.grouping import Place
 from gapfloor.analysis.registry_entries import upper_reference
 from gapfloor.analysis.score_rows import score_scale
 from gapfloor.errors import UsageError
@@ -65,7 +66,7 @@ def test_a_plans_upper_reference_is_counted_from_the_floor_of_the_level_set() ->
         mean = 20.0
 
     class Study:
-        def floor(self, game: str, mode: str, budget: str, level_set: str) -> Floor | None:
+        def floor(self, place: Place, level_set: str) -> Floor | None:
             return Floor() if level_set == "test" else None
 
     class Context:
@@ -75,8 +76,8 @@ def test_a_plans_upper_reference_is_counted_from_the_floor_of_the_level_set() ->
             normalised = Normalisation(upper={"CartPole-v1": 500.0})
 
     context: Any = Context()
-    assert score_scale(context, ("CartPole-v1", "default", ""), "test") == (20.0, 500.0)
-    assert score_scale(context, ("CartPole-v1", "default", ""), "train") is None
-    assert score_scale(context, ("Acrobot-v1", "default", ""), "test") is None
-    assert score_scale(context, ("starpilot", "easy", ""), "test") == (2.5, 64)
+    assert score_scale(context, Place("CartPole-v1", "default", ""), "test") == (20.0, 500.0)
+    assert score_scale(context, Place("CartPole-v1", "default", ""), "train") is None
+    assert score_scale(context, Place("Acrobot-v1", "default", ""), "test") is None
+    assert score_scale(context, Place("starpilot", "easy", ""), "test") == (2.5, 64)
     assert np.isnan(between(1.0, 2.0, 2.0))

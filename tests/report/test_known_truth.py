@@ -1,5 +1,7 @@
 """What the verdict says about small files whose truth is known."""
 
+import dataclasses
+
 import pyarrow.csv
 import pytest
 
@@ -22,13 +24,9 @@ def verdict(rows):
         ({"train": 8.0}, "above the floor", "what new levels cost"),
         ({}, "above the floor", "transfers"),
         ({"train": 8.0, "floor_train": 4.0}, "above the floor", "transfers"),
-        ({"train": 8.0, "has_levels": False}, "above the floor", "not established"),
+        ({"train": 8.0, "has_levels": False}, "above the floor", "was not tested (no level seeds)"),
         ({"train": 6.0, "test": 2.0, "noise_sd": 2.0}, None, "learnt about the training levels"),
-        (
-            {"train": 0.5, "test": 0.5, "run_values": (-0.2, -0.1, 0.0, 0.0, 0.1, 0.2)},
-            "below the floor",
-            "worse",
-        ),
+        ({"train": 0.5, "test": 0.5, "n_runs": 10, "seed": 1}, "below the floor", "worse"),
         ({"n_runs": 1}, "not tested", "not tested (1 run)"),
         ({"n_runs": 2}, "not tested", "not tested (2 runs)"),
     ],
@@ -37,6 +35,60 @@ def test_the_reading_follows_from_what_is_true(changes, badge, supports):
     said = verdict(game_rows(**changes))
     assert badge in (None, said.badge)
     assert supports in said.supports
+
+
+@pytest.mark.parametrize("shared", [range(0, 60), range(59, 119)])
+def test_held_out_levels_that_are_training_levels_support_nothing(shared):
+    said = verdict(game_rows(levels={"train": range(0, 60), "test": shared}))
+    assert said.tone == "unsupported"
+    assert "also played as training levels" in said.supports
+    assert "transfers" not in said.supports
+    assert "the level sets overlap" in said.does_not
+
+
+def test_above_chance_on_ten_levels_is_not_said_to_transfer():
+    """The effect of a level is the agent's own and large: ten levels say little about those of the generator."""
+    few = {"train": range(0, 10), "test": range(1000, 1010)}
+    rows = game_rows(
+        test=3.0,
+        train=3.0,
+        level_sd=3.0,
+        noise_sd=0.5,
+        run_sd=0.1,
+        levels=few,
+        floor_levels=few,
+        n_runs=8,
+        seed=3,
+    )
+    flat = [
+        {**row, "episode_return": 2.0 + 0.1 * (i % 3)} if row["reference"] else row
+        for i, row in enumerate(rows)
+    ]
+    said = verdict(flat)
+    assert said.badge == "above the floor"
+    assert "that return is above chance on these 10 held-out levels" in said.supports
+    assert "that the policy transfers to new levels of the generator" in said.does_not
+
+
+def test_a_gap_that_was_not_tested_is_not_called_unestablished():
+    said = verdict(game_rows(train=8.0, has_levels=False))
+    assert "established" not in said.supports
+    assert "interval" not in said.does_not
+
+
+def test_nothing_is_called_adjusted_where_nothing_was_taken_off():
+    results = analyse(table(game_rows(train=8.0)))
+    row = results.gaps[0]
+    same = dataclasses.replace(row, estimate=dataclasses.replace(row.estimate, value=row.gap))
+    (said,) = build_verdicts(Findings(dataclasses.replace(results, gaps=(same,))))
+    assert "adjusted" not in said.supports
+
+
+def test_below_chance_in_doubt_is_not_worse_than_random():
+    values = (-0.2, -0.1, 0.0, 0.0, 0.1, 0.2)
+    said = verdict(game_rows(train=0.5, test=0.5, run_values=values))
+    assert "called below chance, but not reliably" in said.supports
+    assert said.tone == "open"
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,9 @@ def analyse(
     if locked is not None and locked.lock is not None:
         _stop(content, problems)
     digest = locked.hash if locked is not None else content_hash(content)
-    context = PlannedStudy(study, content, digest, locked)
+    # A plan without the setting pools, as the paper does. Where no plan is given, agents are never pooled.
+    is_pooled = locked is not None if content.agents.pooled is None else content.agents.pooled
+    context = PlannedStudy(study, content, digest, locked, pools=(None,) if is_pooled else study.agents)
     measured = read_cells(inputs.cells, context)
     floor_families, families_of_gaps = comparisons(context), gap_families(context)
     against_floor = comparison_rows(context, floor_families)
@@ -167,6 +169,7 @@ def _plan_used(context: PlannedStudy) -> PlanUsed:
         gap_method=context.gap_method,
         looks=plan.floor.looks or (),
         least_runs=plan.least_runs,
+        pooled=context.pools == (None,),
         addenda=tuple(
             AddendumUsed(
                 name=text.name,

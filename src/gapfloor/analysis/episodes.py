@@ -89,11 +89,6 @@ class Inputs:
         """Number of episodes."""
         return int(self.returns.size)
 
-    @property
-    def row(self) -> Ints:
-        """Place of each row in its source, counted as `unit` says."""
-        return np.arange(self.n_rows) + self.first
-
 
 #: A store's folder, a file of episodes, a `Store`, a pyarrow table, or what was read already.
 Source = Any
@@ -169,7 +164,6 @@ def tidy(
     unit: str,
     first: int,
     cells: pa.Table | None = None,
-    damaged: tuple[str, ...] = (),
     options: TableOptions | None = None,
 ) -> Inputs:
     """A table of episodes with its columns checked, named and filled in."""
@@ -210,7 +204,6 @@ def tidy(
         cells=cells if cells is not None and cells.num_rows else None,
         extra_columns=extra,
         assumed=tuple(assumed),
-        damaged=damaged,
         agent_order=_order_of_appearance(labels),
     )
     del table
@@ -344,19 +337,25 @@ def _order_of_appearance(labels: dict[str, Label]) -> tuple[str, ...]:
 
 
 def _refuse_duplicates(inputs: Inputs, source: str) -> None:
+    """Refuse an episode that occurs twice: cell, slot and index in one number each, sorted in one go where they fit."""
     # Without slot and index two equal rows can be two equal episodes.
     placed = (inputs.slot >= 0) & (inputs.index >= 0)
     if not placed.any():
         return
-    if not _has_copies(inputs, placed):
+    key = combined_codes([inputs.labels[name] for name in LABELS]).astype(np.int64)
+    for column in (inputs.slot, inputs.index):
+        bound = int(column.max()) + 1
+        if (int(key.max()) + 1) * bound >= 1 << 62:
+            key = np.unique(key, return_inverse=True)[1]
+        # In place: a large table has no room for copies.
+        key *= bound
+        key += column
+    ordered = np.sort(key if placed.all() else key[placed])
+    if not (ordered[1:] == ordered[:-1]).any():
         return
-    key = combined_codes([inputs.labels[name] for name in LABELS])
     rows = np.flatnonzero(placed)
-    order = rows[np.lexsort((inputs.index[rows], inputs.slot[rows], key[rows]))]
-    same = np.ones(order.size - 1, dtype=bool)
-    for column in (key, inputs.slot, inputs.index):
-        same &= np.diff(column[order]) == 0
-    at = np.flatnonzero(same)
+    order = rows[np.argsort(key[rows], kind="stable")]
+    at = np.flatnonzero(np.diff(key[order]) == 0)
     pairs = [sorted(int(row) + inputs.first for row in order[i : i + 2]) for i in at[:_SHOWN]]
     shown = ", ".join(f"{low} and {high}" for low, high in pairs)
     more = f" and {at.size - _SHOWN} more pairs" if at.size > _SHOWN else ""
@@ -364,21 +363,3 @@ def _refuse_duplicates(inputs: Inputs, source: str) -> None:
         f"{source}: the same episode (run, rule, level_set, draw, slot, index) stands in {inputs.unit}s "
         f"{shown}{more}. Remove the copies."
     )
-
-
-def _has_copies(inputs: Inputs, placed: npt.NDArray[np.bool_]) -> bool:
-    """Whether an episode occurs twice: cell, slot and index in one number each, sorted in one go where they fit."""
-    key = combined_codes([inputs.labels[name] for name in LABELS]).astype(np.int64)
-    slots, indices = int(inputs.slot.max()) + 1, int(inputs.index.max()) + 1
-    if (int(key.max()) + 1) * slots * indices >= 1 << 62:
-        rows = np.flatnonzero(placed)
-        columns = np.stack([key[rows], inputs.slot[rows], inputs.index[rows]], axis=1)
-        return bool(np.unique(columns, axis=0).shape[0] < rows.size)
-    # In place: a large table has no room for copies.
-    key *= slots
-    key += inputs.slot
-    key *= indices
-    key += inputs.index
-    episode = key if placed.all() else key[placed]
-    episode.sort()
-    return bool((episode[1:] == episode[:-1]).any())

@@ -352,12 +352,13 @@ def _without_runs(context: PlannedStudy, family: Sequence[RunsAndReference]) -> 
 
 def call_counts(rows: Iterable[ComparisonRow]) -> tuple[CallCount, ...]:
     """How many games got which call, per budget, rule and level set."""
-    groups: dict[tuple[str, str, str], list[ComparisonRow]] = {}
+    groups: dict[tuple[str | None, str, str, str], list[ComparisonRow]] = {}
     for row in rows:
-        groups.setdefault((row.budget, row.rule, row.level_set), []).append(row)
+        groups.setdefault((row.agent, row.budget, row.rule, row.level_set), []).append(row)
     words = ("above", "below", "equivalent", "not distinguishable", "not tested")
     return tuple(
         CallCount(
+            agent=agent,
             budget=budget,
             rule=rule,
             level_set=level_set,
@@ -365,5 +366,5 @@ def call_counts(rows: Iterable[ComparisonRow]) -> tuple[CallCount, ...]:
             **{word.replace(" ", "_"): sum(row.call == word for row in members) for word in words},
             z_not_above=sum(not row.z > 2 for row in members),
         )
-        for (budget, rule, level_set), members in groups.items()
+        for (agent, budget, rule, level_set), members in groups.items()
     )

@@ -1,8 +1,7 @@
-"""Other people's formats: Stable-Baselines3 files in, rliable's score matrices out."""
+"""Other people's formats: labelled Stable-Baselines3 files in, rliable's score matrices out."""
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,84 +9,54 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from gapfloor.analysis.episodes import Inputs, read_inputs, tidy
+from gapfloor.analysis.episodes import LABELS, Inputs, read_inputs, tidy
 from gapfloor.analysis.results import AnalysisResults
-from gapfloor.analysis.table_files import MOST_NPZ_BYTES
-from gapfloor.errors import UsageError, unknown_name
-from gapfloor.input_files import check_input_file, read_input_text
-from gapfloor.npy_bytes import read_npz
+from gapfloor.analysis.table_files import read_table_file
+from gapfloor.analysis.table_options import TableOptions, name_value_pairs
+from gapfloor.errors import UsageError
 from gapfloor.records.atomic import write_bytes_atomically
 from gapfloor.statistics.conventions import Floats
 from gapfloor.statistics.normalised import has_scale, normalised_score
 
-_LABELS = ("game", "mode", "budget", "agent", "seed", "rule", "level_set", "draw")
-_NEEDED = ("game", "rule", "level_set")
-
-
-def read_sb3_evaluations(path: Path, labels: Mapping[str, str]) -> pa.Table:
-    """The last evaluation in an `evaluations.npz` of Stable-Baselines3's EvalCallback, as episodes."""
-    try:
-        arrays = read_npz(check_input_file(path), most_bytes=MOST_NPZ_BYTES)
-        results = np.asarray(arrays["results"], dtype=np.float64)
-    except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{path} is not an evaluations.npz of Stable-Baselines3 ({error}).") from None
-    if results.ndim != 2 or not results.size:
-        raise UsageError(
-            f"{path}: `results` must hold evaluations x episodes, but has shape {results.shape}."
-        )
-    return _episodes(results[-1], labels, str(path))
-
-
-def read_monitor(path: Path, labels: Mapping[str, str]) -> pa.Table:
-    """The episodes of a Stable-Baselines3 `monitor.csv` (columns r, l, t after a comment line)."""
-    lines = [line for line in read_input_text(path).splitlines() if not line.startswith("#")]
-    try:
-        reader = csv.DictReader(lines)
-        if "r" not in (reader.fieldnames or ()):
-            raise UsageError(f"{path} has no column 'r': it is not a monitor file of Stable-Baselines3.")
-        returns = np.array([float(row["r"]) for row in reader])
-    except csv.Error as error:
-        raise UsageError(f"{path} cannot be read as a CSV file ({error}).") from None
-    except (TypeError, ValueError):
-        raise UsageError(f"{path}: the column 'r' holds something that is not a number.") from None
-    return _episodes(returns, labels, str(path))
-
-
-def _episodes(returns: Floats, labels: Mapping[str, str], source: str) -> pa.Table:
-    for name in labels:
-        if name not in _LABELS:
-            raise unknown_name("label", name, _LABELS)
-    for name in _NEEDED:
-        if not labels.get(name):
-            raise UsageError(f"{source} needs the label '{name}' (for example {name}=...).")
-    defaults = {"mode": "easy", "budget": "", "agent": "", "seed": "", "draw": "0"}
-    filled = {**defaults, **labels}
-    columns: dict[str, object] = {name: [filled[name]] * returns.size for name in _LABELS}
-    return pa.table({**columns, "episode_return": returns})
+#: Labels that an evaluation file of one run may leave out.
+_DEFAULTS = {"mode": "easy", "budget": "", "agent": "", "seed": "", "draw": "0"}
 
 
 def read_labelled(source: Path | None, specifications: Sequence[str]) -> Inputs:
     """Episodes of labelled SB3 files ("game=heist,rule=greedy,...:file"), after those of `source`."""
-    tables = []
+    tables = [_as_table(read_inputs(source))] if source is not None else []
     for text in specifications:
-        labels_text, separator, file = text.partition(":")
-        pairs = [pair.partition("=") for pair in labels_text.split(",") if pair]
-        if not separator or not file or not all(equals for _, equals, _ in pairs):
+        labels, separator, file = text.partition(":")
+        if not separator or not file:
             raise UsageError(f"--sb3 {text!r} is not LABELS:FILE: write game=heist,rule=greedy,...:path.")
-        labels = {name.strip(): value.strip() for name, _, value in pairs}
-        read = read_sb3_evaluations if file.endswith(".npz") else read_monitor
-        tables.append(read(Path(file), labels))
-    if source is not None:
-        tables.insert(0, _as_table(read_inputs(source)))
+        given = name_value_pairs([pair for pair in labels.split(",") if pair], "--sb3")
+        for name in ("game", "rule", "level_set"):
+            if name not in given:
+                raise UsageError(f"{file} needs the label '{name}' (for example {name}=...).")
+        options = TableOptions(labels={**_DEFAULTS, **given})
+        tables.append(_labelled(read_table_file(Path(file), options).table, options.labels, file))
     table = pa.concat_tables(tables, promote_options="default")
     return tidy(table, source="the episodes", unit="row", first=1)
 
 
+def _labelled(table: pa.Table, labels: Mapping[str, str], source: str) -> pa.Table:
+    """The returns of a file (`r` in a monitor file) with these labels."""
+    returns = next((table[name] for name in ("episode_return", "r") if name in table.column_names), None)
+    if returns is None:
+        raise UsageError(f"{source} has no column 'r': it is not a monitor file of Stable-Baselines3.")
+    try:
+        columns = {name: [value] * table.num_rows for name, value in labels.items()}
+        return pa.table({**columns, "episode_return": returns.cast(pa.float64())})
+    except pa.ArrowException:
+        raise UsageError(f"{source}: the column 'r' holds something that is not a number.") from None
+
+
 def _as_table(inputs: Inputs) -> pa.Table:
     columns: dict[str, object] = {
-        name: np.array(names, dtype=object)[codes] for name, (codes, names) in inputs.labels.items()
+        name: np.array(inputs.labels[name][1], dtype=object)[inputs.labels[name][0]]
+        for name in LABELS
+        if name != "reference"
     }
-    del columns["reference"]
     return pa.table({**columns, "episode_return": inputs.returns, "level_seed": inputs.level_seed})
 
 

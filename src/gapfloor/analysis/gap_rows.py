@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from gapfloor.analysis.planned_study import PlannedStudy, families_of
 from gapfloor.analysis.rows import Decision, Estimate, GapRow, RunGap
 from gapfloor.plan.model import Method
 from gapfloor.statistics.components import VariancePart, components_p
-from gapfloor.statistics.conventions import GENERATOR, NAN, sem
+from gapfloor.statistics.conventions import GENERATOR, NAN, Ints, sem
+from gapfloor.statistics.distinct import distinct
 from gapfloor.statistics.families import holm
 from gapfloor.statistics.gap_calls import Episodes, ExcessTest, GapWord, call_gap_family, excess_gap
 from gapfloor.statistics.gaps import Gap, gap
@@ -38,6 +40,18 @@ class GapHalves:
 
     distinct: tuple[tuple[RunSample, RunSample], ...]
     """The halves of different runs."""
+
+    @cached_property
+    def levels(self) -> tuple[Ints, Ints]:
+        """The training and held-out levels that at least one run has played; empty where seeds are unknown."""
+        trains, tests = zip(*self.both.values(), strict=True)
+        return _levels(trains), _levels(tests)
+
+    @property
+    def n_shared(self) -> int | None:
+        """Levels in both of them; None where seeds are unknown."""
+        train, test = self.levels
+        return np.intersect1d(train, test, assume_unique=True).size if train.size and test.size else None
 
     @property
     def floor_gap(self) -> float:
@@ -123,7 +137,7 @@ def _paper_rows(context: PlannedStudy, family: Sequence[GapHalves]) -> list[GapR
                     reason="" if is_tested else counted(len(one.distinct), "run"),
                 ),
                 stouffer_z=test.stouffer_z,
-                is_established=word == "train higher",
+                is_established=word == "train higher" and not one.n_shared,
                 levels_differ=word in ("train higher", "test higher"),
             )
         )  # fmt: skip
@@ -153,8 +167,7 @@ def _recommended_rows(context: PlannedStudy, family: Sequence[GapHalves]) -> lis
                 ),
                 slope=test.slope,
                 n_levels=test.n_levels,
-                n_levels_played=test.n_levels_played,
-                is_established=gap_is_established(call),
+                is_established=gap_is_established(call) and not one.n_shared,
                 levels_differ=may_say_played_levels_differ(call),
             )
         )  # fmt: skip
@@ -177,6 +190,8 @@ def _shared(context: PlannedStudy, one: GapHalves) -> dict[str, Any]:
         "gap_sem": error,
         "floor_gap": one.floor_gap,
         "floor_gap_p": _floor_gap_p(context, one),
+        "n_levels_played": (one.levels[0].size, one.levels[1].size),
+        "n_shared": one.n_shared,
         "runs": tuple(
             RunGap(agent=name.agent, seed=name.seed, train=run.train, test=run.test, gap=run.gap, p=run.p)
             for name, run in zip(one.both, found.runs, strict=True)
@@ -202,6 +217,12 @@ def _excess(context: PlannedStudy, one: GapHalves) -> ExcessTest:
         test_floor=test_floor,
         least_runs=context.plan.least_runs,
     )
+
+
+def _levels(samples: Sequence[RunSample]) -> Ints:
+    if not all(sample.levels.size for sample in samples):
+        return np.zeros(0, dtype=np.int64)
+    return distinct(np.concatenate([sample.levels for sample in samples]))
 
 
 def _episodes(sample: RunSample) -> Episodes:

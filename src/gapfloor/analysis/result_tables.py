@@ -33,7 +33,8 @@ def analysis_size(results: AnalysisResults) -> str:
         counted(n, noun)
         for n, noun in ((source.n_episodes, "episode"), (source.n_cells, "cell"), (source.n_runs, "run"))
     )
-    return f"{size}. Plan {plan.name} ({plan.hash[:12]}): {plan.status}."
+    pooled = " The plan pools the runs of all agents." if plan.pooled and len(source.agents) > 1 else ""
+    return f"{size}. Plan {plan.name} ({plan.hash[:12]}): {plan.status}.{pooled}"
 
 
 def floor_table(rows: Sequence[ReturnRow], *, known: bool = False) -> Table:

@@ -103,6 +103,8 @@ class PlanUsed:
     """Numbers of runs at which a growing study is looked at; empty if there is one analysis at the end."""
     least_runs: int = LEAST_RUNS
     """With fewer different runs nothing is tested."""
+    pooled: bool = True
+    """Whether the runs of all agents of a game are one sample; otherwise every agent has rows of its own."""
     addenda: tuple[AddendumUsed, ...] = ()
     """Addenda that were locked later."""
 
@@ -169,7 +171,7 @@ class AnalysisResults(ReadableResult):
     floors: tuple[ReturnRow, ...]
     """Floors: one row per game, level set and reference."""
     floor_comparisons: tuple[ComparisonRow, ...]
-    """Pooled over agents: the calls."""
+    """The calls, one agent at a time; of all agents together where the plan pools them."""
     agent_floor_comparisons: tuple[ComparisonRow, ...]
     """One agent at a time (the paper's enc.*.z); Holm within agent, rule, level set, budget."""
     reference_comparisons: tuple[ComparisonRow, ...]

@@ -226,9 +226,12 @@ class GapRow(Row):
     n_levels: tuple[int, int] = (0, 0)
     """Training and held-out levels that every run and the floor have played. Recommended method only."""
     n_levels_played: tuple[int, int] = (0, 0)
-    """Training and held-out levels that at least one run has played. Recommended method only."""
+    """Training and held-out levels that at least one run has played; 0 where level seeds are unknown."""
+    n_shared: int | None = None
+    """Levels that were played both as training and as held-out levels; None where level seeds are unknown."""
     is_established: bool = False
-    """Whether train is higher beyond what the floor shows (recommended: with the estimated slope and with one)."""
+    """Whether train is higher beyond what the floor shows (recommended: with the estimated slope and with one).
+    Never where the level sets share a level."""
     levels_differ: bool = False
     """Whether the runs score differently on the training and held-out levels that were played."""
     runs: tuple[RunGap, ...] = ()
@@ -334,6 +337,8 @@ class SensitivityRow(Row):
     """The smallest p that this number of runs allows."""
     generator: Estimate
     """The same difference with runs and levels crossed. Estimand: the generator of levels."""
+    generator_p_adjusted: float = NAN
+    """Its p after Holm's correction over the family."""
     level_variance_share: float = NAN
     """Between-level variance over total episode variance of the policy (0 = levels do not matter)."""
     stratified_call: Call | None = None
@@ -437,6 +442,8 @@ class ProfileRow(Row):
 class CallCount:
     """How many games of a family got which call (the paper's count.* numbers)."""
 
+    agent: str | None = None
+    """The agent; None: all agents pooled."""
     budget: str
     """Label of the training budget, e.g. 8M; empty if there is none."""
     rule: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from gapfloor.statistics.clustered import (
 from gapfloor.statistics.conventions import GENERATOR, NAN, Call
 from gapfloor.statistics.detectable import minimum_detectable_effect
 from gapfloor.statistics.estimate import Estimate
+from gapfloor.statistics.families import holm
 from gapfloor.statistics.random_effects import random_effects_mean
 from gapfloor.statistics.reference_calls import call_reference_family, compare_strata_to_reference
 from gapfloor.statistics.signflip import sign_flip_test
@@ -40,12 +42,17 @@ def sensitivity_rows(
     rows = []
     for family in floor_families:
         calls = _stratified_calls(context, family)
-        rows += [
-            _of_comparison(context, one, call, len(family)) for one, call in zip(family, calls, strict=True)
-        ]
+        rows += _with_holm(
+            [_of_comparison(context, one, call, len(family)) for one, call in zip(family, calls, strict=True)]
+        )
     for gaps in gap_families:
-        rows += [_of_gap(context, one, len(gaps)) for one in gaps]
+        rows += _with_holm([_of_gap(context, one, len(gaps)) for one in gaps])
     return tuple(rows)
+
+
+def _with_holm(family: Sequence[SensitivityRow]) -> list[SensitivityRow]:
+    adjusted = holm([row.generator.p for row in family])
+    return [replace(row, generator_p_adjusted=float(p)) for row, p in zip(family, adjusted, strict=True)]
 
 
 def _of_comparison(

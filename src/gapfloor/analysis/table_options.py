@@ -69,17 +69,18 @@ def parse_table_options(
     >>> parse_table_options(columns="game=env", rule="sampled").columns
     {'game': 'env'}
     """
-    constant = _pairs(labels, "--label")
+    constant = name_value_pairs(labels, "--label")
     if rule:
         if constant.get("rule", rule) != rule:
             raise UsageError(f"--rule {rule} and --label rule={constant['rule']} contradict each other.")
         constant["rule"] = rule
     if isinstance(columns, str):
-        columns = _pairs([part for part in columns.split(",") if part.strip()], "--columns")
+        columns = name_value_pairs([part for part in columns.split(",") if part.strip()], "--columns")
     return TableOptions(columns=dict(columns), labels=constant, floor=floor, decimal=decimal)
 
 
-def _pairs(parts: Sequence[str] | Mapping[str, str], option: str) -> dict[str, str]:
+def name_value_pairs(parts: Sequence[str] | Mapping[str, str], option: str) -> dict[str, str]:
+    """NAME=VALUE texts as a mapping; `option` names them in errors."""
     if isinstance(parts, Mapping):
         return {str(name): str(value) for name, value in parts.items()}
     found: dict[str, str] = {}

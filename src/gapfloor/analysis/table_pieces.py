@@ -6,6 +6,7 @@ size; read in pieces, about a third of it. Columns that are not used keep their 
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -73,10 +74,9 @@ def read_csv_pieces(
         types = {name: _type_of(ours, whole) for name, ours in used.items()}
         try:
             with _CountedFile(path, progress) as file:
+                stream = pa.PythonFile(file, mode="r")
                 reader = pa_csv.open_csv(
-                    pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "gzip")
-                    if _is_gzip(path)
-                    else pa.PythonFile(file, mode="r"),
+                    pa.CompressedInputStream(stream, "gzip") if path.suffix.lower() == ".gz" else stream,
                     read_options=pa_csv.ReadOptions(block_size=_BLOCK, **read_options),
                     parse_options=pa_csv.ParseOptions(**parse_options),
                     convert_options=pa_csv.ConvertOptions(
@@ -158,35 +158,15 @@ def constant_column(value: str, n_rows: int) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(n_rows, dtype=np.int8)), pa.array([value]))
 
 
-def _is_gzip(path: Path) -> bool:
-    return path.suffix.lower() == ".gz"
-
-
-class _CountedFile:
+class _CountedFile(io.FileIO):
     """A file that says how much of it was read."""
 
     def __init__(self, path: Path, progress: ReadingProgress | None) -> None:
-        self._file = path.open("rb")
-        self._size = path.stat().st_size
-        self._progress = progress
-        self._read = 0
+        super().__init__(path, "rb")
+        self._size, self._progress = path.stat().st_size, progress
 
-    def read(self, size: int = -1) -> bytes:
-        data = self._file.read(size)
-        self._read += len(data)
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(size)
         if self._progress is not None:
-            self._progress(self._read, self._size)
-        return data
-
-    @property
-    def closed(self) -> bool:
-        return self._file.closed
-
-    def close(self) -> None:
-        self._file.close()
-
-    def __enter__(self) -> _CountedFile:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+            self._progress(self.tell(), self._size)
+        return data or b""

@@ -101,6 +101,8 @@ class AgentTest:
     """The first minus the second. Empty: the order of appearance in the data."""
     test: Literal["welch"] = "welch"
     one_draw_at_a_time: bool = True
+    pooled: bool | None = None
+    """Whether the runs of all agents of a game are one sample. Absent: yes, as in the paper."""
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ which rule is printed second, how a game or an agent is written.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.rows import (
@@ -34,6 +35,7 @@ from gapfloor.escape import key_part, safe_key
 from gapfloor.report.unique_names import unique_names
 
 AnyRow = TypeVar("AnyRow", bound=Row)
+Found = TypeVar("Found")
 
 #: The reference that is the floor; others are stricter.
 FLOOR = "uniform"
@@ -54,10 +56,11 @@ _UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9}
 
 @dataclass(frozen=True, order=True)
 class Env:
-    """A game in a mode."""
+    """A game in a mode, and the agent where agents are not pooled."""
 
     game: str
     mode: str
+    agent: str = ""
 
 
 class Findings:
@@ -76,9 +79,27 @@ class Findings:
         places: dict[tuple[Env, str], _PlaceRows] = {}
         for name in (each.name for each in fields(_PlaceRows)):
             for row in getattr(self.results, name):
-                rows = places.setdefault((Env(row.game, row.mode), row.budget), _PlaceRows())
-                getattr(rows, name).append(row)
+                envs = [self.env_of(row)]
+                if isinstance(row, AgentDifferenceRow) and not self.plan.pooled:
+                    envs.append(Env(row.game, row.mode, row.agent_b))
+                for env in envs:
+                    rows = places.setdefault((env, row.budget), _PlaceRows())
+                    getattr(rows, name).append(row)
         return places
+
+    @property
+    def is_one_pool(self) -> bool:
+        """Whether a game has one row per rule and level set: one agent, or all of them pooled."""
+        return self.plan.pooled or len(self.source.agents) < 2
+
+    @property
+    def over_agents(self) -> str:
+        """Words of a caption where the runs of several agents are pooled."""
+        return ", pooled over agents" if self.plan.pooled and len(self.source.agents) > 1 else ""
+
+    def env_of(self, row: Any) -> Env:
+        """The game, mode and, where agents are not pooled, the agent that a row is about."""
+        return Env(row.game, row.mode, "" if self.plan.pooled else row.agent or "")
 
     def _at(self, env: Env, budget: str) -> _PlaceRows:
         return self._places.get((env, budget)) or _PlaceRows()
@@ -119,13 +140,24 @@ class Findings:
     @cached_property
     def all_envs(self) -> tuple[Env, ...]:
         """Every game in a mode: the paper's games in its order, then the others in the order of the data."""
-        found = {
+        found = {self.env_of(row) for row in (*self.results.floor_comparisons, *self.results.gaps)}
+        games_with_runs = {(env.game, env.mode) for env in found}
+        found |= {
             Env(row.game, row.mode)
-            for row in (*self.results.floor_comparisons, *self.results.gaps, *self.results.floors)
+            for row in self.results.floors
+            if (row.game, row.mode) not in games_with_runs
         }
         games = [*PAPER_GAMES, *(game for game in self.source.games if game not in PAPER_GAMES)]
         order = {game: at for at, game in enumerate(games)}
-        return tuple(sorted(found, key=lambda env: (order.get(env.game, len(order)), env.game, env.mode)))
+        agents = {agent: at for at, agent in enumerate(self.source.agents)}
+        return tuple(
+            sorted(
+                found,
+                key=lambda env: (
+                    order.get(env.game, len(order)), env.game, env.mode, agents.get(env.agent, -1), env.agent,
+                ),
+            )
+        )  # fmt: skip
 
     def envs(self, budget: str) -> tuple[Env, ...]:
         """The games that have runs at that budget."""
@@ -141,9 +173,10 @@ class Findings:
         return tuple(budget for budget in self.budgets if env in self.envs(budget))
 
     def name(self, env: Env) -> str:
-        """How a game is written: with its mode only where the game occurs in several."""
+        """How a game is written: with its mode or agent only where there are several."""
         modes = {other.mode for other in self.all_envs if other.game == env.game}
-        return f"{env.game} {env.mode}" if len(modes) > 1 else env.game
+        name = f"{env.game} {env.mode}" if len(modes) > 1 else env.game
+        return name if self.is_one_pool or not env.agent else f"{name} ({agent_name(env.agent)})"
 
     @cached_property
     def _slugs(self) -> dict[str, str]:
@@ -199,15 +232,10 @@ class Findings:
     def comparison(
         self, env: Env, budget: str, rule: str, level_set: str, *, reference: str | None = None
     ) -> ComparisonRow | None:
-        """Pooled runs against a reference (the plan's)."""
+        """Runs against a reference (the plan's)."""
         reference = reference or self.plan.reference
         for row in self._at(env, budget).floor_comparisons:
-            if (row.rule, row.level_set, row.reference, row.agent) == (
-                rule,
-                level_set,
-                reference,
-                None,
-            ):
+            if (row.rule, row.level_set, row.reference) == (rule, level_set, reference):
                 return row
         return None
 
@@ -218,12 +246,9 @@ class Findings:
                 return row
         return None
 
-    def gap(self, env: Env, budget: str, rule: str, *, agent: str | None = None) -> GapRow | None:
+    def gap(self, env: Env, budget: str, rule: str) -> GapRow | None:
         """The gap under a rule."""
-        for row in self._at(env, budget).gaps:
-            if row.rule == rule and row.agent == agent:
-                return row
-        return None
+        return next((row for row in self._at(env, budget).gaps if row.rule == rule), None)
 
     def pair(
         self, env: Env, budget: str, rule_a: str, rule_b: str, quantity: Quantity
@@ -247,12 +272,9 @@ class Findings:
                 return row
         return None
 
-    def screen(self, env: Env, budget: str, *, agent: str | None = None) -> ScreenRow | None:
+    def screen(self, env: Env, budget: str) -> ScreenRow | None:
         """The entropy screen."""
-        for row in self._at(env, budget).screen:
-            if row.agent == agent:
-                return row
-        return None
+        return next(iter(self._at(env, budget).screen), None)
 
     def disagreement(self, env: Env, budget: str, rule: str, level_set: str) -> DisagreementRow | None:
         """How often a rule leaves plain argmax's class."""
@@ -261,32 +283,27 @@ class Findings:
                 return row
         return None
 
-    def normalised(
-        self, game: str, budget: str, rule: str, level_set: str, *, mode: str | None = None
-    ) -> ScoreRow | None:
-        """A normalised score; the floor's may carry no budget, the suite mean's mode is not asked for."""
+    def normalised(self, env: Env | None, budget: str, rule: str, level_set: str) -> ScoreRow | None:
+        """A normalised score of a game, or (None) the mean over games; the floor's may carry no budget."""
+        game = SUITE if env is None else env.game
         rows = [
             row
             for row in self.results.normalised
-            if (row.game, row.rule, row.level_set) == (game, rule, level_set) and mode in (None, row.mode)
+            if (row.game, row.rule, row.level_set) == (game, rule, level_set)
+            and (env is None or (row.mode, row.agent or env.agent) == (env.mode, env.agent))
         ]
         exact = [row for row in rows if row.budget == budget]
-        unbudgeted = [row for row in rows if row.budget == ""]
-        return next(iter(exact or unbudgeted), None)
+        return _only(exact or [row for row in rows if row.budget == ""])
 
     def profile(self, budget: str, rule: str, level_set: str) -> ProfileRow | None:
-        """The suite's profile."""
-        for row in self.results.profiles:
-            if (row.budget, row.rule, row.level_set) == (budget, rule, level_set):
-                return row
-        return None
+        """The suite's profile; None where agents that are not pooled have several."""
+        asked = (budget, rule, level_set)
+        return _only([row for row in self.results.profiles if (row.budget, row.rule, row.level_set) == asked])
 
-    def call_count(self, budget: str, rule: str, level_set: str) -> CallCount | None:
-        """How many games got which call."""
-        for row in self.results.call_counts:
-            if (row.budget, row.rule, row.level_set) == (budget, rule, level_set):
-                return row
-        return None
+    def call_counts(self, budget: str, rule: str, level_set: str) -> list[CallCount]:
+        """How many games got which call; one entry per agent where agents are not pooled."""
+        asked = (budget, rule, level_set)
+        return [row for row in self.results.call_counts if (row.budget, row.rule, row.level_set) == asked]
 
     def screen_summary(self, budget: str) -> ScreenSummary | None:
         """How many games the screen flags."""
@@ -308,6 +325,11 @@ class Findings:
             if scores and self.gap(env, self.budgets_of(env)[0], self.primary) is not None:
                 candidates.append((-len(rows), min(scores), self.all_envs.index(env)))
         return self.all_envs[min(candidates)[2]] if candidates else None
+
+
+def _only(rows: Sequence[Found]) -> Found | None:
+    """The first row, if all are about the same agent."""
+    return rows[0] if len({getattr(row, "agent", None) for row in rows}) == 1 else None
 
 
 def agent_name(agent: str) -> str:

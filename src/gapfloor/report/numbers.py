@@ -210,20 +210,19 @@ def _suite(findings: Findings, budget: str) -> Iterator[_Source]:
         yield label, summary, columns.SCREEN_SUMMARY
     for rule in findings.rules:
         for level_set in (TEST, TRAIN):
-            if count := findings.call_count(budget, rule, level_set):
+            # Counts of several agents have no key of their own.
+            for count in findings.call_counts(budget, rule, level_set) if findings.is_one_pool else ():
                 # The paper's counts are of held-out levels; those of training levels say so.
                 name = _join(label, safe_key(rule_letter(rule)))
                 made = columns.CALL_COUNT
                 if level_set == TRAIN:
                     made = tuple((key.replace("{}", "{}.train"), cell_of) for key, cell_of in made)
                 yield name, count, made
-    games: list[tuple[str, str | None, str]] = [
-        (env.game, env.mode, findings.game_key(env)) for env in findings.all_envs
-    ]
-    for game, mode, key in [*games, (SUITE, None, SUITE)]:
+    games: list[tuple[Env | None, str]] = [(env, findings.game_key(env)) for env in findings.all_envs]
+    for env, key in [*games, (None, SUITE)]:
         for rule in (*findings.rules, FLOOR):
             for level_set in (TRAIN, TEST):
-                if score := findings.normalised(game, budget, rule, level_set, mode=mode):
+                if score := findings.normalised(env, budget, rule, level_set):
                     column = "floor" if rule == FLOOR else key_part(rule)
                     yield _join(key, label, f"{column}_{level_set}"), score, columns.SCORE
 

@@ -11,7 +11,7 @@ import functools
 from dataclasses import dataclass
 from typing import Literal
 
-from gapfloor.analysis.rows import CallCount, ComparisonRow, GapRow
+from gapfloor.analysis.rows import CallCount, ComparisonRow, GapRow, SensitivityRow
 from gapfloor.report.findings import MERGED, TEST, TRAIN, Env, Findings, agent_name
 from gapfloor.statistics.sentences import (
     FLOOR_SHARE,
@@ -20,7 +20,7 @@ from gapfloor.statistics.sentences import (
     may_say_training_levels_learnt,
     may_say_transfers,
 )
-from gapfloor.tables.cells import Cell, count_word, estimate, fixed, is_number, p_value
+from gapfloor.tables.cells import Cell, count_word, counted, estimate, fixed, is_number, p_value
 
 Tone = Literal["supported", "open", "unsupported"]
 
@@ -79,30 +79,40 @@ def build_verdicts(findings: Findings) -> tuple[Verdict, ...]:
 def headline(findings: Findings) -> str:
     """The report in a few sentences: the calls of every budget, the main one first, and of the second rule."""
     budgets = sorted(findings.budgets, key=lambda budget: budget != findings.main_budget)
-    found = [(budget, findings.call_count(budget, findings.primary, TEST)) for budget in budgets]
-    counted_budgets = [(budget, counts) for budget, counts in found if counts is not None and counts.games]
-    if not counted_budgets:
+    found = [counts for budget in budgets for counts in findings.call_counts(budget, findings.primary, TEST)]
+    if not found:
         return "These data hold no held-out return together with a random floor, so nothing can be said about chance."
-    if len(counted_budgets) == 1 and counted_budgets[0][1].games == 1:
+    if len(found) == 1 and found[0].games == 1:
         # One game needs no counting: its own sentence is the report.
-        budget = counted_budgets[0][0]
+        budget = found[0].budget
         only = next(verdict for verdict in build_verdicts(findings) if verdict.budget == budget)
         return (
             f"{only.name}{f' at {budget}' if budget else ''}: {only.sentence[:1].lower()}{only.sentence[1:]}"
         )
-    return " ".join(_counts_sentence(findings, budget, counts) for budget, counts in counted_budgets)
+    return " ".join(_counts_sentence(findings, counts) for counts in found)
 
 
-def _one_game_sentence(findings: Findings, budget: str, counts: CallCount) -> str:
+def _second_counts(findings: Findings, counts: CallCount) -> CallCount | None:
+    """The calls of the same runs under the second rule."""
+    found = findings.call_counts(counts.budget, findings.secondary, TEST) if findings.secondary else []
+    return next((each for each in found if each.agent == counts.agent), None)
+
+
+def _one_game_sentence(findings: Findings, counts: CallCount) -> str:
     """The calls of a budget's only game, which need no counting."""
-    env = next(env for env in findings.all_envs if findings.comparison(env, budget, findings.primary, TEST))
+    budget = counts.budget
+    env = next(
+        env
+        for env in findings.all_envs
+        if env.agent in ("", counts.agent) and findings.comparison(env, budget, findings.primary, TEST)
+    )
     at = f"At {budget}, the" if budget else "The"
     text = (
         f"{at} {findings.name(env)} runs are {_only_call(counts)} the random floor on held-out levels under "
         f"{findings.primary} actions"
     )
-    second = findings.call_count(budget, findings.secondary, TEST) if findings.secondary else None
-    if second and second.games:
+    second = _second_counts(findings, counts)
+    if second:
         text += f"; under {findings.secondary} actions the same checkpoints are {_only_call(second)} it"
     return f"{text}."
 
@@ -117,19 +127,20 @@ def _only_call(counts: CallCount) -> str:
     return next((call for n, call in words if n), "not distinguishable from")
 
 
-def _counts_sentence(findings: Findings, budget: str, counts: CallCount) -> str:
+def _counts_sentence(findings: Findings, counts: CallCount) -> str:
     if counts.games == 1:
-        return _one_game_sentence(findings, budget, counts)
-    at = f" at {budget}" if budget else ""
+        return _one_game_sentence(findings, counts)
+    at = f" at {counts.budget}" if counts.budget else ""
+    of = f"{agent_name(counts.agent or '')}: of" if not findings.is_one_pool else "Of"
     text = (
-        f"Of {count_word(counts.games).plain} games{at}, {_how_many(counts.above)} "
+        f"{of} {count_word(counts.games).plain} games{at}, {_how_many(counts.above)} "
         f"{'scores' if counts.above == 1 else 'score'} above the random floor on held-out levels under "
         f"{findings.primary} actions"
     )
     rest = _other_calls(counts)
     text += f" ({', '.join(rest)})." if rest else "."
-    second = findings.call_count(budget, findings.secondary, TEST) if findings.secondary else None
-    if second and second.games:
+    second = _second_counts(findings, counts)
+    if second:
         calls = [f"{_how_many(second.above)} above", *_other_calls(second)]
         text += f" The same checkpoints under {findings.secondary} actions: {', '.join(calls)}."
     return text
@@ -165,7 +176,8 @@ def _verdict(findings: Findings, env: Env, budget: str) -> Verdict:
         )
     train = findings.comparison(env, budget, findings.primary, TRAIN)
     second = findings.comparison(env, budget, findings.secondary, TEST) if findings.secondary else None
-    tone, supports, does_not = _reading(findings, test, train, gap)
+    other = findings.sensitivity(env, budget, findings.primary, TEST)
+    tone, supports, does_not = _reading(findings, test, train, gap, other)
     unbeaten = _unbeaten(findings, env, budget)
     if test.call == "above" and unbeaten:
         tone, supports, does_not = "open", "that the runs score more than uniform-random play.", unbeaten
@@ -188,9 +200,8 @@ def _unbeaten(findings: Findings, env: Env, budget: str) -> str:
     rows = [
         row
         for row in findings.results.reference_comparisons
-        if (row.game, row.mode, row.budget) == (env.game, env.mode, budget)
+        if (findings.env_of(row), row.budget) == (env, budget)
         and (row.rule, row.level_set) == (findings.primary, TEST)
-        and row.agent is None
         and row.reference != "upper"
         and row.call != "above"
     ]
@@ -233,6 +244,7 @@ def _reading(
     test: ComparisonRow,
     train: ComparisonRow | None,
     gap: GapRow | None,
+    other: SensitivityRow | None,
 ) -> tuple[Tone, str, str]:
     if gap is None:
         return (
@@ -248,8 +260,21 @@ def _reading(
             f"nothing about the agent yet: {test.decision.label}.",
             f"any reading of the gap of {size}: a call needs {findings.plan.least_runs} different runs.",
         )
+    if gap.n_shared:
+        return (
+            "unsupported",
+            f"that return is {_AGAINST_CHANCE[test.call]} on the levels that are called held-out; "
+            f"{counted(gap.n_shared, 'level')} of them were also played as training levels.",
+            f"any statement about held-out levels: the level sets overlap, so the gap of {size} is not between them.",
+        )
     if test.call == "above":
-        return _reading_above(test, train, gap, size, is_open=is_open)
+        return _reading_above(findings, test, train, gap, other, size)
+    if test.call == "below" and test.decision.doubt:
+        return (
+            "open",
+            f"that held-out return was called below chance, but not reliably; the gap is {size}.",
+            f"that held-out play is worse than random: the call is in doubt ({test.decision.doubt}).",
+        )
     if test.call == "below":
         return (
             "unsupported",
@@ -289,9 +314,12 @@ def _gap_size(gap: GapRow) -> str:
     raw = _plain(fixed(gap.gap, sign=True))
     if gap.call == "not tested":
         return raw
+    tested = _plain(estimate(gap.estimate.value, gap.estimate.interval))
+    if tested.split(" ")[0] == raw:
+        return tested  # nothing was taken off that the printed digits show
     # Only with slope one is the floor's whole gap taken off, so only then is the number an excess over it.
     name = "excess over the floor" if gap.slope == 1 else "adjusted for the levels' difficulty"
-    return f"{raw} ({name} {_plain(estimate(gap.estimate.value, gap.estimate.interval))})"
+    return f"{raw} ({name} {tested})"
 
 
 def _is_learnt(test: ComparisonRow, train: ComparisonRow, gap: GapRow) -> bool:
@@ -304,44 +332,66 @@ def _is_cost(test: ComparisonRow, train: ComparisonRow | None, gap: GapRow) -> b
     )
 
 
+def _reach(
+    findings: Findings, test: ComparisonRow, gap: GapRow, other: SensitivityRow | None
+) -> tuple[bool, str]:
+    """Whether held-out return may be said to transfer to new levels, and the levels that the sentence is about.
+
+    A call is about the levels that were played. About new levels of the generator it takes the test that has runs and
+    levels crossed, and level sets that are known to be disjoint.
+    """
+    if gap.n_shared is None:
+        return False, "the levels that the data call held-out (they do not say which levels were played)"
+    levels = f"these {gap.n_levels_played[1]} held-out levels"
+    if other is None or not other.generator_p_adjusted < findings.plan.alpha or other.generator.value <= 0:
+        return False, levels
+    return may_say_transfers(test.decision), f"{levels} and new levels of the generator"
+
+
 def _reading_above(
+    findings: Findings,
     test: ComparisonRow,
     train: ComparisonRow | None,
     gap: GapRow,
+    other: SensitivityRow | None,
     size: str,
-    *,
-    is_open: bool,
 ) -> tuple[Tone, str, str]:
+    transfers, levels = _reach(findings, test, gap, other)
     if not may_say_transfers(test.decision):
         return (
             "open",
             f"that held-out return was called above chance, but not reliably; the gap is {size}.",
             f"that the policy transfers: the call is in doubt ({test.decision.doubt}).",
         )
-    if is_open:
-        return (
-            "supported",
-            f"that the policy transfers: held-out return is above chance, and the gap of {size} is not "
-            "established.",
-            "that the gap is zero: one inside the interval stays possible at this number of runs.",
-        )
+    tone: Tone = "supported" if transfers else "open"
+    above = f"that the policy transfers: return is above chance on {levels}"
+    beyond = "the same for another rule or other levels: another rule is another policy with another gap."
+    if not transfers:
+        above = f"that return is above chance on {levels}"
+        beyond = "that the policy transfers to new levels of the generator: the test with runs and levels crossed does "
+        beyond += "not show it." if gap.n_shared is not None else "not apply without level seeds."
+    if gap.call == "not tested":
+        return tone, f"{above}; the gap of {size} was not tested ({gap.decision.reason}).", beyond
+    if not gap.levels_differ:
+        zero = "that the gap is zero: one inside the interval stays possible at this number of runs."
+        return tone, f"{above}, and the gap of {size} is not established.", zero if transfers else beyond
     if gap.gap < 0:
         return (
-            "supported",
-            f"that the policy transfers; held-out levels gave more than training levels ({size}).",
+            tone,
+            f"{above}; held-out levels gave more than training levels ({size}).",
             "that it generalizes better than it trains: the held-out levels may simply be easier.",
         )
-    if _is_cost(test, train, gap):
-        supports = (
-            f"reading the gap of {size} as what new levels cost: it lies between two returns above chance."
+    if _is_cost(test, train, gap) and transfers:
+        # Subtracting the floor's gap takes difficulty to add to returns; the data cannot show that it does.
+        assumed = (
+            ", if difficulty adds the same to every policy" if gap.floor_gap_p < findings.plan.alpha else ""
         )
-    else:
-        supports = f"that the policy transfers: the gap of {size} ends in a held-out return above chance."
-    return (
-        "supported",
-        supports,
-        "the same for another rule or other levels: another rule is another policy with another gap.",
-    )
+        return (
+            tone,
+            f"reading the gap of {size} as what new levels cost{assumed}: it lies between two returns above chance.",
+            beyond,
+        )
+    return tone, f"{above}, where the gap of {size} ends.", beyond
 
 
 def _remarks(findings: Findings, env: Env, budget: str, test: ComparisonRow, gap: GapRow | None) -> list[str]:

@@ -19,7 +19,7 @@ from gapfloor.report.figures.model import (
     padded,
     steps_text,
 )
-from gapfloor.report.findings import Env, Findings, agent_name
+from gapfloor.report.findings import Findings, agent_name
 
 
 def training_figure(
@@ -56,7 +56,7 @@ def training_figure(
 
 def _panel(findings: Findings, curves: Sequence[SeedCurve], agents: Sequence[str]) -> PanelSpec:
     first = curves[0]
-    screen = findings.screen(Env(first.game, first.mode), first.budget)
+    screen = findings.screen(findings.env_of(first), first.budget)
     guides = [*findings.plan.cuts, *((screen.maximum,) if screen else ())]
     values = [value for curve in curves for value in curve.mean]
     low, high = padded(values, include=guides)

@@ -61,13 +61,14 @@ def tiers(findings: Findings, budget: str) -> Table | Missing:
         columns.append(Column(Text(f"Gap ({second})"), "r", (f"gap_{findings.secondary}",)))
     low, high = findings.plan.cuts
     caption = sentence(
-        "Entropy screen and above-floor check{budget}, pooled over agents and seeds. H: raw-action "
+        "Entropy screen and above-floor check{budget}{over_agents}. H: raw-action "
         "entropy in nats on the states of {rule} evaluation, mean over both level sets (maximum "
         "{maximum}). Tiers: low below {low}, intermediate to {high}, high above; merged tiers after adding "
         "up the probabilities of actions with the same effect, by state / by game, with the cuts at the "
         "same fractions of the maximum. Share: part of the raw entropy that lies on such actions. "
         "Above-floor: call of the {rule} held-out return. Gaps: train − test under {rules}.",
         budget=at_budget(budget),
+        over_agents=findings.over_agents,
         rule=findings.primary,
         maximum=f"{found[0][1].maximum:.3f}",
         low=f"{low:g}",

@@ -135,9 +135,10 @@ def floor(findings: Findings) -> Table | Missing:
     if not rows:
         return Missing("floor", title, "no floor on the draws that the runs were played on")
     caption = sentence(
-        "Uniform-random floor and pooled returns on both level sets and at every budget{draws_of_floor}. Floor ± "
+        "Uniform-random floor and returns{over_agents} on both level sets and at every budget{draws_of_floor}. Floor ± "
         "SEM per episode ({floor}); returns ± SEM over runs. Calls as in the table of held-out returns.",
         floor=floor_phrase(findings),
+        over_agents=findings.over_agents,
         draws_of_floor=on_same_draws(findings),
     )
     return Table(

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from gapfloor.analysis.columns import DIFFERENCES, LABELS, PROFILES, SENSITIVITY, TESTED
 from gapfloor.analysis.rows import Row
-from gapfloor.report.findings import FLOOR, MERGED, Env, Findings, agent_name
+from gapfloor.report.findings import FLOOR, MERGED, Findings, agent_name
 from gapfloor.report.tables.wording import sentence, status_of
 from gapfloor.tables.cells import Cell, is_number, text_cell
 from gapfloor.tables.column import Column
@@ -133,7 +133,7 @@ def _table(
         "env",
         "Env",
         "The game, with its mode where there are several.",
-        lambda row: text_cell(findings.name(Env(row.game, row.mode)) if row.game != "mean" else "all games"),
+        lambda row: text_cell(findings.name(findings.env_of(row)) if row.game != "mean" else "all games"),
     )
     wanted = (env, *columns)
     cells = [tuple(column.cell(row) for column in wanted) for row in found]

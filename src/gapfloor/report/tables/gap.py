@@ -205,10 +205,11 @@ def gap2x2(findings: Findings, env: Env, *, name: str) -> Table | Missing:
     if not rows:
         return Missing(name, title, "no run was played on both level sets")
     caption = sentence(
-        "{game}: the same checkpoints under both rules, pooled over agents (mean ± SEM over runs), with "
+        "{game}: the same checkpoints under both rules{over_agents} (mean ± SEM over runs), with "
         "the uniform-random floor{draws_of_floor}. The floor's gap is its own train − test "
         "difference.",
         game=findings.name(env),
+        over_agents=findings.over_agents,
         draws_of_floor=on_same_draws(findings),
     )
     return Table(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gapfloor.analysis.rows import ScoreRow
-from gapfloor.report.findings import FLOOR, SUITE, TEST, TRAIN, Findings, rule_title
+from gapfloor.report.findings import FLOOR, TEST, TRAIN, Findings, rule_title
 from gapfloor.report.tables.wording import on_same_draws, sentence, status_of
 from gapfloor.statistics.normalised import has_scale, score_range
 from gapfloor.tables.cells import Cell, bare, empty_cell, missing_cell, text_cell
@@ -19,10 +19,7 @@ def cobbe(findings: Findings) -> Table | Missing:
     for budget in findings.budgets:
         block: list[tuple[Cell, ...]] = []
         for env in findings.envs(budget):
-            found = [
-                findings.normalised(env.game, budget, rule, levels, mode=env.mode)
-                for rule, levels in columns_of
-            ]
+            found = [findings.normalised(env, budget, rule, levels) for rule, levels in columns_of]
             first = next((row for row in found if row), None)
             if first is None:
                 continue
@@ -42,7 +39,7 @@ def cobbe(findings: Findings) -> Table | Missing:
         return Missing("cobbe", title, "no published normalisation constants for these games and modes")
     means: list[tuple[Cell, ...]] = []
     for budget in findings.budgets:
-        found = [findings.normalised(SUITE, budget, rule, levels) for rule, levels in columns_of]
+        found = [findings.normalised(None, budget, rule, levels) for rule, levels in columns_of]
         # The floor's mean over training levels is left blank, as in the paper: the floor's level sets are the
         # same whatever the budget, and the table compares held-out scores.
         if any(found):
@@ -72,7 +69,7 @@ def cobbe(findings: Findings) -> Table | Missing:
         name="cobbe",
         title=title,
         caption=sentence(
-            "Normalised scores, (R − R_min)/(R_max − R_min) of the pooled mean with {constants}; "
+            "Normalised scores, (R − R_min)/(R_max − R_min) of the mean return with {constants}; "
             "the mean is unweighted over games. Floor: uniform-random policy{draws_of_floor}.",
             constants=_origin(every),
             draws_of_floor=on_same_draws(findings),

@@ -75,7 +75,7 @@ def _first_of_rule(rows: Sequence[ComparisonRow]) -> list[ComparisonRow]:
 def _published_maximum(findings: Findings, row: ComparisonRow) -> tuple[Cell, ...]:
     maximum = float(score_range(row.game, mode=row.mode)[1])
     return (
-        text_cell(findings.name(Env(row.game, row.mode))),
+        text_cell(findings.name(findings.env_of(row))),
         text_cell(row.budget),
         text_cell(row.rule),
         text_cell("R_max", tex=r"$R_{\max}$"),
