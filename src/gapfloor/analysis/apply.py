@@ -59,7 +59,7 @@ def analyse(
     content = locked.plan if locked is not None else paper_plan()
     inputs = read_inputs(source, cells=cells)
     if locked is not None:
-        locked = counted_by_time(locked, inputs.stored_at)
+        locked = counted_by_time(locked, inputs.times)
     study = group(inputs, content)
     problems = find_problems(study, inputs, content)
     if locked is not None:
@@ -78,7 +78,7 @@ def analyse(
     screen = screen_rows(context, measured, against_floor, gaps)
     stricter = sorted({place.reference for place in study.references} - {content.floor.reference})
     return AnalysisResults(
-        plan=_plan_used(context),
+        plan=plan_used(context, n_timed=len(inputs.stored_at)),
         source=_summary(study, inputs),
         floors=floor_rows(context),
         floor_comparisons=against_floor,
@@ -147,9 +147,17 @@ def _stop(plan: Plan, problems: tuple[Problem, ...]) -> None:
             )
 
 
-def _plan_used(context: PlannedStudy) -> PlanUsed:
+def plan_used(context: PlannedStudy, *, n_timed: int = 0) -> PlanUsed:
+    """The plan as it was used; `n_timed` counts the cells of which it is known when they were written."""
     plan, locked = context.plan, context.locked
     lock = locked.lock if locked is not None else None
+    shown = ""
+    if lock is not None and lock.plan.cells_seen:
+        shown = f"locked when {counted(lock.plan.cells_seen, 'cell')} had been seen"
+    elif lock is not None and 0 < context.study.n_cells <= n_timed:
+        shown = "by the times in its log, locked before any cell of this store"
+    elif lock is not None:
+        shown = "no cell had been seen by its lock; when these data were made is not recorded"
     return PlanUsed(
         name=plan.name if locked is not None else f"{plan.name} (built in)",
         hash=context.plan_hash,
@@ -169,6 +177,8 @@ def _plan_used(context: PlannedStudy) -> PlanUsed:
         gap_method=context.gap_method,
         looks=plan.floor.looks or (),
         least_runs=plan.least_runs,
+        leaves_open=plan.leaves_open if lock is not None else (),
+        shown=shown,
         pooled=context.pools == (None,),
         addenda=tuple(
             AddendumUsed(

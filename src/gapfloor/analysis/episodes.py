@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ from gapfloor.analysis.table_options import TableOptions
 from gapfloor.analysis.table_pieces import ReadingProgress
 from gapfloor.disk_errors import shortened
 from gapfloor.errors import UsageError
-from gapfloor.records.cell_times import cell_times
+from gapfloor.records.cell_times import times_of_cells
 from gapfloor.records.dataset import store_of
 from gapfloor.records.store import Store, StoredCell, cell_table, labelled_episodes
 from gapfloor.statistics.conventions import LARGEST, SMALLEST, Floats, Ints
@@ -81,8 +82,15 @@ class Inputs:
     """Agents in the order of appearance."""
     stored_at: tuple[str, ...] = ()
     """When the cells of a store were written, as far as its `log/` knows, in order."""
+    changed_at: tuple[str, ...] = ()
+    """When files of data without such a note were last changed."""
     census: frozenset[tuple[str, str, str]] = frozenset()
     """Game, mode and level set of cells in which every level was played equally often by design."""
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """Every known time of the data, by which a lock can be found to be later than them."""
+        return (*self.stored_at, *self.changed_at)
 
     @property
     def n_rows(self) -> int:
@@ -129,7 +137,7 @@ def read_inputs(
             f"{path} has a column of a type that cannot be used ({shortened(str(error))}): labels are text or whole "
             "numbers, and returns are numbers."
         ) from error
-    return dataclasses.replace(inputs, assumed=(*notes, *inputs.assumed))
+    return dataclasses.replace(inputs, assumed=(*notes, *inputs.assumed), changed_at=(_changed_at(path),))
 
 
 def _read_store(store: Store) -> Inputs:
@@ -140,8 +148,16 @@ def _read_store(store: Store) -> Inputs:
     inputs = inputs_of_cells(cells, source=str(store.root))
     damaged = tuple(path.stem for path in store.damaged)
     failed = tuple(sorted(path.stem for path in (store.root / "replays").glob("*.failed")))
-    times = cell_times(store.root, (cell.path.stem for cell in cells))
-    return dataclasses.replace(inputs, damaged=damaged, replay_failures=failed, stored_at=times)
+    known = times_of_cells(store.root)
+    noted = sorted(known[cell.path.stem] for cell in cells if cell.path.stem in known)
+    changed = [_changed_at(cell.path) for cell in cells if cell.path.stem not in known]
+    return dataclasses.replace(
+        inputs, damaged=damaged, replay_failures=failed, stored_at=tuple(noted), changed_at=tuple(changed)
+    )
+
+
+def _changed_at(path: Path) -> str:
+    return datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def inputs_of_cells(cells: Sequence[StoredCell], *, source: str = "the store") -> Inputs:

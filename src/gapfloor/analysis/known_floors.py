@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from gapfloor.analysis.registry_entries import shipped_registry
 from gapfloor.analysis.rows import ReturnRow
 from gapfloor.tables.cells import Cell, empty_cell, mean_sem
 from gapfloor.tables.column import Column
@@ -41,6 +42,32 @@ def _place(entry: dict[str, Any]) -> list[str]:
 
 def _pair(entries: list[dict[str, Any]]) -> tuple[float, float] | None:
     return (entries[0]["mean"], entries[0]["sem"]) if entries else None
+
+
+def find_known_floor(game: str, mode: str, level_set: str) -> tuple[float, float, int, str] | None:
+    """Mean, standard error, episodes and origin of the floor that ships with gapfloor for a game by any name.
+
+    >>> find_known_floor("CoinRun", "easy", "test")[2]
+    384
+    """
+    wanted = _folded(game)
+    for entry in _document()["measured"]["floors"]:
+        if (_folded(entry["game"]), entry["mode"], entry["level_set"]) == (wanted, mode, level_set):
+            origin = f"the floor is the one that ships with gapfloor: {mode} levels {entry['levels']}"
+            return entry["mean"], entry["sem"], entry["n_episodes"], origin
+    for known in shipped_registry().entries:
+        name = known.game.partition(":")[2] or known.game
+        if wanted in (_folded(known.game), _folded(name), _folded(name.rpartition("-v")[0])):
+            floor = known.floor
+            origin = (
+                f"the floor is the registry's: {known.game} {known.mode}".rstrip() + f", seeds {known.seeds}"
+            )
+            return floor.mean, floor.sem, floor.n_episodes, origin
+    return None
+
+
+def _folded(name: str) -> str:
+    return "".join(sign for sign in name.lower() if sign.isalnum())
 
 
 @functools.cache

@@ -32,9 +32,10 @@ def analysis_size(results: AnalysisResults) -> str:
     size = ", ".join(
         counted(n, noun)
         for n, noun in ((source.n_episodes, "episode"), (source.n_cells, "cell"), (source.n_runs, "run"))
+        if n or noun == "run"
     )
     pooled = " The plan pools the runs of all agents." if plan.pooled and len(source.agents) > 1 else ""
-    return f"{size}. Plan {plan.name} ({plan.hash[:12]}): {plan.status}.{pooled}"
+    return f"{size}. Plan {plan.name} ({plan.hash[:12]}): {plan.label}.{pooled}"
 
 
 def floor_table(rows: Sequence[ReturnRow], *, known: bool = False) -> Table:

@@ -103,10 +103,22 @@ class PlanUsed:
     """Numbers of runs at which a growing study is looked at; empty if there is one analysis at the end."""
     least_runs: int = LEAST_RUNS
     """With fewer different runs nothing is tested."""
+    leaves_open: tuple[str, ...] = ()
+    """What the plan does not fix: games, agents, runs, draws or episodes."""
+    shown: str = ""
+    """What the lock and the times of the data show about what had been seen; empty without a lock."""
     pooled: bool = True
     """Whether the runs of all agents of a game are one sample; otherwise every agent has rows of its own."""
     addenda: tuple[AddendumUsed, ...] = ()
     """Addenda that were locked later."""
+
+    @property
+    def label(self) -> str:
+        """What may be said of the results that the plan names: never more than its lock shows."""
+        if self.status == "exploratory":
+            return self.status
+        still_open = f"; it leaves open: {', '.join(self.leaves_open)}" if self.leaves_open else ""
+        return f"{self.status} ({self.shown}{still_open})"
 
 
 @dataclass(frozen=True, kw_only=True)

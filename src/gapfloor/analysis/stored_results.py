@@ -34,10 +34,10 @@ def results_digest(inputs: Inputs, plan: Any = None) -> str:
     digest = hashlib.sha256(f"{SCHEMA} {gapfloor.__version__}".encode())
     locked = resolve_plan(plan)
     # Times of cells matter only by what a lock makes of them: the same study has the same digest whenever it is run.
-    counted = counted_by_time(locked, inputs.stored_at) if locked is not None else None
+    counted = counted_by_time(locked, inputs.times) if locked is not None else None
     digest.update(json.dumps(to_exact(counted), sort_keys=True).encode())
     for field in dataclasses.fields(inputs):
-        if field.name == "stored_at":
+        if field.name in ("stored_at", "changed_at"):
             continue
         digest.update(field.name.encode())
         _update(digest, getattr(inputs, field.name))

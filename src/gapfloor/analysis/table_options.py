@@ -28,8 +28,21 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "length": ("episode_length", "ep_length", "ep_len", "l"),
 }  # fmt: skip
 
+#: Columns of a table of means, with other names for them.
+SUMMARY_ALIASES: dict[str, tuple[str, ...]] = {
+    "mean": (
+        "avg", "average", "mean_return", "mean_reward", "mean_score", "return_mean", "reward_mean", "score_mean",
+        "mean_episode_return", "mean_episode_reward", "avg_return", "avg_reward",
+    ),
+    "std": ("sd", "stdev", "std_dev", "standard_deviation", "return_std", "std_return", "std_reward", "score_std"),
+    "sem": ("se", "stderr", "std_err", "std_error", "standard_error"),
+    "n": ("n_runs", "n_seeds", "num_seeds", "num_runs", "seeds", "runs"),
+}  # fmt: skip
+
 #: Labels that a column of constants can supply.
 LABEL_NAMES = ("game", "mode", "budget", "agent", "seed", "rule", "level_set", "draw")
+#: Constants of a table of means: the number of runs, and whether ± is a std or a sem.
+SUMMARY_LABELS = ("n", "spread")
 
 
 @dataclass(frozen=True)
@@ -47,11 +60,11 @@ class TableOptions:
 
     def __post_init__(self) -> None:
         for name in self.columns:
-            if name not in ALIASES:
-                raise unknown_name("column", name, ALIASES)
+            if name not in {**ALIASES, **SUMMARY_ALIASES}:
+                raise unknown_name("column", name, {**ALIASES, **SUMMARY_ALIASES})
         for name in self.labels:
-            if name not in LABEL_NAMES:
-                raise unknown_name("label", name, LABEL_NAMES)
+            if name not in (*LABEL_NAMES, *SUMMARY_LABELS):
+                raise unknown_name("label", name, (*LABEL_NAMES, *SUMMARY_LABELS))
         if self.decimal not in (".", ","):
             raise UsageError(f"--decimal {self.decimal!r} is not a decimal mark: use . or ,")
 

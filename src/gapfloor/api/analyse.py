@@ -12,6 +12,7 @@ from gapfloor.analysis.export import write_results
 from gapfloor.analysis.foreign_formats import read_labelled, rliable_scores, write_scores
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.stored_results import keep_results, results_digest
+from gapfloor.analysis.summaries import read_summaries, results_of_means
 from gapfloor.api.keyword_settings import read_settings, takes
 from gapfloor.api.rare_collections import rare_collections
 from gapfloor.api.reading_progress import reading_progress
@@ -42,6 +43,10 @@ def analyse(
     A table needs columns for game, agent, seed, rule, level_set and episode_return, under these or common other names
     (env, algo, split, score ...). Rows with the rule uniform are the floor. level_seed makes claims about the generator
     of levels possible. A store keeps the results for `report`.
+
+    A table of means works too: columns mean, std or sem, and n (runs), cells such as "4.0 ± 0.3", and a column per game
+    or per agent. Its floor is rows named random or uniform, a number (floor="3.1±0.2"), or the one that ships with
+    gapfloor for an environment of that name.
 
     Args:
         source: A store, or a .csv, .tsv, .parquet, .jsonl or .npz file of episodes. In Python also a table in memory
@@ -92,11 +97,18 @@ def analyse(
     if source is None and not sb3:
         raise UsageError("Nothing to analyse is named: give a store or a file of episodes, or sb3 files.")
     options = read_settings(TableSettings, settings).options(rule=rule)
+    table = arrow_table(source)
+    means = read_summaries(table, options) if not sb3 else None
+    if means is not None:
+        results = results_of_means(means, plan, options)
+        if out is not None:
+            write_results(results, Path(out))
+        return results
     if sb3:
         inputs = read_labelled(source, sb3)
     else:
         with reading_progress(quiet=not progress) as told:
-            inputs = read_inputs(arrow_table(source), cells=cells, options=options, progress=told)
+            inputs = read_inputs(table, cells=cells, options=options, progress=told)
     plan = plan if plan is not None else dataset_plan(source)
     results = apply.analyse(inputs, plan)
     store = _store_folder(source)

@@ -55,9 +55,10 @@ class PlanCheck(ReadableResult):
 
 
 def init_plan(path: str | Path = "plan.toml", *, addendum: bool = False) -> Path:
-    """Write the paper's plan to a file, ready to be changed and locked.
+    """Write a plan with every setting to a file, ready to be changed and locked.
 
-    A plan fixes tests, families, margins, cuts, resamples, seeds and stop conditions.
+    A plan fixes tests, families, margins, cuts, resamples, seeds and stop conditions. The plan makes its calls by the
+    recommended method; its comments say what to change for the paper's own tests.
 
     Args:
         path: The file to write; it must not exist.
@@ -79,7 +80,7 @@ def init_plan(path: str | Path = "plan.toml", *, addendum: bool = False) -> Path
     path = Path(path)
     if path.exists():
         raise UsageError(f"{path} exists already. Choose another name, or change that file.")
-    write_text_atomically(path, builtin_text("merged" if addendum else "paper"))
+    write_text_atomically(path, builtin_text("merged" if addendum else "recommended"))
     return path
 
 
@@ -185,7 +186,9 @@ def _count_seen(
     found = data_next_to(plan, folder, rules=rules)
     listed = ", ".join(f"{name} ({counted(n, 'cell')})" for name, n in found.items())
     if cells_seen is not None:
-        return cells_seen, "declared" + (f"; next to the plan: {listed}" if listed else "")
+        # What lies next to the plan has been seen, whatever is declared.
+        most = max((cells_seen, *found.values()))
+        return most, f"declared {cells_seen}" + (f"; next to the plan: {listed}" if listed else "")
     if not found:
         return 0, f"no cells in {folder.name} and no episode file next to the plan"
     # A store and a file may hold the same cells, so they are not added up.

@@ -177,7 +177,7 @@ def counted_by_time(locked: LockedPlan, stored_at: Sequence[str]) -> LockedPlan:
     before = sum(at < text.locked_at for at in stored_at)
     if before <= text.cells_seen:
         return locked
-    seen_in = f"by the times in the store's log; the lock says {text.cells_seen}"
+    seen_in = f"by the times of the data; the lock says {text.cells_seen}"
     counted = dataclasses.replace(text, cells_seen=before, seen_in=seen_in)
     return dataclasses.replace(locked, lock=dataclasses.replace(locked.lock, plan=counted))
 

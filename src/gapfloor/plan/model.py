@@ -190,6 +190,19 @@ class Plan:
         """With fewer different runs a comparison is not tested."""
         return LEAST_RUNS if self.floor.least_runs is None else self.floor.least_runs
 
+    @property
+    def leaves_open(self) -> tuple[str, ...]:
+        """What the plan does not fix, so that choosing it after the data were seen would not show."""
+        scope = self.scope
+        is_fixed = {
+            "games": bool(scope.games),
+            "agents": scope.agents is not None,
+            "runs": scope.runs is not None or self.floor.looks is not None,
+            "draws": scope.draws > 0,
+            "episodes": scope.episodes > 0,
+        }
+        return tuple(name for name, fixed in is_fixed.items() if not fixed)
+
     def names(self, *, game: str, budget: str) -> bool:
         """Whether the plan is about this game at this budget."""
         return not self.scope.games or game in self.scope.games.get(budget, ())

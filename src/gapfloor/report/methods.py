@@ -323,6 +323,8 @@ def _plan(source: ReportSource) -> Iterator[MethodsClause]:
         f"The analysis plan ({digest}) was locked at {plan.locked_at}, {seen}{source_of_count}; its results are "
         f"{plan.status}",
     )
+    if plan.leaves_open:
+        yield MethodsClause("plan", f"It does not fix the {' or the '.join(plan.leaves_open)}")
     if plan.earlier_locks:
         yield MethodsClause("plan", f"It had been locked before: {'; '.join(plan.earlier_locks)}")
     outside = sum(row.status == "exploratory" for row in rows)

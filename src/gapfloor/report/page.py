@@ -143,7 +143,9 @@ def _chips(source: ReportSource) -> list[dict[str, str]]:
     status = findings.plan.status
     chips.append(
         {
-            "text": f"plan {status}" if status != "exploratory" else "no locked plan: exploratory",
+            "text": f"plan {findings.plan.label}"
+            if status != "exploratory"
+            else "no locked plan: exploratory",
             "kind": "warn" if status == "exploratory" else "good",
         }
     )
@@ -298,7 +300,7 @@ def _facts(source: ReportSource) -> list[tuple[str, str]]:
     plan, provenance = source.findings.plan, source.provenance
     seen = "" if plan.cells_seen is None else f" after {plan.cells_seen} cells of the study had been seen"
     facts = [
-        ("Plan", f"{plan.name} ({plan.status})"),
+        ("Plan", f"{plan.name}: {plan.label}"),
         ("Plan hash", plan.hash),
         ("Locked", f"{plan.locked_at}{seen}" if plan.locked_at else "never"),
         *(("Locked before", entry) for entry in plan.earlier_locks),

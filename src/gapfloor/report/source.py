@@ -18,6 +18,7 @@ from gapfloor.analysis.episodes import Inputs, read_inputs
 from gapfloor.analysis.leaked import LeakedGap, gap_without
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.stored_results import read_stored_results, results_digest
+from gapfloor.analysis.summaries import read_summaries, results_of_means
 from gapfloor.analysis.table_options import TableOptions
 from gapfloor.analysis.table_pieces import ReadingProgress
 from gapfloor.errors import GapfloorError
@@ -82,6 +83,10 @@ def load_report_source(
 
     plan = plan if plan is not None else dataset_plan(source)
     path = store_of(Path(source))
+    asked = options or TableOptions()
+    means = read_summaries(path, asked) if path.is_file() else None
+    if means is not None:
+        return replace(source_of_results(results_of_means(means, plan, asked)), name=Path(source).name)
     store = Store(path) if path.is_dir() else None
     inputs = read_inputs(path if store is None else store, options=options, progress=progress)
     results = read_stored_results(path, digest=results_digest(inputs, plan)) if path.is_dir() else None
