@@ -57,11 +57,11 @@ def test_a_report_gives_the_gap_with_and_without(source: ReportSource, tmp_path:
 
 
 def test_the_whole_gap_of_the_table_is_the_gap_of_the_analysis(source: ReportSource) -> None:
-    gaps = {(row.budget, row.rule): row.gap for row in source.findings.results.gaps}
-    together = [row for row in source.leaked if row.agent is None and not row.left_out]
+    gaps = {(row.agent, row.budget, row.rule): row.gap for row in source.findings.results.gaps}
+    together = [row for row in source.leaked if row.agent is not None and not row.left_out]
     assert together
     for row in together:
-        assert row.gap == pytest.approx(gaps[row.budget, row.rule])
+        assert row.gap == pytest.approx(gaps[row.agent, row.budget, row.rule])
 
 
 def test_without_a_leakage_file_there_is_no_table(source: ReportSource, tmp_path: Path) -> None:

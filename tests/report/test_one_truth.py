@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import pyarrow.csv
 import pytest
 
+from gapfloor.report.findings import agent_name
 from gapfloor.report.source import ReportSource, load_report_source
 from gapfloor.report.write import write_report
 from gapfloor.text_tables import as_table
@@ -59,9 +60,10 @@ def of_terminal(source: ReportSource) -> Iterator[Statement]:
         for cells in table.body:
             row = {name: cell.plain for name, cell in zip(names, cells, strict=True)}
             call = re.sub(r" \(.*", "", row["call"])
-            yield Statement(
-                "terminal", (row["game"], row.get("budget", ""), row["rule"], row["levels"]), call
-            )
+            game = row["game"]
+            if not source.findings.is_one_pool:
+                game = f"{game} ({agent_name(row['agent'])})"
+            yield Statement("terminal", (game, row.get("budget", ""), row["rule"], row["levels"]), call)
 
 
 def of_tables(folder: Path, source: ReportSource) -> Iterator[Statement]:
@@ -83,7 +85,7 @@ def of_tables(folder: Path, source: ReportSource) -> Iterator[Statement]:
                 for rule, call in zip(rules, calls, strict=False):
                     yield Statement(f"{name}.tex", (cells[0], budget, rule, "test"), call)
     for row in csv.DictReader((folder / "csv" / "floor.csv").open(encoding="utf-8")):
-        game, _, budget = row["env"].partition(" (")
+        game, _, budget = row["env"].rpartition(" (") if findings.budgets != ("",) else (row["env"], "", "")
         for rule in rules:
             if row.get(f"{rule}_call"):
                 about = (game, budget.rstrip(")"), rule, row["levels"])
@@ -112,7 +114,11 @@ def of_card(folder: Path) -> Iterator[Statement | Tested]:
     card = json.loads((folder / "card.json").read_text(encoding="utf-8"))
     primary = card["action_rule"]["primary"]
     for game in card["games"]:
-        where = (game["game"], game["budget"])
+        same = [
+            each for each in card["games"] if (each["game"], each["budget"]) == (game["game"], game["budget"])
+        ]
+        name = game["game"] if len(same) == 1 else f"{game['game']} ({agent_name(game['agents'][0])})"
+        where = (name, game["budget"])
         for rule, entry in game["rules"].items():
             for level_set in ("train", "test"):
                 if found := entry[level_set]:

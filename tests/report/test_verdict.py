@@ -19,8 +19,16 @@ def episodes(*, blind):
     rng, rows = np.random.default_rng(0), []
 
     def add(mean, **labels):
-        for value in rng.normal(mean, 1.0, 60):
-            rows.append({"game": "starpilot", "mode": "easy", "draw": 0, "episode_return": value, **labels})
+        first = 1000 if labels["level_set"] == "test" else 0
+        for level, value in enumerate(rng.normal(mean, 1.0, 60), start=first):
+            row = {
+                "game": "starpilot",
+                "mode": "easy",
+                "draw": 0,
+                "level_seed": level,
+                "episode_return": value,
+            }
+            rows.append({**row, **labels})
 
     for level_set in ("train", "test"):
         for seed in (1, 2, 3):

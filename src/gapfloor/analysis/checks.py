@@ -135,6 +135,14 @@ def _floors(study: StudyEpisodes, place: Place, plan: Plan) -> Iterator[Problem]
                 f"({', '.join(sorted(draws))}): they are not on identical levels"
             )
             yield Problem(kind="unbalanced", where=where, what=what)
+        played = [sample.levels for sample in samples if sample.levels.size]
+        if played and floor.levels.size:
+            own = distinct(floor.levels)
+            others = np.setdiff1d(own, distinct(np.concatenate(played)), assume_unique=True).size
+            if others:
+                which = "all" if others == own.size else f"{others} of the {own.size}"
+                what = f"{which} levels that it was measured on were not played by the runs"
+                yield Problem(kind="unbalanced", where=where, what=what)
         counts = sorted(set(floor.draw_counts().values()))
         if len(counts) > 1:
             what = f"its draws hold different numbers of episodes ({', '.join(map(str, counts))})"

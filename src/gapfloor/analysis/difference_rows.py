@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -258,8 +259,10 @@ def agent_rows(context: PlannedStudy, tier_of: Callable[[Place, str], Tier | Non
                 n = max(array.size for array in values.values())
                 if not n:
                     continue
-                means = {q: float(array.mean()) if array.size else NAN for q, array in values.items()}
-                errors = {f"{q}_sem": sem(array) for q, array in values.items()}
+                means: dict[str, Any] = {
+                    q: float(array.mean()) if array.size else NAN for q, array in values.items()
+                }
+                errors: dict[str, Any] = {f"{q}_sem": sem(array) for q, array in values.items()}
                 rows.append(
                     AgentRow(
                         **context.row("agent", place, n=n, rules=(rule,), names=(agent,)),

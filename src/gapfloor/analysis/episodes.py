@@ -48,7 +48,7 @@ from gapfloor.statistics.conventions import LARGEST, SMALLEST, Floats, Ints
 #: Labels that tell rows apart, in the order in which rows are sorted.
 LABELS = ("game", "mode", "budget", "agent", "seed", "reference", "rule", "level_set", "draw")
 _REQUIRED = ("game", "budget", "agent", "seed", "rule", "level_set", "draw", "episode_return")
-_OPTIONAL = ("mode", "reference", "slot", "index", "level_seed", "length")
+_OPTIONAL = ("mode", "reference", "slot", "index", "level_seed", "length", "step")
 #: Rows named one by one in an error before the rest is counted.
 _SHOWN = 20
 #: Rows that are looked at together where that saves memory.
@@ -118,7 +118,7 @@ def read_inputs(
     if isinstance(source, Inputs):
         return source
     if isinstance(source, pa.Table):
-        return tidy(source, cells=cells, source="the table", unit="row", first=1, options=options)
+        return _tidy_file(source, source="the table", cells=cells, unit="row", first=1, options=options)
     if isinstance(source, Store):
         return _read_store(source)
     path = Path(source)
@@ -130,14 +130,18 @@ def read_inputs(
     unit, first, notes, tables = raw.unit, raw.first, raw.notes, [raw.table]
     # A large table is given away, so that `tidy` can free it before it needs the memory.
     del raw
-    try:
-        inputs = tidy(tables.pop(), cells=cells, source=str(path), unit=unit, first=first, options=options)
-    except (pa.ArrowException, OverflowError) as error:
-        raise UsageError(
-            f"{path} has a column of a type that cannot be used ({shortened(str(error))}): labels are text or whole "
-            "numbers, and returns are numbers."
-        ) from error
+    inputs = _tidy_file(tables.pop(), source=str(path), cells=cells, unit=unit, first=first, options=options)
     return dataclasses.replace(inputs, assumed=(*notes, *inputs.assumed), changed_at=(_changed_at(path),))
+
+
+def _tidy_file(table: pa.Table, *, source: str, **settings: Any) -> Inputs:
+    try:
+        return tidy(table, source=source, **settings)
+    except (pa.ArrowException, OverflowError, UnicodeError) as error:
+        raise UsageError(
+            f"{source} has a column of a type that cannot be used ({shortened(str(error))}): labels are text in UTF-8 "
+            "or whole numbers, and returns are numbers."
+        ) from error
 
 
 def _read_store(store: Store) -> Inputs:
@@ -183,9 +187,12 @@ def tidy(
     options: TableOptions | None = None,
 ) -> Inputs:
     """A table of episodes with its columns checked, named and filled in."""
-    table, assumed = name_columns(table, options or TableOptions(), source=source)
+    options = options or TableOptions()
+    table, assumed = name_columns(table, options, source=source)
     if table.num_rows == 0:
         raise UsageError(f"{source} holds no episodes.")
+    if "step" in table.column_names and table["step"].null_count < table.num_rows:
+        table = _one_step(table, options, source=source)
     if "mode" not in table.column_names:
         assumed.append("no column 'mode': easy mode is assumed (it matters for normalised scores only)")
     defaults = {"mode": "easy", "reference": ""}
@@ -207,7 +214,15 @@ def tidy(
     _mark_floors(labels)
     returns = _numbers(table["episode_return"], "episode_return", place, source=source)
     returns = _computable(returns, labels["game"], place, source=source)
+    if pa.types.is_float32(table["episode_return"].type) and np.abs(returns).max() > 1e6:
+        assumed.append("returns above a million are 32-bit numbers: digits that tests may need are lost")
     whole = {name: _whole(table, name, source=source) for name in ("level_seed", "slot", "index")}
+    unknown = whole["level_seed"] < 0
+    if unknown.any() and not unknown.all():
+        assumed.append(
+            f"level_seed is missing in {place.listed(unknown)}: samples with such episodes count as if no level were "
+            "known, so that their gaps are not tested"
+        )
     assumed += _unnamed_runs(labels, place)
     inputs = Inputs(
         labels=labels,
@@ -226,6 +241,28 @@ def tidy(
     pa.default_memory_pool().release_unused()
     _refuse_duplicates(inputs, source)
     return inputs
+
+
+def _one_step(table: pa.Table, options: TableOptions, *, source: str) -> pa.Table:
+    """The rows of the last training step of each run; several steps are refused unless the user asks for the last."""
+    who = [
+        name
+        for name in ("game", "budget", "agent", "seed", "reference", "rule")
+        if name in table.column_names
+    ]
+    run = combined_codes([label_codes(table[name]) for name in who])
+    steps = _numbers(table["step"], "step", _Places(1, "row"), source=source)
+    last = np.full(int(run.max()) + 1, -np.inf)
+    np.maximum.at(last, run, steps)
+    is_last = steps == last[run]
+    if is_last.all():
+        return table
+    if options.step != "last":
+        raise UsageError(
+            f"{source} has several training steps per run: it is a learning curve, whose episodes belong to different "
+            "policies. --step last reads the last step of each run; --columns budget=NAME makes every step a budget."
+        )
+    return table.filter(pa.array(is_last))
 
 
 @dataclass(frozen=True)

@@ -164,7 +164,7 @@ def _paper_rows(context: PlannedStudy, family: Sequence[RunsAndReference]) -> li
             [sample.mean for sample in one.runs.values()],
             one.floor.units,
             rng=context.rng(one.labels["seed"]),
-            margin=context.margin,
+            margin=context.margin(one.floor, *one.runs.values()),
             **context.resampling,
         )
         for one in family
@@ -207,7 +207,7 @@ def _recommended_rows(context: PlannedStudy, family: Sequence[RunsAndReference])
         compare_to_reference(
             [sample.mean for sample in one.distinct.values()],
             one.floor.units,
-            margin=context.margin,
+            margin=context.margin(one.floor, *one.runs.values()),
             least_runs=context.plan.least_runs,
             is_called_later=True,
         )
@@ -311,7 +311,7 @@ def _calls_at_looks(
         [*(one.floor.units for one in family), *waiting],
         looks=context.plan.floor.looks,
         alpha=alpha,
-        margin=context.margin,
+        margin=context.margin(),
     )[: len(family)]
     size = len(family) + len(waiting)
     calls = tuple(

@@ -64,7 +64,9 @@ def gap_without(source: Source, leakage: Leakage) -> tuple[LeakedGap, ...]:
     rows: list[LeakedGap] = []
     for place in study.places:
         overlap = leakage.of(place.game, place.mode)
-        for rule in study.rules if overlap is not None else ():
+        if overlap is None:
+            continue
+        for rule in study.rules:
             agents = [agent for agent in study.agents if study.halves(place, rule, agent=agent)]
             for agent in [*agents, None] if len(agents) > 1 else agents:
                 halves = list(study.halves(place, rule, agent=agent).values())

@@ -61,7 +61,7 @@ def _comparison(context: PlannedStudy, one: RunsAndReference, *, family_size: in
     return PilotComparison(
         **{name: one.labels[name] for name in ("game", "budget", "rule", "level_set")},
         family_size=family_size,
-        margin=context.margin.at(float(floor.mean())),
+        margin=context.margin(one.floor, *one.runs.values()).at(float(floor.mean())),
         effect=Effect(
             delta=float(values.mean() - floor.mean()),
             run_sd=float(values.std(ddof=1)),

@@ -18,6 +18,8 @@ from gapfloor.statistics.families import holm
 
 AnyRow = TypeVar("AnyRow")
 BOTH = ("train", "test")
+#: 0.25 of the range from 0 to 10.
+_SHARE_OF_RANGE = 0.025
 
 
 class Naming(NamedTuple):
@@ -76,10 +78,18 @@ class PlannedStudy:
             "the plan's looks are about calls against the floor; here the number of runs depends on the data"
         )
 
-    @property
-    def margin(self) -> MarginRule:
-        """The plan's margin of equivalence."""
-        return MarginRule(self.plan.floor.margin_fraction, self.plan.floor.margin_minimum)
+    def margin(self, *samples: RunSample) -> MarginRule:
+        """The plan's margin of equivalence for these samples of returns.
+
+        The paper's smallest margin, 0.25, is for returns from 0 to 10. Where no plan is given it is at most the same
+        share of the range of the returns: on returns from 0 to 1 it would call almost anything equivalent.
+        """
+        smallest = self.plan.floor.margin_minimum
+        if self.locked is None and samples:
+            ends = [(sample.returns.min(), sample.returns.max()) for sample in samples]
+            spread = float(max(high for _, high in ends) - min(low for low, _ in ends))
+            smallest = min(smallest, _SHARE_OF_RANGE * spread)
+        return MarginRule(self.plan.floor.margin_fraction, smallest)
 
     @property
     def resampling(self) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def _stratified_calls(context: PlannedStudy, family: Sequence[RunsAndReference])
         compare_strata_to_reference(
             _means_by_agent(one.distinct),
             one.floor.units,
-            margin=context.margin,
+            margin=context.margin(one.floor, *one.runs.values()),
             least_runs=context.plan.least_runs,
         )
         for one in family

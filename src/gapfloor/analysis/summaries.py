@@ -36,7 +36,7 @@ from gapfloor.analysis.table_pieces import folded_name
 from gapfloor.errors import UsageError
 from gapfloor.plan.model import content_hash, paper_plan
 from gapfloor.statistics.components import VariancePart, components_interval, components_p
-from gapfloor.statistics.conventions import LARGEST, NAN, NO_PAIR, check_sizes
+from gapfloor.statistics.conventions import LARGEST, NAN, NO_PAIR, Call, check_sizes
 from gapfloor.statistics.families import holm
 from gapfloor.statistics.reference_calls import holm_divisors
 from gapfloor.text_tables import counted
@@ -89,9 +89,10 @@ def read_summaries(source: Any, options: TableOptions) -> tuple[list[Summary], l
     if names["mean"] is None:
         if _find(rows[0], "episode_return", options) is not None:
             return None
-        rows = _lengthened(rows, names, notes)
-        if rows is None:
+        long = _lengthened(rows, names, notes)
+        if long is None:
             return None
+        rows = long
         names |= {"game": "game", "agent": "agent", "mean": "mean"}
     defaults = {**options.labels}
     if names["level_set"] is None and "level_set" not in defaults:
@@ -323,13 +324,9 @@ def analyse_summaries(
         agent_floor_comparisons=found_rows,
         call_counts=call_counts(found_rows),
         problems=tuple(dict.fromkeys(problems)),
-        **dict.fromkeys(
-            (
-                "reference_comparisons", "gaps", "pairs", "encoders", "agents", "screen", "disagreements", "normalised",
-                "profiles", "screen_summaries",
-            ),
-            (),
-        ),
+        reference_comparisons=(), gaps=(), pairs=(), encoders=(), agents=(), screen=(), disagreements=(), normalised=(),
+        profiles=(), screen_summaries=(),
+    ),
     )  # fmt: skip
 
 
@@ -423,7 +420,7 @@ def _compared(context: PlannedStudy, pairs: Sequence[tuple[Summary, StatedFloor]
             delta = row.mean - floor.mean
             level = alpha / max(int(divisor), 1)
             interval = components_interval(delta, parts, alpha=level) if parts else NO_PAIR
-            call = "not tested"
+            call: Call = "not tested"
             if parts:
                 call = "not distinguishable"
                 if p_adjusted < alpha:

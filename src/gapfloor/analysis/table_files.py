@@ -61,7 +61,7 @@ def read_table_file(
 def _read_parquet(path: Path, options: TableOptions) -> pa.Table:
     try:
         return read_parquet_pieces(path, options)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeError) as error:
         raise UsageError(f"{path} cannot be read as Parquet ({_first_line(error)}).") from None
 
 

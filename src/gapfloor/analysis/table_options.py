@@ -25,6 +25,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
         "return", "reward", "score", "episode_reward", "total_reward", "ep_return", "ep_reward", "ep_rew", "returns",
         "rewards", "scores", "r",
     ),
+    "step": ("global_step", "training_iteration", "env_step", "env_steps"),
     "length": ("episode_length", "ep_length", "ep_len", "l"),
 }  # fmt: skip
 
@@ -57,6 +58,8 @@ class TableOptions:
     """The agent or rule whose rows are the floor."""
     decimal: str = "."
     """The decimal mark of a text file."""
+    step: str = ""
+    """`last`: of a learning curve, the last step of each run is read."""
 
     def __post_init__(self) -> None:
         for name in self.columns:
@@ -67,6 +70,8 @@ class TableOptions:
                 raise unknown_name("label", name, (*LABEL_NAMES, *SUMMARY_LABELS))
         if self.decimal not in (".", ","):
             raise UsageError(f"--decimal {self.decimal!r} is not a decimal mark: use . or ,")
+        if self.step not in ("", "last"):
+            raise UsageError(f"--step {self.step!r} is not known: use last, or leave it out.")
 
 
 def parse_table_options(
@@ -76,6 +81,7 @@ def parse_table_options(
     rule: str = "",
     floor: str = "",
     decimal: str = ".",
+    step: str = "",
 ) -> TableOptions:
     """The options as a command line or a script gives them: "game=env,agent=algo" or a mapping.
 
@@ -89,7 +95,7 @@ def parse_table_options(
         constant["rule"] = rule
     if isinstance(columns, str):
         columns = name_value_pairs([part for part in columns.split(",") if part.strip()], "--columns")
-    return TableOptions(columns=dict(columns), labels=constant, floor=floor, decimal=decimal)
+    return TableOptions(columns=dict(columns), labels=constant, floor=floor, decimal=decimal, step=step)
 
 
 def name_value_pairs(parts: Sequence[str] | Mapping[str, str], option: str) -> dict[str, str]:

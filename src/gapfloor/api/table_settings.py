@@ -21,9 +21,16 @@ class TableSettings:
     """The agent or rule whose rows are the floor."""
     decimal: Literal[".", ","] = "."
     """Decimal mark of the numbers in a text file."""
+    step: Literal["", "last"] = ""
+    """Which step of a learning curve is read: last (default: a learning curve is refused)."""
 
     def options(self, *, rule: str = "") -> TableOptions:
         """The checked settings; `rule` is short for the label `rule`."""
         return parse_table_options(
-            columns=self.columns, labels=self.labels, rule=rule, floor=self.floor, decimal=self.decimal
+            columns=self.columns,
+            labels=self.labels,
+            rule=rule,
+            floor=self.floor,
+            decimal=self.decimal,
+            step=self.step,
         )

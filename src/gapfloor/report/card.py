@@ -247,7 +247,9 @@ def _verification(provenance: Provenance) -> dict[str, Any] | None:
 def _seeds(provenance: Provenance, env: Env, budget: str) -> list[str]:
     return list(
         dict.fromkeys(
-            run.seed for run in provenance.runs if (run.game, run.budget) == (env.game, budget) and run.seed
+            run.seed
+            for run in provenance.runs
+            if (run.game, run.budget) == (env.game, budget) and env.agent in ("", run.agent) and run.seed
         )
     )
 

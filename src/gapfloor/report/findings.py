@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -192,7 +192,9 @@ class Findings:
     def _keys(self) -> dict[str, dict[str, str]]:
         agents = [*self.source.agents, *(row.agent or "" for row in self.results.agents)]
         return {
-            "game": unique_names([self.name(env) for env in self.all_envs], key_part),
+            "game": unique_names(
+                [self.name(each) for env in self.all_envs for each in (replace(env, agent=""), env)], key_part
+            ),
             "agent": unique_names(agents, lambda agent: key_part(agent.lower())),
             "budget": unique_names(self.budgets, safe_key),
         }

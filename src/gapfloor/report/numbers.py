@@ -7,6 +7,7 @@ without data stops LaTeX with an error that names it. A key that ends in `.u` pr
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -119,8 +120,9 @@ def _origin(row: Any) -> tuple[int, str]:
 
 
 def _sources(findings: Findings) -> Iterator[_Source]:
-    for env in findings.all_envs:
+    for env in dict.fromkeys(dataclasses.replace(env, agent="") for env in findings.all_envs):
         yield from _floors(findings, env)
+    for env in findings.all_envs:
         for budget in findings.budgets_of(env):
             for rule in findings.rules:
                 yield from _rule(findings, env, budget, rule)

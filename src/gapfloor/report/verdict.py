@@ -371,7 +371,8 @@ def _reading_above(
         beyond = "that the policy transfers to new levels of the generator: the test with runs and levels crossed does "
         beyond += "not show it." if gap.n_shared is not None else "not apply without level seeds."
     if gap.call == "not tested":
-        return tone, f"{above}; the gap of {size} was not tested ({gap.decision.reason}).", beyond
+        reason = f" ({gap.decision.reason})" if gap.decision.reason else ""
+        return tone, f"{above}; the gap of {size} was not tested{reason}.", beyond
     if not gap.levels_differ:
         zero = "that the gap is zero: one inside the interval stays possible at this number of runs."
         return tone, f"{above}, and the gap of {size} is not established.", zero if transfers else beyond
