@@ -306,13 +306,11 @@ def analyse_summaries(
             f"There is no floor to compare with: no rows are named random or uniform, and no floor of {names} ships "
             "with gapfloor. Give the floor's value with --floor 3.1±0.2, or name its rows (--floor NAME)."
         )
-    found_rows = tuple(_compared(context, compared))
+    found_rows, primary = tuple(_compared(context, compared)), content.scope.primary_rule
     return AnalysisResults(
         plan=dataclasses.replace(
             plan_used(context),
-            primary_rule=next(
-                (rule for rule in (content.scope.primary_rule,) if rule in study.rules), study.rules[0]
-            ),
+            primary_rule=primary if primary in study.rules else study.rules[0],
         ),
         source=SourceSummary(
             n_episodes=0, n_cells=0, n_runs=sum(row.n for row in runs), n_floor_episodes=0, games=study.games,
@@ -326,7 +324,6 @@ def analyse_summaries(
         problems=tuple(dict.fromkeys(problems)),
         reference_comparisons=(), gaps=(), pairs=(), encoders=(), agents=(), screen=(), disagreements=(), normalised=(),
         profiles=(), screen_summaries=(),
-    ),
     )  # fmt: skip
 
 
