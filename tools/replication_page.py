@@ -11,8 +11,15 @@ import argparse
 import json
 import re
 import sys
+import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from gapfloor.analysis import analyse
 from gapfloor.analysis.results import AnalysisResults
@@ -21,17 +28,29 @@ from gapfloor.plan.lock import load_plan
 from gapfloor.study.costs import estimate
 from gapfloor.study.graph import build_graph
 from gapfloor.study.model import read_study
-from replication_findings import Sides, judge
+from replication_findings import COLUMNS, Evidence, Judged, Seen, State, judge
 from replication_tables import build_tables, by_recommended, references
 
 ROOT = Path(__file__).parents[1]
 DATA, STUDY = ROOT / "data" / "miniature", ROOT / "studies" / "miniature.toml"
 CENSUS = ROOT / "data" / "miniature-census"
+LONG, PUBLIC, UNTRAINED = (ROOT / "data" / name for name in ("miner-1M", "public", "untrained"))
 PLAN = ROOT / "studies" / "miniature-plan.toml"
+PUBLIC_PLAN = ROOT / "studies" / "public" / "baseline-plan.toml"
 #: The pages and the parts that each of them holds.
 PAGES = {
-    "replication.md": ("state", "findings", "calls", "references", "census", "costs"),
-    "replication-tables.md": ("tables",),
+    "replication.md": (
+        "state",
+        "findings",
+        "public",
+        "calls",
+        "references",
+        "guessing",
+        "long",
+        "census",
+        "costs",
+    ),
+    "replication-tables.md": ("all findings", "tables"),
 }
 
 
@@ -65,40 +84,115 @@ def fill_in(page: str, parts: dict[str, str]) -> str:
 def build_parts() -> dict[str, str]:
     """The generated parts of the page by name."""
     paper = json.loads((ROOT / "tests" / "data" / "paper_tables.json").read_text(encoding="utf-8"))
-    results, words = analysed()
+    results, words = analysed(DATA, PLAN)
+    public, public_words = analysed(PUBLIC, PUBLIC_PLAN)
+    evidence = {"100k": Evidence(results), "1M": Evidence(analyse(LONG)), "25M, public": Evidence(public)}
+    networks = untrained_episodes()
+    judged = judge(paper, {**evidence, "untrained": Evidence(untrained(networks))})
     return {
         "state": state(results, words),
-        "findings": findings(paper, results),
+        "findings": findings(judged),
+        "all findings": findings_table(judged),
+        "public": public_agents(public, public_words),
         "calls": calls(paper, results),
-        "references": references(results) if results else "The dataset holds no complete game yet.",
-        "census": census(paper, results),
+        "references": references(results),
+        "guessing": guessing(networks),
+        "long": long_run(evidence["1M"]),
+        "census": census(results),
         "costs": costs(),
         "tables": build_tables(paper, results, DATA),
     }
 
 
-def analysed() -> tuple[AnalysisResults | None, str]:
+def analysed(data: Path, plan: Path) -> tuple[AnalysisResults, str]:
     """The results under the locked plan, or without it while cells are missing, and which of the two they are."""
-    if not DATA.is_dir():
-        return None, "The dataset holds no complete game yet."
     try:
         return analyse(
-            DATA, plan=PLAN
-        ), "The study is complete: the findings and the calls by the paper's tests are under the locked plan."
+            data, plan=plan
+        ), "All cells of the plan have been played: the calls are those of the locked plan."
     except CheckFailedError:
         words = (
-            "The study is not complete, so the locked plan does not allow an analysis yet. What follows is "
-            "exploratory: the same tests on the games that are complete, with Holm's correction over these games only."
+            "Cells of the plan are missing, so the locked plan does not allow an analysis yet. What follows is "
+            "exploratory: the recommended tests on the games that are complete, corrected over these games only."
         )
-        return analyse(DATA), words
+        return analyse(data), words
 
 
-def state(results: AnalysisResults | None, words: str) -> str:
+def untrained_episodes() -> pa.Table:
+    """Episodes of networks that were never trained, labelled as runs of an agent, and of the floor on the same draws.
+
+    By argmax they are references of the studies; sampled, and by argmax in one more game, they have a dataset. For a
+    game that is in several of them, the first one counts.
+    """
+    parts: list[pa.Table] = []
+    for data in (UNTRAINED, PUBLIC, DATA):
+        table = pq.read_table(data / "episodes.parquet")
+        known = {
+            game
+            for part in parts
+            for game in part.filter(pc.equal(part["rule"], "greedy"))["game"].unique().to_pylist()
+        }
+        is_new = pc.invert(pc.is_in(table["game"], pa.array(sorted(known), pa.string())))
+        is_reference = pc.and_(is_new, pc.equal(table["reference"], "random-weights:impala"))
+        networks = _labelled(table.filter(is_reference), agent="untrained", reference="", rule="greedy")
+        runs = table.filter(pc.equal(table["agent"], "untrained"))
+        played = [_labelled(part, budget="none") for part in (networks, runs)]
+        games = {game for part in played for game in part["game"].unique().to_pylist()}
+        is_floor = pc.and_(
+            pc.equal(table["reference"], "uniform"),
+            pc.is_in(table["game"], pa.array(sorted(games), pa.string())),
+        )
+        parts += [*played, table.filter(is_floor)]
+    together = pa.concat_tables(part.cast(parts[0].schema) for part in parts)
+    return together.group_by(together.column_names).aggregate(
+        []
+    )  # two schedules share the floor's first episodes
+
+
+def _labelled(table: pa.Table, **labels: str) -> pa.Table:
+    for name, value in labels.items():
+        place = table.schema.get_field_index(name)
+        table = table.set_column(place, name, pa.array([value] * len(table), pa.string()))
+    return table
+
+
+def untrained(episodes: pa.Table) -> AnalysisResults:
+    """The results of untrained networks, each of which counts as a run."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "untrained.parquet"
+        pq.write_table(episodes, path)
+        return analyse(path)
+
+
+def guessing(episodes: pa.Table) -> str:
+    """Random-weight guessing: the distribution of untrained networks on held-out levels."""
+    table = episodes.to_pandas()
+    table = table[table["level_set"] == "test"]
+    head = (
+        "| game | rule | networks | mean | lowest | highest | above the floor | floor |\n"
+        + "|---" * 8
+        + "|\n"
+    )
+    rows = []
+    for (game, rule), part in table[table["agent"] == "untrained"].groupby(["game", "rule"]):
+        values = part.groupby("seed")["episode_return"].mean()
+        floors = table[
+            (table["reference"] == "uniform") & (table["game"] == game) & table["draw"].isin(part["draw"])
+        ]
+        floor = floors["episode_return"].mean()
+        rows.append(
+            f"| {game} | {rule} | {len(values)} | {values.mean():.2f} | {values.min():.2f} | {values.max():.2f} | "
+            f"{int((values > floor).sum())} | {floor:.2f} |"
+        )
+    return head + "\n".join(rows)
+
+
+def state(results: AnalysisResults, words: str) -> str:
     """What has been measured under which plan."""
     lock = load_plan(PLAN).lock
     assert lock is not None
     study = read_study(STUDY)
-    games = results.source.games if results else ()
+    games = results.source.games
     missing = [game for game in study.games if game not in games]
     lines = [
         f"- Plan `{lock.plan.hash[:12]}`, locked {lock.plan.locked_at} with {lock.plan.cells_seen} cells seen; "
@@ -113,20 +207,105 @@ def state(results: AnalysisResults | None, words: str) -> str:
     return "\n".join(lines)
 
 
-def findings(paper: dict[str, object], results: AnalysisResults | None) -> str:
-    """One row per finding, and a count of the verdicts."""
-    judged = judge(paper, results)
-    counts = Counter(finding.verdict for finding in judged)
-    head = "| finding of the paper | 8M, as printed | 100k, ours | at this budget |\n|---|---|---|---|\n"
-    rows = [f"| {one.sentence} | {one.paper} | {one.ours} | {one.verdict} |" for one in judged]
-    order = ("shown", "not yet", "contradicted", "no data yet")
-    summary = ", ".join(f"{counts[verdict]} {verdict}" for verdict in order if counts[verdict])
-    return f"{head}" + "\n".join(rows) + f"\n\nOf {len(judged)} findings: {summary}."
+def findings(judged: Sequence[Judged]) -> str:
+    """How many findings have which state, and those that are contradicted by some agents."""
+    counts = Counter(each.state for each in judged)
+    order: tuple[State, ...] = (
+        "shown", "shown, and by untrained networks", "mixed", "contradicted", "not yet", "no data",
+    )  # fmt: skip
+    summary = "; ".join(f"{counts[state]} {state}" for state in order if counts[state])
+    contradicted = [each for each in judged if each.state in ("mixed", "contradicted")]
+    own = [each for each in judged if each.state == "shown" and each.seen["25M, public"] is not None]
+    own = [each for each in own if each.seen["25M, public"].verdict == "shown"]  # type: ignore[union-attr]
+    return (
+        f"Of {len(judged)} findings: {summary}.\n\nContradicted by at least one set of agents:\n\n"
+        f"{findings_table(contradicted)}\n\nShown by the agents of 25M steps and not by untrained networks, as far as "
+        f"these were played:\n\n{findings_table(own)}"
+    )
 
 
-def calls(paper: dict[str, object], results: AnalysisResults | None) -> str:
+def findings_table(judged: Sequence[Judged]) -> str:
+    """One row per finding."""
+    names = (
+        "finding of the paper",
+        "paper",
+        "100k, ours",
+        "1M, ours",
+        "25M, public agents",
+        "untrained networks the same?",
+    )
+    head = f"| {' | '.join(names)} | state |"
+    rows = []
+    for each in judged:
+        cells = [_seen(each.seen.get(name)) for name in COLUMNS[:3]]
+        same = each.seen.get("untrained")
+        answer = "" if same is None else f"{'yes' if same.verdict == 'shown' else 'no'}: {same.text}"
+        rows.append(
+            f"| {each.finding.sentence} | {each.finding.paper} | {' | '.join(cells)} | {answer} | {each.state} |"
+        )
+    return "\n".join([head, "|" + "---|" * 7, *rows])
+
+
+def _seen(seen: Seen | None) -> str:
+    return "" if seen is None else f"{seen.text} ({seen.verdict})"
+
+
+def public_agents(results: AnalysisResults, words: str) -> str:
+    """Returns, calls and gaps of other people's agents, with the stricter references."""
+    lock = load_plan(PUBLIC_PLAN).lock
+    assert lock is not None
+    head = (
+        "| game | rule | training levels | floor | call | held-out | floor | call | gap | floor's gap | call |\n"
+        "|---|---|---|---|---|---|---|---|---|---|---|\n"
+    )
+    evidence, rows = Evidence(results), []
+    for game in results.source.games:
+        for rule in ("sampled", "greedy", "merged"):
+            gap, cells = evidence.gap(game, rule), []
+            for level_set in ("train", "test"):
+                row = evidence.comparison(game, rule, level_set)
+                cells += (
+                    []
+                    if row is None
+                    else [f"{row.mean:.2f} ± {row.sem:.2f} | {row.floor:.2f} | {row.decision.label}"]
+                )
+            if len(cells) == 2 and gap is not None:
+                rows.append(
+                    f"| {game} | {rule} | {' | '.join(cells)} | {gap.gap:+.2f} ± {gap.gap_sem:.2f} | "
+                    f"{gap.floor_gap:+.2f} | {gap.decision.label} |"
+                )
+    state = (
+        f"Plan `{lock.plan.hash[:12]}`, locked {lock.plan.locked_at} with {lock.plan.cells_seen} cells seen "
+        f"({lock.plan.seen_in}). {results.source.n_episodes:,} episodes of {results.source.n_runs} runs and the "
+        f"references. {words}"
+    )
+    stricter = "Held-out returns next to the stricter references:"
+    return f"{state}\n\n{head}" + "\n".join(rows) + f"\n\n{stricter}\n\n{references(results)}"
+
+
+def long_run(evidence: Evidence) -> str:
+    """The final checkpoint of the long miner run on the draws of the miniature."""
+    rows = []
+    for rule in ("sampled", "greedy", "merged"):
+        cells = []
+        for level_set in ("train", "test"):
+            row = evidence.comparison("miner", rule, level_set)
+            low, high = row.delta.interval
+            cells.append(
+                f"{row.mean:.2f} | {row.floor:.2f} | {row.delta.value:+.2f} [{low:+.2f}, {high:+.2f}]"
+            )
+        rows.append(f"| {rule} | {' | '.join(cells)} |")
+    head = (
+        "| rule | training levels | floor | difference | held-out | floor | difference |\n"
+        + "|---" * 7
+        + "|\n"
+    )
+    return head + "\n".join(rows)
+
+
+def calls(paper: dict[str, Any], results: AnalysisResults) -> str:
     """Held-out returns and calls of both, game by game."""
-    sides = Sides(paper, results)
+    evidence, unmask = Evidence(results), {row["env"]: row for row in paper["unmask"]}
     head = (
         "| game | rule | paper: return (floor), call | ours: return (floor) | call by the paper's plan | "
         "recommended call |\n|---|---|---|---|---|---|\n"
@@ -134,10 +313,10 @@ def calls(paper: dict[str, object], results: AnalysisResults | None) -> str:
     rows = []
     for game in read_study(STUDY).games:
         for rule in ("sampled", "greedy"):
-            printed = sides.unmask[game]
+            printed = unmask[game]
             ret, floor = printed[rule]["ret"], printed["floor"]
             theirs = f"{ret['mean']:.2f} ± {ret['sem']:.2f} ({floor['mean']:.2f}), {printed[rule]['call']}"
-            row = sides.comparison(game, rule)
+            row = evidence.comparison(game, rule)
             if row is None:
                 rows.append(f"| {game} | {rule} | {theirs} | | | |")
                 continue
@@ -147,12 +326,10 @@ def calls(paper: dict[str, object], results: AnalysisResults | None) -> str:
     return head + "\n".join(rows)
 
 
-def census(paper: dict[str, object], results: AnalysisResults | None) -> str:
+def census(results: AnalysisResults) -> str:
     """Held-out returns by both designs, with the calls of the recommended method."""
-    if results is None or not CENSUS.is_dir():
-        return "The census has not been played yet."
     every_level = analyse(CENSUS)
-    designs = [Sides(paper, design) for design in (results, every_level)]
+    designs = [Evidence(design) for design in (results, every_level)]
     head = "| game | rule | draws: return − floor | call | census: return − floor | call |\n|---|---|---|---|---|---|\n"
     rows = []
     for game in every_level.source.games:
