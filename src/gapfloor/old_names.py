@@ -12,10 +12,10 @@ from gapfloor.lazy import resolve
 #: Old name -> where it lives now, and the public name to write instead.
 OLD_NAMES = {
     "audit_ledger": ("gapfloor.api.audit_ledger:audit_ledger", "audit.ledger"),
-    "audit_registry": ("gapfloor.api.audit_ledger:audit_registry", "audit.registry"),
-    "audit_scan": ("gapfloor.api.audit_scan:audit_scan", "audit"),
-    "audit_trace": ("gapfloor.api.audit_trace:audit_trace", "audit.trace"),
-    "audit_verify": ("gapfloor.api.audit_ledger:audit_verify", "audit.verify"),
+    "audit_registry": ("gapfloor.old_names:_audit_registry", "audit.ledger(registry=True)"),
+    "audit_scan": ("gapfloor.api.audit:audit_scan", "audit"),
+    "audit_trace": ("gapfloor.api.audit:audit_trace", "audit.trace"),
+    "audit_verify": ("gapfloor.old_names:_audit_verify", "audit.ledger(repos=...)"),
     "calibrate_box": ("gapfloor.api.calibrate:calibrate", "calibrate"),
     "check_levels": ("gapfloor.api.levels:levels", "levels"),
     "engines_check": ("gapfloor.api.doctor:doctor", "doctor(game)"),
@@ -77,3 +77,11 @@ def old_name(name: str) -> Callable[..., Any]:
 
 def _lock_addendum(path: Any, addendum: Any, **settings: Any) -> Any:
     return resolve("gapfloor.api.plan_files:lock_file")(path, addendum=addendum, **settings)
+
+
+def _audit_registry(files: Any = (), **settings: Any) -> Any:
+    return resolve("gapfloor.api.audit_ledger:audit_ledger")(registry=True, files=files, **settings)
+
+
+def _audit_verify(repos: Any = "gapfloor-audit-repos", **settings: Any) -> Any:
+    return resolve("gapfloor.api.audit_ledger:audit_ledger")(repos=repos, **settings)

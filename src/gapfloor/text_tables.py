@@ -31,6 +31,8 @@ class ReadableResult(ResultData):
     """A result that prints itself: its tables, then what they say. Notebooks show the same as HTML."""
 
     notes: tuple[str, ...] = ()
+    failure: str = ""
+    """Why a check that the user asked for failed: the command then exits with 1. Empty where nothing failed."""
 
     def table(self) -> TextTable | Table:
         """The table that people read first."""

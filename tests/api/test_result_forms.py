@@ -42,8 +42,8 @@ def leaking_gap() -> Any:
 
 RESULTS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "audit_ledger": (lambda folder: gapfloor.audit.ledger(), "evaluate on held-out levels"),
-    "audit_registry": (lambda folder: gapfloor.audit.registry(), "| repository |"),
-    "audit_verify": (lambda folder: gapfloor.audit.verify(folder), "no clone: "),
+    "audit_registry": (lambda folder: gapfloor.audit.ledger(registry=True), "| repository |"),
+    "audit_verify": (lambda folder: gapfloor.audit.ledger(repos=folder), "no clone: "),
     "levels_gap": (lambda folder: leaking_gap(), "left out"),
     "plan_check": (lambda folder: gapfloor.Plan.check(locked(folder)), "pre-registered"),
     "probe_rule": (lambda folder: gapfloor.audit.probe(lambda seen: 1, [0, 1]), "at most 0.001"),

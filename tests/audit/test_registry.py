@@ -67,9 +67,9 @@ def test_a_file_that_is_not_a_registry_is_one_sentence(tmp_path: Path, text: str
 
 def test_the_page_of_the_registry_takes_files_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     file, page = own_registry(tmp_path), tmp_path / "page.md"
-    assert run(capsys, "audit", "registry", "--file", file, "--out", page).code == 0
+    assert run(capsys, "audit", "ledger", "--file", file, "--out", page).code == 0
     assert "Agent (someone/agent)" in page.read_text()
-    listed = run(capsys, "audit", "registry", "--file", file, "--json")
+    listed = run(capsys, "audit", "ledger", "--file", file, "--json")
     names = [entry["name"] for entry in json.loads(listed.out)["entries"]]
     assert {"Agent", "AMIGo"} <= set(names)
 
@@ -79,15 +79,15 @@ def test_verify_checks_the_lines_of_a_file_of_ones_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, state: str
 ):
     file = own_registry(tmp_path, text)
-    done = run(capsys, "audit", "verify", "--repos", tmp_path, "--registry", "--file", file, "--json")
+    done = run(capsys, "audit", "ledger", "--repos", tmp_path, "--registry", "--file", file, "--json")
     assert done.code == 1, "the other repositories have no clone here"
     rows = [row for row in json.loads(done.out)["checks"] if row["repo"] == "someone/agent"]
     assert [row["state"] for row in rows] == [state]
 
 
 def test_the_registry_can_be_filtered(capsys: pytest.CaptureFixture[str]):
-    shown = run(capsys, "audit", "registry", "--only", "epsilon-greedy").out
+    shown = run(capsys, "audit", "ledger", "--only", "epsilon-greedy").out
     rows = [line for line in shown.splitlines() if line.startswith("| ")][1:]
     assert rows
     assert all("epsilon-greedy" in row for row in rows)
-    assert run(capsys, "audit", "registry", "--only", "no such thing").code == 2
+    assert run(capsys, "audit", "ledger", "--only", "no such thing").code == 2

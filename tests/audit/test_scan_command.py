@@ -46,8 +46,9 @@ def test_json_has_the_promised_keys_and_values(tmp_path: Path, capsys):
 
 
 def test_sarif_points_at_the_step_of_a_path_without_a_stated_rule(tmp_path: Path, capsys):
-    assert run(str(write_files(tmp_path, IMPLICIT)), "--sarif") == 0
-    (sarif_run,) = json.loads(capsys.readouterr().out)["runs"]
+    out = tmp_path / "audit.sarif"
+    assert run(str(write_files(tmp_path, IMPLICIT)), "--out", str(out)) == 0
+    (sarif_run,) = json.loads(out.read_text())["runs"]
     (found,) = sarif_run["results"]
     assert found["ruleId"] == "implicit-rule"
     place = found["locations"][0]["physicalLocation"]
@@ -57,12 +58,13 @@ def test_sarif_points_at_the_step_of_a_path_without_a_stated_rule(tmp_path: Path
 
 
 def test_sarif_is_empty_when_every_rule_is_stated(tmp_path: Path, capsys):
-    run(str(write_files(tmp_path, EXPLICIT)), "--sarif")
-    assert json.loads(capsys.readouterr().out)["runs"][0]["results"] == []
+    out = tmp_path / "audit.sarif"
+    run(str(write_files(tmp_path, EXPLICIT)), "--out", str(out))
+    assert json.loads(out.read_text())["runs"][0]["results"] == []
 
 
 def test_markdown_shows_the_verdict_and_the_chain(tmp_path: Path, capsys):
-    run(str(write_files(tmp_path, EXPLICIT)), "--md")
+    run(str(write_files(tmp_path, EXPLICIT)))
     text = capsys.readouterr().out
     assert "rule: **argmax** (proved) · provenance: **explicit-call-site** (proved)" in text
     assert "net.act(obs, deterministic=True)" in text
@@ -76,9 +78,19 @@ def test_require_explicit_fails_when_nobody_set_the_rule(tmp_path: Path, files: 
 
 def test_a_report_can_go_to_a_file(tmp_path: Path, capsys):
     out = tmp_path / "report" / "scan.json"
-    assert run(str(write_files(tmp_path / "repo", EXPLICIT)), "--json", "--out", str(out)) == 0
+    page = tmp_path / "report" / "scan.md"
+    folder = str(write_files(tmp_path / "repo", EXPLICIT))
+    assert run(folder, "--out", str(out)) == 0
     assert json.loads(out.read_text())["verdict"]["rule"] == "argmax"
-    assert capsys.readouterr().out == ""
+    shown = capsys.readouterr().out
+    assert run(folder, "--out", str(page)) == 0
+    assert page.read_text() == shown
+
+
+@pytest.mark.parametrize("command", ["scan", "ledger"])
+def test_a_folder_is_refused_as_the_file_of_a_report(tmp_path: Path, capsys, command: str):
+    assert exit_code("audit", command, "--out", str(tmp_path)) == 2
+    assert "is a folder: give the name of a file." in capsys.readouterr().err
 
 
 def test_a_commit_is_read_and_not_the_work_tree(tmp_path: Path):
@@ -120,7 +132,7 @@ def test_the_ledger_and_the_scanner_agree_where_clones_are_available():
     folder = os.environ.get("GAPFLOOR_AUDIT_REPOS")
     if not folder or not Path(folder).is_dir():
         pytest.skip(
-            "set GAPFLOOR_AUDIT_REPOS to a folder of clones (gapfloor audit verify --clone makes one)"
+            "set GAPFLOOR_AUDIT_REPOS to a folder of clones (gapfloor audit ledger --clone makes one)"
         )
     wrong, agreed = [], 0
     for entry in load_ledger():

@@ -39,22 +39,25 @@ def test_a_fault_of_ours_exits_with_3_and_leaves_json_without_a_verdict(tmp_path
 @pytest.mark.usefixtures("broken")
 def test_a_fault_of_ours_leaves_sarif_that_says_so(tmp_path: Path, capsys):
     out = tmp_path / "scan.sarif"
-    assert (
-        run(capsys, "audit", "scan", write_files(tmp_path / "repo", EXPLICIT), "--sarif", "--out", out).code
-        == 3
-    )
+    assert run(capsys, "audit", "scan", write_files(tmp_path / "repo", EXPLICIT), "--out", out).code == 3
     (sarif_run,) = json.loads(out.read_text())["runs"]
     assert sarif_run["invocations"][0]["executionSuccessful"] is False
     assert sarif_run["results"] == []
 
 
-@pytest.mark.parametrize(
-    "options", [("--json", "--sarif"), ("--json", "--md"), ("--sarif", "--md"), ("--diff", "HEAD", "--sarif")]
-)
-def test_options_that_exclude_each_other_are_refused_before_anything_is_read(tmp_path: Path, capsys, options):
-    done = run(capsys, "audit", "scan", tmp_path / "nowhere", *options)
+def test_changes_are_not_written_as_sarif(tmp_path: Path, capsys):
+    done = run(capsys, "audit", "scan", tmp_path / "nowhere", "--diff", "HEAD", "--out", "changes.sarif")
     assert done.code == 2
-    assert "exclude each other" in done.err
+    assert "SARIF lists all findings" in done.err
+
+
+def test_the_old_flag_of_a_format_is_read_with_a_file_and_refused_without(tmp_path: Path, capsys):
+    folder, out = write_files(tmp_path / "repo", EXPLICIT), tmp_path / "scan.sarif"
+    done = run(capsys, "audit", "scan", folder, "--sarif", "--out", out)
+    assert (done.code, "--sarif is now --out NAME.sarif" in done.err) == (0, True)
+    assert json.loads(out.read_text())["runs"]
+    done = run(capsys, "audit", "scan", folder, "--sarif")
+    assert (done.code, "use --out NAME.sarif" in done.err) == (2, True)
 
 
 def test_a_long_literal_does_not_hide_the_rule_and_is_not_taken_for_all_there_is(tmp_path: Path):

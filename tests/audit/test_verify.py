@@ -160,7 +160,7 @@ def test_every_line_of_the_ledger_is_confirmed_where_clones_are_available():
     folder = os.environ.get("GAPFLOOR_AUDIT_REPOS")
     if not folder or not Path(folder).is_dir():
         pytest.skip(
-            "set GAPFLOOR_AUDIT_REPOS to a folder of clones (gapfloor audit verify --clone makes one)"
+            "set GAPFLOOR_AUDIT_REPOS to a folder of clones (gapfloor audit ledger --clone makes one)"
         )
     result = verify_ledger(Path(folder))
     missing = result.count("no clone") + result.count("no commit")

@@ -139,7 +139,7 @@ def test_the_report_prints_the_table_and_the_numbers(capsys, store, runs, tmp_pa
         (["RUN", "--other-geometry", "16x16"], "must agree"),
         (["RUN", "--permutations", "1"], "at least 2"),
         (["RUN", "--draw", "-1"], "out of range"),
-        (["RUN", "--device", "tpu"], "cannot use the device"),
+        (["RUN", "--device", "tpu"], "it is the argument device of the function in Python"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_nothing_is_written(

@@ -5,9 +5,9 @@ import pytest
 from gapfloor.errors import UsageError
 from gapfloor.records.store import Store
 from gapfloor.study.costs import estimate
-from gapfloor.study.digest import report_digest
 from gapfloor.study.graph import build_graph
 from gapfloor.study.model import read_study
+from gapfloor.study.survey import report_digest
 
 pytestmark = pytest.mark.fast
 STUDIES = Path(__file__).parents[2] / "studies"

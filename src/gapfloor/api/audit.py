@@ -2,31 +2,110 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from gapfloor.api.audit_ledger import audit_ledger, audit_registry, audit_verify
-from gapfloor.api.audit_scan import audit_scan
-from gapfloor.api.audit_trace import audit_trace
+from gapfloor import __version__
+from gapfloor.api.audit_ledger import audit_ledger
+from gapfloor.audit.judgement import findings, formats
 from gapfloor.audit.probe import probe_rule
-from gapfloor.audit.scan import ScanResult
+from gapfloor.audit.scan import ScanResult, scan
+from gapfloor.audit.trace.comparison import scan_traced_command, trace_document, trace_markdown
+from gapfloor.audit.trace.observe import TraceResult, trace
+from gapfloor.errors import GapfloorError, UsageError
+from gapfloor.records.atomic import check_file, write_text_atomically
+from gapfloor.text_tables import ReportResult
 
 
-class Audit:
-    """Find the action rule that a code base uses at test time.
+@dataclass(frozen=True, repr=False)
+class ScanChanges(ReportResult):
+    """The evaluation paths that differ from those of an earlier commit."""
 
-    `audit(target)` reads the code; it is short for `audit.scan(target)`. `audit.trace(command)` runs a command and
-    watches how its actions are chosen, and `audit.probe(policy, observations)` does the same with a policy in memory.
-    `audit.ledger()` has the twelve code bases that were classified by hand, `audit.registry()` further ones, and
-    `audit.verify()` checks their evidence in clones.
+    base: str
+    """The earlier commit."""
+    changes: findings.PathChanges
+    """The paths that were added and removed."""
+    failure: str = ""
+    """Which paths do not state their rule, where that was required."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `gapfloor audit scan --diff COMMIT --json`."""
+        names = ("script", "rule", "provenance", "levels")
+        rows = {
+            kind: [{name: getattr(path, name) for name in names} for path in getattr(self.changes, kind)]
+            for kind in ("added", "removed")
+        }
+        return {"base": self.base, **rows}
+
+    def __repr__(self) -> str:
+        return formats.changes_as_markdown(self.changes, base=self.base)
+
+
+@dataclass(frozen=True, repr=False)
+class AuditTrace(ReportResult):
+    """What was observed, next to what the scanner reads in the code."""
+
+    row_names = ("paths",)
+
+    observed: TraceResult
+    """Steps, rules, environments and optimiser steps of the run."""
+    static: ScanResult | None
+    """The scan of the folder; None where there was none."""
+
+    @property
+    def failure(self) -> str:  # type: ignore[override]
+        """How the command ended, unless it ended well."""
+        code = self.observed.exit_code
+        return f"The command ended with exit code {code}; the report may be incomplete." if code else ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `gapfloor audit trace --json`."""
+        return trace_document(self.observed, self.static)
+
+    def __repr__(self) -> str:
+        return trace_markdown(self.observed, self.static)
+
+
+def audit_scan(
+    target: str | Path = ".",
+    *,
+    entry: str | None = None,
+    diff: str | None = None,
+    require_explicit: bool = False,
+    baseline: str | Path | None = None,
+    write_baseline: str | Path | None = None,
+    out: str | Path | None = None,
+) -> ScanResult | ScanChanges:
+    """Find every evaluation path of a repository, with its action rule and where that rule comes from.
+
+    Sources are read as text; nothing is run, imported or followed outside the target. A comment `# gapfloor: ignore` on
+    the line that steps the environment accepts a finding.
 
     Args:
         target: A folder, a Python file or a git directory; with @COMMIT for one commit.
         entry: The command that was used, e.g. "python train.py --config x.yaml": the scan is then about its script,
             with its settings.
+        diff: Only show what changed since this commit.
+        require_explicit: Fail when an evaluation path has no rule that is set at the call or by an option, or when none
+            was found. In Python also the `failure` of the result.
+        baseline: Findings listed in this file are accepted by `require_explicit`.
+        write_baseline: File for the findings of this scan, as a baseline.
+        out: File for the report: SARIF 2.1.0 (for code-scanning pages) if its name ends in .sarif, JSON if it ends in
+            .json, otherwise Markdown.
 
     Returns:
         The verdict and the evaluation paths. `print` shows the report for people, `to_sarif()` gives SARIF 2.1.0,
-        `unstated()` the paths whose rule nobody set, and `changes_since(earlier)` what changed since another scan.
+        `unstated()` the paths whose rule nobody set, and `changes_since(earlier)` what changed since another scan. With
+        `diff`: the paths that were added and removed.
+
+    Command line:
+        gapfloor audit scan path/to/repository
+        gapfloor audit scan . --out audit.sarif --require-explicit
+        gapfloor audit scan . --diff main
 
     Examples:
         >>> import gapfloor, pathlib, tempfile
@@ -44,6 +123,107 @@ class Audit:
         >>> found = gapfloor.audit(folder)
         >>> [(path.rule, path.provenance) for path in found.paths]
         [('argmax', 'explicit-call-site')]
+    """
+    for file in (out, write_baseline):
+        check_file(file)
+    if diff is not None and Path(out or "").suffix == ".sarif":
+        raise UsageError(
+            "SARIF lists all findings, not what changed: leave out --diff, or write another file."
+        )
+    accepted = findings.read_baseline(Path(baseline)) if baseline is not None else set()
+    try:
+        result = scan(str(target), entry=entry)
+    except GapfloorError:
+        raise
+    except Exception as error:
+        # Our own fault: whoever reads the file downstream must find one that says so.
+        if out is not None:
+            _write_failure(Path(out), str(target), error)
+        raise
+    if write_baseline is not None:
+        write_text_atomically(Path(write_baseline), findings.write_baseline(result.unstated()))
+    if require_explicit:
+        result = replace(result, failure=_not_explicit(result, accepted))
+    found: ScanResult | ScanChanges = result
+    if diff is not None:
+        folder = (
+            str(target).rpartition("@")[0] if "@" in str(target) and not Path(target).exists() else target
+        )
+        changes = result.changes_since(scan(f"{folder}@{diff}", entry=entry))
+        found = ScanChanges(diff, changes, result.failure)
+    if out is not None and Path(out).suffix == ".sarif":
+        _write_json(Path(out), result.to_sarif(accepted=accepted))
+    elif out is not None:
+        _write_report(Path(out), found)
+    return found
+
+
+def audit_trace(
+    command: str | Sequence[str],
+    *,
+    steps: int | None = None,
+    scan: bool = True,
+    out: str | Path | None = None,
+) -> AuditTrace:
+    """Run your own command and report how its actions were chosen, as observed.
+
+    Steps, draws, maxima, resets and optimiser steps are watched in the process of the command. This runs the command:
+    use it only on code that you would run anyway. What the command prints goes to standard error.
+
+    Args:
+        command: The program and its arguments. In Python also one text.
+        steps: End the run after this many environment steps.
+        scan: Scan the current folder too, for comparison.
+        out: File for the report: JSON if its name ends in .json, otherwise Markdown.
+
+    Returns:
+        One row per place in the code where an environment is stepped; `observed.exit_code` is that of the command.
+
+    Command line:
+        gapfloor audit trace -- python evaluate.py --checkpoint model.pt
+        gapfloor audit trace --steps 1000 -- python train.py
+
+    Examples:
+        >>> import gapfloor, pathlib, sys, tempfile
+        >>> script = pathlib.Path(tempfile.mkdtemp()) / "evaluate.py"
+        >>> characters = script.write_text('''
+        ... import gymnasium
+        ... env = gymnasium.make("CartPole-v1")
+        ... env.reset(seed=1)
+        ... for _ in range(5):
+        ...     env.step(env.action_space.sample())
+        ... ''')
+        >>> found = gapfloor.audit.trace([sys.executable, str(script)], scan=False)
+        >>> [(path.environment, path.rule, path.n_steps) for path in found.observed.paths]
+        [('CartPole-v1', 'random', 5)]
+    """
+    check_file(out)
+    if steps is not None and steps < 1:
+        raise UsageError(f"steps is {steps}: use at least 1.")
+    arguments = shlex.split(command) if isinstance(command, str) else [str(part) for part in command]
+    observed = trace(arguments, most_steps=steps)
+    found = AuditTrace(observed, scan_traced_command(observed) if scan else None)
+    if out is not None:
+        _write_report(Path(out), found)
+    return found
+
+
+class Audit:
+    """Find the action rule that a code base uses at test time.
+
+    `audit(target)` reads the code; it is short for `audit.scan(target)`. `audit.trace(command)` runs a command and
+    watches how its actions are chosen, and `audit.probe(policy, observations)` does the same with a policy in memory.
+    `audit.ledger()` has the code bases that were classified by hand, and checks their evidence in clones.
+
+    Args:
+        target: A folder, a Python file or a git directory; with @COMMIT for one commit.
+        entry: The command that was used; see `audit.scan`.
+
+    Returns:
+        The verdict and the evaluation paths; see `audit.scan`.
+
+    Examples:
+        >>> import gapfloor
         >>> ledger = gapfloor.audit.ledger()
         >>> len(ledger.entries), ledger.counts.evaluate_heldout
         (12, 11)
@@ -53,11 +233,38 @@ class Audit:
     trace = staticmethod(audit_trace)
     probe = staticmethod(probe_rule)
     ledger = staticmethod(audit_ledger)
-    registry = staticmethod(audit_registry)
-    verify = staticmethod(audit_verify)
 
     def __call__(self, target: str | Path = ".", *, entry: str | None = None) -> ScanResult:
-        return audit_scan(target, entry=entry)
+        return scan(str(target), entry=entry)
 
 
 audit = Audit()
+
+
+def _not_explicit(result: ScanResult, accepted: set[str]) -> str:
+    """Why a scan does not show that every rule is stated; empty where it does."""
+    if not result.paths:
+        return "No evaluation path was found, so no rule is stated. Scan the folder that holds the evaluation script."
+    fresh = [
+        item for item in result.unstated() if not item.is_suppressed and item.fingerprint not in accepted
+    ]
+    words = "Pass the rule at the evaluation call, or make it an option."
+    return f"{formats.describe_findings(fresh)} {words}" if fresh else ""
+
+
+def _write_report(path: Path, found: ReportResult) -> None:
+    if path.suffix == ".json":
+        _write_json(path, found.to_dict())
+    else:
+        write_text_atomically(path, repr(found))
+
+
+def _write_json(path: Path, document: dict[str, Any]) -> None:
+    write_text_atomically(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+
+def _write_failure(path: Path, target: str, error: Exception) -> None:
+    if path.suffix == ".sarif":
+        _write_json(path, formats.failed_sarif(error, version=__version__))
+    elif path.suffix == ".json":
+        _write_json(path, formats.failed_document(target, error))

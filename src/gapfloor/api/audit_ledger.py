@@ -12,9 +12,10 @@ from gapfloor.audit.ledger import entries as ledgers
 from gapfloor.audit.ledger.registry import RegistryEntry, compare_entries, load_registry
 from gapfloor.audit.ledger.verify import LedgerVerification, clone_missing, verify_ledger
 from gapfloor.errors import UsageError
+from gapfloor.records.atomic import check_file, write_text_atomically
 from gapfloor.text_tables import ReadableResult, ReportResult, TextTable
 
-#: Where `gapfloor audit verify` looks for clones.
+#: Where clones are looked for.
 DEFAULT_REPOS = "gapfloor-audit-repos"
 
 
@@ -73,91 +74,89 @@ class AuditRegistry(ReportResult):
         return compare_entries(self.entries)
 
 
-def audit_ledger() -> AuditLedger:
-    """The paper's two audit tables, with counts computed from the ledger.
+def audit_ledger(
+    *,
+    registry: bool = False,
+    files: Sequence[str | Path] = (),
+    only: str = "",
+    repos: str | Path | None = None,
+    clone: bool = False,
+    out: str | Path | None = None,
+    progress: Callable[[str], None] | bool | None = None,
+) -> AuditLedger | AuditRegistry | LedgerVerification:
+    """Show the code bases that were audited by hand, or check their evidence in clones.
+
+    The ledger has the twelve code bases of the paper, with counts computed from their entries; the registry has further
+    ones. Every entry names the lines that show its rule, at a pinned commit.
+
+    Args:
+        registry: Show the registry: rule, provenance, in-loop and held out of every audited repository.
+        files: A registry file of yours, whose entries are added to the registry.
+        only: Show the entries of the registry whose name, repository, rule or provenance contains this text.
+        repos: Check every evidence line in this folder of clones: owner+name, owner/name or name.
+        clone: Check every evidence line, and fetch missing pinned commits from GitHub first (default folder:
+            gapfloor-audit-repos).
+        out: File for the page of the registry (Markdown).
+        progress: Called with words about what was fetched. None: a line each on a terminal or in a notebook; False:
+            nothing.
 
     Returns:
-        The entries of twelve code bases: rule, provenance, in-loop, and the lines that show it.
+        The entries of twelve code bases; those of the registry; or one check per evidence line (ok, moved, changed, no
+        clone or no commit), whose `is_confirmed` says whether all are ok.
+
+    Command line:
+        gapfloor audit ledger
+        gapfloor audit ledger --registry --only epsilon-greedy
+        gapfloor audit ledger --registry --repos clones --clone
 
     Examples:
-        >>> import gapfloor
+        >>> import gapfloor, tempfile
         >>> ledger = gapfloor.audit.ledger()
         >>> len(ledger.entries), ledger.counts.evaluate_heldout
         (12, 11)
-    """
-    return AuditLedger(ledgers.count_ledger(), ledgers.load_ledger())
-
-
-def audit_registry(files: Sequence[str | Path] = (), *, only: str = "") -> AuditRegistry:
-    """A comparison of every audited repository: rule, provenance, in-loop and held out.
-
-    Args:
-        files: Registry files of yours, whose entries are added.
-        only: Show only the entries whose name, repository, rule or provenance contains this text.
-
-    Returns:
-        The entries; `print` shows the comparison as Markdown.
-
-    Examples:
-        >>> import gapfloor
-        >>> registry = gapfloor.audit.registry()
-        >>> len(registry.entries) >= 12
-        True
-        >>> {entry.rule for entry in gapfloor.audit_registry(only="epsilon-greedy").entries}
+        >>> {entry.rule for entry in gapfloor.audit.ledger(only="epsilon-greedy").entries}
         {'epsilon-greedy'}
+
+        Without clones no line can be confirmed:
+
+        >>> found = gapfloor.audit.ledger(repos=tempfile.mkdtemp())
+        >>> found.is_confirmed, found.count("no clone") == len(found.checks)
+        (False, True)
     """
-    entries = load_registry(tuple(Path(file) for file in files))
+    check_file(out)
+    own = tuple(Path(file) for file in files)
+    if repos is not None or clone:
+        entries = load_registry(own) if registry or own else None
+        return _verify(Path(repos or DEFAULT_REPOS), entries, clone=clone, tell=step_teller(progress))
+    if not (registry or own or only or out):
+        return AuditLedger(ledgers.count_ledger(), ledgers.load_ledger())
     found = tuple(
         entry
-        for entry in entries
+        for entry in load_registry(own)
         if only.lower() in f"{entry.name} {entry.repo} {entry.rule} {entry.provenance}".lower()
     )
     if not found:
         raise UsageError(
             f"No entry of the registry contains '{only}'. Leave the filter out to see all of them."
         )
+    if out is not None:
+        write_text_atomically(Path(out), compare_entries(found))
     return AuditRegistry(found)
 
 
-def audit_verify(
-    repos: str | Path = DEFAULT_REPOS,
+def _verify(
+    repos: Path,
+    entries: tuple[RegistryEntry, ...] | None,
     *,
-    clone: bool = False,
-    registry: bool = False,
-    files: Sequence[str | Path] = (),
-    progress: Callable[[str], None] | bool | None = None,
+    clone: bool,
+    tell: Callable[[str], None],
 ) -> LedgerVerification:
-    """Check every evidence line of the ledger in local clones, at its pinned commit.
-
-    Args:
-        repos: Folder of clones: owner+name, owner/name or name.
-        clone: Fetch missing pinned commits from GitHub into `repos` first.
-        registry: Check the registry of further audits too.
-        files: Check these registry files too.
-        progress: Called with words about what was fetched. None: a line each on a terminal or in a notebook; False:
-            nothing.
-
-    Returns:
-        One check per evidence line: ok, moved, changed, no clone or no commit; `is_confirmed` says whether all are ok.
-
-    Examples:
-        Without clones no line can be confirmed:
-
-        >>> import gapfloor, tempfile
-        >>> found = gapfloor.audit.verify(tempfile.mkdtemp())
-        >>> found.is_confirmed, found.count("no clone") == len(found.checks)
-        (False, True)
-    """
-    repos = Path(repos)
-    own = tuple(Path(file) for file in files)
-    entries = load_registry(own) if registry or own else None
     if clone:
-        tell = step_teller(progress)
         repos.mkdir(parents=True, exist_ok=True)
         for repo in clone_missing(repos, entries=entries):
             tell(f"fetched {repo}")
     if not repos.is_dir():
         raise UsageError(
-            f"There is no folder '{repos}' with clones. Give --repos DIR, or add --clone to fetch them."
+            f"There is no folder '{repos}' with clones. Name another folder as repos, or ask to clone them."
         )
     return verify_ledger(repos, entries=entries)

@@ -14,8 +14,8 @@ from gapfloor.calibration.class_files import classes_path, read_classes, shipped
 from gapfloor.calibration.class_measurement import measure_classes
 from gapfloor.calibration.classes import ActionClasses, CalibrationSettings
 from gapfloor.calibration.dimensions import DimensionEffects, measure_dimensions
-from gapfloor.calibration.matrix import draw_matrices
-from gapfloor.engines.catalogue import GYMNASIUM
+from gapfloor.calibration.matrix import LEGEND, matrix_text
+from gapfloor.engines.catalogue import GYMNASIUM, PROCGEN
 from gapfloor.engines.engine import Option
 from gapfloor.engines.registry import check_cloning, check_levels, make_spec
 from gapfloor.errors import UsageError
@@ -25,9 +25,7 @@ from gapfloor.machine import check_workers
 from gapfloor.play.policy_trial import action_space_of
 from gapfloor.play.protocol import expand_games
 from gapfloor.policies.load import PolicySource
-from gapfloor.text_tables import ReadableResult, TextTable
-
-_PICTURE_KINDS = (".png", ".svg", ".pdf")
+from gapfloor.text_tables import ReadableResult, ReportResult, TextTable
 
 
 @dataclass(frozen=True)
@@ -45,6 +43,32 @@ class GameCalibration:
         if self.random.engine.options:
             return None
         return shipped_classes(self.random.engine.game, self.random.engine.mode)
+
+    def __str__(self) -> str:
+        """Classes, the matrix of differences and, if a policy was named, what its own play changes."""
+        lines = [_classes_text(self.random, played_by="random play")]
+        if self.random.engine.engine == PROCGEN.name:
+            lines.append(self._shipped_text())
+        if self.comparison is not None:
+            lines.append(_classes_text(self.comparison.visited, played_by="the policy's own play"))
+            if not self.comparison.pairs:
+                lines.append("Both give the same classes.")
+            names = self.random.action_names
+            for pair in self.comparison.pairs:
+                one = "random play" if pair.differ_random == 0 else "the policy's own play"
+                count = pair.differ_random or pair.differ_visited
+                lines.append(
+                    f"{names[pair.first]} and {names[pair.second]} are one class on {one}, and differ in {count} of "
+                    f"{self.random.settings.states} states of the other."
+                )
+        return "\n".join([*lines, *([self.note] if self.note else [])])
+
+    def _shipped_text(self) -> str:
+        if self.shipped is None:
+            return "No classes are shipped for this mode and these options."
+        engine = self.shipped.engine
+        same = "the same" if self.shipped.partition == self.random.partition else "not the same"
+        return f"Shipped ({engine.engine} {engine.version}): {self.shipped.k} classes, {same}."
 
     def to_dict(self) -> dict[str, Any]:
         """The game's entry in the document that `gapfloor calibrate --json` prints."""
@@ -64,7 +88,7 @@ class GameCalibration:
 
 
 @dataclass(frozen=True, repr=False)
-class Calibrations(ReadableResult):
+class Calibrations(ReportResult):
     """The action classes of several games, in the order named."""
 
     row_names = ("games",)
@@ -85,26 +109,8 @@ class Calibrations(ReadableResult):
         """The document that `gapfloor calibrate --json` prints."""
         return {"games": [game.to_dict() for game in self.games]}
 
-    def table(self) -> TextTable:
-        """Classes per game, on the whole and in one state."""
-        rows = [
-            [
-                game.random.engine.game, game.random.engine.mode, str(game.random.partition.n_actions),
-                str(game.random.k), f"{game.random.mean_state_k:.2f}",
-                str(game.shipped.k) if game.shipped is not None else "",
-                ", ".join(
-                    " = ".join(game.random.action_names[action] for action in members)
-                    for members in game.random.partition.classes
-                    if len(members) > 1
-                ),
-            ]
-            for game in self.games
-        ]  # fmt: skip
-        return ["game", "mode", "actions", "classes", "in one state", "shipped", "the same"], rows
-
-    def sentences(self) -> list[str]:
-        """Where the classes are kept."""
-        return [game.note for game in self.games if game.note]
+    def __repr__(self) -> str:
+        return "\n\n".join(map(str, self.games))
 
 
 def calibrate(
@@ -119,7 +125,6 @@ def calibrate(
     levels: str | range = "0:200",
     spacing: int = CalibrationSettings.spacing,
     policy: str | None = None,
-    picture: str | Path | None = None,
     replace: bool = False,
     workers: int | None = None,
     progress: Callable[[GameCalibration], None] | bool | None = None,
@@ -142,7 +147,6 @@ def calibrate(
         levels: Levels that are played: START:STOP, a `range`, or all.
         spacing: Take one of this many visited states, on average.
         policy: Also measure on the states that this policy visits under the sampled rule, and show where that differs.
-        picture: File (.png, .svg or .pdf) for a drawing of the matrices.
         replace: Replace classes that the store holds from other settings.
         workers: Number of threads, which changes no result (default: one per core).
         progress: Called with each game as it is done. None: a line per game on a terminal or in a notebook; False:
@@ -172,14 +176,14 @@ def calibrate(
     chosen = CalibrationSettings(
         levels=LevelSet.parse(levels), states=states, horizon=horizon, seed=seed, spacing=spacing
     )
-    tell = progress if callable(progress) else _say_done(progress)
+    say = step_teller(progress if isinstance(progress, bool) else None)
     check_draw(chosen.seed)
     named = [games] if isinstance(games, str) else games
     specs = [make_spec(game, mode=mode, options=options) for game in expand_games(named)]
     if all(spec.engine == GYMNASIUM.name and isinstance(action_space_of(spec), Box) for spec in specs):
-        if policy or picture or replace:
+        if policy or replace:
             raise UsageError(
-                "Real-valued actions have dimensions, not classes: leave out policy, picture and replace."
+                "Real-valued actions have dimensions, not classes: leave out policy and replace."
             )
         for spec in specs:
             check_levels(spec, chosen.levels)
@@ -187,8 +191,6 @@ def calibrate(
     for spec in specs:
         check_cloning(spec, what="Calibration")
         check_levels(spec, chosen.levels)
-    if picture is not None and Path(picture).suffix not in _PICTURE_KINDS:
-        raise UsageError(f"The picture {picture} must end in one of {', '.join(_PICTURE_KINDS)}.")
     source = PolicySource.named(policy) if policy is not None else None
     if source is not None:
         source.load()
@@ -200,9 +202,10 @@ def calibrate(
         random = comparison.random if comparison else measure_classes(spec, chosen, workers=workers)
         game = GameCalibration(random, comparison, _keep(random, store, replace=replace))
         measured.append(game)
-        tell(game)
-    if picture is not None:
-        draw_matrices([game.random for game in measured], Path(picture))
+        if callable(progress):
+            progress(game)
+        else:
+            say(f"{spec.game}: {random.k} classes")
     return Calibrations(tuple(measured))
 
 
@@ -229,9 +232,18 @@ class BoxCalibrations(ReadableResult):
         return ["game", "dimension", "states with an effect", ""], rows
 
 
-def _say_done(progress: bool | None) -> Callable[[GameCalibration], None]:
-    say = step_teller(progress)
-    return lambda game: say(f"{game.random.engine.game}: {game.random.k} classes")
+def _classes_text(classes: ActionClasses, *, played_by: str) -> str:
+    settings, engine = classes.settings, classes.engine
+    lines = [
+        f"{engine.game} ({engine.mode}): {classes.k} classes of {classes.partition.n_actions} actions; in one state "
+        f"{classes.mean_state_k:.2f} on average.",
+        f"{settings.states} states of {played_by}, levels {settings.levels}, seed {settings.seed}, horizon "
+        f"{settings.horizon}, {engine.engine} {engine.version}.",
+    ]
+    for name, members in zip(classes.class_names, classes.partition.classes, strict=True):
+        others = [classes.action_names[action] for action in members if classes.action_names[action] != name]
+        lines.append(f"  {name}" + (f" = {' = '.join(others)}" if others else ""))
+    return "\n".join([*lines, matrix_text(classes), LEGEND])
 
 
 def _keep(classes: ActionClasses, store: str | Path | None, *, replace: bool) -> str:

@@ -9,7 +9,7 @@ from gapfloor.engines.contract import Contract, check_contract
 from gapfloor.engines.doctor import DoctorFinding, examine
 from gapfloor.engines.engine import Option
 from gapfloor.errors import UsageError
-from gapfloor.text_tables import ReportResult
+from gapfloor.text_tables import ReportResult, counted
 
 #: The games that are tried on this machine.
 DOCTOR_GAMES = ("coinrun", "starpilot", "dodgeball")
@@ -28,6 +28,11 @@ class Diagnosis(ReportResult):
     def failed(self) -> tuple[DoctorFinding, ...]:
         """Promises that an engine does not keep here."""
         return tuple(finding for finding in self.findings if finding.mark == "FAILED")
+
+    @property
+    def failure(self) -> str:  # type: ignore[override]
+        """How many promises do not hold; empty where all do."""
+        return f"{counted(len(self.failed), 'check')} failed: see above." if self.failed else ""
 
     def __repr__(self) -> str:
         return "\n".join(f"{each.mark:8} {each.subject}: {each.words}" for each in self.findings)

@@ -65,6 +65,8 @@ class ScanResult(ReportResult):
     """Where no evaluation was found: the lines that speak of one all the same."""
     texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     """The lines of the files that evidence names."""
+    failure: str = ""
+    """Which paths do not state their rule, where that was required."""
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `gapfloor audit scan --json` prints."""

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from gapfloor.calibration.classes import ActionClasses
-from gapfloor.records.atomic import write_atomically
 
 #: Never the same, in some states, in half of them or more, in every state.
 GLYPHS = "·░▓█"
@@ -41,17 +39,6 @@ def matrix_text(classes: ActionClasses) -> str:
         cells = " ".join(f" {glyph(equal, classes.settings.states)}" for equal in row)
         lines.append(f"{name:>{width}} {number:>2} {cells}")
     return "\n".join(lines)
-
-
-def draw_matrices(games: Sequence[ActionClasses], path: Path) -> None:
-    """Draw the matrices of games side by side into one image, its format that of the path's ending."""
-    figure = matrix_figure(games)
-    # Without a date, the same measurement gives the same bytes.
-    kind = path.suffix.lstrip(".") or "png"
-    metadata = (
-        {"Date": None} if kind == "svg" else {"CreationDate": None} if kind == "pdf" else {"Software": None}
-    )
-    write_atomically(path, lambda partial: figure.savefig(partial, format=kind, dpi=150, metadata=metadata))
 
 
 def matrix_figure(games: Sequence[ActionClasses]) -> Any:

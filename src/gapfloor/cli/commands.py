@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gapfloor.records.store import DEFAULT_STORE
+
 MEASURE, DECIDE, REPORT, AUDIT, ADVANCED = "Measure", "Decide", "Report", "Audit", "Advanced"
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
@@ -16,22 +18,37 @@ class CommandEntry:
     section: str
     """The heading under which `gapfloor --help` lists it."""
     function: str
-    """`module:name` of the public function, or of a click command that is written by hand."""
+    """`module:name` of the public function."""
     show: str = "result"
     """How the result is printed: the name of a function of `gapfloor.cli.show`."""
     arguments: int = 1
     """How many of the first parameters are arguments; the others are options."""
     has_store: bool = False
     """Whether the command has a store by default, where the function forgets its cells."""
-    python_only: frozenset[str] = frozenset()
-    """Arguments that hardly anybody changes: the command does not offer them, the function does."""
+    usual_store: str | None = DEFAULT_STORE
+    """The default of a command with a store; None: the function's own."""
     takes_pictures: bool = False
     """Whether the command knows which games' pictures the engine will need (`gapfloor.cli.pictures`)."""
+    takes_command: bool = False
+    """Whether the argument is a command of the user's, which may have options of its own."""
 
 
-_TABLE = frozenset({"columns", "labels", "floor", "decimal"})
-_SHAPE = frozenset({"repeats", "slots", "burn_in", "device", "backend"})
-_CKA = frozenset({"train", "test", "rule", "seed"})
+_ENGINE = frozenset({"repeats", "slots", "burn_in", "device", "backend", "design", "options"})
+_TABLE = frozenset({"columns", "labels", "decimal"})
+
+#: Arguments that hardly anybody changes: the command does not offer them, the function does.
+PYTHON_ONLY: dict[str, frozenset[str]] = {
+    "floor": frozenset({"burn_in"}),
+    "sweep": _ENGINE | {"budget", "seed"},
+    "training-curve": _ENGINE | {"mode", "train"},
+    "train": frozenset({"rewards"}),
+    "plan next": _TABLE | {"floor", "level_set"},
+    "power": _TABLE | {"floor", "level_set", "alpha"},
+    "analyse": frozenset({"decimal"}),
+    "compare": _ENGINE | {"batch", "mode"},
+    "report": _TABLE,
+    "cka": frozenset({"train", "test", "rule", "seed", "device"}),
+}
 
 #: The words of a command -> where it comes from.
 COMMANDS: dict[str, CommandEntry] = {
@@ -41,33 +58,39 @@ COMMANDS: dict[str, CommandEntry] = {
         MEASURE, "gapfloor.api.evaluate:evaluate", "evaluation", has_store=True, takes_pictures=True
     ),
     "sweep": CommandEntry(
-        MEASURE, "gapfloor.api.sweep:sweep", "sweep", has_store=True, python_only=_SHAPE, takes_pictures=True
+        MEASURE, "gapfloor.api.sweep:sweep", "sweep", has_store=True, takes_pictures=True
     ),
     "training-curve": CommandEntry(
-        MEASURE, "gapfloor.api.training_curve:training_curve", "training_curve", has_store=True, python_only=_SHAPE
+        MEASURE, "gapfloor.api.training_curve:training_curve", "training_curve", has_store=True
     ),
     "train": CommandEntry(MEASURE, "gapfloor.api.train:train", "training"),
-    "calibrate": CommandEntry(MEASURE, "gapfloor.api.calibrate:calibrate", "calibrations", has_store=True),
+    "calibrate": CommandEntry(MEASURE, "gapfloor.api.calibrate:calibrate", has_store=True),
     "levels": CommandEntry(MEASURE, "gapfloor.api.levels:levels"),
     "plan init": CommandEntry(DECIDE, "gapfloor.api.plan_files:init_plan", "plan_file"),
     "plan lock": CommandEntry(DECIDE, "gapfloor.api.plan_files:lock_file", "lock"),
     "plan check": CommandEntry(DECIDE, "gapfloor.api.plan_files:check_plan"),
-    "plan next": CommandEntry(DECIDE, "gapfloor.api.plan_next:next_runs", python_only=_TABLE),
-    "power": CommandEntry(DECIDE, "gapfloor.api.power:power", python_only=_TABLE),
+    "plan next": CommandEntry(DECIDE, "gapfloor.api.plan_next:next_runs"),
+    "power": CommandEntry(DECIDE, "gapfloor.api.power:power"),
     "analyse": CommandEntry(DECIDE, "gapfloor.api.analyse:analyse", "analysis"),
     "compare": CommandEntry(
-        DECIDE, "gapfloor.api.compare:compare", "comparison", arguments=2, has_store=True, python_only=_SHAPE
+        DECIDE, "gapfloor.api.compare:compare", "comparison", arguments=2, has_store=True
     ),
     "report": CommandEntry(REPORT, "gapfloor.api.report:report"),
     "replay": CommandEntry(REPORT, "gapfloor.api.replay:replay", "replays"),
-    "verify": CommandEntry(REPORT, "gapfloor.api.verify:verify", "verification"),
-    "audit": CommandEntry(AUDIT, "gapfloor.cli.audit:command"),
-    "study": CommandEntry(ADVANCED, "gapfloor.cli.study:command"),
-    "cka": CommandEntry(ADVANCED, "gapfloor.api.cka:cka", "cka", has_store=True, python_only=_CKA),
-    "doctor": CommandEntry(ADVANCED, "gapfloor.api.doctor:doctor", "diagnosis"),
+    "verify": CommandEntry(REPORT, "gapfloor.api.verify:verify"),
+    "audit scan": CommandEntry(AUDIT, "gapfloor.api.audit:audit_scan"),
+    "audit trace": CommandEntry(AUDIT, "gapfloor.api.audit:audit_trace", takes_command=True),
+    "audit ledger": CommandEntry(AUDIT, "gapfloor.api.audit_ledger:audit_ledger", arguments=0),
+    "study preview": CommandEntry(ADVANCED, "gapfloor.study.commands:preview", has_store=True, usual_store=None),
+    "study run": CommandEntry(ADVANCED, "gapfloor.study.commands:run", has_store=True, usual_store=None),
+    "study status": CommandEntry(ADVANCED, "gapfloor.study.commands:status", has_store=True, usual_store=None),
+    "cka": CommandEntry(ADVANCED, "gapfloor.api.cka:cka", "cka", has_store=True),
+    "doctor": CommandEntry(ADVANCED, "gapfloor.api.doctor:doctor"),
 }  # fmt: skip
 
 #: A group of commands -> what it is about.
 GROUPS = {
     "plan": "Write, lock, check or follow an analysis plan, which fixes the tests before the data are in.",
+    "audit": "Find the action rule that a code base uses at test time.",
+    "study": "Run a whole study from one file: train, calibrate, evaluate, analyse and report.",
 }

@@ -37,10 +37,22 @@ def entries_of(text: str) -> dict[str, str]:
 
 
 def summary_in(path: Path, name: str) -> str:
-    """The first line of a function's docstring, read from its file: importing it may load an engine."""
-    found = re.search(
-        rf'^ *(?:def|class) {name.rpartition(".")[2]}\b.*?"""(.+?)(?:"""|\n\n)',
-        path.read_text(encoding="utf-8"),
-        re.M | re.S,
-    )
-    return " ".join(found.group(1).split()) if found else ""
+    """The first paragraph of a function's docstring, read from its file: importing it may load an engine."""
+    return " ".join(_docstring_in(path, name).partition("\n\n")[0].split())
+
+
+def examples_in(path: Path, name: str) -> list[str]:
+    """The examples of a function's command, read from its file."""
+    return sections_of(_docstring_in(path, name)).get("Command line", "").splitlines()
+
+
+def with_examples(text: str, examples: str) -> str:
+    """A help text, and one line per example."""
+    lines = "\n".join(f"  {line.strip()}" for line in examples.splitlines())
+    return f"{text}\n\n\b\nExamples:\n{lines}" if lines else text
+
+
+def _docstring_in(path: Path, name: str) -> str:
+    text = path.read_text(encoding="utf-8")
+    found = re.search(rf'^ *(?:def|class) {name}\b.*?"""(.+?)"""', text, re.M | re.S)
+    return found.group(1) if found else ""

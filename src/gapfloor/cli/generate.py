@@ -23,13 +23,12 @@ from typing import Any, Literal
 
 import click
 
-from gapfloor.cli.commands import HELP_NAMES, CommandEntry
-from gapfloor.cli.docstrings import entries_of, sections_of
+from gapfloor.cli.commands import HELP_NAMES, PYTHON_ONLY, CommandEntry
+from gapfloor.cli.docstrings import entries_of, sections_of, with_examples
 from gapfloor.cli.old_spellings import renew_options
 from gapfloor.cli.options import Numbers, StoreFolder, parse_engine_options
 from gapfloor.errors import UsageError
 from gapfloor.lazy import resolve
-from gapfloor.records.store import DEFAULT_STORE
 
 #: Arguments that only objects in memory can be given for.
 _IN_MEMORY = {"progress", "cells", "executor"}
@@ -103,11 +102,10 @@ class GeneratedCommand(click.Command):
 def make_command(name: str, entry: CommandEntry) -> click.Command:
     """The command `name` of a public function."""
     function = resolve(entry.function)
-    if isinstance(function, click.Command):
-        return _with_lines(function)
     sections = sections_of(function.__doc__ or "")
     words = entries_of(sections.get("Args", ""))
-    left_out = _IN_MEMORY | entry.python_only
+    python_only = PYTHON_ONLY.get(name, frozenset())
+    left_out = _IN_MEMORY | python_only
     parameters = [
         each for each in inspect.signature(function).parameters.values() if each.name not in left_out
     ]
@@ -121,11 +119,15 @@ def make_command(name: str, entry: CommandEntry) -> click.Command:
     words = {each: for_terminal(text, spelled) for each, text in words.items()}
     params: list[click.Parameter] = []
     for at, each in enumerate(parameters):
-        default = DEFAULT_STORE if each.name == "store" and entry.has_store else each.default
+        default = each.default
+        if each.name == "store" and entry.has_store:
+            default = entry.usual_store
         if at < entry.arguments:
             params.append(_argument(each.name, hints[each.name], default))
         else:
-            params.append(_option(each.name, hints[each.name], default, words.get(each.name, "")))
+            option = _option(each.name, hints[each.name], default, words.get(each.name, ""))
+            option.envvar = "GAPFLOOR_STORE" if each.name == "store" and entry.has_store else None
+            params.append(option)
 
     def callback(**values: Any) -> None:
         from gapfloor.cli.show import call_and_show
@@ -133,22 +135,16 @@ def make_command(name: str, entry: CommandEntry) -> click.Command:
         terminal = Terminal(*(values.pop(key) for key in ("as_json", "is_wide", "is_quiet", "traceback")))
         call_and_show(entry, function, values, terminal)
 
-    text = for_terminal(sections[""], spelled)
-    examples = "\n".join(f"  {line.strip()}" for line in sections.get("Command line", "").splitlines())
+    # What stands after the first word of the user's own command belongs to that command.
+    settings = (
+        {"ignore_unknown_options": True, "allow_interspersed_args": False} if entry.takes_command else {}
+    )
+    text = with_examples(for_terminal(sections[""], spelled), sections.get("Command line", ""))
     command = GeneratedCommand(
-        name.rpartition(" ")[2], params=params, callback=callback, context_settings=HELP_NAMES,
-        help=f"{text}\n\n\b\nExamples:\n{examples}" if examples else text,
+        name.rpartition(" ")[2], params=params, callback=callback, help=text,
+        context_settings={**HELP_NAMES, **settings},
     )  # fmt: skip
-    command.words, command.terminal, command.python_only = words, terminal_options(), entry.python_only
-    return command
-
-
-def _with_lines(command: click.Command) -> click.Command:
-    r"""A command written by hand, with the `\b` of raw docstrings as the character that keeps click from wrapping."""
-    command.help = (command.help or "").replace("\\b\n", "\b\n")
-    if isinstance(command, click.Group):
-        for sub in command.commands.values():
-            _with_lines(sub)
+    command.words, command.terminal, command.python_only = words, terminal_options(), python_only
     return command
 
 
@@ -241,8 +237,6 @@ def _option(name: str, hint: Any, default: Any, words: str) -> click.Option:
         )  # fmt: skip
     if isinstance(default, tuple | list):
         default = ",".join(f"{each:g}" if isinstance(each, float) else str(each) for each in default)
-    if name == "store":
-        given["envvar"] = "GAPFLOOR_STORE" if default else None
     return click.Option(
         [f"--{spelling}", name], type=_type(name, hint), default=default, show_default=default not in (None, ""),
         **given,

@@ -14,8 +14,8 @@ from typing import Any
 import click
 
 from gapfloor import __version__
-from gapfloor.cli.commands import COMMANDS, GROUPS, HELP_NAMES
-from gapfloor.cli.docstrings import summary_in
+from gapfloor.cli.commands import COMMANDS, GROUPS, HELP_NAMES, CommandEntry
+from gapfloor.cli.docstrings import examples_in, summary_in, with_examples
 from gapfloor.cli.error_boundary import noticing_broken_pipes, run_guarded, want_traceback
 from gapfloor.cli.old_spellings import renew_command
 from gapfloor.errors import nearest_names
@@ -35,7 +35,10 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         words = f"{self.prefix}{cmd_name}"
         if words in GROUPS:
-            return LazyGroup(words, prefix=f"{words} ", help=GROUPS[words], context_settings=HELP_NAMES)
+            mine = [entry for name, entry in COMMANDS.items() if name.startswith(f"{words} ")]
+            examples = "\n".join(examples_in(*source_of(entry))[0] for entry in mine)
+            text = with_examples(GROUPS[words], examples)
+            return LazyGroup(cmd_name, prefix=f"{words} ", help=text, context_settings=HELP_NAMES)
         if words not in COMMANDS:
             return None
         from gapfloor.cli.generate import make_command
@@ -74,11 +77,16 @@ class LazyGroup(click.Group):
         for words, entry in COMMANDS.items():
             if words.startswith(self.prefix):
                 name = words.removeprefix(self.prefix).split()[0]
-                module, _, function = entry.function.partition(":")
-                found = importlib.util.find_spec(module)
-                assert found is not None
                 group = GROUPS.get(f"{self.prefix}{name}")
-                yield name, entry.section, group or summary_in(Path(str(found.origin)), function)
+                yield name, entry.section, group or summary_in(*source_of(entry))
+
+
+def source_of(entry: CommandEntry) -> tuple[Path, str]:
+    """The file and the name of a command's function; nothing is imported."""
+    module, _, function = entry.function.partition(":")
+    found = importlib.util.find_spec(module)
+    assert found is not None
+    return Path(str(found.origin)), function
 
 
 @click.group(cls=LazyGroup, context_settings=HELP_NAMES)

@@ -17,6 +17,9 @@ OLD_COMMANDS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("engines", "check"): ("doctor",),
     ("engines", "list"): ("doctor",),
     ("floor", "--known"): ("known-floor",),
+    ("audit", "registry"): ("audit", "ledger", "--registry"),
+    ("audit", "verify", "--clone"): ("audit", "ledger", "--clone"),
+    ("audit", "verify"): ("audit", "ledger", "--repos", "gapfloor-audit-repos"),
 }
 
 #: Command and option -> the new option.
@@ -32,8 +35,15 @@ OLD_OPTIONS = {
     ("train", "--out"): "--store",
 }
 
+#: Command and flag -> what says the same in the name of the file that is written.
+OLD_FLAGS = {
+    ("audit scan", "--sarif"): "--out NAME.sarif",
+    ("audit scan", "--md"): "--out NAME.md",
+}
+
 #: What is gone -> what to use instead.
 REMOVED = {
+    "calibrate --picture": "calibrate(...).plot() in Python draws the matrices",
     "card": "gapfloor report writes the gap card and model-card.md, and gapfloor compare tests two agents",
     "evaluate --without-leaks": "gapfloor levels --gap STORE --leaks FILE gives the gap without leaked levels",
     "floor --registry": "tools/measure_registry.py of the repository measures a registry",
@@ -70,6 +80,11 @@ def renew_options(command: str, arguments: list[str]) -> list[str]:
     renewed = []
     for word in arguments:
         option, equals, value = word.partition("=")
+        if (name, option) in OLD_FLAGS:
+            if "--out" not in arguments:
+                raise UsageError(f"gapfloor {name} {option} was removed: use {OLD_FLAGS[name, option]}.")
+            _say(option, OLD_FLAGS[name, option])
+            continue
         new = OLD_OPTIONS.get((name, option))
         if new is not None:
             _say(option, new)

@@ -48,20 +48,20 @@ def call_and_show(
         result = function(**values)
     show = globals()[f"show_{entry.show}"]
     show(result, {**values, "wide": terminal.is_wide}, terminal.as_json)
+    if getattr(result, "failure", ""):
+        raise CheckFailedError(result.failure)
 
 
 @contextlib.contextmanager
 def _progress(annotation: str, *, is_quiet: bool) -> Iterator[Any]:
     """What a function reports to: a bar over episodes, a line per step or per game, or whatever it shows by itself."""
-    if annotation.startswith("Progress"):
+    if "workers.Progress" in annotation:
         with LiveProgress(quiet=is_quiet) as live:
             yield live
     elif is_quiet:
         yield False
     elif "[str]" in annotation:
         yield lambda words: click.echo(f"{words} ...", err=True)
-    elif "GameCalibration" in annotation:
-        yield _show_classes_of
     else:
         yield True
 
@@ -138,22 +138,6 @@ def show_training(result: Any, values: Values, as_json: bool) -> None:
         )  # fmt: skip
 
 
-def show_calibrations(measured: Any, values: Values, as_json: bool) -> None:
-    """Classes were shown game by game; real-valued actions have a table."""
-    from gapfloor.api.calibrate import BoxCalibrations
-
-    if as_json or isinstance(measured, BoxCalibrations):
-        print_result(measured, as_json=as_json, wide=values["wide"])
-    elif values["progress"] is False:
-        print_result(measured, as_json=False, wide=values["wide"])
-
-
-def _show_classes_of(game: Any) -> None:
-    from gapfloor.cli.class_text import calibration_text
-
-    click.echo(calibration_text(game))
-
-
 def show_analysis(results: Any, values: Values, as_json: bool) -> None:
     """Every table of an analysis, and the headline of its report; problems go to standard error."""
     from gapfloor.report.findings import Findings
@@ -218,34 +202,9 @@ def show_replays(replays: Any, values: Values, as_json: bool) -> None:
     click.echo(f"{counted(len(replays.paths), 'replay')} in {store / 'replays'}.")
 
 
-def show_verification(found: Any, values: Values, as_json: bool) -> None:
-    """What was verified; a problem is a failed check."""
-    print_result(found, as_json=as_json, wide=values["wide"])
-    if not found.is_sound:
-        raise CheckFailedError(
-            f"{values['store']} is not what was recorded: {counted(len(found.problems), 'problem')}. The results of "
-            "these cells cannot be trusted."
-        )
-
-
 def show_cka(measured: Any, values: Values, as_json: bool) -> None:
     """CKA, and where its records are."""
     print_result(measured, as_json=as_json, wide=values["wide"])
     for path in () if as_json else measured.files:
         held = "already in" if path.stem in measured.reused else "written to"
         click.echo(f"{held} {path}")
-
-
-def show_diagnosis(found: Any, values: Values, as_json: bool) -> None:
-    """The state of this machine, or of an environment; what does not hold is a failed check."""
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        click.echo(repr(found))
-    if values["game"] is None and found.failed:
-        raise CheckFailedError(f"{counted(len(found.failed), 'check')} failed: see above.")
-    if values["game"] is not None and found.failures:
-        names = "; ".join(clause.name for clause in found.failures)
-        raise CheckFailedError(
-            f"{values['game']} does not keep the engine contract ({names}), so its gaps would not be measurements."
-        )

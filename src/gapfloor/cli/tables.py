@@ -23,8 +23,11 @@ def print_result(
     if as_json:
         print_json(result.to_dict())
         return
-    from gapfloor.text_tables import as_table
+    from gapfloor.text_tables import ReportResult, as_table
 
+    if isinstance(result, ReportResult):
+        click.echo(str(result).rstrip("\n"))
+        return
     tables, lines = result.tables(), (*result.sentences(), *result.notes)
     for number, table in enumerate(tables):
         if number:

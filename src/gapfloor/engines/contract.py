@@ -47,6 +47,14 @@ class Contract(ReportResult):
         """Needed parts that do not hold."""
         return tuple(clause for clause in self.clauses if clause.is_failure)
 
+    @property
+    def failure(self) -> str:  # type: ignore[override]
+        """Which needed parts do not hold; empty where all do."""
+        if not self.failures:
+            return ""
+        names = "; ".join(clause.name for clause in self.failures)
+        return f"{self.game} does not keep the engine contract ({names}), so its gaps would not be measurements."
+
     def to_dict(self) -> dict[str, Any]:
         """The findings as JSON values."""
         clauses = [{**asdict(clause), "is_failure": clause.is_failure} for clause in self.clauses]

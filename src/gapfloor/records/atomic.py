@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gapfloor.disk_errors import explain_disk_errors
+from gapfloor.errors import UsageError
 from gapfloor.process_identity import is_running, this_place
 
 #: Prefix of files under way; then the writer's place and process, a random part and the name of the file.
@@ -54,6 +55,12 @@ def write_bytes_atomically(path: Path, data: bytes) -> None:
 def write_text_atomically(path: Path, text: str) -> None:
     """Write `text` to `path` as UTF-8, whole or not at all."""
     write_bytes_atomically(path, text.encode())
+
+
+def check_file(path: str | Path | None) -> None:
+    """Refuse a folder as the name of a file that will be written, before any work starts."""
+    if path is not None and Path(path).is_dir():
+        raise UsageError(f"{path} is a folder: give the name of a file.")
 
 
 def remove_leftovers(folder: Path) -> None:

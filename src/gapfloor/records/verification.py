@@ -57,6 +57,16 @@ class StoreVerification(ReadableResult):
         return not self.problems
 
     @property
+    def failure(self) -> str:  # type: ignore[override]
+        """Why the store cannot be trusted; empty where it can."""
+        if self.is_sound:
+            return ""
+        problems = counted(len(self.problems), "problem")
+        return (
+            f"The store is not what was recorded: {problems}. The results of these cells cannot be trusted."
+        )
+
+    @property
     def noticed_share(self) -> float:
         """The share of altered episodes of which a sample of this size misses all with a probability of 0.05."""
         if not self.replayed:

@@ -1,33 +1,29 @@
-"""What can be done with a study: run it, see how far it is, estimate its cost, clean up after it.
+"""What can be done with a study: run it, see how far it is, estimate its cost.
 
-These are the methods of `Study` and the commands of `gapfloor study`.
+These functions are the methods of `Study` and the commands of `gapfloor study`.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gapfloor.api.progress import is_watched
-from gapfloor.machine import available_cores
+from gapfloor.api.progress import duration, is_watched
+from gapfloor.errors import UsageError
+from gapfloor.machine import available_cores, check_workers
 from gapfloor.play.campaign import backend_for
 from gapfloor.policies.backends import usual_backend
-from gapfloor.records.atomic import remove_leftovers
 from gapfloor.records.store import Store
-from gapfloor.study.awaited import awaited_sentence
 from gapfloor.study.costs import CostEstimate, estimate
 from gapfloor.study.executors import Executor, LocalExecutor, RayExecutor, StudyAssignment, note_name
-from gapfloor.study.graph import build_graph
+from gapfloor.study.graph import awaited_sentence, build_graph
 from gapfloor.study.journal import TaskJournal
 from gapfloor.study.model import Study
-from gapfloor.study.progress import StudyProgress, duration
-from gapfloor.study.runner import Listener, StudyOutcome, run_study
+from gapfloor.study.runner import Listener, StudyOutcome, StudyProgress, run_study
 from gapfloor.study.survey import Survey, check_runs
-from gapfloor.study.tasks import TrainTask
 from gapfloor.text_tables import ReadableResult, TextTable, counted
 
 _STATES = ("done", "running", "failed", "missing")
@@ -52,11 +48,7 @@ class StudyStatus(ReadableResult):
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `gapfloor study status --json` prints."""
-        return {
-            "study": self.study, "tasks": {kind: dict(counts) for kind, counts in self.tasks.items()},
-            "running": list(self.running), "failed": list(self.failed), "damaged": list(self.damaged),
-            "absent": list(self.absent),
-        }  # fmt: skip
+        return {**super().to_dict(), "failed": list(self.failed)}
 
     def table(self) -> TextTable:
         """Tasks by kind and state."""
@@ -117,38 +109,87 @@ class StudyPreview(ReadableResult):
 
 
 def run(
-    study: Study,
+    study: Study | str | Path,
     *,
-    store: str | Path | None,
-    workers: int | None,
-    ray: str | None,
-    must_authenticate: bool,
-    executor: Callable[[StudyAssignment], Executor] | None,
-    progress: Listener | bool | None,
+    store: str | Path | None = None,
+    workers: int | None = None,
+    ray: str | None = None,
+    slurm: str | None = None,
+    without_authentication: bool = False,
+    executor: Callable[[StudyAssignment], Executor] | None = None,
+    progress: Listener | bool | None = None,
 ) -> StudyOutcome:
-    """Do what is missing; see `Study.run`."""
-    root = Store(store or study.name).root.resolve()
-    opened = Store(root)
+    """Do what is missing in a study: train, calibrate, evaluate, analyse and report.
+
+    Run the same command again to resume.
+
+    Args:
+        study: The study file (TOML).
+        store: Folder of the study's store (default: the study's name).
+        workers: Number of worker processes (default: one per core).
+        ray: Run on a Ray cluster instead: auto, or its address.
+        slurm: Submit each task as a SLURM job with these settings, e.g. partition=cpu,timeout_min=240.
+        without_authentication: Use a Ray cluster that asks for no token: everyone who can reach it can run code with
+            your rights.
+        executor: Makes what runs the tasks instead.
+        progress: A listener of tasks. None: a line per task on a terminal or in a notebook; False: nothing.
+
+    Returns:
+        Which tasks are done, failed, or wait for agents that are not there yet.
+
+    Command line:
+        gapfloor study run studies/demo.toml --store demo-store
+        gapfloor study run studies/paper-8m.toml --ray auto --store /shared/paper-8m
+    """
+    if ray is not None and slurm is not None:
+        raise UsageError("ray and slurm exclude each other: name the one that this cluster has.")
+    check_workers(workers)
+    study = _read(study)
+    opened = Store(Store(store or study.name).root.resolve())
+    others = TaskJournal(opened.root).coordinators()
     opened.prepare()
     opened.write_order(games=study.games, agents=study.agents)
     backend = backend_for(opened, study.evaluation.backend) or usual_backend("cpu")
 
     def make_executor(coordinator: str) -> Executor:
-        assignment = StudyAssignment(study, str(root), backend, coordinator)
+        assignment = StudyAssignment(study, str(opened.root), backend, coordinator)
         if executor is not None:
             return executor(assignment)
+        if slurm is not None:
+            from gapfloor.study.slurm import SlurmExecutor
+
+            return SlurmExecutor(assignment, settings=slurm, capacity=workers)
         if ray is not None:
-            return RayExecutor(assignment, address=ray, capacity=workers, must_authenticate=must_authenticate)
+            return RayExecutor(
+                assignment, address=ray, capacity=workers, must_authenticate=not without_authentication
+            )
         return LocalExecutor(assignment, workers=workers or available_cores())
 
     if progress is None or isinstance(progress, bool):
         is_shown = is_watched() if progress is None else progress
         progress = StudyProgress(study, is_quiet=not is_shown)
-    return run_study(Survey(study, root), make_executor=make_executor, listener=progress)
+        for other in others:
+            progress.tell(
+                f"Another study run works on this store: {other.words}. Both can continue; some tasks may be done "
+                "twice."
+            )
+    return run_study(Survey(study, opened.root), make_executor=make_executor, listener=progress)
 
 
-def status(study: Study, *, store: str | Path | None) -> StudyStatus:
-    """How far the study is; see `Study.status`."""
+def status(study: Study | str | Path, *, store: str | Path | None = None) -> StudyStatus:
+    """Show what is done, running, failed and missing.
+
+    Args:
+        study: The study file (TOML).
+        store: Folder of the study's store (default: the study's name).
+
+    Returns:
+        Tasks by kind and state; what runs, failed or is damaged.
+
+    Command line:
+        gapfloor study status studies/demo.toml --store demo-store
+    """
+    study = _read(study)
     root = Store(store or study.name).root
     survey = Survey(study, root)
     journal = TaskJournal(root, study=note_name(study))
@@ -171,22 +212,27 @@ def status(study: Study, *, store: str | Path | None) -> StudyStatus:
     return StudyStatus(study.name, states, tuple(listed["running"]), failed, tuple(survey.damaged), absent)
 
 
-def preview(study: Study, *, store: str | Path | None, workers: int | None) -> StudyPreview:
-    """What the study will do and cost; see `Study.preview`."""
+def preview(
+    study: Study | str | Path, *, store: str | Path | None = None, workers: int | None = None
+) -> StudyPreview:
+    """Show what would run, about how long it would take and how much disk it would need.
+
+    Args:
+        study: The study file (TOML).
+        store: Folder of the study's store (default: the study's name); what `run` would refuse is refused.
+        workers: Number of cores for the estimate of time (default: those of this machine).
+
+    Returns:
+        Runs, cells, time and disk.
+
+    Command line:
+        gapfloor study preview studies/paper-8m.toml --workers 64
+    """
+    check_workers(workers)
+    study = _read(study)
     check_runs(study, Store(store or study.name).root)
     return StudyPreview(study, estimate(study), workers or available_cores())
 
 
-def clean(study: Study, *, store: str | Path | None, yes: bool) -> tuple[list[Path], int]:
-    """Folders that a finished study no longer needs, and their bytes; deleted with `yes`."""
-    root = Store(store or study.name).root
-    survey = Survey(study, root)
-    trained = [task for task in build_graph(study) if isinstance(task, TrainTask) and task.is_done(survey)]
-    folders = [root / "runs" / task.spec.run / "resume" for task in trained]
-    found = [folder for folder in [*folders, root / "log" / "tasks"] if folder.is_dir()]
-    size = sum(path.stat().st_size for folder in found for path in folder.rglob("*") if path.is_file())
-    if yes:
-        for folder in found:
-            shutil.rmtree(folder)
-        remove_leftovers(root)
-    return found, size
+def _read(study: Study | str | Path) -> Study:
+    return study if isinstance(study, Study) else Study.read(study)

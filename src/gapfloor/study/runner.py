@@ -5,17 +5,21 @@ A failed task is tried again, then reported with its log; tasks that depend on i
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from pathlib import Path
+from typing import Any, Protocol
 
-from gapfloor.study.awaited import without_awaited
+from gapfloor.api.progress import duration
 from gapfloor.study.executors import Ending, Executor, note_name
-from gapfloor.study.graph import build_graph
+from gapfloor.study.graph import awaited_sentence, build_graph, without_awaited
 from gapfloor.study.journal import Heartbeat, TaskJournal
+from gapfloor.study.model import Study
 from gapfloor.study.survey import Survey
 from gapfloor.study.tasks import AnalyseTask, ReportTask, Task
-from gapfloor.text_tables import ReadableResult, TextTable
+from gapfloor.text_tables import ReadableResult, TextTable, counted
 
 #: How often a task that failed of itself is begun, and one whose worker was lost.
 ATTEMPTS, ATTEMPTS_IF_LOST = 2, 5
@@ -31,6 +35,45 @@ class Listener(Protocol):
     def ended(self, ending: Ending, *, again: bool) -> None: ...
 
 
+class StudyProgress:
+    """Prints one line per task that ends, with the time left."""
+
+    def __init__(self, study: Study, *, is_quiet: bool) -> None:
+        self._study, self._is_quiet = study, is_quiet
+        self._started = time.monotonic()
+
+    def start(self, todo: Sequence[Task], done: Sequence[Task]) -> None:
+        self._cost = {task.name: task.seconds(self._study) for task in todo}
+        self._left, self._total = sum(self._cost.values()), sum(self._cost.values())
+        self._count, self._n = 0, len(todo)
+        self.tell(f"{counted(len(done), 'task')} done, {len(todo)} to do.")
+
+    def begun(self, task: Task) -> None:
+        pass
+
+    def ended(self, ending: Ending, *, again: bool) -> None:
+        if ending.error:
+            then = "it will be tried again" if again else "given up; the other tasks continue"
+            self.tell(f"failed: {ending.task.name}: {ending.error} ({then})")
+            if again:
+                return
+        self._count += 1
+        self._left -= self._cost[ending.task.name]
+        spent = time.monotonic() - self._started
+        passed = self._total - self._left
+        left = (
+            f", about {duration(spent * self._left / passed)} left" if passed > 0 and self._left > 1 else ""
+        )
+        if not ending.error:
+            self.tell(f"[{self._count}/{self._n}, {duration(spent)}{left}] {ending.task.name}")
+
+    def tell(self, text: str) -> None:
+        """Print a line, unless nobody wants one."""
+        if not self._is_quiet:
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
+
+
 @dataclass(repr=False)
 class StudyOutcome(ReadableResult):
     """How a study ended."""
@@ -44,18 +87,41 @@ class StudyOutcome(ReadableResult):
     """Trained agents that are not there yet."""
     waiting: list[str] = field(default_factory=list)
     """Tasks that need these agents."""
+    awaited: str = ""
+    """Which agents are not there yet, and where they are looked for."""
+    study: str = ""
+    """The study's name."""
+    store: str = ""
+    """The folder of its store."""
 
-    def table(self) -> TextTable:
-        """How many tasks are done, failed, blocked and waiting for agents."""
-        counts = [len(self.done), len(self.failed), len(self.blocked), len(self.waiting)]
-        return ["done", "failed", "blocked", "waiting"], [[str(count) for count in counts]]
+    def tables(self) -> list[TextTable]:
+        """None: what became of the tasks is a sentence."""
+        return []
 
     def sentences(self) -> list[str]:
-        """The failed tasks with their errors, and the agents that are not there yet."""
-        return [
-            *(f"failed: {name}: {error}" for name, error in self.failed.items()),
-            *(f"not there yet: {run}" for run in self.absent),
-        ]
+        """How many tasks are done, and where the page is."""
+        if self.failed or self.absent:
+            return [f"{self.study}: {counted(len(self.done), 'task')} done."]
+        page = Path(self.store) / "report" / "index.html"
+        return [f"{self.study}: all {len(self.done)} tasks are done. The page is {page}."]
+
+    @property
+    def failure(self) -> str:  # type: ignore[override]
+        """What failed, or which agents are missing, and what to do."""
+        if self.failed:
+            first, error = next(iter(self.failed.items()))
+            logs = Path(self.store) / "log" / "tasks"
+            return (
+                f"{counted(len(self.failed), 'task')} failed and {len(self.blocked)} depend on them. First: {first}: "
+                f"{error} Logs are in {logs}; run the same command to try again."
+            )
+        if not self.absent:
+            return ""
+        return (
+            f"{self.awaited} {counted(len(self.waiting), 'task')} (the analysis and the report among them) need these "
+            "agents: add them and run the same command again. For a look at what is there: gapfloor report "
+            f"{self.store}"
+        )
 
 
 def run_study(
@@ -73,17 +139,24 @@ def run_study(
     done = {task.name for task in finished}
     absent = [run for run in study.absent_runs if f"train {run}" not in done]
     todo, waiting = without_awaited([task for task in graph if task.name not in done], absent)
+    here: dict[str, Any] = {
+        "study": study.name,
+        "store": str(survey.store.root),
+        "absent": absent,
+        "waiting": waiting,
+    }
+    here["awaited"] = awaited_sentence(study, absent) if absent else ""
     if not any(task in measured for task in todo) and all(task.is_done(survey) for task in todo):
         there = [task for task in graph if task.name not in waiting]
         listener.start([], there)
-        return StudyOutcome(done=[task.name for task in there], absent=absent, waiting=waiting)
+        return StudyOutcome(done=[task.name for task in there], **here)
     listener.start(todo, finished)
     journal = TaskJournal(survey.store.root, study=note_name(study))
     with journal.coordinating() as (coordinator, heartbeat):
         executor = make_executor(coordinator)
         try:
             outcome = _Schedule(todo, done, executor, listener, journal).run(heartbeat)
-            return replace(outcome, absent=absent, waiting=waiting)
+            return replace(outcome, **here)
         finally:
             executor.close()
 

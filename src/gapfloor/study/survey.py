@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import glob
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -15,9 +17,11 @@ from gapfloor.levels import LevelSet
 from gapfloor.play.cell import design_from
 from gapfloor.play.outcome import is_complete
 from gapfloor.play.protocol import Protocol
+from gapfloor.records.manifest import canonical_json
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import Store
 from gapfloor.rules import rule_kind
+from gapfloor.settings import to_table
 from gapfloor.study.model import Study
 from gapfloor.training.spec import describe_difference
 
@@ -89,3 +93,27 @@ def check_runs(study: Study, root: Path) -> None:
                 f"{path} belongs to another run of this name: {difference}. Give these runs another `budget` in the "
                 "study file, or choose another --store."
             )
+
+
+#: What a report shows besides cells.
+_OTHER_INPUTS = (
+    "replays/*", "results/cka/*", "classes/*", "runs/*/log.parquet", "results/verification.json",
+)  # fmt: skip
+
+
+def report_digest(study: Study, store: Store) -> str:
+    """The hash of the study, the plan, every cell and every other result."""
+    digest = hashlib.sha256(canonical_json(to_table(study)).encode())
+    plan = study.plan_path
+    if plan is not None:
+        # A name may hold signs that are patterns, e.g. plan[1].toml.
+        for pattern in (f"{glob.escape(plan.name)}*", f"{glob.escape(plan.stem)}*.lock*"):
+            for path in sorted(plan.parent.glob(pattern)):
+                digest.update(path.read_bytes())
+    for cell in store.cells():
+        digest.update(f"{cell.manifest.key} {cell.manifest.episodes_sha256} ".encode())
+        digest.update(canonical_json(cell.manifest.record).encode())
+    for pattern in _OTHER_INPUTS:
+        for path in sorted(store.root.glob(pattern)):
+            digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()

@@ -55,8 +55,14 @@ class LedgerVerification(ReadableResult):
         """Whether every line was found in its place."""
         return all(check.state == "ok" for check in self.checks)
 
+    @property
+    def failure(self) -> str:  # type: ignore[override]
+        """How many lines were not confirmed; empty where all were."""
+        wrong = len(self.checks) - self.count("ok")
+        return f"{wrong} of {len(self.checks)} evidence lines were not confirmed." if wrong else ""
+
     def to_dict(self) -> dict[str, Any]:
-        """The document of `gapfloor audit verify --json`."""
+        """The document of `gapfloor audit ledger --repos DIR --json`."""
         return {
             "counts": asdict(count_ledger()),
             "lines": {state: self.count(state) for state in STATES},

@@ -3,8 +3,8 @@
 import pytest
 
 from gapfloor.errors import UsageError
-from gapfloor.integrations.slurm import SlurmExecutor, parse_settings
 from gapfloor.study.executors import StudyAssignment
+from gapfloor.study.slurm import SlurmExecutor, parse_settings
 
 pytest.importorskip("submitit")
 
