@@ -12,7 +12,7 @@ import re
 import tomllib
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -126,6 +126,8 @@ def _convert(hint: Any, value: Any, *, source: str, where: str) -> Any:
         return value
     if origin in (typing.Union, types.UnionType):
         return _convert_union(arguments, value, source=source, where=where)
+    if origin is Sequence:
+        return _convert_tuple((*arguments, Ellipsis), value, source=source, where=where)
     if origin is tuple:
         return _convert_tuple(arguments, value, source=source, where=where)
     if origin in (dict, Mapping) or (isinstance(origin, type) and issubclass(origin, Mapping)):

@@ -14,8 +14,8 @@ from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.stored_results import keep_results, results_digest
 from gapfloor.analysis.summaries import read_summaries, results_of_means
 from gapfloor.api.keyword_settings import read_settings, takes
+from gapfloor.api.progress import reading_progress
 from gapfloor.api.rare_collections import rare_collections
-from gapfloor.api.reading_progress import reading_progress
 from gapfloor.api.table_settings import TableSettings
 from gapfloor.errors import UsageError
 from gapfloor.plan.lock import LockedPlan

@@ -10,22 +10,20 @@ from gapfloor.analysis.compared_agents import ComparisonRequest, join_agents, se
 from gapfloor.analysis.comparison import Comparison, analyse_comparison
 from gapfloor.api.agent_sources import read_sources
 from gapfloor.api.keyword_settings import names_of, read_settings, takes
-from gapfloor.api.policy_campaign import play_policies
+from gapfloor.api.policy_campaign import CampaignSettings, play_policies
 from gapfloor.engines.registry import split_game
 from gapfloor.errors import UsageError
 from gapfloor.machine import one_blas_thread
 from gapfloor.plan.model import paper_plan
 from gapfloor.play.campaign import Campaign
 from gapfloor.play.candidate import Entrant
-from gapfloor.play.protocol import PlaySettings, make_protocol
-from gapfloor.play.workers import Progress
 from gapfloor.records.temporary_store import open_store
 from gapfloor.rules import parse_rules
 from gapfloor.statistics.conventions import check_sizes
 
 
 @one_blas_thread()
-@takes(PlaySettings)
+@takes(CampaignSettings)
 def compare(
     a: Any,
     b: Any = None,
@@ -35,9 +33,6 @@ def compare(
     games: str | Sequence[str] = (),
     rules: str | Sequence[str] = (),
     detect: float | None = None,
-    workers: int | None = None,
-    progress: Progress | bool | None = None,
-    store: str | Path | None = None,
     out: str | Path | None = None,
     **settings: Any,
 ) -> Comparison:
@@ -56,11 +51,8 @@ def compare(
         rules: How actions are chosen (default: all rules that were recorded; sampled and greedy for policies).
         detect: A difference in return that would matter; the result then says how many runs or levels would find it
             (default: the observed difference).
-        workers: Number of worker processes (default: one per core).
-        progress: What hears of episodes and cells. None: a bar on a terminal, a line in a notebook; False: nothing.
-        store: Folder that keeps the cells of policies; what it holds is not played again.
         out: Folder for comparison.json (default: nothing is written).
-        **settings: The fields of `PlaySettings`.
+        **settings: The fields of `CampaignSettings`.
 
     Returns:
         A row per game, budget, rule and quantity (train, test, gap); `plot()` draws the differences.
@@ -92,7 +84,7 @@ def compare(
     check_sizes({"difference to detect": detect})
     if detect is not None and detect <= 0:
         raise UsageError(f"The difference to detect is {detect:g}: give a number above 0.")
-    play_settings = read_settings(PlaySettings, settings)
+    settled = read_settings(CampaignSettings, settings)
     budgets, games, rules = (names_of(given) for given in (budgets, games, rules))
     both_names = _two(agents)
     if b is None and both_names is None:
@@ -105,18 +97,10 @@ def compare(
         raise UsageError(f"{len(asked.budgets)} budgets are named: name one budget, or one per agent.")
     sources = [a] if b is None else [a, b]
     plan = paper_plan()
-    with open_store(store) as opened:
+    with open_store(settled.store) as opened:
 
         def play(entrants: Mapping[str, Sequence[Entrant]], rule_names: Sequence[str]) -> Campaign:
-            return play_policies(
-                entrants,
-                rules=parse_rules(rule_names),
-                protocol=make_protocol(list(entrants), play_settings),
-                store=opened,
-                workers=workers,
-                progress=progress,
-                **play_settings.inference,
-            )
+            return play_policies(entrants, rules=parse_rules(rule_names), asked=settled, store=opened)
 
         studies, notes = read_sources(sources, asked, games=games, plan=plan, play=play)
     both = list(zip([*studies, studies[-1]], [*sources, sources[-1]], strict=True))[:2]

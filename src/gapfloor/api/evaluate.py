@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from gapfloor.analysis.evaluation import Evaluation, summarise_evaluation
 from gapfloor.analysis.registry_entries import upper_reference
 from gapfloor.api.keyword_settings import names_of, read_settings, takes
-from gapfloor.api.policy_campaign import play_policies
+from gapfloor.api.policy_campaign import CampaignSettings, play_policies
 from gapfloor.engines.registry import check_seed
 from gapfloor.errors import UsageError
 from gapfloor.play.candidate import Entrant
-from gapfloor.play.protocol import PlaySettings, census_notes, make_protocol
+from gapfloor.play.protocol import census_notes, make_protocol
 from gapfloor.play.references import UNIFORM, check_references, recorded_name
-from gapfloor.play.workers import Progress
 from gapfloor.records.temporary_store import open_store
 from gapfloor.rules import parse_rules
 from gapfloor.text_tables import counted
 
 
-@takes(PlaySettings)
+@takes(CampaignSettings)
 def evaluate(
     policies: Any | Sequence[Any],
     *,
@@ -33,9 +31,6 @@ def evaluate(
     probe: int = 0,
     references: Sequence[str] = (),
     upper: float | str | None = None,
-    workers: int | None = None,
-    store: str | Path | None = None,
-    progress: Progress | bool | None = None,
     **settings: Any,
 ) -> Evaluation:
     """Evaluate policies under stated rules, and compare them with the floor on the same draws.
@@ -58,10 +53,7 @@ def evaluate(
         references: References to measure in addition to the floor, e.g. best-constant; `gapfloor floor` lists them.
         upper: Also give normalised scores, (R - floor)/(upper - floor): the return that counts as 1, or published for
             the upper reference that is published for this game.
-        workers: Number of worker processes (default: one per core).
-        store: Folder that keeps the cells; what it holds is not played again.
-        progress: What hears of episodes and cells. None: a bar on a terminal, a line in a notebook; False: nothing.
-        **settings: The fields of `PlaySettings`.
+        **settings: The fields of `CampaignSettings`.
 
     Returns:
         Rows of cells, returns, gaps and comparisons with the floor. One policy is not tested: a call is about the
@@ -88,7 +80,7 @@ def evaluate(
         >>> result.to_dict()["gaps"][0]["rule"]
         'sampled'
     """
-    asked = read_settings(PlaySettings, settings)
+    asked = read_settings(CampaignSettings, settings)
     protocol = make_protocol([game], asked)
     chosen = parse_rules(rules)
     references = names_of(references)
@@ -96,17 +88,14 @@ def evaluate(
     stated = upper_reference(upper, game=game, mode=asked.mode)
     check_seed(protocol.engines[0])
     entrants = _entrants(policies, agent=agent, budget=budget, seeds=seeds)
-    with open_store(store) as opened:
+    with open_store(asked.store) as opened:
         campaign = play_policies(
             {game: entrants},
             rules=chosen,
-            protocol=protocol,
+            asked=asked,
             store=opened,
             references=tuple(dict.fromkeys((UNIFORM, *references))),
             probe=probe,
-            workers=workers,
-            progress=progress,
-            **asked.inference,
         )
         named = {recorded_name(name)[0] for name in references}
         stricter = [cell for cell in campaign.reference_cells if cell.run.reference in named]

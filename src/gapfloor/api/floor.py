@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from gapfloor.analysis.evaluation import FloorMeasurement, reference_rows
 from gapfloor.api.keyword_settings import names_of, read_settings, takes
+from gapfloor.api.policy_campaign import FloorSettings
 from gapfloor.api.progress import showing
 from gapfloor.engines.registry import check_seed
 from gapfloor.machine import check_workers
 from gapfloor.play.campaign import Request, plan_campaign
-from gapfloor.play.protocol import ProtocolSettings, make_protocol
+from gapfloor.play.protocol import make_protocol
 from gapfloor.play.references import UNIFORM, check_references
-from gapfloor.play.workers import CellWorkers, Progress
+from gapfloor.play.workers import CellWorkers
 from gapfloor.records.temporary_store import open_store
 
 
-@takes(ProtocolSettings)
+@takes(FloorSettings)
 def floor(
     games: str | Sequence[str],
     *,
     references: Sequence[str] = (UNIFORM,),
-    workers: int | None = None,
-    store: str | Path | None = None,
-    progress: Progress | bool | None = None,
     **settings: Any,
 ) -> FloorMeasurement:
     """Measure the random floor of games: what policies that know nothing return on each level set.
@@ -38,10 +35,7 @@ def floor(
             paper's eight) or all (all sixteen).
         references: Policies that know nothing: uniform (the floor), zero, constant:A, best-constant, sticky:P,
             random-weights:ENCODER:COUNT, blind:RUN or upper:POLICY.
-        workers: Number of worker processes (default: one per core).
-        store: Folder that keeps the cells; what it holds is not played again.
-        progress: What hears of episodes and cells. None: a bar on a terminal, a line in a notebook; False: nothing.
-        **settings: The fields of `ProtocolSettings`.
+        **settings: The fields of `FloorSettings`.
 
     Returns:
         A row per game, level set and reference.
@@ -65,9 +59,9 @@ def floor(
         >>> floor.to_arrow().column_names[:4]
         ['game', 'mode', 'budget', 'agent']
     """
-    check_workers(workers)
-    named = [games] if isinstance(games, str) else list(games)
-    protocol = make_protocol(named, read_settings(ProtocolSettings, settings))
+    asked = read_settings(FloorSettings, settings)
+    check_workers(asked.workers)
+    protocol = make_protocol([games] if isinstance(games, str) else list(games), asked)
     chosen = names_of(references)
     check_references(chosen)
     for engine in protocol.engines:
@@ -75,10 +69,10 @@ def floor(
     requests = [
         Request(engine=engine, protocol=protocol, references=tuple(chosen)) for engine in protocol.engines
     ]
-    with open_store(store) as opened:
+    with open_store(asked.store) as opened:
         campaign = plan_campaign(requests, opened)
-        with showing(progress) as shown:
-            campaign.play(CellWorkers(workers, shown))
+        with showing(asked.progress) as shown:
+            campaign.play(CellWorkers(asked.workers, shown))
         rows = reference_rows(
             cells=campaign.stored_cells(campaign.reference_cells),
             deterministic_rules=campaign.deterministic_rules,

@@ -125,13 +125,14 @@ def lock_file(
         ['pre-specified']
     """
     path = Path(path)
-    if addendum is not None:
-        added = Path(addendum)
-        rules = parse_addendum(read_text(added), source=str(added)).rules
-        count, where = _count_seen(path, store=store, episodes=episodes, cells_seen=cells_seen, rules=rules)
-        return _check_of(path, add_addendum(path, added, cells_seen=count, seen_in=where))
-    count, where = _count_seen(path, store=store, episodes=episodes, cells_seen=cells_seen)
-    return _check_of(path, lock_plan(path, cells_seen=count, seen_in=where))
+    counted_in: dict[str, Any] = {"store": store, "episodes": episodes, "cells_seen": cells_seen}
+    if addendum is None:
+        count, where = _count_seen(path, **counted_in)
+        return _check_of(path, lock_plan(path, cells_seen=count, seen_in=where))
+    added = Path(addendum)
+    rules = parse_addendum(read_text(added), source=str(added)).rules
+    count, where = _count_seen(path, **counted_in, rules=rules)
+    return _check_of(path, add_addendum(path, added, cells_seen=count, seen_in=where))
 
 
 def check_plan(path: str | Path) -> PlanCheck:

@@ -13,7 +13,6 @@ from gapfloor.api.analyse import arrow_table
 from gapfloor.api.keyword_settings import read_settings, takes
 from gapfloor.api.table_settings import TableSettings
 from gapfloor.errors import UsageError
-from gapfloor.json_values import jsonable
 from gapfloor.machine import one_blas_thread
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Plan
@@ -24,30 +23,44 @@ from gapfloor.text_tables import ReadableResult, TextTable, counted, ends_text, 
 
 @dataclass(frozen=True, kw_only=True)
 class GameLook:
-    """One game at one budget."""
+    """One game at one budget; the defaults are those of a game that has not begun."""
 
     game: str
     """The game."""
     budget: str
     """Label of the training budget; empty if there is none."""
-    runs: int
+    runs: int = 0
     """Different runs there are."""
-    runs_used: int
+    runs_used: int = 0
     """Runs at the last look that was reached, or at the look of the call; 0 before the first look."""
-    delta: float
+    delta: float = NAN
     """Mean over the runs used minus the floor."""
-    interval: Pair
+    interval: Pair = NO_PAIR
     """Of delta; it excludes zero exactly when the call is above or below."""
-    p: float
+    p: float = NAN
     """Adjusted for the looks, and by Holm's procedure for the games."""
-    call: str
+    call: str = "not tested"
     """above, below, equivalent, not distinguishable or not tested."""
-    doubt: str
+    doubt: str = ""
     """Why an above or below call is unreliable; empty where nothing speaks against it."""
-    advice: LookAdvice
+    advice: LookAdvice = "continue"
     """stop: called, stop: all looks used, or continue."""
     more_runs: int
     """Runs to add before the next look."""
+
+    def cells(self) -> list[str]:
+        """The game as a line of the table."""
+        has_look = self.runs_used > 0
+        return [
+            self.game,
+            self.budget,
+            str(self.runs),
+            str(self.runs_used) if has_look else "-",
+            f"{signed(self.delta)} {ends_text(self.interval)}" if has_look else "-",
+            p_text(self.p),
+            f"{self.call} (unreliable: {self.doubt})" if self.doubt else self.call,
+            f"continue: {counted(self.more_runs, 'more run')}" if self.more_runs else self.advice,
+        ]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -83,14 +96,12 @@ class PlanNext(ReadableResult):
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as JSON-ready values."""
-        plain = jsonable(self)
-        assert isinstance(plain, dict)
-        return {**plain, "more_runs": self.more_runs, "is_finished": self.is_finished}
+        return {**super().to_dict(), "more_runs": self.more_runs, "is_finished": self.is_finished}
 
     def table(self) -> TextTable:
         """One line per game: its last look and what to do next."""
         headings = ["game", "budget", "runs", "look at", "delta [interval]", "adjusted p", "call", "next"]
-        return headings, [_cells(game) for game in self.games]
+        return headings, [game.cells() for game in self.games]
 
     def sentences(self) -> list[str]:
         """What decides, and the runs to train."""
@@ -184,7 +195,7 @@ def next_runs(
     games = [_game(row) for row in rows]
     present = {(game.game, game.budget) for game in games}
     games += [
-        _not_begun(game, budget, looks[0])
+        GameLook(game=game, budget=budget, more_runs=looks[0])
         for budget, named in content.scope.games.items()
         for game in named
         if (game, budget) not in present
@@ -215,33 +226,3 @@ def _game(row: ComparisonRow) -> GameLook:
         advice=row.look.advice,
         more_runs=row.look.more_runs,
     )
-
-
-def _not_begun(game: str, budget: str, first: int) -> GameLook:
-    return GameLook(
-        game=game,
-        budget=budget,
-        runs=0,
-        runs_used=0,
-        delta=NAN,
-        interval=NO_PAIR,
-        p=NAN,
-        call="not tested",
-        doubt="",
-        advice="continue",
-        more_runs=first,
-    )
-
-
-def _cells(game: GameLook) -> list[str]:
-    has_look = game.runs_used > 0
-    return [
-        game.game,
-        game.budget,
-        str(game.runs),
-        str(game.runs_used) if has_look else "-",
-        f"{signed(game.delta)} {ends_text(game.interval)}" if has_look else "-",
-        p_text(game.p),
-        f"{game.call} (unreliable: {game.doubt})" if game.doubt else game.call,
-        f"continue: {counted(game.more_runs, 'more run')}" if game.more_runs else game.advice,
-    ]

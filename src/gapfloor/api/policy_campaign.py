@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 from gapfloor.actions.partition import Partition
@@ -20,73 +21,88 @@ from gapfloor.machine import check_workers
 from gapfloor.play.campaign import Campaign, Request, backend_for, plan_campaign
 from gapfloor.play.candidate import Candidate, Entrant, load_candidates
 from gapfloor.play.observers import CellProbe
-from gapfloor.play.protocol import INFERENCE_BATCH, Protocol
+from gapfloor.play.protocol import PlaySettings, Protocol, ProtocolSettings, make_protocol
 from gapfloor.play.references import UNIFORM, check_references
 from gapfloor.play.workers import CellWorkers, Progress, started_workers
 from gapfloor.records.store import Store
 from gapfloor.rules import Rule
 
 
+@dataclass(frozen=True, kw_only=True)
+class WorkSettings:
+    """Who plays, where the cells are kept, and who watches."""
+
+    workers: int | None = None
+    """Number of worker processes (default: one per core)."""
+    store: str | Path | None = None
+    """Folder that keeps the cells; what it holds is not played again."""
+    progress: Progress | bool | None = None
+    """What hears of episodes and cells. None: a bar on a terminal, a line in a notebook; False: nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FloorSettings(WorkSettings, ProtocolSettings):
+    """The settings of `floor`, which needs no network."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CampaignSettings(WorkSettings, PlaySettings):
+    """The settings that every function has that plays policies."""
+
+
 def play_policies(
     entrants: Mapping[str, Sequence[Entrant]],
     *,
     rules: Sequence[Rule],
-    protocol: Protocol,
+    asked: CampaignSettings,
     store: Store,
+    protocol: Protocol | None = None,
     references: Sequence[str] = (UNIFORM,),
     probe: int = 0,
-    batch: int = INFERENCE_BATCH,
-    device: str = "cpu",
-    backend: str | None = None,
-    workers: int | None = None,
-    progress: Progress | bool | None = False,
     is_prepared: bool = False,
 ) -> Campaign:
     """Play the policies of each game; returns the campaign, whose cells are then all in the store.
 
     Args:
-        entrants: game -> its policies. `protocol` must have been made of the same games.
+        entrants: game -> its policies.
         rules: how actions are chosen.
-        protocol: engines, level sets, draws and design.
-        store: where cells are kept; what it holds is not played again.
+        asked: levels, design, inference, workers and progress.
+        store: where cells are kept, already open; what it holds is not played again.
+        protocol: the protocol of these games, where only a part of `asked` is played.
         references: names of references, played on the same schedule.
         probe: number of visited states per sampled cell to clone for merged entropy; 0: none.
-        batch: inference batch size; part of the cell key.
-        device: where networks run.
-        backend: the library that computes our networks' logits (`policies.backends`); None: the one that filled the
-            store, or the usual one.
-        workers: number of processes; None: one per core.
-        progress: what hears of episodes and cells; None: a bar, False: nothing.
         is_prepared: whether the store belongs to a running study.
     """
-    check_workers(workers)
-    if batch < 1:
-        raise UsageError(f"batch is {batch}: use at least 1.")
+    check_workers(asked.workers)
+    if asked.batch < 1:
+        raise UsageError(f"batch is {asked.batch}: use at least 1.")
+    if protocol is None:
+        protocol = make_protocol(list(entrants), asked)
     if len(protocol.engines) != len(entrants):
         raise UsageError(f"{', '.join(entrants)} is a group of games, and a policy plays one: name that one.")
     check_references(references)
-    chosen = backend_for(store, backend)
+    chosen = backend_for(store, asked.backend)
     for engine in protocol.engines:
         _check_cloning(engine, rules, probe)
-    with _workers_started(entrants, rules, protocol, store, workers):
+    with _workers_started(entrants, rules, protocol, store, asked.workers):
         requests = [
             Request(
                 engine=engine,
                 protocol=protocol,
-                candidates=_load(mine, engine, batch=batch, device=device, asked=backend, backend=chosen),
+                candidates=_load(mine, engine, asked, backend=chosen),
                 rules=tuple(rules),
                 references=tuple(references),
                 probe=_probe(probe),
                 classes=functools.partial(_find_classes, store),
-                batch=batch,
-                device=device,
+                batch=asked.batch,
+                device=asked.device,
                 backend=chosen,
             )
             for engine, mine in zip(protocol.engines, entrants.values(), strict=True)
         ]
         campaign = plan_campaign(requests, store, is_prepared=is_prepared)
-    with showing(progress) as shown:
-        campaign.play(CellWorkers(workers, shown))
+    with showing(asked.progress) as shown:
+        campaign.play(CellWorkers(asked.workers, shown))
     return campaign
 
 
@@ -107,20 +123,15 @@ def _workers_started(
 
 
 def _load(
-    entrants: Sequence[Entrant],
-    engine: EngineSpec,
-    *,
-    batch: int,
-    device: str,
-    asked: str | None,
-    backend: str | None,
+    entrants: Sequence[Entrant], engine: EngineSpec, asked: CampaignSettings, *, backend: str | None
 ) -> tuple[Candidate, ...]:
-    candidates = load_candidates(entrants, engine, batch=batch, device=device, backend=backend)
+    candidates = load_candidates(entrants, engine, batch=asked.batch, device=asked.device, backend=backend)
     for candidate in candidates:
-        if asked and not candidate.source.is_own_network and candidate.tried.inference.backend != asked:
+        is_other = asked.backend and candidate.tried.inference.backend != asked.backend
+        if is_other and not candidate.source.is_own_network:
             raise UsageError(
-                f"The backend {asked} is for gapfloor's own checkpoints, and {candidate.source.name} is not one: leave "
-                "the backend out."
+                f"The backend {asked.backend} is for gapfloor's own checkpoints, and {candidate.source.name} is not "
+                "one: leave the backend out."
             )
     return candidates
 

@@ -11,13 +11,21 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from gapfloor.analysis.registry_entries import find_entry, shipped_registry
+from gapfloor.errors import UsageError
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.workers import Progress, Silence
 
+if TYPE_CHECKING:
+    from gapfloor.training.spec import TrainingSpec
+    from gapfloor.training.trainer import Tick
+
 #: Seconds between two updates of a line in a notebook.
 _EVERY = 0.2
+#: Smaller files are read before anyone could look at a bar.
+_SMALL_FILE = 32 << 20
 
 
 class LiveProgress:
@@ -41,7 +49,7 @@ class LiveProgress:
             return
         total = sum(cell.design.episodes for cell in cells)
         if sys.stderr.isatty():
-            self._bar = _bar()
+            self._bar = _bar("{task.description}", "{task.completed}/{task.total}")
             self._task = self._bar.add_task("episodes", total=total)
             self._bar.start()
         elif in_notebook():
@@ -125,6 +133,75 @@ class _NotebookLine:
             self._handle.update(line, raw=True)
 
 
+class TrainingProgress:
+    """A bar on a terminal, one line every few updates elsewhere, nothing when quiet."""
+
+    def __init__(self, spec: TrainingSpec, *, is_quiet: bool) -> None:
+        self._spec, self._is_quiet = spec, is_quiet
+        self._bar: Any = None
+        self._shown_at = 0
+        self._floor = ""
+        with contextlib.suppress(UsageError):
+            entry = find_entry(shipped_registry().entries, spec.game, spec.mode)
+            self._floor = f" (floor about {entry.floor.mean:.2f})"
+
+    def __enter__(self) -> TrainingProgress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def show(self, tick: Tick) -> None:
+        """Show one update."""
+        row = tick.row
+        text = (
+            f"in-loop return {row.in_loop_return:6.2f}{self._floor}  entropy {row.entropy_nats:.3f}  "
+            f"{tick.steps_per_second:4.0f} steps/s"
+        )
+        if self._is_quiet:
+            return
+        if sys.stderr.isatty():
+            if self._bar is None:
+                self._bar = _bar(self._spec.run, "{task.completed:,}", "{task.description}")
+                self._task = self._bar.add_task("", total=tick.n_updates * self._spec.hyperparameters.batch)
+                self._bar.start()
+            self._bar.update(self._task, completed=row.steps, description=text)
+        elif row.iteration in (1, tick.n_updates) or row.iteration - self._shown_at >= tick.n_updates / 50:
+            self._shown_at = row.iteration
+            _write(f"{self._spec.run} {row.steps:>10,} steps  {text}  {duration(tick.seconds_left)} left\n")
+
+
+@contextlib.contextmanager
+def reading_progress(*, quiet: bool = False) -> Iterator[Callable[[int, int], None] | None]:
+    """A function of the bytes that were read and of their total; None where nobody watches."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    with _bar("reading", "{task.percentage:.0f}%") as bar:
+        task = bar.add_task("", visible=False)
+
+        def tell(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total, visible=total > _SMALL_FILE)
+
+        yield tell
+
+
+def duration(seconds: float) -> str:
+    """A duration in its two largest units.
+
+    >>> duration(59.7), duration(3725)
+    ('1 min', '1 h 2 min')
+    """
+    whole = round(seconds)
+    parts: list[str] = []
+    for name, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
+        if whole >= size or (name == "s" and not parts):
+            parts.append(f"{whole // size} {name}")
+            whole %= size
+    return " ".join(parts[:2])
+
+
 @contextlib.contextmanager
 def showing(progress: Progress | bool | None) -> Iterator[Progress]:
     """What a function reports to: a progress of the caller's own, the bar (None, True), or nothing (False)."""
@@ -158,20 +235,15 @@ def in_notebook() -> bool:
     return found is not None and hasattr(found, "kernel")
 
 
-def _bar() -> Any:
+def _bar(*columns: str) -> Any:
+    """A bar on standard error that disappears: texts with the fields of a task, around the bar itself."""
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+    first, *rest = [TextColumn(text) for text in columns]
     return Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(),
-        console=Console(stderr=True), transient=True,
+        first, BarColumn(), *rest, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True),
+        transient=True,
     )  # fmt: skip
 
 

@@ -13,9 +13,8 @@ from gapfloor.analysis.table_options import TableOptions
 from gapfloor.analysis.table_pieces import ReadingProgress
 from gapfloor.api.analyse import arrow_table
 from gapfloor.api.keyword_settings import names_of, read_settings, takes
-from gapfloor.api.progress import step_teller
+from gapfloor.api.progress import reading_progress, step_teller
 from gapfloor.api.rare_collections import rare_collections
-from gapfloor.api.reading_progress import reading_progress
 from gapfloor.api.table_settings import TableSettings
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Plan

@@ -8,14 +8,12 @@ from typing import Any
 
 from gapfloor.analysis.sweep import Sweep, analyse_sweep, rule_at
 from gapfloor.api.keyword_settings import read_settings, takes
-from gapfloor.api.policy_campaign import play_policies
+from gapfloor.api.policy_campaign import CampaignSettings, play_policies
 from gapfloor.errors import UsageError
 from gapfloor.machine import one_blas_thread
 from gapfloor.play.campaign import Campaign
 from gapfloor.play.candidate import Entrant
-from gapfloor.play.protocol import PlaySettings, make_protocol
 from gapfloor.play.samples import read_sample
-from gapfloor.play.workers import Progress
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import Store
 from gapfloor.records.temporary_store import open_store
@@ -25,7 +23,7 @@ TEMPERATURES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
 
 
 @one_blas_thread()
-@takes(PlaySettings)
+@takes(CampaignSettings)
 def sweep(
     policy: Any,
     *,
@@ -34,9 +32,6 @@ def sweep(
     agent: str | None = None,
     budget: str | None = None,
     seed: int | None = None,
-    workers: int | None = None,
-    progress: Progress | bool | None = None,
-    store: str | Path | None = None,
     out: str | Path | None = None,
     **settings: Any,
 ) -> Sweep:
@@ -52,11 +47,8 @@ def sweep(
         agent: Name of the agent (default: from the checkpoint).
         budget: Label of the training budget, e.g. 8M (default: from the checkpoint).
         seed: Seed of the policy (default: from the checkpoint).
-        workers: Number of worker processes (default: one per core).
-        progress: What hears of episodes and cells. None: a bar on a terminal, a line in a notebook; False: nothing.
-        store: Folder that keeps the cells; what it holds is not played again.
         out: Folder for sweep.json and the figure (default: results/sweep of the store).
-        **settings: The fields of `PlaySettings`.
+        **settings: The fields of `CampaignSettings`.
 
     Returns:
         Rows against the floor, gaps and the trend over temperature; `plot()` draws them.
@@ -79,20 +71,18 @@ def sweep(
         [0.0, 2.37]
     """
     grid = check_temperatures(temperatures)
-    asked = read_settings(PlaySettings, settings)
-    protocol = make_protocol([game], asked)
-    with open_store(store) as opened:
+    asked = read_settings(CampaignSettings, settings)
+    with open_store(asked.store) as opened:
         campaign = play_policies(
             {game: [Entrant(policy, agent, budget, seed)]},
             rules=parse_rules([rule_at(value) for value in grid]),
-            protocol=protocol,
+            asked=asked,
             store=opened,
-            workers=workers,
-            progress=progress,
-            **asked.inference,
         )
         result = _analyse(campaign, grid)
-    folder = out if out is not None else sweep_folder(store, result) if store is not None else None
+    folder = out
+    if out is None and asked.store is not None:
+        folder = sweep_folder(asked.store, result)
     if folder is not None:
         from gapfloor.report.result_files import write_sweep
 

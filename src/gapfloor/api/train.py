@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from gapfloor.api.progress import is_watched
-from gapfloor.api.training_progress import TrainingProgress
+from gapfloor.api.progress import TrainingProgress, is_watched
 from gapfloor.errors import MissingExtraError
 from gapfloor.levels import LevelSet
 from gapfloor.machine import available_cores

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,13 @@ from gapfloor.analysis.training_curves import (
     analyse_curve,
 )
 from gapfloor.api.keyword_settings import read_settings, takes
-from gapfloor.api.policy_campaign import play_policies
+from gapfloor.api.policy_campaign import CampaignSettings, play_policies
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.machine import one_blas_thread
 from gapfloor.play.campaign import GameCells
 from gapfloor.play.candidate import Entrant
-from gapfloor.play.protocol import PlaySettings, make_protocol
 from gapfloor.play.samples import read_sample
-from gapfloor.play.workers import Progress
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.records.store import Store
 from gapfloor.records.temporary_store import open_store
@@ -30,14 +28,11 @@ from gapfloor.training.history import History, read_history
 
 
 @one_blas_thread()
-@takes(PlaySettings)
+@takes(CampaignSettings)
 def training_curve(
     runs: str | Path | Sequence[str | Path],
     *,
     rules: str | Sequence[str] = "sampled,greedy",
-    workers: int | None = None,
-    progress: Progress | bool | None = None,
-    store: str | Path | None = None,
     out: str | Path | None = None,
     **settings: Any,
 ) -> TrainingCurves:
@@ -45,17 +40,14 @@ def training_curve(
 
     A gap depends on the checkpoint that is reported. For each one the result has the gap and the held-out return above
     the floor, and the training log's running mean next to the fixed checkpoint's return on the same training levels.
-    Mode and training levels must be those of the runs. Intermediate checkpoints are filed under the
-    budget BUDGET@STEPS, the last under the run's own.
+    Mode and training levels are those of the runs. Intermediate checkpoints are filed under the budget BUDGET@STEPS,
+    the last under the run's own.
 
     Args:
         runs: Folders of runs that were trained with checkpoint_every.
         rules: How actions are chosen: sampled, greedy, merged, epsilon:E, temperature:T.
-        workers: Number of worker processes (default: one per core).
-        progress: What hears of episodes and cells. None: a bar on a terminal, a line in a notebook; False: nothing.
-        store: Folder that keeps the cells; what it holds is not played again.
         out: Folder for training-curve.json and the figure (default: results/training-curve of the store).
-        **settings: The fields of `PlaySettings`.
+        **settings: The fields of `CampaignSettings`.
 
     Returns:
         A curve per run; `plot()` draws them.
@@ -79,10 +71,8 @@ def training_curve(
     folders = [runs] if isinstance(runs, (str, Path)) else list(runs)
     if not folders:
         raise UsageError("No run is named: give the folder of one, e.g. gapfloor-store/runs/NAME.")
-    asked = read_settings(PlaySettings, settings)
     histories = [read_history(folder) for folder in folders]
-    for history in histories:
-        _check(history, asked)
+    asked = _as_trained(histories, settings)
     names = [history.name for history in histories]
     for name in names:
         if names.count(name) > 1:
@@ -92,15 +82,12 @@ def training_curve(
         entrants.setdefault(str(history.header["game"]), []).extend(
             Entrant(kept.path, budget=kept.label) for kept in history.kept
         )
-    with open_store(store) as opened:
+    with open_store(asked.store) as opened:
         campaign = play_policies(
             entrants,
             rules=parse_rules(rules),
-            protocol=make_protocol(list(entrants), asked),
+            asked=asked,
             store=opened,
-            workers=workers,
-            progress=progress,
-            **asked.inference,
         )
         games = dict(zip(entrants, campaign.games, strict=True))
         first = dict.fromkeys(games, 0)
@@ -111,7 +98,9 @@ def training_curve(
             first[game] += len(history.kept)
     notes = [*campaign.notes, *(note for history in histories for note in history.notes)]
     result = TrainingCurves(tuple(curves), str(campaign.protocol.design), tuple(notes))
-    folder = out if out is not None else curve_folder(store) if store is not None else None
+    folder = out
+    if out is None and asked.store is not None:
+        folder = curve_folder(asked.store)
     if folder is not None:
         from gapfloor.report.result_files import write_training_curves
 
@@ -124,22 +113,22 @@ def curve_folder(store: str | Path) -> Path:
     return Store(store).root / "results" / "training-curve"
 
 
-def _check(history: History, asked: PlaySettings) -> None:
-    """The in-loop mean is of the run's own game, mode and training levels: the checkpoints must be measured there."""
-    header = history.header
-    mode = asked.mode or "easy"
-    if mode != header["mode"]:
-        raise UsageError(
-            f"{history.name} was trained in the mode {header['mode']}, not {mode}: measure it in that mode."
-        )
-    for name, levels in (("train", asked.train), ("test", asked.test)):
-        if levels == "none":
-            raise UsageError(f"Gap and delta need both level sets, but {name} is none.")
-    if str(LevelSet.parse(asked.train)) != str(header["levels"]):
-        raise UsageError(
-            f"{history.name} was trained on the levels {header['levels']}, not {asked.train}: use "
-            f"{header['levels']} as train."
-        )
+def _as_trained(histories: Sequence[History], settings: Mapping[str, Any]) -> CampaignSettings:
+    """The settings, with mode and training levels of the runs: their in-loop means are of these levels."""
+    first = histories[0].header
+    trained = {"mode": str(first["mode"]), "train": str(first["levels"])}
+    asked = read_settings(CampaignSettings, {**trained, **settings})
+    if "none" in (asked.train, asked.test):
+        raise UsageError("Gap and delta need both level sets, but one of them is none.")
+    chosen = {"mode": asked.mode or "easy", "train": str(LevelSet.parse(asked.train))}
+    for history in histories:
+        own = {"mode": str(history.header["mode"]), "train": str(history.header["levels"])}
+        for name, value in chosen.items():
+            if own[name] != value:
+                raise UsageError(
+                    f"{history.name} was trained with {name} {own[name]}, not {value}: measure it with that one."
+                )
+    return asked
 
 
 def _curve(history: History, store: Store, game: GameCells, first: int) -> TrainingCurve:

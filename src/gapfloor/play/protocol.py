@@ -66,17 +66,13 @@ Levels = str | range
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProtocolSettings:
-    """Which levels are played and how often: the same names in functions, commands and study files."""
+class LevelSettings:
+    """Which levels of which engine are played: the same names in functions, commands and study files."""
 
     train: Levels = "0:200"
     """Training levels: START:STOP, a `range`, all or none."""
     test: Levels = "1000:1100"
     """Held-out levels, in the same form as `train`."""
-    draws: int | Sequence[int] = (0, 1, 2)
-    """Seeds of the level draws, e.g. 0,1,2."""
-    episodes: int = 128
-    """Counted episodes per draw."""
     mode: str | None = None
     """The engine's mode: ProcGen's easy (default), hard, extreme, memory or exploration."""
     options: Mapping[str, Option] | None = None
@@ -87,6 +83,16 @@ class ProtocolSettings:
     level_in: str | None = None
     """Where a Gymnasium environment takes its level if not from the seed: options:NAME (of reset) or argument:NAME (of
     its maker)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DesignSettings:
+    """How often levels are played: the same names in functions, commands and study files."""
+
+    draws: int | Sequence[int] = (0, 1, 2)
+    """Seeds of the level draws, e.g. 0,1,2."""
+    episodes: int = 128
+    """Counted episodes per draw."""
     design: Literal["draws", "census"] = "draws"
     """Seeded draws of levels (as in the paper), or every level equally often (a census)."""
     repeats: int = 1
@@ -98,8 +104,13 @@ class ProtocolSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlaySettings(ProtocolSettings):
-    """A protocol, and how the networks of policies are computed."""
+class ProtocolSettings(DesignSettings, LevelSettings):
+    """Which levels are played and how often."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InferenceSettings:
+    """How the networks of policies are computed: the same names in functions, commands and study files."""
 
     device: str = "cpu"
     """Device for networks: cpu or cuda."""
@@ -113,6 +124,11 @@ class PlaySettings(ProtocolSettings):
     def inference(self) -> dict[str, Any]:
         """Where, by which library and in which shape logits are computed."""
         return {"device": self.device, "backend": self.backend, "batch": self.batch}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaySettings(InferenceSettings, ProtocolSettings):
+    """A protocol, and how the networks of policies are computed."""
 
 
 def make_protocol(games: Sequence[str], settings: ProtocolSettings | None = None, **fields: Any) -> Protocol:

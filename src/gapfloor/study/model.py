@@ -6,25 +6,27 @@ Everything that can change a result is in the file; the number of workers, and w
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gapfloor.engines.registry import make_spec
 from gapfloor.errors import UsageError
-from gapfloor.play.protocol import INFERENCE_BATCH, Protocol, expand_games, make_protocol
+from gapfloor.lazy import LazyMethod
+from gapfloor.play.protocol import (
+    DesignSettings,
+    InferenceSettings,
+    LevelSettings,
+    Protocol,
+    ProtocolSettings,
+    expand_games,
+    make_protocol,
+)
 from gapfloor.play.references import check_references
 from gapfloor.policies.backends import check_backend
 from gapfloor.rules import parse_rule, rule_kind
 from gapfloor.settings import from_table, read_toml
 from gapfloor.training.hyperparameters import Hyperparameters
 from gapfloor.training.spec import TrainingSpec
-
-if TYPE_CHECKING:
-    from gapfloor.study.commands import StudyPreview, StudyStatus
-    from gapfloor.study.executors import Executor, StudyAssignment
-    from gapfloor.study.runner import Listener, StudyOutcome
 
 
 @dataclass(frozen=True)
@@ -43,22 +45,12 @@ class RunGroup:
     """Folder of trained runs to take instead of training, relative to the study file; empty: train."""
 
 
-@dataclass(frozen=True)
-class EvaluationSettings:
+@dataclass(frozen=True, kw_only=True)
+class EvaluationSettings(InferenceSettings, DesignSettings):
     """How every run is evaluated."""
 
     rules: tuple[str, ...] = ("sampled", "greedy")
-    draws: tuple[int, ...] = (0, 1, 2)
-    episodes: int = 128
-    slots: int = 16
-    burn_in: int = 1
-    design: str = "draws"
-    """"draws" (the paper's), or "census": every level `repeats` times."""
-    repeats: int = 1
-    batch: int = INFERENCE_BATCH
     probe: int = 1024
-    backend: str | None = None
-    """"onnxruntime" or "torch"; by default the one that filled the store, or the faster one that is installed."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +61,7 @@ class AddendumSettings:
 
 
 @dataclass(frozen=True)
-class Study:
+class Study(LevelSettings):
     """A whole study: what its file says, and what can be done with it.
 
     Examples:
@@ -84,10 +76,6 @@ class Study:
     name: str
     runs: tuple[RunGroup, ...]
     description: str = ""
-    mode: str = "easy"
-    train: str = "0:200"
-    test: str = "1000:1100"
-    options: Mapping[str, bool] = field(default_factory=dict)
     references: tuple[str, ...] = ("uniform",)
     evaluation: EvaluationSettings = EvaluationSettings()
     addendum: AddendumSettings = AddendumSettings()
@@ -109,50 +97,9 @@ class Study:
         """The checked study of a TOML file: every name, number and combination is tried before any work starts."""
         return read_study(Path(path))
 
-    def run(
-        self,
-        *,
-        store: str | Path | None = None,
-        workers: int | None = None,
-        ray: str | None = None,
-        must_authenticate: bool = True,
-        executor: Callable[[StudyAssignment], Executor] | None = None,
-        progress: Listener | bool | None = None,
-    ) -> StudyOutcome:
-        """Do what is missing: train, calibrate, evaluate, analyse and report; call it again to resume.
-
-        Args:
-            store: Folder of the study's store (default: the study's name).
-            workers: Number of worker processes (default: one per core).
-            ray: `auto` or an address: run on a Ray cluster instead.
-            must_authenticate: Refuse a Ray cluster that asks for no token.
-            executor: Makes what runs the tasks instead, e.g. `gapfloor.integrations.slurm.SlurmExecutor`.
-            progress: A listener of tasks. None: a line per task on a terminal or in a notebook; False: nothing.
-        """
-        from gapfloor.study import commands
-
-        return commands.run(
-            self, store=store, workers=workers, ray=ray, must_authenticate=must_authenticate, executor=executor,
-            progress=progress,
-        )  # fmt: skip
-
-    def status(self, *, store: str | Path | None = None) -> StudyStatus:
-        """How many tasks of each kind are done, running, failed and missing."""
-        from gapfloor.study import commands
-
-        return commands.status(self, store=store)
-
-    def preview(self, *, store: str | Path | None = None, workers: int | None = None) -> StudyPreview:
-        """Runs, cells, time and disk that the study will need; refuses what `run` would refuse."""
-        from gapfloor.study import commands
-
-        return commands.preview(self, store=store, workers=workers)
-
-    def clean(self, *, store: str | Path | None = None, yes: bool = False) -> tuple[list[Path], int]:
-        """Folders that a finished study no longer needs and their bytes; with `yes` they are deleted."""
-        from gapfloor.study import commands
-
-        return commands.clean(self, store=store, yes=yes)
+    run = LazyMethod("gapfloor.study.commands:run")
+    status = LazyMethod("gapfloor.study.commands:status")
+    preview = LazyMethod("gapfloor.study.commands:preview")
 
     @property
     def games(self) -> tuple[str, ...]:
@@ -176,7 +123,7 @@ class Study:
                     encoder=encoder,
                     seed=seed,
                     steps=group.steps,
-                    mode=self.mode,
+                    mode=self.mode or "easy",
                     levels=LevelSet.parse(self.train),
                     budget=group.budget,
                     hyperparameters=Hyperparameters(environments=group.environments, rewards=group.rewards),
@@ -210,12 +157,12 @@ class Study:
 
     def protocol(self, game: str) -> Protocol:
         """The evaluation protocol of one game."""
-        settings = self.evaluation
-        return make_protocol(
-            [game], mode=self.mode, options=self.options, train=self.train, test=self.test, draws=settings.draws,
-            episodes=settings.episodes, slots=settings.slots, burn_in=settings.burn_in,
-            design=settings.design, repeats=settings.repeats,
-        )  # fmt: skip
+        shared = {
+            each.name: getattr(source, each.name)
+            for source, kind in ((self, LevelSettings), (self.evaluation, DesignSettings))
+            for each in fields(kind)
+        }
+        return make_protocol([game], ProtocolSettings(**shared))
 
     @property
     def plan_path(self) -> Path | None:
@@ -248,7 +195,7 @@ def _check_study(study: Study) -> None:
             'evaluation.rules is empty: name at least one rule, e.g. rules = ["sampled", "greedy"].'
         )
     for game in study.games:
-        make_spec(game, mode=study.mode, options=dict(study.options))
+        make_spec(game, mode=study.mode, options=study.options)
         study.protocol(game)
     for rule in (*study.evaluation.rules, *study.addendum.rules):
         parse_rule(rule)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from gapfloor.api.policy_campaign import play_policies
+from gapfloor.api.policy_campaign import CampaignSettings, play_policies
 from gapfloor.engines.procgen import N_ACTIONS
 from gapfloor.errors import GapfloorError, StoreError
 from gapfloor.play.campaign import Request, backend_for, plan_campaign
@@ -28,10 +28,9 @@ from gapfloor.play.workers import CellWorkers, Silence
 from gapfloor.records.atomic import write_atomically, write_text_atomically
 from gapfloor.records.store import Store
 from gapfloor.rules import parse_rules, rule_kind
-from gapfloor.study.digest import report_digest
 from gapfloor.study.journal import Heartbeat
 from gapfloor.study.model import Study
-from gapfloor.study.survey import Survey, WantedCell
+from gapfloor.study.survey import Survey, WantedCell, report_digest
 from gapfloor.training.spec import TrainingSpec
 
 
@@ -188,6 +187,7 @@ class FloorTask(CellTask):
             protocol=protocol,
             references=(relative_to_file(self.reference, workplace.study.home, game=self.game),),
             batch=workplace.study.evaluation.batch,
+            device=workplace.study.evaluation.device,
             backend=backend_for(workplace.store, workplace.backend or workplace.study.evaluation.backend),
         )
         workers = CellWorkers(1, _HeartbeatProgress(workplace.heartbeat))
@@ -227,14 +227,15 @@ class EvaluateTask(CellTask):
         play_policies(
             {self.game: [Entrant(str(workplace.store.root / "runs" / self.run))]},
             rules=parse_rules(self.rule),
+            asked=CampaignSettings(
+                **{**settings.inference, "backend": workplace.backend or settings.backend},
+                workers=1,
+                progress=_HeartbeatProgress(workplace.heartbeat),
+            ),
             protocol=self.protocol(workplace.study),
             store=workplace.store,
             references=(),
             probe=settings.probe,
-            batch=settings.batch,
-            backend=workplace.backend or settings.backend,
-            workers=1,
-            progress=_HeartbeatProgress(workplace.heartbeat),
             is_prepared=True,
         )
 
