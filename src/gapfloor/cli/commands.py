@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gapfloor.records.store import DEFAULT_STORE
-
 MEASURE, DECIDE, REPORT, AUDIT, ADVANCED = "Measure", "Decide", "Report", "Audit", "Advanced"
 
 HELP_NAMES = {"help_option_names": ["-h", "--help"]}
@@ -25,8 +23,8 @@ class CommandEntry:
     """How many of the first parameters are arguments; the others are options."""
     has_store: bool = False
     """Whether the command has a store by default, where the function forgets its cells."""
-    usual_store: str | None = DEFAULT_STORE
-    """The default of a command with a store; None: the function's own."""
+    names_store: bool = False
+    """Whether the function itself has a default store, which the environment can name too."""
     takes_pictures: bool = False
     """Whether the command knows which games' pictures the engine will need (`gapfloor.cli.pictures`)."""
     takes_command: bool = False
@@ -81,9 +79,9 @@ COMMANDS: dict[str, CommandEntry] = {
     "audit scan": CommandEntry(AUDIT, "gapfloor.api.audit:audit_scan"),
     "audit trace": CommandEntry(AUDIT, "gapfloor.api.audit:audit_trace", takes_command=True),
     "audit ledger": CommandEntry(AUDIT, "gapfloor.api.audit_ledger:audit_ledger", arguments=0),
-    "study preview": CommandEntry(ADVANCED, "gapfloor.study.commands:preview", has_store=True, usual_store=None),
-    "study run": CommandEntry(ADVANCED, "gapfloor.study.commands:run", has_store=True, usual_store=None),
-    "study status": CommandEntry(ADVANCED, "gapfloor.study.commands:status", has_store=True, usual_store=None),
+    "study preview": CommandEntry(ADVANCED, "gapfloor.study.commands:preview", names_store=True),
+    "study run": CommandEntry(ADVANCED, "gapfloor.study.commands:run", names_store=True),
+    "study status": CommandEntry(ADVANCED, "gapfloor.study.commands:status", names_store=True),
     "cka": CommandEntry(ADVANCED, "gapfloor.api.cka:cka", "cka", has_store=True),
     "doctor": CommandEntry(ADVANCED, "gapfloor.api.doctor:doctor"),
 }  # fmt: skip

@@ -29,6 +29,7 @@ from gapfloor.cli.old_spellings import renew_options
 from gapfloor.cli.options import Numbers, StoreFolder, parse_engine_options
 from gapfloor.errors import UsageError
 from gapfloor.lazy import resolve
+from gapfloor.records.store import DEFAULT_STORE
 
 #: Arguments that only objects in memory can be given for.
 _IN_MEMORY = {"progress", "cells", "executor"}
@@ -119,14 +120,13 @@ def make_command(name: str, entry: CommandEntry) -> click.Command:
     words = {each: for_terminal(text, spelled) for each, text in words.items()}
     params: list[click.Parameter] = []
     for at, each in enumerate(parameters):
-        default = each.default
-        if each.name == "store" and entry.has_store:
-            default = entry.usual_store
+        is_store = each.name == "store"
+        default = DEFAULT_STORE if is_store and entry.has_store else each.default
         if at < entry.arguments:
             params.append(_argument(each.name, hints[each.name], default))
         else:
             option = _option(each.name, hints[each.name], default, words.get(each.name, ""))
-            option.envvar = "GAPFLOOR_STORE" if each.name == "store" and entry.has_store else None
+            option.envvar = "GAPFLOOR_STORE" if is_store and (entry.has_store or entry.names_store) else None
             params.append(option)
 
     def callback(**values: Any) -> None:
