@@ -13,6 +13,7 @@ import gapfloor
 from command_line import document_of, run
 from gapfloor.errors import UsageError
 from gapfloor.play.replay import recorded_episodes, replay_episodes
+from gapfloor.records.dataset import write_dataset
 from gapfloor.records.manifest import Manifest, content_key, parse_manifest
 from gapfloor.records.schema import EPISODES
 from gapfloor.records.store import Store
@@ -261,3 +262,17 @@ def test_manifests_of_version_0_1_have_the_key_of_their_content():
     assert len(cells) == 14
     for cell in cells:
         assert parse_manifest(cell.path.with_suffix(".json")).key == content_key(cell.manifest.content)
+
+
+def test_a_result_that_cannot_be_kept_is_still_given(store):
+    (store / "results").write_text("a file where the folder of results would be")
+    found = gapfloor.Store.verify(store, episodes=2, whole_cells=0)
+    assert found.is_sound
+    assert "The result was not kept in the store" in found.notes[0]
+    assert found.notes[0] in repr(found)
+
+
+def test_a_dataset_is_verified_like_a_store(store, tmp_path):
+    write_dataset(store, tmp_path / "published")
+    found = gapfloor.Store.verify(tmp_path / "published", episodes=2, whole_cells=0)
+    assert (found.is_sound, found.cells) == (True, 6)

@@ -124,6 +124,8 @@ def find_policies(
         for policy in _expand(text):
             game = _trained_on(policy)
             if game is None:
+                if isinstance(policy, str | Path) and ":" not in str(policy) and not Path(policy).exists():
+                    raise UsageError(f"There is no store, file or run at {policy}. Check the path.")
                 if len(games) != 1:
                     raise UsageError(f"{policy} does not say which game it plays: name its game.")
                 # A factory has no seed of its own: its place among the policies of its source tells it from the others.

@@ -16,6 +16,7 @@ from gapfloor.play.protocol import census_notes, make_protocol
 from gapfloor.play.references import UNIFORM, check_references, recorded_name
 from gapfloor.records.temporary_store import open_store
 from gapfloor.rules import parse_rules
+from gapfloor.rules.rule import rule_forms
 from gapfloor.text_tables import counted
 
 
@@ -115,6 +116,13 @@ def _entrants(
     given = list(policies) if isinstance(policies, (list, tuple)) else [policies]
     if not given:
         raise UsageError("No policy is named: give a checkpoint or package.module:factory.")
+    rules = {form.partition(":")[0] for form in rule_forms()}
+    for policy in given:
+        if isinstance(policy, str) and policy.partition(":")[0] in rules:
+            raise UsageError(
+                f"'{policy}' is a rule and stands where a policy is expected: write several rules with commas, e.g. "
+                "sampled,greedy."
+            )
     if seeds is not None and len(seeds) != len(given):
         raise UsageError(
             f"{counted(len(seeds), 'seed')} for {counted(len(given), 'policy', 'policies')}: give one seed per policy."

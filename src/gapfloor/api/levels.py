@@ -86,6 +86,8 @@ def levels(
     """
     if leaks is not None and (gap is None or games):
         raise UsageError("leaks are for a gap: give them with gap, and name no games.")
+    if isinstance(gap, str | Path) and not Path(gap).exists():
+        raise UsageError(f"There is no store or file at {gap}. Check the path.")
     if gap is not None and not games:
         return gap_without_leaks(gap, leaks)
     found = _find(games, train, test, mode, options, out, store, step_teller(progress))

@@ -11,7 +11,7 @@ import secrets
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from gapfloor.play.replay import (
 )
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import parse_reference
+from gapfloor.records.dataset import store_of
 from gapfloor.records.manifest import ManifestError, parse_manifest
 from gapfloor.records.store import Store, StoredCell
 from gapfloor.records.verification import DEFAULT_EPISODES, StoreVerification, write_verification
@@ -95,7 +96,7 @@ def verify(
         if number < 0:
             raise UsageError(f"{name} is {number}: use 0 or more.")
     seed = secrets.randbelow(2**32) if seed is None else seed
-    opened = store if isinstance(store, Store) else Store(store)
+    opened = store if isinstance(store, Store) else Store(store_of(Path(store)))
     opened.check_readable()
     cells = opened.cells()
     if not cells and not opened.damaged:
@@ -129,7 +130,10 @@ def verify(
         seed=seed,
         version=gapfloor.__version__,
     )
-    write_verification(opened.root, verification, cells)
+    try:
+        write_verification(opened.root, verification, cells)
+    except GapfloorError as error:  # e.g. a store that can only be read
+        return replace(verification, notes=(f"The result was not kept in the store: {error}",))
     return verification
 
 

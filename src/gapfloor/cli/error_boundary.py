@@ -60,6 +60,7 @@ def want_traceback(is_wanted: bool = True) -> None:
 def run_guarded(command: Callable[[], Any]) -> int:
     """Run a command of the command line and return its exit code; never raises."""
     want_traceback(False)
+    _open_closed_streams()
     try:
         with _terminated_by_sigterm(), _short_warnings():
             status = command()
@@ -184,6 +185,17 @@ def _say(text: str) -> None:
     shown = "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
     with contextlib.suppress(OSError):
         click.echo(shown, err=True)
+
+
+def _open_closed_streams() -> None:
+    """Let a standard stream that was closed (`>&-`) swallow what is written: a file would get its number otherwise."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            with contextlib.suppress(OSError):
+                os.fstat(number)
+                continue
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
 
 
 def _discard_output() -> None:

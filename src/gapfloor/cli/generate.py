@@ -26,7 +26,7 @@ import click
 from gapfloor.cli.commands import HELP_NAMES, PYTHON_ONLY, CommandEntry
 from gapfloor.cli.docstrings import entries_of, sections_of, with_examples
 from gapfloor.cli.old_spellings import renew_options
-from gapfloor.cli.options import Numbers, StoreFolder, parse_engine_options
+from gapfloor.cli.options import Count, Numbers, StoreFolder, parse_engine_options
 from gapfloor.errors import UsageError
 from gapfloor.lazy import resolve
 from gapfloor.records.store import DEFAULT_STORE
@@ -257,7 +257,7 @@ def _type(name: str, hint: Any) -> click.ParamType[Any]:
     if Path in alternatives:
         return click.Path(path_type=Path)
     if int in alternatives:
-        return click.INT
+        return Count()
     return click.FLOAT if float in alternatives else click.STRING
 
 

@@ -22,6 +22,9 @@ OLD_COMMANDS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("audit", "verify"): ("audit", "ledger", "--repos", "gapfloor-audit-repos"),
 }
 
+#: Spellings that are as good as ours.
+SAME_COMMANDS = {"analyze": "analyse"}
+
 #: Command and option -> the new option.
 OLD_OPTIONS = {
     ("calibrate", "--out"): "--store",
@@ -60,6 +63,8 @@ REMOVED = {
 
 def renew_command(arguments: list[str]) -> list[str]:
     """Command-line arguments with the new name of an old command; what is gone is refused."""
+    if arguments and arguments[0] in SAME_COMMANDS:
+        return [SAME_COMMANDS[arguments[0]], *arguments[1:]]
     for old, new in OLD_COMMANDS.items():
         if tuple(arguments[: len(old)]) == old:
             _say(" ".join(("gapfloor", *old)), " ".join(("gapfloor", *new)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
@@ -23,6 +23,30 @@ class StoreFolder(click.ParamType[Any]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         return str(store_folder(value))
+
+
+class Count(click.ParamType[Any]):
+    """A whole number, also as people write large ones: `8M`, `100k`, `8_000_000`, `1e6`."""
+
+    name = "integer"
+    _UNITS: ClassVar = {"k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9}
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        unit = self._UNITS.get(value[-1:].lower(), 1)
+        text = value[:-1] if unit > 1 else value
+        try:
+            return int(text) * unit
+        except ValueError:
+            pass
+        try:
+            number = float(text) * unit
+            if number.is_integer() and abs(number) < 2**53:
+                return int(number)
+        except (ValueError, OverflowError):
+            pass
+        self.fail(f"'{value}' is not a whole number: write e.g. 8000000, 8M or 100k.", param, ctx)
 
 
 class Numbers(click.ParamType[Any]):

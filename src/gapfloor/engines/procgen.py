@@ -7,6 +7,7 @@ threads are the fastest layout on CPUs; the workers provide the parallelism.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -68,6 +69,8 @@ OBSERVATION_SHAPE = (64, 64, 3)
 
 def check_game(game: str) -> None:
     """Refuse a name that is not a game, with the nearest names."""
+    if re.fullmatch(r"[\w/.-]+-v\d+", game):  # the form of Gymnasium's names
+        raise UsageError(f"Unknown game '{game}': did you mean gym:{game}, the environment of Gymnasium?")
     if game not in GAMES:
         raise unknown_name("game", game, GAMES)
 

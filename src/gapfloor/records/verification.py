@@ -50,6 +50,8 @@ class StoreVerification(ReadableResult):
     """The seed that chose the episodes."""
     version: str
     """The version of gapfloor that verified."""
+    notes: tuple[str, ...] = ()
+    """Why the result is not kept in the store, where it is not."""
 
     @property
     def is_sound(self) -> bool:

@@ -110,6 +110,13 @@ def rule_forms() -> tuple[str, ...]:
     return tuple(kind.form for kind in _rules_by_name().values())
 
 
+#: What other libraries call a rule -> what it is called here.
+_OTHER_WORDS = {
+    "argmax": "greedy", "deterministic": "greedy", "mode": "greedy", "stochastic": "sampled", "sample": "sampled",
+    "softmax": "sampled",
+}  # fmt: skip
+
+
 def rule_kind(text: str) -> type[Rule]:
     """The class of the rule that a name means.
 
@@ -117,8 +124,9 @@ def rule_kind(text: str) -> type[Rule]:
     (True, False)
     """
     name = text.strip().partition(":")[0]
-    if name == "argmax":
-        raise UsageError("The rule is called 'greedy' here, not 'argmax': write greedy.")
+    if name in _OTHER_WORDS:
+        ours = _OTHER_WORDS[name]
+        raise UsageError(f"The rule is called '{ours}' here, not '{name}': write {ours}.")
     if name in _rules_by_name():
         return _rules_by_name()[name]
     added = find_plugin("rules", name)

@@ -193,7 +193,8 @@ def _number(text: str, argument: str, *, low: float, high: float) -> float:
     try:
         value = float(argument)
     except ValueError:
-        raise UsageError(f"The rule '{text}' needs a number after the colon, e.g. epsilon:0.05.") from None
+        example = "temperature:0.5" if text.startswith("temperature") else "epsilon:0.05"
+        raise UsageError(f"The rule '{text}' needs a number after a colon, e.g. {example}.") from None
     if not low < value <= high or value == float("inf"):
         limit = f"at most {high:g}" if high != float("inf") else "finite"
         raise UsageError(f"The rule '{text}' is out of range: its number must be above {low:g} and {limit}.")

@@ -28,8 +28,9 @@ def suggest_line(name: str) -> str:
     usual = next((kind for kind, each in FORMATS.items() if path[-200:].endswith(each.endings)), None)
     if not os.path.lexists(path) and usual is None:
         return (
-            f"'{shown}' is not a policy that gapfloor can load: give a .safetensors checkpoint, a run's folder, "
-            f"a file with a prefix, e.g. sb3:model.zip (prefixes: {', '.join(f'{kind}:' for kind in FORMATS)}), or "
+            f"There is no file '{shown}', and it is not a policy that gapfloor can load: give a .safetensors "
+            "checkpoint, a run's folder, a file with a prefix, e.g. sb3:model.zip (prefixes: "
+            f"{', '.join(f'{kind}:' for kind in FORMATS)}), or "
             "package.module:factory."
         )
     try:
