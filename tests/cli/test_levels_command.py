@@ -65,7 +65,7 @@ def test_gap_reads_anyones_episodes(capsys, checked, tmp_path):
         (["maze", "--mode", "extreme"], "has no extreme mode"),
         (["maze", "--test", "100:300"], "share the levels 100:200"),
         (["maze", "--test", "all"], "give a range"),
-        (["--gap", "nothing.csv"], "give its leakage.json as leaks"),
+        (["--gap", "nothing.csv"], "There is no store or file at nothing.csv"),
     ],
 )
 def test_mistakes_are_one_sentence_and_exit_2(capsys, arguments, words):

@@ -31,7 +31,9 @@ class CommandEntry:
     """Whether the argument is a command of the user's, which may have options of its own."""
 
 
-_ENGINE = frozenset({"repeats", "slots", "burn_in", "device", "backend", "design", "options"})
+_ENGINE = frozenset(
+    {"repeats", "slots", "burn_in", "device", "backend", "design", "options", "score", "level_in"}
+)
 _TABLE = frozenset({"columns", "labels", "decimal"})
 
 #: Arguments that hardly anybody changes: the command does not offer them, the function does.

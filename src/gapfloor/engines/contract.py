@@ -53,7 +53,9 @@ class Contract(ReportResult):
         if not self.failures:
             return ""
         names = "; ".join(clause.name for clause in self.failures)
-        return f"{self.game} does not keep the engine contract ({names}), so its gaps would not be measurements."
+        return (
+            f"{self.game} does not keep the engine contract ({names}), so its gaps would not be measurements."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The findings as JSON values."""
