@@ -4,7 +4,7 @@
 
 TRUTH.json is a list of objects with `repo` (owner/name), `commit`, `evaluates_heldout`, `rule`, `provenance` and
 `in_loop`; `entry` is passed to the scanner as its `--entry`. CLONES is a folder of clones or bare repositories as
-`gapfloor audit verify --repos` reads them. A proved answer is right or proved wrong, a likely one is likely right or
+`gapfloor audit ledger --repos` reads them. A proved answer is right or proved wrong, a likely one is likely right or
 likely wrong, and the others are open. A scan that fails, or that needs more than 120 s of processor time, is a crash.
 `--precision` writes the counts to the file from which the scanner prints its own precision.
 """
