@@ -74,11 +74,11 @@ class Evidence:
 
     def comparison(self, game: str, rule: str, level_set: str = "test") -> Any:
         """The comparison with the floor; None where it was not measured."""
-        return _only(self.results.floor_comparisons, game=game, rule=rule, level_set=level_set)
+        return _pooled(self.results.floor_comparisons, game=game, rule=rule, level_set=level_set)
 
     def gap(self, game: str, rule: str) -> Any:
         """The gap of a game under a rule."""
-        return _only(self.results.gaps, game=game, rule=rule, agent=None)
+        return _pooled(self.results.gaps, game=game, rule=rule)
 
     def pair(self, game: str, rule_a: str, rule_b: str, quantity: str) -> Any:
         """The difference of two rules, paired over runs."""
@@ -86,7 +86,7 @@ class Evidence:
 
     def screen(self, game: str) -> Any:
         """The entropy screen of a game, all agents together."""
-        return _only(self.results.screen, game=game, agent=None)
+        return _pooled(self.results.screen, game=game)
 
     def screens(self, games: Sequence[str]) -> list[Any]:
         """The screens of those games that have one."""
@@ -559,6 +559,11 @@ def _full(word: str) -> str:
 
 def _list(names: Sequence[str]) -> str:
     return ", ".join(names) or "none"
+
+
+def _pooled(rows: Sequence[Any], **wanted: object) -> Any:
+    """The row of all agents together, or that of the only agent."""
+    return _only(rows, agent=None, **wanted) or _only(rows, **wanted)
 
 
 def _only(rows: Sequence[Any], **wanted: object) -> Any:

@@ -328,7 +328,7 @@ def calls(paper: dict[str, Any], results: AnalysisResults) -> str:
 
 def census(results: AnalysisResults) -> str:
     """Held-out returns by both designs, with the calls of the recommended method."""
-    every_level = analyse(CENSUS)
+    every_level = analyse(CENSUS, plan=ROOT / "studies" / "miniature-census-plan.toml")
     designs = [Evidence(design) for design in (results, every_level)]
     head = "| game | rule | draws: return − floor | call | census: return − floor | call |\n|---|---|---|---|---|---|\n"
     rows = []

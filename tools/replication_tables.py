@@ -95,9 +95,9 @@ def references(results: AnalysisResults) -> str:
                 found = [
                     row
                     for row in results.reference_comparisons
-                    if (row.game, row.rule, row.level_set, row.reference, row.agent)
-                    == (game, rule, "test", name, None)
+                    if (row.game, row.rule, row.level_set, row.reference) == (game, rule, "test", name)
                 ]
+                found = [row for row in found if row.agent is None] or found  # pooled, or the only agent
                 cells.append(f"{found[0].floor:.2f} ({_short(found[0].call)})" if found else "")
             rows.append((game, rule, f"{floor.mean:.2f}", *cells))
     return _markdown(("game", "rule", "runs", "uniform (the floor)", *names), rows)
