@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from gapfloor.audit.judgement.formats import as_markdown, changes_as_markdown
+from gapfloor.audit.judgement.formats import as_markdown, changes_as_markdown, describe_findings
 from gapfloor.audit.ledger.registry import RegistryEntry, compare_entries
 from gapfloor.audit.scan import scan
 from gapfloor.audit.trace.comparison import trace_markdown
@@ -75,3 +75,11 @@ def test_a_name_does_not_become_markup(tmp_path: Path, name: str) -> None:
 
 def test_names_of_code_are_readable_without_a_renderer(tmp_path: Path) -> None:
     assert "### evaluate_on_test.py" in reports(tmp_path, "evaluate_on_test")[0]
+
+
+def test_a_failed_check_names_scripts_without_escape_characters(tmp_path: Path) -> None:
+    (tmp_path / "eval\x1b[31m\x9b2J.py").write_text(EVALUATION)
+    result = scan(str(tmp_path))
+    assert result.paths
+    for text in (describe_findings(result.unstated()), repr(result)):
+        assert not {"\x1b", "\x9b"} & set(text)

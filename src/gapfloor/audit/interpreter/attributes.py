@@ -11,33 +11,11 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.facts import words
 from gapfloor.audit.interpreter.options import field_of, is_settings_class
 from gapfloor.audit.interpreter.reaching_definitions import conditions
-from gapfloor.audit.interpreter.values import (
-    Action,
-    Alternative,
-    Binding,
-    Callable,
-    Class,
-    Computed,
-    Environment,
-    External,
-    ExternalObject,
-    Frame,
-    Guard,
-    Instance,
-    KnownValue,
-    Mapping,
-    Mark,
-    Module,
-    Namespace,
-    Noise,
-    Sequence,
-    SuperOf,
-    Unknown,
-    describe,
-)
+from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, last_name, own_nodes
 
 if TYPE_CHECKING:
@@ -66,49 +44,49 @@ def attribute(
     """The alternatives of `item.name`."""
     value = item.value
     match value:
-        case Module():
+        case v.Module():
             return evaluator.global_name(value.info, name)
-        case External():
+        case v.External():
             if name == "FLAGS" or (value.name, name) == ("wandb", "config"):
-                return (Alternative(Namespace(module=frame.module)),)
+                return (Alternative(v.Namespace(module=frame.module)),)
             return evaluator.dotted(f"{value.name}.{name}", frame.module)
-        case Instance():
+        case v.Instance():
             return _of_instance(evaluator, item, value, name, node, frame)
-        case Class():
+        case v.Class():
             method = evaluator.classes.method(value.info, name)
             if method is not None:
                 receiver = item if method.has_decorator("classmethod") else None
-                return (Alternative(Callable(method, receiver, value.parent)),)
+                return (Alternative(v.Callable(method, receiver, value.parent)),)
             found = _class_level(evaluator, value.info, name)
-            return found or (Alternative(Unknown(f"{value.info.name}.{name}")),)
-        case SuperOf():
+            return found or (Alternative(v.Unknown(f"{value.info.name}.{name}")),)
+        case v.SuperOf():
             start = value.info
-            if value.receiver and isinstance(value.receiver.value, Instance):
+            if value.receiver and isinstance(value.receiver.value, v.Instance):
                 start = value.receiver.value.info
             method = evaluator.classes.method(start, name, after=value.info)
             if method is not None:
-                return (Alternative(Callable(method, value.receiver)),)
+                return (Alternative(v.Callable(method, value.receiver)),)
             bases = evaluator.classes.external_bases(value.info)
-            return (Alternative(External(f"{bases[0] if bases else 'object'}().{name}")),)
-        case Namespace():
+            return (Alternative(v.External(f"{bases[0] if bases else 'object'}().{name}")),)
+        case v.Namespace():
             return setting(evaluator, name, value, node, frame)
-        case Environment():
+        case v.Environment():
             # Spaces and specifications of an environment are fixed.
-            return (item,) if name in INNER_ENVIRONMENT else (Alternative(Computed(node, frame)),)
-        case Mapping() if name in value.items:
+            return (item,) if name in INNER_ENVIRONMENT else (Alternative(v.Computed(node, frame)),)
+        case v.Mapping() if name in value.items:
             return evaluator.evaluate_binding(value.items[name], name)
-        case Action() | Computed() | Noise() | Sequence():
+        case v.Action() | v.Computed() | v.Noise() | v.Sequence():
             return (item,)
-        case ExternalObject():
+        case v.ExternalObject():
             return _of_external_object(evaluator, value, name, node, frame)
-        case Unknown():
+        case v.Unknown():
             if name in _CENTRES and _is_centre_of_policy(node, frame):
-                return (Alternative(Action("argmax", node, frame, True)).doubting(*_unread(value.text)),)
+                return (Alternative(v.Action("argmax", node, frame, True)).doubting(*_unread(value.text)),)
             if _SETTINGS.search(value.text):
-                return setting(evaluator, name, Namespace(), node, frame)
+                return setting(evaluator, name, v.Namespace(), node, frame)
             is_space = name.endswith("_space") or name.startswith(("num_", "n_", "max_", "min_"))
-            return (Alternative(Unknown(f"{value.text}.{name}", is_neutral=value.is_neutral or is_space)),)
-    return (Alternative(Unknown(f"{describe(node)}")),)
+            return (Alternative(v.Unknown(f"{value.text}.{name}", is_neutral=value.is_neutral or is_space)),)
+    return (Alternative(v.Unknown(f"{describe(node)}")),)
 
 
 def _unread(text: str) -> tuple[str, ...]:
@@ -116,21 +94,21 @@ def _unread(text: str) -> tuple[str, ...]:
 
 
 def _of_external_object(
-    evaluator: Evaluator, value: ExternalObject, name: str, node: ast.AST, frame: Frame
+    evaluator: Evaluator, value: v.ExternalObject, name: str, node: ast.AST, frame: Frame
 ) -> Alternatives:
     from gapfloor.audit.interpreter.classes import DISTRIBUTION
 
     last = value.name.rsplit(".", 1)[-1]
     if last in ("max", "topk", "sort", "top_k"):
-        made = Action("argmax", value.call, value.frame) if name in ("indices", "arg") else None
-        return (Alternative(made or Computed(value.call, value.frame)),)
+        made = v.Action("argmax", value.call, value.frame) if name in ("indices", "arg") else None
+        return (Alternative(made or v.Computed(value.call, value.frame)),)
     if last in SETTINGS_MAKERS:
-        return setting(evaluator, name, Namespace(), node, frame)
+        return setting(evaluator, name, v.Namespace(), node, frame)
     if name in _CENTRES and DISTRIBUTION.search(last):
-        return (Alternative(Action("argmax", node, frame, True)),)
+        return (Alternative(v.Action("argmax", node, frame, True)),)
     if name in _CENTRES and _is_centre_of_policy(node, frame):
-        return (Alternative(Action("argmax", node, frame, True)).doubting(*_unread(value.name)),)
-    return (Alternative(External(f"{value.name}().{name}")),)
+        return (Alternative(v.Action("argmax", node, frame, True)).doubting(*_unread(value.name)),)
+    return (Alternative(v.External(f"{value.name}().{name}")),)
 
 
 def _is_centre_of_policy(node: ast.AST, frame: Frame) -> bool:
@@ -150,7 +128,7 @@ def _is_centre_of_policy(node: ast.AST, frame: Frame) -> bool:
     )
 
 
-def setting(evaluator: Evaluator, name: str, space: Namespace, node: ast.AST, frame: Frame) -> Alternatives:
+def setting(evaluator: Evaluator, name: str, space: v.Namespace, node: ast.AST, frame: Frame) -> Alternatives:
     """The setting `name` of parsed options, at its default."""
     options, script = evaluator.options, frame.chain()[0].module
     entry = options.given_entry(name)
@@ -166,11 +144,11 @@ def setting(evaluator: Evaluator, name: str, space: Namespace, node: ast.AST, fr
     if entry is None:
         path = (*space.path, name)
         if options.is_section(path):
-            return (Alternative(Namespace(space.module, None, path)),)
+            return (Alternative(v.Namespace(space.module, None, path)),)
         entry = options.from_files(path, script)
     if entry is None:
         return _set_once(evaluator, name, frame) or (
-            Alternative(Unknown(f"args.{name}", is_neutral=True), origin="option"),
+            Alternative(v.Unknown(f"args.{name}", is_neutral=True), origin="option"),
         )
     read = Mark(frame.module.path, getattr(node, "lineno", 0), f"option '{entry.name}' is read here")
     marks = (read, entry.mark)
@@ -180,9 +158,9 @@ def setting(evaluator: Evaluator, name: str, space: Namespace, node: ast.AST, fr
     )
     if not entry.has_default or is_overwritten:
         return (
-            Alternative(Unknown(f"option '{entry.name}'", is_neutral=True), marks=marks, origin="option"),
+            Alternative(v.Unknown(f"option '{entry.name}'", is_neutral=True), marks=marks, origin="option"),
         )
-    return (Alternative(KnownValue(entry.default), marks=marks, origin="option"),)
+    return (Alternative(v.KnownValue(entry.default), marks=marks, origin="option"),)
 
 
 def _set_once(evaluator: Evaluator, name: str, frame: Frame) -> Alternatives:
@@ -213,7 +191,7 @@ def _class_level(evaluator: Evaluator, info: ClassInfo, name: str) -> Alternativ
 
 
 def _of_instance(
-    evaluator: Evaluator, item: Alternative, value: Instance, name: str, node: ast.AST, frame: Frame
+    evaluator: Evaluator, item: Alternative, value: v.Instance, name: str, node: ast.AST, frame: Frame
 ) -> Alternatives:
     classes = evaluator.classes
     method = classes.method(value.info, name)
@@ -221,19 +199,19 @@ def _of_instance(
         if method.has_decorator("property", "cached_property"):
             return evaluator.returns(evaluator.bound_frame(method, None, frame, item))
         receiver = None if method.has_decorator("staticmethod") else item
-        bound = Alternative(Callable(method, receiver, value.init.parent if value.init else None))
+        bound = Alternative(v.Callable(method, receiver, value.init.parent if value.init else None))
         return _replaced_method(evaluator, name, frame) or (bound,)
     if name == "training" and classes.is_network(value.info):
         return (mode_of(evaluator, frame),)
     if name in _CENTRES and classes.is_distribution(value.info):
-        return (Alternative(Action("argmax", node, frame, True)),)
+        return (Alternative(v.Action("argmax", node, frame, True)),)
     if is_settings_class(value.info.node):
-        return setting(evaluator, name, Namespace(fields=value.info), node, frame)
+        return setting(evaluator, name, v.Namespace(fields=value.info), node, frame)
     found = _assigned(evaluator, item, value, name, frame)
     found = found or list(_class_level(evaluator, value.info, name))
     if classes.is_set_by_name(value.info) or (not found and _SETTINGS.search(value.info.name)):
-        option = setting(evaluator, name, Namespace(), node, frame)
-        found.extend(one for one in option if isinstance(one.value, KnownValue))
+        option = setting(evaluator, name, v.Namespace(), node, frame)
+        found.extend(one for one in option if isinstance(one.value, v.KnownValue))
     found.extend(_from_outside(evaluator, name, frame, value))
     if not found and value.init is not None:
         found = [*_given_to_base(evaluator, name, value.init)]
@@ -241,8 +219,8 @@ def _of_instance(
         return tuple(found)
     external = [base for base in classes.external_bases(value.info) if "." in base]
     if external:
-        return (Alternative(External(f"{external[0]}().{name}")),)
-    return (Alternative(Unknown(f"{value.info.name}.{name}")),)
+        return (Alternative(v.External(f"{external[0]}().{name}")),)
+    return (Alternative(v.Unknown(f"{value.info.name}.{name}")),)
 
 
 def _given_to_base(evaluator: Evaluator, name: str, init: Frame) -> Alternatives:
@@ -254,12 +232,12 @@ def _given_to_base(evaluator: Evaluator, name: str, init: Frame) -> Alternatives
                     return evaluator.evaluate(keyword.value, init)
             if name in INNER_ENVIRONMENT and call.args:
                 found = evaluator.evaluate(call.args[0], init)
-                return tuple(one for one in found if isinstance(one.value, Environment))
+                return tuple(one for one in found if isinstance(one.value, v.Environment))
     return ()
 
 
 def _assigned(
-    evaluator: Evaluator, item: Alternative, value: Instance, name: str, frame: Frame
+    evaluator: Evaluator, item: Alternative, value: v.Instance, name: str, frame: Frame
 ) -> list[Alternative]:
     """What the class's own methods assign to `self.name`; the constructor's value in the constructor's frame."""
     found: list[Alternative] = []
@@ -269,7 +247,7 @@ def _assigned(
             for definition in evaluator.definitions(info.module, method.node).get(f"self.{name}", []):
                 home = _frame_of_method(evaluator, item, value, method, frame)
                 guards = [
-                    Guard(test, holds, home)
+                    v.Guard(test, holds, home)
                     for test, holds in conditions(info.module, definition.statement, method.node, None)
                 ]
                 inner = evaluator.evaluate(definition.expression, home)
@@ -279,29 +257,29 @@ def _assigned(
                     inner = project(evaluator, inner, index)
                 line = getattr(definition.statement, "lineno", 0)
                 for one in inner:
-                    if method.name != "__init__" and isinstance(one.value, KnownValue):
+                    if method.name != "__init__" and isinstance(one.value, v.KnownValue):
                         one = one.noting(Mark(info.module.path, line, f"{method.name} sets {name}")).doubting(
                             f"whether {method.name}() has set '{name}' before is not known"
                         )
                     found.append(one.under(*guards))
             is_counted = is_counted or _counts(method, name)
     if is_counted:
-        found = [one for one in found if not isinstance(one.value, KnownValue)]
-        found.append(Alternative(Unknown(f"self.{name}, which is counted", is_neutral=True)))
-    real = [one for one in found if not (isinstance(one.value, KnownValue) and one.value.value is None)]
+        found = [one for one in found if not isinstance(one.value, v.KnownValue)]
+        found.append(Alternative(v.Unknown(f"self.{name}, which is counted", is_neutral=True)))
+    real = [one for one in found if not (isinstance(one.value, v.KnownValue) and one.value.value is None)]
     return _with_method_stores(evaluator, real or found, value, name, item, frame)
 
 
 def _with_method_stores(
     evaluator: Evaluator,
     found: list[Alternative],
-    value: Instance,
+    value: v.Instance,
     name: str,
     item: Alternative,
     frame: Frame,
 ) -> list[Alternative]:
     """`self.agents.append(Agent())` and `self.table[key] = value` fill what the constructor left empty."""
-    if not any(isinstance(one.value, Sequence | Mapping) for one in found):
+    if not any(isinstance(one.value, v.Sequence | v.Mapping) for one in found):
         return found
     added: list[tuple[str | None, ast.expr, Frame]] = []
     for info in evaluator.classes.own(value.info):
@@ -310,16 +288,16 @@ def _with_method_stores(
                 added.append((key, expression, _frame_of_method(evaluator, item, value, method, frame)))
     result = []
     for one in found:
-        if isinstance(one.value, Sequence) and added and len({id(home) for *_, home in added}) == 1:
+        if isinstance(one.value, v.Sequence) and added and len({id(home) for *_, home in added}) == 1:
             elements = (*one.value.elements, *(expression for _, expression, _ in added))
-            one = replace(one, value=Sequence(elements, added[0][2], is_unordered=True))
-        elif isinstance(one.value, Mapping) and added:
+            one = replace(one, value=v.Sequence(elements, added[0][2], is_unordered=True))
+        elif isinstance(one.value, v.Mapping) and added:
             items = dict(one.value.items)
             for key, expression, home in added:
-                items[key or "an item"] = Binding(expression, home)
-            one = replace(one, value=Mapping(items, one.value.is_open))
-        elif isinstance(one.value, Sequence) and added:
-            one = Alternative(Unknown(f"self.{name}, which several methods fill"))
+                items[key or "an item"] = v.Binding(expression, home)
+            one = replace(one, value=v.Mapping(items, one.value.is_open))
+        elif isinstance(one.value, v.Sequence) and added:
+            one = Alternative(v.Unknown(f"self.{name}, which several methods fill"))
         result.append(one)
     return result
 
@@ -365,7 +343,7 @@ def _counts(method: FunctionInfo, name: str) -> bool:
 
 
 def _frame_of_method(
-    evaluator: Evaluator, item: Alternative, value: Instance, method: FunctionInfo, frame: Frame
+    evaluator: Evaluator, item: Alternative, value: v.Instance, method: FunctionInfo, frame: Frame
 ) -> Frame:
     if method.name == "__init__" and value.init is not None:
         init: Frame | None = value.init
@@ -389,12 +367,12 @@ def _replaced_method(evaluator: Evaluator, name: str, frame: Frame) -> Alternati
     """A method that code outside the class replaces: `agent.act = other`."""
     places = evaluator.index.outside_assignments(name, frame.chain()[0].module)
     return tuple(
-        Alternative(Unknown(f"{name}, replaced at {module.path}:{value.lineno}"))
+        Alternative(v.Unknown(f"{name}, replaced at {module.path}:{value.lineno}"))
         for module, value in places[:1]
     )
 
 
-def _from_outside(evaluator: Evaluator, name: str, frame: Frame, value: Instance) -> list[Alternative]:
+def _from_outside(evaluator: Evaluator, name: str, frame: Frame, value: v.Instance) -> list[Alternative]:
     """What code outside the class assigns to an attribute of that name: `agent.greedy = True`."""
     found: list[Alternative] = []
     chain = frame.chain()
@@ -435,8 +413,10 @@ def mode_of(evaluator: Evaluator, frame: Frame) -> Alternative:
                 known, _ = evaluator.truth(last.args[0], here)
                 is_training = known is not False
             mark = Mark(here.module.path, last.lineno, f"{describe(last)} sets the mode")
-            value = Alternative(KnownValue(is_training), marks=(mark,), origin="argument")
+            value = Alternative(v.KnownValue(is_training), marks=(mark,), origin="argument")
             if conditions(here.module, last, here.scope, inner):
-                return Alternative(Unknown("the mode of a network", is_neutral=True), marks=(mark,))
+                return Alternative(v.Unknown("the mode of a network", is_neutral=True), marks=(mark,))
             return value
-    return Alternative(KnownValue(True), origin="default").doubting("no call of eval() was found on the way")
+    return Alternative(v.KnownValue(True), origin="default").doubting(
+        "no call of eval() was found on the way"
+    )

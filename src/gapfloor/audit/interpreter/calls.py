@@ -8,31 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gapfloor.audit.interpreter import attributes, library
+from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.facts import find_actor_by_call, is_deterministic_function, words
 from gapfloor.audit.interpreter.operators import combine
 from gapfloor.audit.interpreter.options import is_missing, is_settings_class, literal
-from gapfloor.audit.interpreter.values import (
-    Action,
-    Alternative,
-    Binding,
-    Callable,
-    Class,
-    Computed,
-    Environment,
-    External,
-    ExternalObject,
-    Frame,
-    Instance,
-    KnownValue,
-    Mapping,
-    Mark,
-    Namespace,
-    Noise,
-    Sequence,
-    SuperOf,
-    Unknown,
-    describe,
-)
+from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.reading.index import FunctionInfo, last_name
 
 if TYPE_CHECKING:
@@ -65,7 +45,7 @@ def bind(
     caller: Frame,
     receiver: Alternative | None,
     parent: Frame | None,
-    preset: tuple[tuple[str, Binding], ...] = (),
+    preset: tuple[tuple[str, v.Binding], ...] = (),
 ) -> Frame:
     """A frame for calling `function` at `call`: positional, keyword, starred and default arguments.
 
@@ -79,7 +59,7 @@ def bind(
     is_bound = function.owner is not None and not function.has_decorator("staticmethod")
     names = [arg.arg for arg in positional[1 if is_bound and positional else 0 :]]
     known = [*names, *(arg.arg for arg in arguments.kwonlyargs)]
-    extra: dict[str, Binding] = {}
+    extra: dict[str, v.Binding] = {}
     is_starred = False
     given = [*preset]
     numbered = [binding for name, binding in given if name.isdigit()]
@@ -92,7 +72,7 @@ def bind(
             if isinstance(argument, ast.Starred):
                 is_starred = True
                 break
-            frame.bindings[name] = Binding(argument, caller)
+            frame.bindings[name] = v.Binding(argument, caller)
         given += keyword_bindings(evaluator, call, caller)
     for key, binding in given:
         if key in known:
@@ -110,17 +90,17 @@ def bind(
         if name not in frame.bindings and default is not None:
             # Behind an argument list that cannot be read, a default may be overridden.
             is_unread = is_starred or is_configurable(function)
-            frame.bindings[name] = Binding(None, None) if is_unread else Binding(default, home, True)
+            frame.bindings[name] = v.Binding(None, None) if is_unread else v.Binding(default, home, True)
             for settings in (
                 _spread_settings(evaluator, call, caller) if is_unread and call is not None else ()
             ):
                 if evaluator.options.in_files((name,), caller.chain()[0].module):
                     stated = ast.copy_location(ast.Attribute(settings, name, ast.Load()), settings)
-                    frame.bindings[name] = Binding(stated, caller)
+                    frame.bindings[name] = v.Binding(stated, caller)
     if arguments.kwarg is not None and (call is not None or extra):
         node = ast.copy_location(ast.Name(arguments.kwarg.arg, ast.Load()), arguments.kwarg)
-        frame.bindings[arguments.kwarg.arg] = Binding(node, frame)
-        frame.cache[node] = (Alternative(Mapping(extra, is_open=is_starred)),)
+        frame.bindings[arguments.kwarg.arg] = v.Binding(node, frame)
+        frame.cache[node] = (Alternative(v.Mapping(extra, is_open=is_starred)),)
     return frame
 
 
@@ -130,7 +110,7 @@ def _spread_settings(evaluator: Evaluator, call: ast.Call, frame: Frame) -> list
     return [
         one
         for one in spread
-        if any(isinstance(item.value, Namespace) for item in evaluator.evaluate(one, frame))
+        if any(isinstance(item.value, v.Namespace) for item in evaluator.evaluate(one, frame))
     ]
 
 
@@ -144,19 +124,19 @@ def is_configurable(function: FunctionInfo) -> bool:
     )
 
 
-def keyword_bindings(evaluator: Evaluator, call: ast.Call, frame: Frame) -> list[tuple[str, Binding]]:
+def keyword_bindings(evaluator: Evaluator, call: ast.Call, frame: Frame) -> list[tuple[str, v.Binding]]:
     """The keywords of a call; what is spread by `**` is read where it is a mapping, else it has no name."""
-    found: list[tuple[str, Binding]] = []
+    found: list[tuple[str, v.Binding]] = []
     for keyword in call.keywords:
         if keyword.arg is not None:
-            found.append((keyword.arg, Binding(keyword.value, frame)))
+            found.append((keyword.arg, v.Binding(keyword.value, frame)))
             continue
         spread = evaluator.evaluate(keyword.value, frame)
-        if len(spread) == 1 and isinstance(spread[0].value, Mapping):
+        if len(spread) == 1 and isinstance(spread[0].value, v.Mapping):
             found.extend(spread[0].value.items.items())
-            found += [("", Binding(None, None))] if spread[0].value.is_open else []
+            found += [("", v.Binding(None, None))] if spread[0].value.is_open else []
         else:
-            found.append(("", Binding(None, None)))
+            found.append(("", v.Binding(None, None)))
     return found
 
 
@@ -197,7 +177,7 @@ def evaluate_call(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alterna
         )
         owner = home.function.owner if home is not None and home.function is not None else None
         if owner is not None and home is not None:
-            return (Alternative(SuperOf(owner, home.receiver)),)
+            return (Alternative(v.SuperOf(owner, home.receiver)),)
     if isinstance(function, ast.Name) and function.id == "getattr" and len(call.args) >= 2:
         return _getattr(evaluator, call, frame)
     found: list[Alternative] = []
@@ -209,8 +189,8 @@ def evaluate_call(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alterna
 def _getattr(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alternatives:
     found: list[Alternative] = []
     for name in evaluator.evaluate(call.args[1], frame):
-        if not isinstance(name.value, KnownValue) or not isinstance(name.value.value, str):
-            return (Alternative(Unknown(describe(call))),)
+        if not isinstance(name.value, v.KnownValue) or not isinstance(name.value.value, str):
+            return (Alternative(v.Unknown(describe(call))),)
         for item in evaluator.evaluate(call.args[0], frame):
             inner = attributes.attribute(evaluator, item, name.value.value, call, frame)
             found.extend(one.after(item).after(name).noting(*name.marks) for one in inner)
@@ -221,57 +201,57 @@ def call_value(evaluator: Evaluator, target: Alternative, call: ast.Call, frame:
     """What calling one possible value gives back."""
     value = target.value
     match value:
-        case Callable():
+        case v.Callable():
             return _call_function(evaluator, value, call, frame)
-        case Class():
+        case v.Class():
             return construct(evaluator, value, call, frame)
-        case Instance():
+        case v.Instance():
             for name in ("__call__", "forward", "call"):
                 method = evaluator.classes.method(value.info, name)
                 if method is not None:
-                    bound = Callable(method, target, value.init.parent if value.init else None)
+                    bound = v.Callable(method, target, value.init.parent if value.init else None)
                     return _call_function(evaluator, bound, call, frame)
             if evaluator.classes.is_environment(value.info):
-                return (Alternative(Unknown(describe(call))),)
+                return (Alternative(v.Unknown(describe(call))),)
             bases = evaluator.classes.external_bases(value.info)
             if any(is_deterministic_function(base) for base in bases):
                 return library.computed(evaluator, call, frame, is_network=True)
-        case External():
+        case v.External():
             return library.external_call(evaluator, value.name, call, frame)
-        case ExternalObject():
+        case v.ExternalObject():
             return library.call_object(evaluator, value, call, frame)
-        case Action() | Computed() | Noise():
+        case v.Action() | v.Computed() | v.Noise():
             # A bound method of an action or of something computed; a network that was made elsewhere.
             return library.computed(evaluator, call, frame, (target,))
-        case Unknown():
+        case v.Unknown():
             fact = find_actor_by_call(value.text)
             if fact is not None:
                 doubt = f"what {value.text} is was told by the method's name"
                 return tuple(
                     one.doubting(doubt) for one in library.by_fact(evaluator, fact, value, call, frame)
                 )
-            return (Alternative(Unknown(f"{value.text}()")),)
-    return (Alternative(Unknown(describe(call))),)
+            return (Alternative(v.Unknown(f"{value.text}()")),)
+    return (Alternative(v.Unknown(describe(call))),)
 
 
 def _call_function(
-    evaluator: Evaluator, value: Callable, call: ast.Call | None, frame: Frame
+    evaluator: Evaluator, value: v.Callable, call: ast.Call | None, frame: Frame
 ) -> Alternatives:
     function = value.function
     if not may_enter(function, frame):
-        return (Alternative(Unknown(f"{function.name}(), which is nested too deeply")),)
+        return (Alternative(v.Unknown(f"{function.name}(), which is nested too deeply")),)
     if function.has_decorator("contextmanager", "abstractmethod"):
-        return (Alternative(Unknown(f"{function.name}()")),)
+        return (Alternative(v.Unknown(f"{function.name}()")),)
     inner = evaluator.bound_frame(function, call, frame, value.receiver, value.parent, value.preset)
     found = evaluator.returns(inner)
     receiver = value.receiver.value if value.receiver else None
-    if isinstance(receiver, Instance) and receiver.made_at is None and is_stub(function) and function.owner:
+    if isinstance(receiver, v.Instance) and receiver.made_at is None and is_stub(function) and function.owner:
         found = _of_subclasses(evaluator, value, call, frame) or found
     return found
 
 
 def _of_subclasses(
-    evaluator: Evaluator, value: Callable, call: ast.Call | None, frame: Frame
+    evaluator: Evaluator, value: v.Callable, call: ast.Call | None, frame: Frame
 ) -> Alternatives:
     """A stub of a base class stands for what its subclasses do."""
     assert value.function.owner is not None
@@ -279,7 +259,7 @@ def _of_subclasses(
     for info in evaluator.classes.subclasses(value.function.owner)[:MOST_CANDIDATES]:
         method = info.methods.get(value.function.name)
         if method is not None and not is_stub(method):
-            bound = Callable(method, Alternative(Instance(info)))
+            bound = v.Callable(method, Alternative(v.Instance(info)))
             doubt = f"which subclass of {value.function.owner.name} acts is not known"
             found.extend(one.doubting(doubt) for one in _call_function(evaluator, bound, call, frame))
     return tuple(found)
@@ -296,7 +276,7 @@ def is_stub(function: FunctionInfo) -> bool:
     )
 
 
-def construct(evaluator: Evaluator, value: Class, call: ast.Call, frame: Frame) -> Alternatives:
+def construct(evaluator: Evaluator, value: v.Class, call: ast.Call, frame: Frame) -> Alternatives:
     """The object that calling a class makes; an environment stays one through its wrappers."""
     info = value.info
     init = evaluator.classes.method(info, "__init__")
@@ -307,16 +287,16 @@ def construct(evaluator: Evaluator, value: Class, call: ast.Call, frame: Frame) 
                 return tuple(
                     replace(one, value=replace(one.value, wrappers=(*one.value.wrappers, info)))
                     for one in inner
-                    if isinstance(one.value, Environment)
+                    if isinstance(one.value, v.Environment)
                 )
         if init is not None and _takes_environment(init):
-            return (Alternative(Unknown(f"{info.name}(env)")),)
-        return (Alternative(Environment(info.name, call, frame, info)),)
+            return (Alternative(v.Unknown(f"{info.name}(env)")),)
+        return (Alternative(v.Environment(info.name, call, frame, info)),)
     if is_settings_class(info.node) and init is None:
-        return (Alternative(Namespace(fields=info)),) if not call.args and not call.keywords else (
-            Alternative(Instance(info, call)),
+        return (Alternative(v.Namespace(fields=info)),) if not call.args and not call.keywords else (
+            Alternative(v.Instance(info, call)),
         )  # fmt: skip
-    made = Instance(info, call)
+    made = v.Instance(info, call)
     if init is not None and may_enter(init, frame):
         inner_frame = bind(evaluator, init, call, frame, Alternative(made), value.parent, value.preset)
         made = replace(made, init=inner_frame)
@@ -344,20 +324,20 @@ def as_environments(
     """The environments in a value: itself, in a list of makers, or made by a function."""
     value = item.value
     found: list[Alternative] = []
-    if isinstance(value, Environment):
+    if isinstance(value, v.Environment):
         return [item]
     if depth == 0:
         return []
-    if isinstance(value, Sequence):
+    if isinstance(value, v.Sequence):
         for element in value.elements[:2]:
             for inner in evaluator.evaluate(element, value.frame):
                 found.extend(as_environments(evaluator, inner, frame, depth - 1))
-    elif isinstance(value, Callable) and may_enter(value.function, frame):
+    elif isinstance(value, v.Callable) and may_enter(value.function, frame):
         inner_frame = evaluator.bound_frame(
             value.function, None, frame, value.receiver, value.parent, value.preset
         )
         for inner in evaluator.returns(inner_frame):
-            if isinstance(inner.value, Environment | Callable):
+            if isinstance(inner.value, v.Environment | v.Callable):
                 found.extend(as_environments(evaluator, inner, inner_frame, depth - 1))
     return [one.after(item) for one in found]
 
@@ -374,57 +354,59 @@ def _method_of(
 ) -> Alternatives:
     """What the method of one possible receiver gives back."""
     value, name = base.value, function.attr
-    if isinstance(value, Action) and name not in library.DRAWS | library.MAXIMA:
+    if isinstance(value, v.Action) and name not in library.DRAWS | library.MAXIMA:
         given = [evaluator.evaluate(one, frame) for one in call.args]
-        random = [one for one in given if any(isinstance(item.value, Noise | Action) for item in one)]
+        random = [one for one in given if any(isinstance(item.value, v.Noise | v.Action) for item in one)]
         return combine([(base,), *random], call, frame) if random else (base,)
-    if isinstance(value, Mapping) and name in ("get", "pop") and call.args:
+    if isinstance(value, v.Mapping) and name in ("get", "pop") and call.args:
         return _get(evaluator, value, call, frame)
-    if isinstance(value, Environment):
+    if isinstance(value, v.Environment):
         if name in OBSERVING:
-            return (Alternative(Computed(call, frame, is_observed=True)),)
-        return (Alternative(Unknown(describe(call), is_neutral=name.startswith(("get", "observation")))),)
-    if isinstance(value, Sequence | Mapping) and name in ("copy", "values", "items"):
+            return (Alternative(v.Computed(call, frame, is_observed=True)),)
+        return (Alternative(v.Unknown(describe(call), is_neutral=name.startswith(("get", "observation")))),)
+    if isinstance(value, v.Sequence | v.Mapping) and name in ("copy", "values", "items"):
         return (base,)
-    if isinstance(value, KnownValue) and value.value is not None:
-        return (base,) if name in SAME_OBJECT else (Alternative(Unknown(describe(call), is_neutral=True)),)
-    is_own = isinstance(value, Instance) and evaluator.classes.method(value.info, name) is not None
-    if name in SAME_OBJECT and isinstance(value, Instance) and not is_own:
+    if isinstance(value, v.KnownValue) and value.value is not None:
+        return (base,) if name in SAME_OBJECT else (Alternative(v.Unknown(describe(call), is_neutral=True)),)
+    is_own = isinstance(value, v.Instance) and evaluator.classes.method(value.info, name) is not None
+    if name in SAME_OBJECT and isinstance(value, v.Instance) and not is_own:
         return (base,)
     found: list[Alternative] = []
-    if not isinstance(value, Unknown | ExternalObject | Computed | Noise | External | Sequence | Mapping):
+    if not isinstance(
+        value, v.Unknown | v.ExternalObject | v.Computed | v.Noise | v.External | v.Sequence | v.Mapping
+    ):
         for target in attributes.attribute(evaluator, base, name, function, frame):
-            if isinstance(target.value, External):
+            if isinstance(target.value, v.External):
                 found.extend(
                     library.external_method(evaluator, target.value.name, base, call, function, frame)
                 )
-            elif not isinstance(target.value, Unknown):
+            elif not isinstance(target.value, v.Unknown):
                 found.extend(one.after(target) for one in call_value(evaluator, target, call, frame))
-            elif isinstance(value, Instance) and is_own:
+            elif isinstance(value, v.Instance) and is_own:
                 found.append(target)  # apart from what the class says, something that cannot be read
-    if isinstance(value, External):
+    if isinstance(value, v.External):
         found = [
             one.after(target)
             for target in attributes.attribute(evaluator, base, name, function, frame)
             for one in call_value(evaluator, target, call, frame)
         ]
-    is_drawn = any(isinstance(item.value, Action) for item in found)
-    if isinstance(value, Instance) and evaluator.classes.is_distribution(value.info) and not is_drawn:
+    is_drawn = any(isinstance(item.value, v.Action) for item in found)
+    if isinstance(value, v.Instance) and evaluator.classes.is_distribution(value.info) and not is_drawn:
         found = [] if name in library.DRAWS | library.MAXIMA else found
     return tuple(found) if found else library.primitive_method(evaluator, base, call, function, frame)
 
 
-def _get(evaluator: Evaluator, value: Mapping, call: ast.Call, frame: Frame) -> Alternatives:
+def _get(evaluator: Evaluator, value: v.Mapping, call: ast.Call, frame: Frame) -> Alternatives:
     key = literal(call.args[0])
     if isinstance(key, str) and key in value.items:
         return evaluator.evaluate_binding(value.items[key], key)
     # An empty dictionary is there to be filled, e.g. by exec().
     is_open = value.is_open or is_missing(key) or not value.items
-    rest: Alternatives = (Alternative(Unknown(describe(call))),) if is_open else ()
+    rest: Alternatives = (Alternative(v.Unknown(describe(call))),) if is_open else ()
     if len(call.args) > 1:
-        default = Binding(call.args[1], frame, is_default=True)
+        default = v.Binding(call.args[1], frame, is_default=True)
         return (*evaluator.evaluate_binding(default, str(key)), *rest)
-    return rest or (Alternative(KnownValue(None), origin="literal"),)
+    return rest or (Alternative(v.KnownValue(None), origin="literal"),)
 
 
 def by_name(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame) -> Alternatives:
@@ -449,10 +431,10 @@ def by_name(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame) -> Al
     doubt = f"the object whose {name}() is called is not known; every class with that method was considered"
     for function in near[:MOST_CANDIDATES]:
         assert function.owner is not None
-        inner = evaluator.bound_frame(function, call, frame, Alternative(Instance(function.owner)))
+        inner = evaluator.bound_frame(function, call, frame, Alternative(v.Instance(function.owner)))
         mark = Mark(function.module.path, function.node.lineno, f"candidate: {function.owner.name}.{name}")
         for item in evaluator.returns(inner):
-            if not isinstance(item.value, KnownValue):
+            if not isinstance(item.value, v.KnownValue):
                 found.append(item.noting(mark).doubting(doubt))
-    useful = [one for one in found if isinstance(one.value, Action | Sequence | Mapping | Computed)]
+    useful = [one for one in found if isinstance(one.value, v.Action | v.Sequence | v.Mapping | v.Computed)]
     return tuple(useful)

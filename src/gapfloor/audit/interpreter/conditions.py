@@ -5,21 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from gapfloor.audit.interpreter.values import (
-    Alternative,
-    Callable,
-    Class,
-    Environment,
-    ExternalObject,
-    Frame,
-    Instance,
-    KnownValue,
-    Module,
-    Noise,
-    Sequence,
-    Unknown,
-    Value,
-)
+from gapfloor.audit.interpreter import values as v
+from gapfloor.audit.interpreter.values import Alternative, Frame
 from gapfloor.audit.reading.index import last_name
 
 if TYPE_CHECKING:
@@ -54,11 +41,11 @@ def _of_class(evaluator: Evaluator, test: ast.Call, frame: Frame) -> bool | None
         return None
     wanted = [item.value for item in evaluator.evaluate(test.args[1], frame)]
     found = [item.value for item in evaluator.evaluate(test.args[0], frame)]
-    if not found or len(wanted) != 1 or not isinstance(wanted[0], Class):
+    if not found or len(wanted) != 1 or not isinstance(wanted[0], v.Class):
         return None
     answers = {
         wanted[0].info in evaluator.classes.mro(one.info)
-        if isinstance(one, Instance) and one.made_at is not None
+        if isinstance(one, v.Instance) and one.made_at is not None
         else None
         for one in found
     }
@@ -106,24 +93,24 @@ def _of_comparison(
     return (answers.pop() if len(answers) == 1 else None), used
 
 
-def _truthiness(value: Value) -> bool | None:
-    if isinstance(value, KnownValue):
+def _truthiness(value: v.Value) -> bool | None:
+    if isinstance(value, v.KnownValue):
         return _plain_truth(value.value)
-    if isinstance(value, Environment | Instance | Callable | Class | Module):
+    if isinstance(value, v.Environment | v.Instance | v.Callable | v.Class | v.Module):
         return True
-    if isinstance(value, ExternalObject) and value.name.rsplit(".", 1)[-1][:1].isupper():
+    if isinstance(value, v.ExternalObject) and value.name.rsplit(".", 1)[-1][:1].isupper():
         return True  # an object of a library's class; what a function gives back may be anything
-    if isinstance(value, Sequence):
+    if isinstance(value, v.Sequence):
         return bool(value.elements)
     return None
 
 
-def _compare_noise(operator: ast.cmpop, left: Value, right: Value) -> bool | None:
+def _compare_noise(operator: ast.cmpop, left: v.Value, right: v.Value) -> bool | None:
     """A uniform draw from [0, 1) against a number that it can never, or always, pass: epsilon 0 or 1."""
-    is_left = isinstance(left, Noise)
+    is_left = isinstance(left, v.Noise)
     noise, other = (left, right) if is_left else (right, left)
     known, number = _plain(other)
-    if not isinstance(noise, Noise) or noise.kind != "uniform" or not isinstance(noise.node, ast.Call):
+    if not isinstance(noise, v.Noise) or noise.kind != "uniform" or not isinstance(noise.node, ast.Call):
         return None
     if not known or not isinstance(number, int | float) or 0 < number < 1:
         return None
@@ -149,21 +136,21 @@ def _plain_truth(value: object) -> bool | None:
     return bool(value)
 
 
-def _plain(value: Value) -> tuple[bool, Any]:
-    if isinstance(value, KnownValue):
+def _plain(value: v.Value) -> tuple[bool, Any]:
+    if isinstance(value, v.KnownValue):
         return True, value.value
     return False, None
 
 
-def _compare(operator: ast.cmpop, left: Value, right: Value) -> bool | None:
-    if isinstance(operator, ast.Is | ast.IsNot) and isinstance(right, KnownValue) and right.value is None:
-        if isinstance(left, KnownValue):
+def _compare(operator: ast.cmpop, left: v.Value, right: v.Value) -> bool | None:
+    if isinstance(operator, ast.Is | ast.IsNot) and isinstance(right, v.KnownValue) and right.value is None:
+        if isinstance(left, v.KnownValue):
             known, value = _plain(left)
             answer = value is None if known else None
         else:
-            answer = None if isinstance(left, Unknown) else False
+            answer = None if isinstance(left, v.Unknown) else False
         return answer if answer is None or isinstance(operator, ast.Is) else not answer
-    if isinstance(left, Noise) or isinstance(right, Noise):
+    if isinstance(left, v.Noise) or isinstance(right, v.Noise):
         return _compare_noise(operator, left, right)
     left_known, left_value = _plain(left)
     right_known, right_value = _plain(right)
@@ -190,10 +177,10 @@ def _compare(operator: ast.cmpop, left: Value, right: Value) -> bool | None:
     return None
 
 
-def _is_among(left: object, right: Value, text: object) -> bool | None:
+def _is_among(left: object, right: v.Value, text: object) -> bool | None:
     """Whether a value is in a list of literals, or a text in another."""
     if isinstance(left, str) and isinstance(text, str):
         return left in text
-    if isinstance(right, Sequence) and all(isinstance(item, ast.Constant) for item in right.elements):
+    if isinstance(right, v.Sequence) and all(isinstance(item, ast.Constant) for item in right.elements):
         return left in [item.value for item in right.elements if isinstance(item, ast.Constant)]
     return None

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from gapfloor.audit.interpreter import attributes, calls, operators
 from gapfloor.audit.interpreter import conditions as truths
+from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.classes import Classes
 from gapfloor.audit.interpreter.options import OptionTable, is_settings_class
 from gapfloor.audit.interpreter.reaching_definitions import (
@@ -22,28 +23,7 @@ from gapfloor.audit.interpreter.reaching_definitions import (
     definitions_in,
     reaching,
 )
-from gapfloor.audit.interpreter.values import (
-    Action,
-    Alternative,
-    Binding,
-    Callable,
-    Class,
-    Computed,
-    External,
-    ExternalObject,
-    Frame,
-    Guard,
-    KnownValue,
-    Mapping,
-    Mark,
-    Module,
-    Namespace,
-    Noise,
-    Sequence,
-    Unknown,
-    describe,
-    identity,
-)
+from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, Index, ModuleInfo, last_name, own_nodes
 
 DEEPEST_EVALUATION = 90
@@ -99,7 +79,7 @@ class Evaluator:
     def evaluate(self, node: ast.AST | None, frame: Frame) -> tuple[Alternative, ...]:
         """The alternatives of `node` in `frame`; at least one, unless it depends on itself alone."""
         if node is None:
-            return (Alternative(KnownValue(None), origin="literal"),)
+            return (Alternative(v.KnownValue(None), origin="literal"),)
         if node in frame.cache:
             return frame.cache[node]
         key = (id(node), id(frame))
@@ -107,7 +87,7 @@ class Evaluator:
         if key in self._active:
             return ()
         if self._depth > DEEPEST_EVALUATION or self.is_exhausted:
-            return (Alternative(Unknown(describe(node)), doubts=frozenset({EXHAUSTED})),)
+            return (Alternative(v.Unknown(describe(node)), doubts=frozenset({EXHAUSTED})),)
         self._active.add(key)
         self._depth += 1
         try:
@@ -128,7 +108,7 @@ class Evaluator:
         for item in found:
             if not item.is_contradictory:
                 met = frozenset((id(guard.test), id(guard.frame), guard.holds) for guard in item.guards)
-                kept.setdefault((identity(item.value), item.origin, met, bool(item.doubts)), item)
+                kept.setdefault((v.identity(item.value), item.origin, met, bool(item.doubts)), item)
         if len(kept) > MOST_ALTERNATIVES:
             likely = sorted(kept.values(), key=self.is_unlikely)[:MOST_ALTERNATIVES]
             return tuple(item.doubting("too many alternatives to follow") for item in likely)
@@ -142,7 +122,7 @@ class Evaluator:
                 return True
         return False
 
-    def is_ruled_out(self, guard: Guard) -> bool:
+    def is_ruled_out(self, guard: v.Guard) -> bool:
         """Whether a condition cannot hold, by constants that no user can set."""
         known, used = self.truth(guard.test, guard.frame)
         return known is not None and known != guard.holds and all(item.origin != "option" for item in used)
@@ -159,7 +139,7 @@ class Evaluator:
     def _dispatch(self, node: ast.AST, frame: Frame) -> tuple[Alternative, ...]:
         match node:
             case ast.Constant():
-                return (Alternative(KnownValue(node.value), origin="literal"),)
+                return (Alternative(v.KnownValue(node.value), origin="literal"),)
             case ast.Name():
                 return self.name_at(node.id, node, frame)
             case ast.Attribute():
@@ -167,21 +147,23 @@ class Evaluator:
             case ast.Call():
                 return calls.evaluate_call(self, node, frame)
             case ast.IfExp():
-                first = [one.under(Guard(node.test, True, frame)) for one in self.evaluate(node.body, frame)]
+                first = [
+                    one.under(v.Guard(node.test, True, frame)) for one in self.evaluate(node.body, frame)
+                ]
                 other = self.evaluate(node.orelse, frame)
-                return (*first, *(one.under(Guard(node.test, False, frame)) for one in other))
+                return (*first, *(one.under(v.Guard(node.test, False, frame)) for one in other))
             case ast.Tuple() | ast.List() | ast.Set():
-                return (Alternative(Sequence(tuple(node.elts), frame)),)
+                return (Alternative(v.Sequence(tuple(node.elts), frame)),)
             case ast.Dict():
                 return operators.dictionary(self, node, frame)
             case ast.Subscript():
                 return operators.subscript(self, node, frame)
             case ast.Lambda():
-                return (Alternative(Callable(frame.module.functions[node], parent=frame)),)
+                return (Alternative(v.Callable(frame.module.functions[node], parent=frame)),)
             case ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
-                return (Alternative(Sequence((node.elt,), frame, is_unordered=True)),)
+                return (Alternative(v.Sequence((node.elt,), frame, is_unordered=True)),)
             case ast.DictComp():
-                return (Alternative(Mapping({"an item": Binding(node.value, frame)})),)
+                return (Alternative(v.Mapping({"an item": v.Binding(node.value, frame)})),)
             case ast.JoinedStr():
                 return operators.formatted_text(self, node, frame)
             case ast.Await() | ast.Starred() | ast.NamedExpr():
@@ -190,17 +172,17 @@ class Evaluator:
                 return operators.arithmetic(self, node, frame)
             case ast.BoolOp() | ast.UnaryOp() | ast.Compare():
                 return operators.truth_value(self, node, frame)
-        return (Alternative(Unknown(describe(node))),)
+        return (Alternative(v.Unknown(describe(node))),)
 
-    def evaluate_binding(self, binding: Binding, name: str) -> tuple[Alternative, ...]:
+    def evaluate_binding(self, binding: v.Binding, name: str) -> tuple[Alternative, ...]:
         """What a parameter or key is bound to, with the way the constant came there."""
         if binding.expression is None or binding.frame is None:
-            return (Alternative(Unknown(name)),)
+            return (Alternative(v.Unknown(name)),)
         place = (binding.frame.module.path, binding.expression.lineno)
         shown = describe(binding.expression)
         found = []
         for item in self.evaluate(binding.expression, binding.frame):
-            is_constant = isinstance(item.value, KnownValue)
+            is_constant = isinstance(item.value, v.KnownValue)
             if binding.is_default:
                 origin = "default" if is_constant else item.origin
                 found.append(
@@ -223,7 +205,7 @@ class Evaluator:
         caller: Frame,
         receiver: Alternative | None = None,
         parent: Frame | None = None,
-        preset: tuple[tuple[str, Binding], ...] = (),
+        preset: tuple[tuple[str, v.Binding], ...] = (),
     ) -> Frame:
         """The frame of calling `function` at `call`, with its parameters bound."""
         key = (id(call), id(function), id(receiver.value) if receiver else 0, id(preset) if preset else 0)
@@ -241,25 +223,25 @@ class Evaluator:
         for node in own_nodes(function.node):
             if isinstance(node, ast.Return | ast.Yield) and node.value is not None:
                 guards = [
-                    Guard(test, holds, frame)
+                    v.Guard(test, holds, frame)
                     for test, holds in conditions(frame.module, node, function.node, None)
                 ]
                 refused = [guard for guard in guards if self.is_ruled_out(guard)]
                 inner = [item.under(*guards) for item in self.evaluate(node.value, frame)]
                 # An action that a flag keeps out shows where the rule comes from; anything else is not wanted.
                 found.extend(
-                    item for item in inner if not refused or isinstance(item.value, Action | Computed)
+                    item for item in inner if not refused or isinstance(item.value, v.Action | v.Computed)
                 )
-        return tuple(found) or (Alternative(Unknown(f"{function.name}()")),)
+        return tuple(found) or (Alternative(v.Unknown(f"{function.name}()")),)
 
     def class_of(self, node: ast.expr, module: ModuleInfo) -> ClassInfo | str:
         """The class that a base expression names: of the repository, or the dotted name of an external one."""
         while isinstance(node, ast.Subscript):  # a generic base: Wrapper[Observation, Action]
             node = node.value
         for item in self.evaluate(node, self.module_frame(module)):
-            if isinstance(item.value, Class):
+            if isinstance(item.value, v.Class):
                 return item.value.info
-            if isinstance(item.value, External):
+            if isinstance(item.value, v.External):
                 return item.value.name
         return last_name(node)
 
@@ -281,16 +263,16 @@ class Evaluator:
             found.extend(item.under(*spared) for item in self._outer_name(name, frame, has_own=bool(found)))
         return tuple(found) if not found else operators.with_stores(self, tuple(found), name, use, frame)
 
-    def _spared_by(self, definition: Assignment, frame: Frame, use: ast.AST) -> list[Guard]:
+    def _spared_by(self, definition: Assignment, frame: Frame, use: ast.AST) -> list[v.Guard]:
         """The condition under which an older value survives a definition that is made under one condition."""
         tests = conditions(frame.module, definition.statement, frame.scope, use)
         if len(tests) != 1 or frame.module.order[definition.statement] > frame.module.order.get(use, 10**9):
             return []
-        return [Guard(tests[0][0], not tests[0][1], frame)]
+        return [v.Guard(tests[0][0], not tests[0][1], frame)]
 
     def _defined_by(self, definition: Assignment, frame: Frame, use: ast.AST) -> list[Alternative]:
         guards = [
-            Guard(test, holds, frame)
+            v.Guard(test, holds, frame)
             for test, holds in conditions(frame.module, definition.statement, frame.scope, use)
         ]
         node, path = definition.expression, definition.path
@@ -298,8 +280,8 @@ class Evaluator:
             assert node is not None
             parent = frame if frame.function is not None else None
             if isinstance(node, ast.ClassDef):
-                return [Alternative(Class(frame.module.classes[node], parent))]
-            return [Alternative(Callable(frame.module.functions[node], parent=parent))]
+                return [Alternative(v.Class(frame.module.classes[node], parent))]
+            return [Alternative(v.Callable(frame.module.functions[node], parent=parent))]
         if definition.kind == "import":
             return [item.under(*guards) for item in self._imported(frame.module, definition.name)]
         if definition.kind == "augmented":
@@ -317,11 +299,11 @@ class Evaluator:
         """`action += noise` is arithmetic; a number that grows from turn to turn of a loop is not known."""
         statement = definition.statement
         assert isinstance(statement, ast.AugAssign)
-        counted = Alternative(Unknown(definition.name, is_neutral=True))
+        counted = Alternative(v.Unknown(definition.name, is_neutral=True))
         if not self.evaluate(statement.target, frame):
             return (counted,)
         found = self.evaluate(operators.operation_of(statement), frame)
-        kept = [item for item in found if isinstance(item.value, Action | Computed | Noise | Unknown)]
+        kept = [item for item in found if isinstance(item.value, v.Action | v.Computed | v.Noise | v.Unknown)]
         return tuple(kept) or (counted,)
 
     def _outer_name(self, name: str, frame: Frame, *, has_own: bool) -> tuple[Alternative, ...]:
@@ -332,7 +314,7 @@ class Evaluator:
         if name in ("self", "cls") and frame.receiver is not None:
             return (frame.receiver,)
         if name in {arg.arg for arg in parameters(frame.function.node)}:
-            return self._as_annotated((Alternative(Unknown(name)),), name, frame)
+            return self._as_annotated((Alternative(v.Unknown(name)),), name, frame)
         if has_own:
             return ()  # a local name has no value from outside the function
         if frame.parent is not None and frame.parent.function is not None:
@@ -343,7 +325,7 @@ class Evaluator:
         self, found: tuple[Alternative, ...], name: str, frame: Frame
     ) -> tuple[Alternative, ...]:
         """A value that cannot be read, annotated as a class of the repository, is taken for one of that class."""
-        if frame.function is None or not any(isinstance(item.value, Unknown) for item in found):
+        if frame.function is None or not any(isinstance(item.value, v.Unknown) for item in found):
             return found
         annotation = next(
             (arg.annotation for arg in parameters(frame.function.node) if arg.arg == name), None
@@ -354,7 +336,7 @@ class Evaluator:
         if not isinstance(info, ClassInfo) or not is_settings_class(info.node):
             return found
         return tuple(
-            replace(item, value=Namespace(fields=info)) if isinstance(item.value, Unknown) else item
+            replace(item, value=v.Namespace(fields=info)) if isinstance(item.value, v.Unknown) else item
             for item in found
         )
 
@@ -362,7 +344,7 @@ class Evaluator:
         """A name of a module's top level, as other code sees it."""
         key = (module.path, name)
         if key in self._active_names:
-            return (Alternative(Unknown(f"{name}, which modules import from each other")),)
+            return (Alternative(v.Unknown(f"{name}, which modules import from each other")),)
         self._active_names.add(key)
         try:
             definitions = self.definitions(module, module.tree).get(name, [])
@@ -370,11 +352,11 @@ class Evaluator:
                 return self._imported(module, name)
             found = self.name_at(name, END, self.module_frame(module))
             if name in module.changed_globals:
-                found = (*found, Alternative(Unknown(f"{name}, changed by `global`")))
+                found = (*found, Alternative(v.Unknown(f"{name}, changed by `global`")))
             # A constant at the top of a file is a setting of that file.
             return tuple(
                 replace(item, origin="option")
-                if item.origin == "literal" and isinstance(item.value, KnownValue)
+                if item.origin == "literal" and isinstance(item.value, v.KnownValue)
                 else item
                 for item in found
             )
@@ -389,7 +371,7 @@ class Evaluator:
             target = self.index.find_module(source, module) if key.startswith("*") else None
             if target is not None and target is not module and name in self.definitions(target, target.tree):
                 return self.global_name(target, name)
-        return (Alternative(External(name) if name in _BUILTINS else Unknown(name)),)
+        return (Alternative(v.External(name) if name in _BUILTINS else v.Unknown(name)),)
 
     def dotted(self, dotted: str, importer: ModuleInfo) -> tuple[Alternative, ...]:
         """What an import path means in the file `importer`: something of the repository, or external."""
@@ -397,10 +379,10 @@ class Evaluator:
             return self._replaced(dotted)
         module = self.index.find_module(dotted, importer)
         if module is not None:
-            return (Alternative(Module(module)),)
+            return (Alternative(v.Module(module)),)
         head, _, tail = dotted.rpartition(".")
         parent = self.index.find_module(head, importer) if head else None
-        return self.global_name(parent, tail) if parent is not None else (Alternative(External(dotted)),)
+        return self.global_name(parent, tail) if parent is not None else (Alternative(v.External(dotted)),)
 
     def _replaced(self, dotted: str) -> tuple[Alternative, ...]:
         found: list[Alternative] = []
@@ -420,9 +402,9 @@ def parameters(node: ast.AST) -> list[ast.arg]:
     return [*named, *(extra for extra in (arguments.vararg, arguments.kwarg) if extra is not None)]
 
 
-def guards_of(frame: Frame, node: ast.AST) -> list[Guard]:
+def guards_of(frame: Frame, node: ast.AST) -> list[v.Guard]:
     """The conditions under which `node` runs inside its frame."""
-    return [Guard(test, holds, frame) for test, holds in conditions(frame.module, node, frame.scope, None)]
+    return [v.Guard(test, holds, frame) for test, holds in conditions(frame.module, node, frame.scope, None)]
 
 
 def loops_around(frame: Frame, node: ast.AST) -> list[ast.AST]:
@@ -432,13 +414,3 @@ def loops_around(frame: Frame, node: ast.AST) -> list[ast.AST]:
         for one, branch in branch_path(frame.module, node, frame.scope)
         if branch == "body" and isinstance(one, ast.For | ast.While | ast.AsyncFor)
     ]
-
-
-def is_chosen(value: object) -> bool:
-    """Whether a value can be what a policy answers."""
-    return isinstance(value, Action) or (isinstance(value, Computed) and value.is_observed)
-
-
-def is_object(value: object) -> bool:
-    """Whether a value is an object of a dependency whose methods the facts may describe."""
-    return isinstance(value, External | ExternalObject)

@@ -35,7 +35,6 @@ class ActorFact:
     method: str
     source: str
     rule: str | None = None
-    delegates_to: str | None = None
     flag: str | None = None
     flag_position: int | None = None
     default: bool | None = None

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gapfloor.audit.interpreter import calls
+from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.classes import DISTRIBUTION
 from gapfloor.audit.interpreter.facts import (
     ActorFact,
@@ -20,28 +21,7 @@ from gapfloor.audit.interpreter.facts import (
 )
 from gapfloor.audit.interpreter.operators import combine, innermost
 from gapfloor.audit.interpreter.options import is_missing, is_settings_class, literal
-from gapfloor.audit.interpreter.values import (
-    Action,
-    Alternative,
-    Callable,
-    Class,
-    Computed,
-    Environment,
-    External,
-    ExternalObject,
-    Frame,
-    Guard,
-    Instance,
-    KnownValue,
-    Mapping,
-    Mark,
-    Namespace,
-    Noise,
-    Sequence,
-    SuperOf,
-    Unknown,
-    describe,
-)
+from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.reading.index import last_name, names_in
 
 if TYPE_CHECKING:
@@ -87,7 +67,7 @@ def external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame)
         made = [
             one for item in evaluator.evaluate(given, frame) for one in _made(evaluator, item, call, frame)
         ]
-        return tuple(made) if given is not None and made else (Alternative(Environment(name, call, frame)),)
+        return tuple(made) if given is not None and made else (Alternative(v.Environment(name, call, frame)),)
     if last in ("partial", "partialmethod", "Partial") and first is not None:
         return _partial(evaluator, call, frame)
     if last in _FIRST_ARGUMENT and first is not None:
@@ -102,19 +82,19 @@ def external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame)
         "yaml.load",
         "OmegaConf.load",
     ):
-        return (Alternative(Namespace()),)
+        return (Alternative(v.Namespace()),)
     if name in ("os.environ.get", "os.getenv") and first is not None:
         return _environment_variable(call, frame)
     if last in ("where", "select", "where_v2", "cond") and len(call.args) >= 3:
         return _chosen_by_condition(evaluator, last, call, frame)
     if last in _SETTINGS_PARSERS and first is not None:
         for item in evaluator.evaluate(first, frame):
-            if isinstance(item.value, Class) and is_settings_class(item.value.info.node):
-                return (Alternative(Instance(item.value.info, call)),)
+            if isinstance(item.value, v.Class) and is_settings_class(item.value.info.node):
+                return (Alternative(v.Instance(item.value.info, call)),)
     if name == "dict":
         given_items = calls.keyword_bindings(evaluator, call, frame)
         items = {key: value for key, value in given_items if key}
-        return (Alternative(Mapping(items, is_open=len(items) < len(given_items) or bool(call.args))),)
+        return (Alternative(v.Mapping(items, is_open=len(items) < len(given_items) or bool(call.args))),)
     if name == "map" and len(call.args) > 1:
         return evaluator.evaluate(call.args[1], frame)
     rule = draw_of_function(name, call)
@@ -126,7 +106,7 @@ def external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame)
             if inner:
                 return inner
     if _ENVIRONMENT_MAKER.search(name) and "." in name:
-        return (Alternative(Environment(name, call, frame)),)
+        return (Alternative(v.Environment(name, call, frame)),)
     if _SHAPING.search(last) and first is not None:
         through = _passes_through(evaluator, call, frame)
         if through:
@@ -135,24 +115,24 @@ def external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame)
     if kind is not None:
         return drawn_numbers(evaluator, kind, call, frame)
     if last in _RANKINGS and is_deterministic_function(name):
-        return (Alternative(ExternalObject(name, call, frame)),)
+        return (Alternative(v.ExternalObject(name, call, frame)),)
     is_function = not last[:1].isupper() or last.endswith("Tensor")
     if is_deterministic_function(name) and is_function and last not in _OBJECT_MAKERS:
         return computed(evaluator, call, frame)
     if is_function and first is not None:
-        handed = [item for item in evaluator.evaluate(first, frame) if isinstance(item.value, Action)]
+        handed = [item for item in evaluator.evaluate(first, frame) if isinstance(item.value, v.Action)]
         if handed:
             return tuple(item.doubting(f"{name}() is taken to hand on the action") for item in handed)
-    return (Alternative(ExternalObject(name, call, frame)),)
+    return (Alternative(v.ExternalObject(name, call, frame)),)
 
 
 def _made(evaluator: Evaluator, item: Alternative, call: ast.Call, frame: Frame) -> list[Alternative]:
     """The environments that a function of the repository makes, where a library's maker is given one."""
-    if not isinstance(item.value, Callable | Class):
+    if not isinstance(item.value, v.Callable | v.Class):
         return []
-    if isinstance(item.value, Class):
+    if isinstance(item.value, v.Class):
         return [*calls.construct(evaluator, item.value, call, frame)]
-    return calls.as_environments(evaluator, item, frame) or [Alternative(Unknown(describe(call)))]
+    return calls.as_environments(evaluator, item, frame) or [Alternative(v.Unknown(describe(call)))]
 
 
 def draw_of_function(name: str, call: ast.Call) -> str | None:
@@ -178,23 +158,27 @@ def _drawn(evaluator: Evaluator, rule: str, call: ast.Call, frame: Frame) -> Alt
     if rule == "argmax" and call.args:
         found = evaluator.evaluate(call.args[0], frame)
         return tuple(_maximum(item, call.args[0], call, frame).after(item) for item in found)
-    return (Alternative(Action(rule, call, frame, rule == "sampled")),)
+    return (Alternative(v.Action(rule, call, frame, rule == "sampled")),)
 
 
 def _maximum(base: Alternative, maximised: ast.expr, call: ast.Call, frame: Frame) -> Alternative:
     """The maximum of what a policy gave; the maximum of something that carries noise is a draw, or noisy."""
     value = base.value
-    if isinstance(value, Noise | Action):
-        is_draw = isinstance(value, Noise) and value.kind in ("gumbel", "exponential")
+    if isinstance(value, v.Noise | v.Action):
+        is_draw = isinstance(value, v.Noise) and value.kind in ("gumbel", "exponential")
         is_draw = (
-            is_draw or _is_gumbel(maximised, frame) or (isinstance(value, Action) and value.rule == "sampled")
+            is_draw
+            or _is_gumbel(maximised, frame)
+            or (isinstance(value, v.Action) and value.rule == "sampled")
         )
-        if isinstance(value, Noise) or value.rule in ("sampled", "noisy"):
-            return Alternative(Action("sampled" if is_draw else "noisy", call, frame, is_draw))
+        if isinstance(value, v.Noise) or value.rule in ("sampled", "noisy"):
+            return Alternative(v.Action("sampled" if is_draw else "noisy", call, frame, is_draw))
     if _is_gumbel(maximised, frame):
-        return Alternative(Action("sampled", call, frame, True))
-    noisy = any(_NOISE_WORD.search(name) for name in names_in(maximised)) and not isinstance(value, Computed)
-    item = Alternative(Action("argmax", call, frame))
+        return Alternative(v.Action("sampled", call, frame, True))
+    noisy = any(_NOISE_WORD.search(name) for name in names_in(maximised)) and not isinstance(
+        value, v.Computed
+    )
+    item = Alternative(v.Action("argmax", call, frame))
     return item.doubting("what is maximised is named like noise") if noisy else item
 
 
@@ -226,19 +210,21 @@ def computed(
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     operands = [*receivers, *(_with_parts(evaluator, item, frame) for item in given)]
     settled = operands and all(
-        isinstance(item.value, Action) or (isinstance(item.value, Computed) and item.value.is_observed)
+        isinstance(item.value, v.Action) or (isinstance(item.value, v.Computed) and item.value.is_observed)
         for item in operands[0]
     )
     if settled and operands[0] and _SHAPING.search(last_name(call.func)):
         # Bounds, shapes and devices do not change how the first argument was chosen, unless they are random.
-        rest = [one for one in operands[1:] if any(isinstance(item.value, Action | Noise) for item in one)]
+        rest = [
+            one for one in operands[1:] if any(isinstance(item.value, v.Action | v.Noise) for item in one)
+        ]
         operands = [operands[0], *rest]
     if is_network:
         # What goes into a network is seen, however it was prepared; what it is cannot change how the network answers.
-        seen = Alternative(Computed(call, frame, is_observed=True))
-        random = [one for one in operands if any(isinstance(item.value, Noise | Action) for item in one)]
+        seen = Alternative(v.Computed(call, frame, is_observed=True))
+        random = [one for one in operands if any(isinstance(item.value, v.Noise | v.Action) for item in one)]
         operands = [(seen,), *random]
-    return combine(operands or [(Alternative(Computed(call, frame)),)], call, frame)
+    return combine(operands or [(Alternative(v.Computed(call, frame)),)], call, frame)
 
 
 def _with_parts(evaluator: Evaluator, node: ast.expr, frame: Frame) -> Alternatives:
@@ -247,10 +233,10 @@ def _with_parts(evaluator: Evaluator, node: ast.expr, frame: Frame) -> Alternati
     parts = [
         one
         for item in found
-        if isinstance(item.value, Sequence) and len(item.value.elements) <= 8
+        if isinstance(item.value, v.Sequence) and len(item.value.elements) <= 8
         for element in item.value.elements
         for one in evaluator.evaluate(element, item.value.frame)
-        if isinstance(one.value, Noise | Action | Computed)
+        if isinstance(one.value, v.Noise | v.Action | v.Computed)
     ]
     return (*found, *parts)
 
@@ -259,13 +245,13 @@ def _passes_through(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alter
     """An action (or a list of them) handed to a function that reshapes, clips or moves it comes back as it was."""
     for given in [*call.args, *(keyword.value for keyword in call.keywords)]:
         found = evaluator.evaluate(given, frame)
-        if any(isinstance(item.value, Action | Sequence) for item in found):
+        if any(isinstance(item.value, v.Action | v.Sequence) for item in found):
             rest = [one for one in call.args if one is not given]
             random = [evaluator.evaluate(one, frame) for one in rest]
-            random = [one for one in random if any(isinstance(item.value, Noise) for item in one)]
+            random = [one for one in random if any(isinstance(item.value, v.Noise) for item in one)]
             if random:
                 return combine([found, *random], call, frame)
-            kept = (Action, Computed, Sequence, Noise, KnownValue, Mapping)
+            kept = (v.Action, v.Computed, v.Sequence, v.Noise, v.KnownValue, v.Mapping)
             return tuple(
                 item if isinstance(item.value, kept) else replace(item, value=innermost(item.value, call))
                 for item in found
@@ -281,13 +267,13 @@ def _partial(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alternatives
     numbered = tuple((str(number), Binding(one, frame)) for number, one in enumerate(call.args[1:]))
     found = []
     for item in evaluator.evaluate(call.args[0], frame):
-        if isinstance(item.value, Instance):
+        if isinstance(item.value, v.Instance):
             for name in ("__call__", "forward"):
                 method = evaluator.classes.method(item.value.info, name)
                 if method is not None:
-                    item = replace(item, value=Callable(method, item))
+                    item = replace(item, value=v.Callable(method, item))
                     break
-        if isinstance(item.value, Callable | Class) and all(name for name, _ in preset):
+        if isinstance(item.value, v.Callable | v.Class) and all(name for name, _ in preset):
             item = replace(item, value=replace(item.value, preset=(*item.value.preset, *numbered, *preset)))
             found.append(item)
         else:
@@ -302,21 +288,21 @@ def _instantiate(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alternat
         space = item.value
         targets = (
             evaluator.options.in_files((*space.path, "_target_"), frame.chain()[0].module)
-            if isinstance(space, Namespace) and space.path
+            if isinstance(space, v.Namespace) and space.path
             else []
         )
         if not targets:
-            return (Alternative(Unknown(f"the class that {describe(call.args[0])} names")),)
+            return (Alternative(v.Unknown(f"the class that {describe(call.args[0])} names")),)
         made = ast.copy_location(ast.Call(call.func, call.args[1:], call.keywords), call)
         for target in {str(one.value): one for one in targets}.values():
             mark = Mark(target.file, target.line, f"'_target_' is {target.value}")
             for value in evaluator.dotted(str(target.value), frame.module):
-                if isinstance(value.value, Class | Callable):
+                if isinstance(value.value, v.Class | v.Callable):
                     built = calls.call_value(evaluator, value, made, frame)
                     doubt = "the arguments of the object come from a configuration file"
                     found.extend(one.noting(mark).doubting(doubt) for one in built)
                 else:
-                    found.append(Alternative(Unknown(f"{target.value} ({target.file}:{target.line})")))
+                    found.append(Alternative(v.Unknown(f"{target.value} ({target.file}:{target.line})")))
     return tuple(found)
 
 
@@ -325,22 +311,22 @@ def drawn_numbers(evaluator: Evaluator, kind: str, call: ast.Call, frame: Frame)
     given = [*call.args, *(item.value for item in call.keywords if item.arg not in ("size", "shape"))]
     around = [item for one in given[:2] for item in evaluator.evaluate(one, frame)]
     takes_parameters = kind in ("normal", "other") and not last_name(call.func).endswith("_like")
-    if takes_parameters and any(isinstance(item.value, Computed | Action) for item in around):
-        unknown = [item for item in around if isinstance(item.value, Unknown) and not item.value.is_neutral]
-        return (Alternative(Action("sampled", call, frame, True)), *unknown)
-    return (Alternative(Noise(kind, call, frame)),)
+    if takes_parameters and any(isinstance(item.value, v.Computed | v.Action) for item in around):
+        unknown = [item for item in around if isinstance(item.value, v.Unknown) and not item.value.is_neutral]
+        return (Alternative(v.Action("sampled", call, frame, True)), *unknown)
+    return (Alternative(v.Noise(kind, call, frame)),)
 
 
 def _cast(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame) -> Alternatives:
     found: list[Alternative] = []
     for item in evaluator.evaluate(call.args[0], frame):
         value = item.value
-        if isinstance(value, KnownValue) and isinstance(value.value, str | int | float):
+        if isinstance(value, v.KnownValue) and isinstance(value.value, str | int | float):
             try:
-                found.append(replace(item, value=KnownValue(_CASTS[name](value.value))))
+                found.append(replace(item, value=v.KnownValue(_CASTS[name](value.value))))
             except (ValueError, OverflowError):
-                found.append(replace(item, value=Unknown(describe(call), is_neutral=True)))
-        elif isinstance(value, Action | Computed | Noise | Unknown):
+                found.append(replace(item, value=v.Unknown(describe(call), is_neutral=True)))
+        elif isinstance(value, v.Action | v.Computed | v.Noise | v.Unknown):
             found.append(item)
         else:
             found.extend(combine([(item,)], call, frame))
@@ -352,7 +338,7 @@ def _environment_variable(call: ast.Call, frame: Frame) -> Alternatives:
     name = literal(call.args[0])
     default = literal(call.args[1]) if len(call.args) > 1 else None
     mark = Mark(frame.module.path, call.lineno, f"environment variable {name}, default {default!r}")
-    value = Unknown(f"environment variable {name}", True) if is_missing(default) else KnownValue(default)
+    value = v.Unknown(f"environment variable {name}", True) if is_missing(default) else v.KnownValue(default)
     return (Alternative(value, marks=(mark,), origin="option"),)
 
 
@@ -365,8 +351,8 @@ def _chosen_by_condition(evaluator: Evaluator, last: str, call: ast.Call, frame:
         if last == "cond":
             rest = ast.copy_location(ast.Call(call.func, call.args[3:], []), call)
             inner = tuple(one for item in inner for one in calls.call_value(evaluator, item, rest, frame))
-        found.extend(item.under(Guard(test, holds, frame)) for item in inner)
-    if last != "cond" and not any(isinstance(item.value, Action) for item in found):
+        found.extend(item.under(v.Guard(test, holds, frame)) for item in inner)
+    if last != "cond" and not any(isinstance(item.value, v.Action) for item in found):
         known, used = evaluator.truth(test, frame)
         if known is not None and all(item.origin != "option" for item in used):
             return evaluator.evaluate(call.args[1 if known else 2], frame)
@@ -390,23 +376,23 @@ def external_method(
     return primitive_method(evaluator, base, call, function, frame)
 
 
-def call_object(evaluator: Evaluator, value: ExternalObject, call: ast.Call, frame: Frame) -> Alternatives:
+def call_object(evaluator: Evaluator, value: v.ExternalObject, call: ast.Call, frame: Frame) -> Alternatives:
     """What calling an object of a library gives back: a network answers, noise layers draw, agents act."""
     fact = find_actor(value.name, "__call__")
     if fact is not None:
         return by_fact(evaluator, fact, value, call, frame)
     if is_noise_layer(value.name):
-        return (Alternative(Noise("other", call, frame)),)
+        return (Alternative(v.Noise("other", call, frame)),)
     if value.name.rsplit(".", 1)[-1] == "Sequential":
         for layer in value.call.args:
             if isinstance(layer, ast.Call) and is_noise_layer(last_name(layer.func)):
-                return (Alternative(Noise("other", call, frame)),)
+                return (Alternative(v.Noise("other", call, frame)),)
     if value.name.startswith("?"):  # a method of something unknown, taken as a function
-        return (Alternative(Unknown(f"{value.name}()")),)
+        return (Alternative(v.Unknown(f"{value.name}()")),)
     if is_deterministic_function(value.name.split("()")[0]):
         is_layer = value.name.rsplit(".", 1)[-1][:1].isupper()
         return computed(evaluator, call, frame, is_network=is_layer)
-    return (Alternative(ExternalObject(f"{value.name}()", call, frame)),)
+    return (Alternative(v.ExternalObject(f"{value.name}()", call, frame)),)
 
 
 def primitive_method(
@@ -414,66 +400,68 @@ def primitive_method(
 ) -> Alternatives:
     """What a method gives back that no class of the repository defines, or whose receiver is not known."""
     value, name = base.value, function.attr
-    kind = value.name if isinstance(value, ExternalObject | External) else ""
-    if isinstance(value, Instance | SuperOf):
+    kind = value.name if isinstance(value, v.ExternalObject | v.External) else ""
+    if isinstance(value, v.Instance | v.SuperOf):
         kind = next(iter(evaluator.classes.external_bases(value.info)), "")
     fact = find_actor(kind, name) if kind else None
     if fact is not None:
         return by_fact(evaluator, fact, value, call, frame)
     if name in ("parse_args", "parse_known_args"):
-        return (Alternative(Namespace(value.frame.module if isinstance(value, ExternalObject) else None)),)
+        return (
+            Alternative(v.Namespace(value.frame.module if isinstance(value, v.ExternalObject) else None)),
+        )
     if name == "run" and "sess" in describe(function.value).lower() and call.args:
         return evaluator.evaluate(call.args[0], frame)
     is_distribution = bool(kind and DISTRIBUTION.search(kind.rsplit(".", 1)[-1]))
     if name in DRAWS:
         return _draw(base, kind, call, function, frame, is_distribution=is_distribution)
     if name in MAXIMA:
-        if isinstance(value, Action) and name == "argmax":
+        if isinstance(value, v.Action) and name == "argmax":
             return (_maximum(base, function.value, call, frame),)
         if name == "mode":
-            return (Alternative(Action("argmax", call, frame, True)),)
+            return (Alternative(v.Action("argmax", call, frame, True)),)
         return (_maximum(base, function.value, call, frame),)
-    if name in _RANKINGS and isinstance(value, Unknown | ExternalObject | Computed | External):
-        return (Alternative(ExternalObject(name, call, frame)),)
+    if name in _RANKINGS and isinstance(value, v.Unknown | v.ExternalObject | v.Computed | v.External):
+        return (Alternative(v.ExternalObject(name, call, frame)),)
     receiver = kind or describe(function.value)
     if name in ("randint", "integers", "choice") and re.search(
         r"random|rng|generator", receiver, re.IGNORECASE
     ):
         has_weights = any(keyword.arg in ("p", "weights") for keyword in call.keywords) or len(call.args) > 3
         rule = "sampled" if name == "choice" and has_weights else "random"
-        return (Alternative(Action(rule, call, frame, rule == "sampled")),)
+        return (Alternative(v.Action(rule, call, frame, rule == "sampled")),)
     drawn = noise_kind(f"{kind}.{name}") if kind else None
     drawn = drawn or (noise_kind(f"torch.random.{name}") if name.endswith("_") else None)
     if drawn is None and re.search(r"rng|np_random|random_state|generator", receiver, re.IGNORECASE):
         drawn = noise_kind(f"numpy.random.{name}")
     if drawn is not None:
         return drawn_numbers(evaluator, drawn, call, frame)
-    if isinstance(value, Noise):
+    if isinstance(value, v.Noise):
         return (base,)
-    if isinstance(value, Computed):
+    if isinstance(value, v.Computed):
         return computed(evaluator, call, frame, (base,))
     if _SHAPING.search(name):
         through = _passes_through(evaluator, call, frame)
         if through:
             return through
     if name in calls.SAME_OBJECT:
-        is_super = isinstance(value, SuperOf) and value.receiver is not None
+        is_super = isinstance(value, v.SuperOf) and value.receiver is not None
         return (value.receiver,) if is_super else (base,)  # type: ignore[union-attr, return-value]
     if name in calls.OBSERVING and "env" in describe(function.value).lower():
-        return (Alternative(Computed(call, frame, is_observed=True)),)
-    is_library = bool(kind) and not is_distribution and not isinstance(value, Instance)
+        return (Alternative(v.Computed(call, frame, is_observed=True)),)
+    is_library = bool(kind) and not is_distribution and not isinstance(value, v.Instance)
     if is_library and is_deterministic_function(kind.split("()")[0]):
         return computed(evaluator, call, frame, is_network=name in ("apply", "forward", "predict"))
-    if isinstance(value, Unknown | ExternalObject):
+    if isinstance(value, v.Unknown | v.ExternalObject):
         found = calls.by_name(evaluator, name, call, frame)
         if found:
             return found
-        if isinstance(value, ExternalObject) and not value.name.startswith("?"):
-            return (Alternative(ExternalObject(f"{value.name}().{name}", call, frame)),)
-        text = value.text if isinstance(value, Unknown) else value.name
-        is_data = isinstance(value, Unknown) and value.is_neutral
-        return (Alternative(Unknown(f"{text}.{name}()", is_neutral=is_data)),)
-    return (Alternative(ExternalObject(f"{kind}().{name}" if kind else f"?.{name}", call, frame)),)
+        if isinstance(value, v.ExternalObject) and not value.name.startswith("?"):
+            return (Alternative(v.ExternalObject(f"{value.name}().{name}", call, frame)),)
+        text = value.text if isinstance(value, v.Unknown) else value.name
+        is_data = isinstance(value, v.Unknown) and value.is_neutral
+        return (Alternative(v.Unknown(f"{text}.{name}()", is_neutral=is_data)),)
+    return (Alternative(v.ExternalObject(f"{kind}().{name}" if kind else f"?.{name}", call, frame)),)
 
 
 def _draw(
@@ -487,14 +475,14 @@ def _draw(
 ) -> Alternatives:
     """`.sample()`: of a distribution the policy's draw, of a space a random action, of a buffer neither."""
     name = last_name(function.value)
-    if is_distribution or isinstance(base.value, Instance):
-        return (Alternative(Action("sampled", call, frame, True)),)
+    if is_distribution or isinstance(base.value, v.Instance):
+        return (Alternative(v.Action("sampled", call, frame, True)),)
     if re.search(r"space$", name, re.IGNORECASE):
-        return (Alternative(Action("random", call, frame)),)
+        return (Alternative(v.Action("random", call, frame)),)
     if name and _NOT_A_POLICY.search(name):
-        return (Alternative(Unknown(describe(call))),)
-    item = Alternative(Action("sampled", call, frame, True))
-    is_named = isinstance(base.value, Computed) or DISTRIBUTION.search(name) or DISTRIBUTION.search(kind)
+        return (Alternative(v.Unknown(describe(call))),)
+    item = Alternative(v.Action("sampled", call, frame, True))
+    is_named = isinstance(base.value, v.Computed) or DISTRIBUTION.search(name) or DISTRIBUTION.search(kind)
     return (item if is_named else item.doubting(f"what {describe(function.value)} is cannot be read"),)
 
 
@@ -504,16 +492,14 @@ def by_fact(
     """The action of an object of a dependency, by what is known about it."""
     mark = Mark(frame.module.path, call.lineno, f"{fact.name}.{fact.method}: {fact.source}")
     if fact.rule is not None:
-        return (Alternative(Action(fact.rule, call, frame, True), marks=(mark,)),)
-    if fact.delegates_to is not None and isinstance(value, ExternalObject):
-        return _delegated(evaluator, fact, value, call, mark)
+        return (Alternative(v.Action(fact.rule, call, frame, True), marks=(mark,)),)
     if fact.flag_at == "constructor":
-        if not isinstance(value, ExternalObject) or value.name != fact.name:
-            return (Alternative(Unknown(describe(call)), marks=(mark,)),)
+        if not isinstance(value, v.ExternalObject) or value.name != fact.name:
+            return (Alternative(v.Unknown(describe(call)), marks=(mark,)),)
         call, frame = value.call, value.frame
     if fact.flag is not None and fact.true and fact.false:
         return flagged(fact, call, frame, mark)
-    return (Alternative(Unknown(describe(call)), marks=(mark,)),)
+    return (Alternative(v.Unknown(describe(call)), marks=(mark,)),)
 
 
 def flagged(fact: object, call: ast.Call, frame: Frame, mark: Mark) -> Alternatives:
@@ -522,13 +508,13 @@ def flagged(fact: object, call: ast.Call, frame: Frame, mark: Mark) -> Alternati
     given = calls.argument(call, flag, position)
     default = fact.default  # type: ignore[attr-defined]
     if given is None and (default is None or any(item.arg is None for item in call.keywords)):
-        return (Alternative(Unknown(f"the flag {flag} of {describe(call.func)}"), marks=(mark,)),)
+        return (Alternative(v.Unknown(f"the flag {flag} of {describe(call.func)}"), marks=(mark,)),)
     test: ast.expr = given if given is not None else ast.copy_location(ast.Constant(bool(default)), call)
     origin_frame = frame
     if given is None:
         frame.cache[test] = (
             Alternative(
-                KnownValue(bool(default)),
+                v.KnownValue(bool(default)),
                 marks=(
                     Mark(frame.module.path, call.lineno, f"default argument {flag}={default} of the library"),
                 ),
@@ -537,33 +523,14 @@ def flagged(fact: object, call: ast.Call, frame: Frame, mark: Mark) -> Alternati
         )
     elif isinstance(given, ast.Constant):
         note = Mark(frame.module.path, given.lineno, f"{flag}={describe(given)} passed at the call")
-        frame.cache[test] = (Alternative(KnownValue(given.value), marks=(note,), origin="argument"),)
+        frame.cache[test] = (Alternative(v.KnownValue(given.value), marks=(note,), origin="argument"),)
     return tuple(
         Alternative(
-            Action(rule, call, frame, rule == "sampled")
+            v.Action(rule, call, frame, rule == "sampled")
             if rule in ("argmax", "sampled", "random")
-            else Action(rule, call, frame),
-            (Guard(test, holds, origin_frame),),
+            else v.Action(rule, call, frame),
+            (v.Guard(test, holds, origin_frame),),
             (mark,),
         )
         for holds, rule in ((True, fact.true), (False, fact.false))  # type: ignore[attr-defined]
     )
-
-
-def _delegated(
-    evaluator: Evaluator, fact: ActorFact, value: ExternalObject, call: ast.Call, mark: Mark
-) -> Alternatives:
-    """The dependency builds its actor by calling what it was given, then calls the same method on it."""
-    found: list[Alternative] = []
-    for keyword in value.call.keywords:
-        if keyword.arg != fact.delegates_to:
-            continue
-        for builder in evaluator.evaluate(keyword.value, value.frame):
-            made = ast.copy_location(
-                ast.Call(keyword.value, [], [ast.keyword(None, ast.copy_location(ast.Name("?"), call))]), call
-            )
-            for built in calls.call_value(evaluator, builder, made, value.frame):
-                method = ast.copy_location(ast.Attribute(keyword.value, fact.method, ast.Load()), call)
-                inner = calls._method_of(evaluator, built, call, method, value.frame)
-                found.extend(item.noting(mark) for item in inner)
-    return tuple(found) or (Alternative(Unknown(describe(call)), marks=(mark,)),)

@@ -7,31 +7,11 @@ import operator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.facts import is_deterministic_function
 from gapfloor.audit.interpreter.options import is_missing, literal
 from gapfloor.audit.interpreter.reaching_definitions import branch_path, conditions
-from gapfloor.audit.interpreter.values import (
-    Action,
-    Alternative,
-    Binding,
-    Callable,
-    Class,
-    Computed,
-    Environment,
-    External,
-    ExternalObject,
-    Frame,
-    Guard,
-    Instance,
-    KnownValue,
-    Mapping,
-    Namespace,
-    Noise,
-    Sequence,
-    Unknown,
-    Value,
-    describe,
-)
+from gapfloor.audit.interpreter.values import Alternative, Frame, describe
 from gapfloor.audit.reading.index import last_name, own_nodes
 
 if TYPE_CHECKING:
@@ -47,12 +27,12 @@ _READERS = frozenset({"load", "loads", "loadtxt", "fromfile", "open", "memmap", 
 
 
 #: Part of a file of data: not known, but no policy computes it while an environment is played.
-RECORDED = Unknown("something that was read from a file", is_neutral=True)
+RECORDED = v.Unknown("something that was read from a file", is_neutral=True)
 
 
-def is_reader(value: Value) -> bool:
+def is_reader(value: v.Value) -> bool:
     """Whether a value is what a reader of files gave back."""
-    return isinstance(value, ExternalObject) and value.name.rsplit(".", 1)[-1] in _READERS
+    return isinstance(value, v.ExternalObject) and value.name.rsplit(".", 1)[-1] in _READERS
 
 
 def combine(operands: list[Alternatives], node: ast.AST, frame: Frame) -> Alternatives:
@@ -63,53 +43,55 @@ def combine(operands: list[Alternatives], node: ast.AST, frame: Frame) -> Altern
     plain: list[Alternative] = []
     doubts: set[str] = set()
     for operand in operands:
-        actions = [item for item in operand if isinstance(item.value, Action)]
+        actions = [item for item in operand if isinstance(item.value, v.Action)]
         chosen += [actions] if actions else []
         for item in operand:
-            if isinstance(item.value, Noise):
+            if isinstance(item.value, v.Noise):
                 noise.append(item)
             elif is_plain(item):
                 plain.append(item)
-            elif not isinstance(item.value, Action):
+            elif not isinstance(item.value, v.Action):
                 found.append(replace(item, value=innermost(item.value, node), origin=""))
         doubts |= {doubt for item in operand for doubt in item.doubts}
-    settled = [item for item in plain if isinstance(item.value, Computed) and item.value.is_observed]
+    settled = [item for item in plain if isinstance(item.value, v.Computed) and item.value.is_observed]
     if noise:
         found.extend(_noisy(chosen, noise, plain, node, frame))
     elif len({item.value.rule for group in chosen for item in group}) > 1 and len(chosen) > 1:  # type: ignore[union-attr]
         marks = tuple(dict.fromkeys(mark for group in chosen for item in group for mark in item.marks))
-        found.append(Alternative(Action("noisy", node, frame), marks=marks))
+        found.append(Alternative(v.Action("noisy", node, frame), marks=marks))
     elif chosen:
         found.extend(item for group in chosen for item in group)
         for operand in operands:  # what may be an action or something computed stays both
-            if any(isinstance(item.value, Action) for item in operand):
+            if any(isinstance(item.value, v.Action) for item in operand):
                 found.extend(
-                    replace(item, value=Computed(node, frame, True))
+                    replace(item, value=v.Computed(node, frame, True))
                     for item in operand
-                    if isinstance(item.value, Computed) and item.value.is_observed
+                    if isinstance(item.value, v.Computed) and item.value.is_observed
                 )
     elif len(operands) == 1 and not found:
-        found.extend(replace(item, value=Computed(node, frame, item in settled), origin="") for item in plain)
+        found.extend(
+            replace(item, value=v.Computed(node, frame, item in settled), origin="") for item in plain
+        )
     elif settled or not found:
-        found.append(Alternative(Computed(node, frame, bool(settled))))
+        found.append(Alternative(v.Computed(node, frame, bool(settled))))
     return tuple(item.doubting(*doubts) for item in found)
 
 
-def innermost(value: Value, node: ast.AST) -> Unknown:
+def innermost(value: v.Value, node: ast.AST) -> v.Unknown:
     """The cause of not knowing: the innermost unknown, not the expression that hides it."""
-    if isinstance(value, Unknown):
+    if isinstance(value, v.Unknown):
         return value
-    return Unknown(value.name if isinstance(value, External | ExternalObject) else describe(node))
+    return v.Unknown(value.name if isinstance(value, v.External | v.ExternalObject) else describe(node))
 
 
 def is_plain(item: Alternative) -> bool:
     """Whether a value is known to carry no choice of the policy."""
     value = item.value
-    if isinstance(value, KnownValue | Computed | Mapping | Sequence | Instance | Namespace):
+    if isinstance(value, v.KnownValue | v.Computed | v.Mapping | v.Sequence | v.Instance | v.Namespace):
         return True
-    if isinstance(value, Unknown):
+    if isinstance(value, v.Unknown):
         return value.is_neutral
-    if isinstance(value, ExternalObject | External):
+    if isinstance(value, v.ExternalObject | v.External):
         return is_deterministic_function(value.name) and value.name.rsplit(".", 1)[-1] not in _READERS
     return False
 
@@ -122,22 +104,22 @@ def _noisy(
     frame: Frame,
 ) -> list[Alternative]:
     kept = noise[0].value
-    assert isinstance(kept, Noise)
+    assert isinstance(kept, v.Noise)
     guards = noise[0].guards
-    if not chosen and not any(isinstance(item.value, Computed) for item in plain):
-        return [Alternative(Noise(kept.kind, node, frame, kept.is_scaled), guards)]
+    if not chosen and not any(isinstance(item.value, v.Computed) for item in plain):
+        return [Alternative(v.Noise(kept.kind, node, frame, kept.is_scaled), guards)]
     if not chosen and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         # Noise times something that a network gave: the spread of a policy.
-        return [Alternative(Noise(kept.kind, node, frame, is_scaled=True), guards)]
-    kinds = {item.value.kind for item in noise if isinstance(item.value, Noise)}
-    is_scaled = any(isinstance(item.value, Noise) and item.value.is_scaled for item in noise)
+        return [Alternative(v.Noise(kept.kind, node, frame, is_scaled=True), guards)]
+    kinds = {item.value.kind for item in noise if isinstance(item.value, v.Noise)}
+    is_scaled = any(isinstance(item.value, v.Noise) and item.value.is_scaled for item in noise)
     if not chosen and kinds == {"gumbel"}:
-        return [Alternative(Noise("gumbel", node, frame, is_scaled=True), guards)]
+        return [Alternative(v.Noise("gumbel", node, frame, is_scaled=True), guards)]
     marks = tuple(dict.fromkeys(mark for group in chosen for item in group for mark in item.marks))
-    rules = {item.value.rule for group in chosen for item in group if isinstance(item.value, Action)}
+    rules = {item.value.rule for group in chosen for item in group if isinstance(item.value, v.Action)}
     # A draw with noise on top is still a draw.
     is_draw = rules == {"sampled"} or (kinds == {"normal"} and is_scaled and not chosen)
-    return [Alternative(Action("sampled" if is_draw else "noisy", node, frame, is_draw), guards, marks)]
+    return [Alternative(v.Action("sampled" if is_draw else "noisy", node, frame, is_draw), guards, marks)]
 
 
 def arithmetic(evaluator: Evaluator, node: ast.BinOp, frame: Frame) -> Alternatives:
@@ -149,27 +131,27 @@ def arithmetic(evaluator: Evaluator, node: ast.BinOp, frame: Frame) -> Alternati
     if isinstance(node.op, ast.Mult):
         for mask, other in ((left, right), (right, left)):
             value = mask[0].value if len(mask) == 1 else None
-            if isinstance(value, KnownValue) and value.value in (0, 1) and not isinstance(value.value, str):
-                return other if value.value else (replace(mask[0], value=KnownValue(0)),)
-            if isinstance(value, Noise) and value.kind in ("mask", "no mask"):
+            if isinstance(value, v.KnownValue) and value.value in (0, 1) and not isinstance(value.value, str):
+                return other if value.value else (replace(mask[0], value=v.KnownValue(0)),)
+            if isinstance(value, v.Noise) and value.kind in ("mask", "no mask"):
                 assert isinstance(value.node, ast.expr)
-                guard = Guard(value.node, value.kind == "mask", value.frame)
+                guard = v.Guard(value.node, value.kind == "mask", value.frame)
                 return tuple(item.under(guard) for item in other)
     if isinstance(node.op, ast.Add | ast.BitOr) and _excludes(left, right):
         return (*left, *right)  # mask * one + (1 - mask) * other
-    if isinstance(node.op, ast.Add) and all(isinstance(item.value, Sequence) for item in (*left, *right)):
+    if isinstance(node.op, ast.Add) and all(isinstance(item.value, v.Sequence) for item in (*left, *right)):
         return (*left, *right)  # lists that are joined
     return combine([_opened(evaluator, left), _opened(evaluator, right)], node, frame)
 
 
 def _opened(evaluator: Evaluator, operand: Alternatives) -> Alternatives:
     """An array that was made of a list is as good as its elements."""
-    if not any(isinstance(item.value, Sequence) for item in operand):
+    if not any(isinstance(item.value, v.Sequence) for item in operand):
         return operand
     return tuple(
         one
         for item in operand
-        for one in (elements(evaluator, (item,)) if isinstance(item.value, Sequence) else (item,))
+        for one in (elements(evaluator, (item,)) if isinstance(item.value, v.Sequence) else (item,))
     )
 
 
@@ -178,11 +160,11 @@ def _folded(node: ast.BinOp, left: Alternatives, right: Alternatives) -> Alterna
     if len(left) != 1 or len(right) != 1:
         return None
     one, other = left[0].value, right[0].value
-    is_complement = isinstance(node.op, ast.Sub) and isinstance(one, KnownValue) and one.value == 1
-    if is_complement and isinstance(other, Noise) and other.kind in ("mask", "no mask"):
+    is_complement = isinstance(node.op, ast.Sub) and isinstance(one, v.KnownValue) and one.value == 1
+    if is_complement and isinstance(other, v.Noise) and other.kind in ("mask", "no mask"):
         return replace(right[0], value=_opposite(other))
     function = _OPERATORS.get(type(node.op))
-    if not isinstance(one, KnownValue) or not isinstance(other, KnownValue) or function is None:
+    if not isinstance(one, v.KnownValue) or not isinstance(other, v.KnownValue) or function is None:
         return None
     if not all(isinstance(item.value, int | float) and abs(item.value) < 1e12 for item in (one, other)):
         return None
@@ -194,10 +176,10 @@ def _folded(node: ast.BinOp, left: Alternatives, right: Alternatives) -> Alterna
     origin = next((name for name in ("option", "default", "argument") if name in origins), "literal")
     marks = tuple(dict.fromkeys((*left[0].marks, *right[0].marks)))
     guards, doubts = (*left[0].guards, *right[0].guards), left[0].doubts | right[0].doubts
-    return Alternative(KnownValue(result), guards, marks, origin, doubts)
+    return Alternative(v.KnownValue(result), guards, marks, origin, doubts)
 
 
-def _opposite(value: Noise) -> Noise:
+def _opposite(value: v.Noise) -> v.Noise:
     return replace(value, kind="no mask" if value.kind == "mask" else "mask")
 
 
@@ -218,25 +200,25 @@ def truth_value(evaluator: Evaluator, node: ast.expr, frame: Frame) -> Alternati
     if isinstance(node, ast.BoolOp):
         known, _ = evaluator.truth(node, frame)
         if known is not None and isinstance(node.op, ast.And):
-            return (Alternative(KnownValue(known)),)
+            return (Alternative(v.KnownValue(known)),)
         return tuple(item for value in node.values for item in evaluator.evaluate(value, frame))
     number = literal(node)
     if not is_missing(number):
-        return (Alternative(KnownValue(number), origin="literal"),)
+        return (Alternative(v.KnownValue(number), origin="literal"),)
     if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
         found = evaluator.evaluate(node.operand, frame)
-        if isinstance(node.op, ast.Invert) and len(found) == 1 and isinstance(found[0].value, Noise):
+        if isinstance(node.op, ast.Invert) and len(found) == 1 and isinstance(found[0].value, v.Noise):
             return (replace(found[0], value=_opposite(found[0].value)),)
         return combine([found], node, frame)
     known, used = evaluator.truth(node, frame)
     if known is None:
-        if any(isinstance(item.value, Noise) for item in used):
-            return (Alternative(Noise("mask", node, frame)),)
-        return combine([tuple(used)], node, frame) if used else (Alternative(Unknown(describe(node))),)
+        if any(isinstance(item.value, v.Noise) for item in used):
+            return (Alternative(v.Noise("mask", node, frame)),)
+        return combine([tuple(used)], node, frame) if used else (Alternative(v.Unknown(describe(node))),)
     origins = [item.origin for item in used if item.origin]
     marks = tuple(dict.fromkeys(mark for item in used for mark in item.marks))
     doubts = frozenset(doubt for item in used for doubt in item.doubts)
-    return (Alternative(KnownValue(known), (), marks, origins[0] if origins else "literal", doubts),)
+    return (Alternative(v.KnownValue(known), (), marks, origins[0] if origins else "literal", doubts),)
 
 
 def formatted_text(evaluator: Evaluator, node: ast.JoinedStr, frame: Frame) -> Alternatives:
@@ -246,11 +228,11 @@ def formatted_text(evaluator: Evaluator, node: ast.JoinedStr, frame: Frame) -> A
     for value in node.values:
         inner = value.value if isinstance(value, ast.FormattedValue) else value
         found = evaluator.evaluate(inner, frame)
-        if len(found) != 1 or not isinstance(found[0].value, KnownValue):
-            return (Alternative(Unknown(describe(node), is_neutral=True)),)
+        if len(found) != 1 or not isinstance(found[0].value, v.KnownValue):
+            return (Alternative(v.Unknown(describe(node), is_neutral=True)),)
         origin = "option" if found[0].origin == "option" else origin
         parts.append(str(found[0].value.value))
-    return (Alternative(KnownValue("".join(parts)), origin=origin),)
+    return (Alternative(v.KnownValue("".join(parts)), origin=origin),)
 
 
 # Containers.
@@ -258,20 +240,20 @@ def formatted_text(evaluator: Evaluator, node: ast.JoinedStr, frame: Frame) -> A
 
 def dictionary(evaluator: Evaluator, node: ast.Dict, frame: Frame) -> Alternatives:
     """A dictionary literal; what is spread into it is read where it is a mapping."""
-    items: dict[str, Binding] = {}
+    items: dict[str, v.Binding] = {}
     is_open = False
     for key, value in zip(node.keys, node.values, strict=True):
         if key is None:
             spread = evaluator.evaluate(value, frame)
-            if len(spread) == 1 and isinstance(spread[0].value, Mapping):
+            if len(spread) == 1 and isinstance(spread[0].value, v.Mapping):
                 items |= spread[0].value.items
                 is_open = is_open or spread[0].value.is_open
             else:
                 is_open = True
         else:
             name = literal(key)
-            items[name if isinstance(name, str) else describe(key)] = Binding(value, frame)
-    return (Alternative(Mapping(items, is_open)),)
+            items[name if isinstance(name, str) else describe(key)] = v.Binding(value, frame)
+    return (Alternative(v.Mapping(items, is_open)),)
 
 
 def subscript(evaluator: Evaluator, node: ast.Subscript, frame: Frame) -> Alternatives:
@@ -279,11 +261,11 @@ def subscript(evaluator: Evaluator, node: ast.Subscript, frame: Frame) -> Altern
     key = literal(node.slice)
     if is_missing(key):
         stated = {item.value.value for item in evaluator.evaluate(node.slice, frame)
-                  if isinstance(item.value, KnownValue) and isinstance(item.value.value, str | int)}  # fmt: skip
+                  if isinstance(item.value, v.KnownValue) and isinstance(item.value.value, str | int)}  # fmt: skip
         key = stated.pop() if len(stated) == 1 and not isinstance(node.slice, ast.Slice | ast.Tuple) else key
     if is_missing(key) and not isinstance(node.slice, ast.Slice | ast.Tuple):
         # `np.eye(n)[action]` and `actions[argmax(counts)]`: what the index chose is chosen.
-        chosen = [item for item in evaluator.evaluate(node.slice, frame) if isinstance(item.value, Action)]
+        chosen = [item for item in evaluator.evaluate(node.slice, frame) if isinstance(item.value, v.Action)]
         if chosen:
             return tuple(chosen)
     found: list[Alternative] = []
@@ -296,29 +278,29 @@ def _item(
     evaluator: Evaluator, item: Alternative, key: object, node: ast.Subscript, frame: Frame
 ) -> Alternatives:
     value = item.value
-    if isinstance(value, Mapping):
+    if isinstance(value, v.Mapping):
         if isinstance(key, str) and key in value.items:
             return evaluator.evaluate_binding(value.items[key], key)
         if isinstance(key, str) and not value.is_open and "an item" not in value.items:
-            return (Alternative(Unknown(describe(node), is_neutral=True)),)
+            return (Alternative(v.Unknown(describe(node), is_neutral=True)),)
         held = [
             one for name, binding in value.items.items() for one in evaluator.evaluate_binding(binding, name)
         ]
         choice = f"which entry of {describe(node.value)} is taken is not known"
         if 0 < len(held) <= 24:
             return tuple(one.doubting(choice) for one in held)
-        return (Alternative(Unknown(describe(node))),)
-    if isinstance(value, Namespace):
+        return (Alternative(v.Unknown(describe(node))),)
+    if isinstance(value, v.Namespace):
         from gapfloor.audit.interpreter.attributes import setting
 
         return setting(evaluator, str(key), value, node, frame)
-    if isinstance(value, Sequence):
+    if isinstance(value, v.Sequence):
         if isinstance(node.slice, ast.Slice):
             return (item,)
         if isinstance(key, int) and not value.is_unordered:
             return project(evaluator, (item,), key)
         return elements(evaluator, (item,))
-    if isinstance(value, ExternalObject) and value.name.rsplit(".", 1)[-1] in (
+    if isinstance(value, v.ExternalObject) and value.name.rsplit(".", 1)[-1] in (
         "max",
         "topk",
         "sort",
@@ -327,21 +309,21 @@ def _item(
         is_index = key in (1, -1)
         return (
             Alternative(
-                Action("argmax", value.call, value.frame)
+                v.Action("argmax", value.call, value.frame)
                 if is_index
-                else Computed(value.call, value.frame, True)
+                else v.Computed(value.call, value.frame, True)
             ),
         )
-    if isinstance(value, Action | Computed | Noise | Environment):
+    if isinstance(value, v.Action | v.Computed | v.Noise | v.Environment):
         return (item,)
-    if isinstance(value, Unknown) and value.is_neutral:
+    if isinstance(value, v.Unknown) and value.is_neutral:
         return (item,)
     if is_reader(value):
         return (replace(item, value=RECORDED),)
-    if isinstance(value, ExternalObject) and is_deterministic_function(value.name):
+    if isinstance(value, v.ExternalObject) and is_deterministic_function(value.name):
         return (item,)  # a layer out of a list of layers
-    text = value.text if isinstance(value, Unknown) else describe(node.value)
-    return (Alternative(Unknown(f"{text}[{describe(node.slice)}]")),)
+    text = value.text if isinstance(value, v.Unknown) else describe(node.value)
+    return (Alternative(v.Unknown(f"{text}[{describe(node.slice)}]")),)
 
 
 def project(evaluator: Evaluator, alternatives: Alternatives, index: int) -> Alternatives:
@@ -349,25 +331,27 @@ def project(evaluator: Evaluator, alternatives: Alternatives, index: int) -> Alt
     found: list[Alternative] = []
     for item in alternatives:
         value = item.value
-        if isinstance(value, Sequence) and not value.is_unordered:
+        if isinstance(value, v.Sequence) and not value.is_unordered:
             stars = [number for number, one in enumerate(value.elements) if isinstance(one, ast.Starred)]
             position = index if index >= 0 else len(value.elements) + index
             if not 0 <= position < len(value.elements) or (stars and position >= stars[0] and index >= 0):
-                found.append(Alternative(Unknown("an element of a list")).after(item))
+                found.append(Alternative(v.Unknown("an element of a list")).after(item))
             else:
                 inner = evaluator.evaluate(value.elements[position], value.frame)
                 found.extend(one.after(item).noting(*item.marks) for one in inner)
-        elif isinstance(value, Sequence):
+        elif isinstance(value, v.Sequence):
             found.extend(elements(evaluator, (item,)))
-        elif isinstance(value, Action) and index > 0 and isinstance(value.node, ast.Call):
-            found.append(replace(item, value=Unknown("a further result of the acting call")))
-        elif isinstance(value, ExternalObject) and value.name.rsplit(".", 1)[-1] in ("max", "topk", "sort"):
+        elif isinstance(value, v.Action) and index > 0 and isinstance(value.node, ast.Call):
+            found.append(replace(item, value=v.Unknown("a further result of the acting call")))
+        elif isinstance(value, v.ExternalObject) and value.name.rsplit(".", 1)[-1] in ("max", "topk", "sort"):
             made = (
-                Action("argmax", value.call, value.frame) if index == 1 else Computed(value.call, value.frame)
+                v.Action("argmax", value.call, value.frame)
+                if index == 1
+                else v.Computed(value.call, value.frame)
             )
             found.append(replace(item, value=made))
-        elif isinstance(value, ExternalObject | External):
-            found.append(replace(item, value=Unknown(f"part {index} of {value.name}()")))
+        elif isinstance(value, v.ExternalObject | v.External):
+            found.append(replace(item, value=v.Unknown(f"part {index} of {value.name}()")))
         else:
             found.append(item)
     return tuple(found)
@@ -378,25 +362,28 @@ def elements(evaluator: Evaluator, alternatives: Alternatives) -> Alternatives:
     found: list[Alternative] = []
     for item in alternatives:
         value = item.value
-        if isinstance(value, Sequence):
+        if isinstance(value, v.Sequence):
             for one in value.elements[:8]:
                 inner = evaluator.evaluate(one, value.frame)
                 if isinstance(one, ast.Starred):
                     inner = elements(evaluator, inner)
                 found.extend(each.after(item) for each in inner)
             if not value.elements or len(value.elements) > 8:
-                found.append(Alternative(Unknown("an element of a list", is_neutral=True)))
-        elif isinstance(value, Mapping) and value.items:
+                found.append(Alternative(v.Unknown("an element of a list", is_neutral=True)))
+        elif isinstance(value, v.Mapping) and value.items:
             for name, binding in value.items.items():
                 found.extend(one.after(item) for one in evaluator.evaluate_binding(binding, name))
         elif isinstance(
-            value, (Environment | Action | Callable | Class | Instance | Computed | Noise, Unknown)
-        ) or (isinstance(value, ExternalObject) and is_plain(item)):
+            value,
+            (v.Environment | v.Action | v.Callable | v.Class | v.Instance | v.Computed | v.Noise, v.Unknown),
+        ) or (isinstance(value, v.ExternalObject) and is_plain(item)):
             found.append(item)
         elif is_reader(value):
             found.append(replace(item, value=RECORDED))
         else:
-            found.append(Alternative(Unknown("an element of something unknown", is_neutral=True)).after(item))
+            found.append(
+                Alternative(v.Unknown("an element of something unknown", is_neutral=True)).after(item)
+            )
     return tuple(found)
 
 
@@ -428,7 +415,9 @@ def with_stores(
     evaluator: Evaluator, found: Alternatives, name: str, use: ast.AST, frame: Frame
 ) -> Alternatives:
     """What a name stands for, with what its scope puts into it: `actions[i] = ...`, `actions.append(a)`."""
-    if not any(isinstance(item.value, Mapping | Sequence | Action | Computed | Unknown) for item in found):
+    if not any(
+        isinstance(item.value, v.Mapping | v.Sequence | v.Action | v.Computed | v.Unknown) for item in found
+    ):
         return found
     stores = _stores(frame.scope).get(name, [])
     if not stores:
@@ -462,26 +451,26 @@ def _stored(
     plain: list[Alternative] = []
     for item in found:
         value = item.value
-        if isinstance(value, Mapping):
+        if isinstance(value, v.Mapping):
             name = literal(key) if key is not None else None
-            items = value.items | {name if isinstance(name, str) else "an item": Binding(expression, frame)}
-            result.append(replace(item, value=Mapping(items, value.is_open)))
-        elif isinstance(value, Sequence):
+            items = value.items | {name if isinstance(name, str) else "an item": v.Binding(expression, frame)}
+            result.append(replace(item, value=v.Mapping(items, value.is_open)))
+        elif isinstance(value, v.Sequence):
             elements = (*value.elements, expression)
-            result.append(replace(item, value=Sequence(elements, frame, is_unordered=True)))
+            result.append(replace(item, value=v.Sequence(elements, frame, is_unordered=True)))
         else:
             plain.append(item)
     if not plain:
         return result
     guards = [
-        Guard(test, holds, frame) for test, holds in conditions(frame.module, statement, frame.scope, None)
+        v.Guard(test, holds, frame) for test, holds in conditions(frame.module, statement, frame.scope, None)
     ]
     if key is not None and evaluator.truth(key, frame)[0] is None and is_random(evaluator, key, frame):
-        guards.append(Guard(key, True, frame))
+        guards.append(v.Guard(key, True, frame))
     stored = [one.under(*guards) for one in evaluator.evaluate(expression, frame)]
-    kept = [one for one in stored if isinstance(one.value, Action | Computed | Unknown)]
+    kept = [one for one in stored if isinstance(one.value, v.Action | v.Computed | v.Unknown)]
     # An array that was only made holds nothing yet.
-    filled = [item for item in plain if not isinstance(item.value, Computed) or item.value.is_observed]
+    filled = [item for item in plain if not isinstance(item.value, v.Computed) or item.value.is_observed]
     return [*result, *(filled if kept else plain), *kept]
 
 
@@ -512,7 +501,7 @@ def _stores(scope: ast.AST) -> dict[str, list[tuple[ast.AST, ast.expr | None, as
 def is_random(evaluator: Evaluator, test: ast.AST, frame: Frame) -> bool:
     """Whether a condition compares a random draw, written in place or under a name."""
     return any(
-        isinstance(item.value, Noise)
+        isinstance(item.value, v.Noise)
         for node in ast.walk(test)
         if isinstance(node, ast.Name | ast.Attribute | ast.Call)
         for item in evaluator.evaluate(node, frame)

@@ -19,7 +19,7 @@ from gapfloor.audit.judgement.findings import Finding, PathChanges, find_unstate
 from gapfloor.audit.judgement.paths import FIELDS, EvaluationPath, TrainingRollout
 from gapfloor.audit.judgement.verdict import OPEN, AuditVerdict, is_demonstration, preferred
 from gapfloor.audit.scan import ScanResult
-from gapfloor.escape import escape_markdown, markdown_code
+from gapfloor.escape import clean_text, escape_markdown, markdown_code
 
 SCHEMA = "gapfloor-audit-scan/3"
 _SARIF_RULES = {
@@ -444,7 +444,7 @@ def _table(paths: Iterable[EvaluationPath]) -> list[str]:
 
 def describe_findings(findings: list[Finding]) -> str:
     """The findings in one sentence, for an error message."""
-    scripts = ", ".join(dict.fromkeys(item.path.script for item in findings))
+    scripts = clean_text(", ".join(dict.fromkeys(item.path.script for item in findings)))
     number = "1 evaluation path has" if len(findings) == 1 else f"{len(findings)} evaluation paths have"
     return f"{number} no explicit action rule ({scripts})."
 

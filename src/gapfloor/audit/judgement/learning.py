@@ -11,22 +11,12 @@ import ast
 import re
 from dataclasses import dataclass, field
 
+from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.calls import may_enter
 from gapfloor.audit.interpreter.evaluator import Evaluator, guards_of, loops_around
 from gapfloor.audit.interpreter.facts import words
 from gapfloor.audit.interpreter.reaching_definitions import conditions
-from gapfloor.audit.interpreter.values import (
-    Alternative,
-    Callable,
-    Class,
-    External,
-    Frame,
-    Instance,
-    KnownValue,
-    Mark,
-    Unknown,
-    describe,
-)
+from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.judgement.sites import Play
 from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, dotted_name, last_name, names_in, own_nodes
 
@@ -168,7 +158,7 @@ class Updates:
             if local:
                 return local
             found = self.evaluator.global_name(module, node.id)
-            return [one.value.function for one in found if isinstance(one.value, Callable)]
+            return [one.value.function for one in found if isinstance(one.value, v.Callable)]
         if not isinstance(node, ast.Attribute):
             return []
         owner = function.owner or (function.outer.owner if function.outer else None)
@@ -187,7 +177,7 @@ class Updates:
         dotted = dotted_name(node)
         if dotted and dotted.split(".", 1)[0] in module.imports:
             found = self.evaluator.evaluate(node, self.evaluator.module_frame(module))
-            return [one.value.function for one in found if isinstance(one.value, Callable)]
+            return [one.value.function for one in found if isinstance(one.value, v.Callable)]
         return []
 
     def _class_of(self, node: ast.expr, function: FunctionInfo, owner: ClassInfo | None) -> ClassInfo | None:
@@ -268,20 +258,22 @@ class Updates:
         values = [item.value for item in self.evaluator.evaluate(call.func, frame)]
         for value in values:
             method = (
-                self.evaluator.classes.method(value.info, "__call__") if isinstance(value, Instance) else None
+                self.evaluator.classes.method(value.info, "__call__")
+                if isinstance(value, v.Instance)
+                else None
             )
-            if method is not None and isinstance(value, Instance):
-                values = [*values, Callable(method, Alternative(value))]
-        known = [value for value in values if isinstance(value, Callable)]
+            if method is not None and isinstance(value, v.Instance):
+                values = [*values, v.Callable(method, Alternative(value))]
+        known = [value for value in values if isinstance(value, v.Callable)]
         if known:
             return max(
                 (self._of_target(one, call, frame, depth) for one in known), key=["no", "maybe", "yes"].index
             )
-        if any(isinstance(value, Class) for value in values):
+        if any(isinstance(value, v.Class) for value in values):
             return "no"
         is_unread = any(
-            (isinstance(value, Unknown) and not value.is_neutral)
-            or (isinstance(value, External) and "()." in value.name and len(call.args) > 1)
+            (isinstance(value, v.Unknown) and not value.is_neutral)
+            or (isinstance(value, v.External) and "()." in value.name and len(call.args) > 1)
             for value in values
         )
         return "maybe" if is_unread and is_named else "no"
@@ -292,10 +284,10 @@ class Updates:
             return False
         found = self.evaluator.evaluate(call.func, frame)
         return any(
-            isinstance(item.value, Callable) and item.value.function.name == "__call__" for item in found
-        ) or any(isinstance(item.value, Instance) for item in found)
+            isinstance(item.value, v.Callable) and item.value.function.name == "__call__" for item in found
+        ) or any(isinstance(item.value, v.Instance) for item in found)
 
-    def _of_target(self, target: Callable, call: ast.Call, frame: Frame, depth: int) -> str:
+    def _of_target(self, target: v.Callable, call: ast.Call, frame: Frame, depth: int) -> str:
         function = target.function
         if function not in self.sure and function not in self.maybe:
             return "no"
@@ -489,7 +481,7 @@ def _flags(evaluator: Evaluator, frame: Frame) -> list[str]:
         if binding.is_default or not (_FLAGS.match(name) or _OFF_FLAGS.match(name)):
             continue
         values = [item.value for item in evaluator.evaluate_binding(binding, name)]
-        plain = [one.value for one in values if isinstance(one, KnownValue)]
+        plain = [one.value for one in values if isinstance(one, v.KnownValue)]
         if len(values) == 1 and plain == [bool(_FLAGS.match(name))]:
             found.append(name)
     return found

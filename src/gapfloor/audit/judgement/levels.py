@@ -9,24 +9,12 @@ import ast
 import re
 from dataclasses import dataclass
 
+from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.calls import argument, keyword_bindings
 from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.facts import find_environment
 from gapfloor.audit.interpreter.options import literal
-from gapfloor.audit.interpreter.values import (
-    Alternative,
-    Binding,
-    Environment,
-    Frame,
-    Guard,
-    Instance,
-    KnownValue,
-    Mapping,
-    Mark,
-    Namespace,
-    Unknown,
-    describe,
-)
+from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.reading.index import names_in, own_nodes
 
 _LEVEL_COUNT = re.compile(r"^(num|n|nr|number_of)?_?(train_)?levels?$|^num_levels$|^nlev$", re.IGNORECASE)
@@ -54,7 +42,7 @@ class PlayedLevels:
     key: tuple[object, ...]
     text: str
     marks: tuple[Mark, ...]
-    guards: tuple[Guard, ...] = ()
+    guards: tuple[v.Guard, ...] = ()
     is_by_rank: bool = False
     """Whether the choice between sets is made by the process's rank."""
     doubts: frozenset[str] = frozenset()
@@ -70,7 +58,7 @@ class PlayedLevels:
 def level_sets(evaluator: Evaluator, item: Alternative) -> list[PlayedLevels]:
     """The level sets an environment can be made with; those that settings at their defaults rule out are dropped."""
     environment = item.value
-    assert isinstance(environment, Environment)
+    assert isinstance(environment, v.Environment)
     made = Mark(environment.frame.module.path, environment.call.lineno, "environment made")
     shown = describe(environment.call)
     doubts = item.doubts | environment.frame.doubts
@@ -97,7 +85,7 @@ def level_sets(evaluator: Evaluator, item: Alternative) -> list[PlayedLevels]:
     return _distinct(found)
 
 
-def _rank_marks(evaluator: Evaluator, guard: Guard) -> list[Mark]:
+def _rank_marks(evaluator: Evaluator, guard: v.Guard) -> list[Mark]:
     """The lines by which a condition asks which worker runs, directly or through names; none if it does not."""
     marks: dict[Mark, bool] = {}
     waiting: list[tuple[ast.AST, Frame]] = [(guard.test, guard.frame)]
@@ -124,7 +112,7 @@ def _classify(item: Alternative, start: object) -> tuple[str, tuple[object, ...]
     value = item.value
     is_option = item.origin == "option"
     named = next((mark.what.split("'")[1] for mark in item.marks if mark.what.startswith("option '")), "")
-    if isinstance(value, KnownValue) and isinstance(value.value, int) and not isinstance(value.value, bool):
+    if isinstance(value, v.KnownValue) and isinstance(value.value, int) and not isinstance(value.value, bool):
         # A count that is 0 by default is there to be set: which levels the paper's command plays is not in the code.
         if is_option and value.value <= 1:
             return "option", (named, start), f"option {named} (default {value.value}) from {start}"
@@ -137,24 +125,24 @@ def _classify(item: Alternative, start: object) -> tuple[str, tuple[object, ...]
     return "unknown", (), "not known"
 
 
-def _inner_environments(evaluator: Evaluator, environment: Environment) -> list[Alternative]:
+def _inner_environments(evaluator: Evaluator, environment: v.Environment) -> list[Alternative]:
     """The environments that a class of the repository makes in its constructor and plays through."""
     info = environment.info
     init = evaluator.classes.method(info, "__init__") if info is not None else None
     if info is None or init is None or environment.frame.depth > 12:
         return []
-    receiver = Alternative(Instance(info, environment.call))
+    receiver = Alternative(v.Instance(info, environment.call))
     frame = evaluator.bound_frame(init, environment.call, environment.frame, receiver)
     found: dict[int, Alternative] = {}
     for node in own_nodes(init.node):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
             for item in evaluator.evaluate(node.value, frame):
-                if isinstance(item.value, Environment) and item.value.info is not info:
+                if isinstance(item.value, v.Environment) and item.value.info is not info:
                     found[id(item.value.call)] = item
     return list(found.values())
 
 
-def given_keywords(evaluator: Evaluator, environment: Environment) -> tuple[dict[str, Binding], bool]:
+def given_keywords(evaluator: Evaluator, environment: v.Environment) -> tuple[dict[str, v.Binding], bool]:
     """The environment's keywords as far as they can be read, and whether there may be more of them."""
     fact = find_environment(environment.name)
     given = keyword_bindings(evaluator, environment.call, environment.frame)
@@ -166,12 +154,12 @@ def given_keywords(evaluator: Evaluator, environment: Environment) -> tuple[dict
     if mapping is None:
         return {}, is_open
     values = evaluator.evaluate(mapping, environment.frame)
-    if len(values) == 1 and isinstance(values[0].value, Mapping):
+    if len(values) == 1 and isinstance(values[0].value, v.Mapping):
         return dict(values[0].value.items), values[0].value.is_open
     return {}, True
 
 
-def _count_alternatives(evaluator: Evaluator, environment: Environment) -> tuple[Alternative, ...] | None:
+def _count_alternatives(evaluator: Evaluator, environment: v.Environment) -> tuple[Alternative, ...] | None:
     fact = find_environment(environment.name)
     keywords, is_open = given_keywords(evaluator, environment)
     for name, binding in keywords.items():
@@ -181,18 +169,18 @@ def _count_alternatives(evaluator: Evaluator, environment: Environment) -> tuple
         is_levelled = fact.default_levels == 0 or "procgen" in _identity(environment, keywords).lower()
         mode = keywords.get("distribution_mode")
         fixed = mode is not None and any(
-            isinstance(item.value, KnownValue) and item.value.value == "exploration"
+            isinstance(item.value, v.KnownValue) and item.value.value == "exploration"
             for item in evaluator.evaluate_binding(mode, "distribution_mode")
         )
         if is_levelled and (is_open or fixed):
-            return (Alternative(Unknown("the level count")),)
+            return (Alternative(v.Unknown("the level count")),)
         if is_levelled:
             mark = Mark(
                 environment.frame.module.path,
                 environment.call.lineno,
                 "no level count given: the full distribution",
             )
-            return (Alternative(KnownValue(0), marks=(mark,), origin="default"),)
+            return (Alternative(v.KnownValue(0), marks=(mark,), origin="default"),)
         return None
     if environment.info is None:
         return None
@@ -202,32 +190,32 @@ def _count_alternatives(evaluator: Evaluator, environment: Environment) -> tuple
         is_read = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
         if is_read and _LEVEL_COUNT.match(node.attr):  # type: ignore[attr-defined]
             found = evaluator.evaluate(node, evaluator.module_frame(module))
-            if any(isinstance(item.value, KnownValue) or item.origin == "option" for item in found):
+            if any(isinstance(item.value, v.KnownValue) or item.origin == "option" for item in found):
                 return found
     return None
 
 
-def _identity_binding(environment: Environment, keywords: dict[str, Binding]) -> Binding | None:
+def _identity_binding(environment: v.Environment, keywords: dict[str, v.Binding]) -> v.Binding | None:
     """Which environment is made: the first argument, unless a keyword says it."""
     for name in ("id", "env_id", "task_id", "env_name"):
         given = argument(environment.call, name, None)
         if given is not None:
-            return Binding(given, environment.frame)
+            return v.Binding(given, environment.frame)
         if name in keywords:
             return keywords[name]
     fact = find_environment(environment.name)
     if environment.call.args and (fact is None or fact.factory_position in (None, 0)):
-        return Binding(environment.call.args[0], environment.frame)
+        return v.Binding(environment.call.args[0], environment.frame)
     return None
 
 
-def _identity(environment: Environment, keywords: dict[str, Binding]) -> str:
+def _identity(environment: v.Environment, keywords: dict[str, v.Binding]) -> str:
     binding = _identity_binding(environment, keywords)
     value = literal(binding.expression) if binding is not None and binding.expression is not None else ""
     return value if isinstance(value, str) else describe(binding.expression) if binding else ""
 
 
-def _given_arguments(evaluator: Evaluator, environment: Environment) -> dict[str, object] | None:
+def _given_arguments(evaluator: Evaluator, environment: v.Environment) -> dict[str, object] | None:
     """What decides which environment is made, by parameter; None when its name is not known."""
     keywords, is_open = given_keywords(evaluator, environment)
     bindings = dict(keywords)
@@ -236,12 +224,12 @@ def _given_arguments(evaluator: Evaluator, environment: Environment) -> dict[str
         if binding is not None:
             bindings["id"] = binding
         for number, item in enumerate(environment.call.args[1:], start=2):
-            bindings[f"argument {number}"] = Binding(item, environment.frame)
+            bindings[f"argument {number}"] = v.Binding(item, environment.frame)
     else:
         init = evaluator.classes.method(environment.info, "__init__")
         bindings = {}
         if init is not None:
-            receiver = Alternative(Instance(environment.info, environment.call))
+            receiver = Alternative(v.Instance(environment.info, environment.call))
             frame = evaluator.bound_frame(init, environment.call, environment.frame, receiver)
             bindings = dict(frame.bindings)
     # What the repository's own factory was given may choose the levels through wrappers: make_env(mode="test").
@@ -260,33 +248,33 @@ def _given_arguments(evaluator: Evaluator, environment: Environment) -> dict[str
     return found if environment.info is not None or "id" in found else None
 
 
-def _symbol(evaluator: Evaluator, binding: Binding, name: str) -> tuple[object, ...]:
+def _symbol(evaluator: Evaluator, binding: v.Binding, name: str) -> tuple[object, ...]:
     """An argument as far as it can be compared: a value, a setting, or the words in which it is written."""
     values = evaluator.evaluate_binding(binding, name)
     live = [item for item in values if not evaluator.is_unlikely(item)] or list(values)
     symbols: set[tuple[object, ...]] = set()
     for item in live:
         value = item.value
-        if isinstance(value, KnownValue):
+        if isinstance(value, v.KnownValue):
             kind = "setting" if item.origin == "option" else "value"
             symbols.add((kind, repr(value.value)))
-        elif isinstance(value, Namespace | Instance | Mapping):
+        elif isinstance(value, v.Namespace | v.Instance | v.Mapping):
             symbols.add(("object", type(value).__name__))
-        elif isinstance(value, Unknown) and (value.is_neutral or re.search(r"[.\[(]", value.text)):
+        elif isinstance(value, v.Unknown) and (value.is_neutral or re.search(r"[.\[(]", value.text)):
             symbols.add(("text", value.text))
         else:
             symbols.add(("unknown", describe(binding.expression)))
     return symbols.pop() if len(symbols) == 1 else ("unknown", describe(binding.expression))
 
 
-def _start(evaluator: Evaluator, environment: Environment) -> object:
+def _start(evaluator: Evaluator, environment: v.Environment) -> object:
     fact = find_environment(environment.name)
     keywords, _ = given_keywords(evaluator, environment)
     binding = keywords.get(fact.start if fact else "start_level")
     if binding is None:
         return 0
     values = evaluator.evaluate_binding(binding, "start_level")
-    if len(values) == 1 and isinstance(values[0].value, KnownValue):
+    if len(values) == 1 and isinstance(values[0].value, v.KnownValue):
         return values[0].value.value
     return describe(binding.expression)
 
@@ -299,7 +287,7 @@ def _distinct(sets: list[PlayedLevels]) -> list[PlayedLevels]:
     return list(found.values())
 
 
-def is_seeded(evaluator: Evaluator, environment: Environment) -> bool | None:
+def is_seeded(evaluator: Evaluator, environment: v.Environment) -> bool | None:
     """Whether the draw of levels is seeded by the constructor call."""
     fact = find_environment(environment.name)
     if fact is None or fact.default_levels is None:
@@ -309,7 +297,7 @@ def is_seeded(evaluator: Evaluator, environment: Environment) -> bool | None:
     if binding is None:
         return None if is_open else False
     values = evaluator.evaluate_binding(binding, fact.seed)
-    nothing = {isinstance(item.value, KnownValue) and item.value.value is None for item in values}
+    nothing = {isinstance(item.value, v.KnownValue) and item.value.value is None for item in values}
     return not nothing.pop() if len(nothing) == 1 else None
 
 

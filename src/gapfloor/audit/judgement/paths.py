@@ -12,25 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from gapfloor.audit.interpreter import calls
+from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.facts import LoopFact, find_actor
 from gapfloor.audit.interpreter.library import flagged
-from gapfloor.audit.interpreter.operators import is_random
-from gapfloor.audit.interpreter.values import (
-    Action,
-    Alternative,
-    Computed,
-    Environment,
-    External,
-    ExternalObject,
-    Frame,
-    Instance,
-    KnownValue,
-    Mark,
-    Noise,
-    Unknown,
-    describe,
-)
+from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.judgement.learning import EVALUATING, Role, Updates, decide_role
 from gapfloor.audit.judgement.levels import PlayedLevels, differ, is_seeded, level_sets
 from gapfloor.audit.judgement.rules import RuleFinding, decide_rule
@@ -107,9 +93,9 @@ class Judged:
     sets: list[PlayedLevels]
 
     @property
-    def environments(self) -> list[Environment]:
+    def environments(self) -> list[v.Environment]:
         """The environments that are played."""
-        return [item.value for item in self.play.environments if isinstance(item.value, Environment)]
+        return [item.value for item in self.play.environments if isinstance(item.value, v.Environment)]
 
 
 class PathFinder:
@@ -139,12 +125,12 @@ class PathFinder:
         given, home = calls.argument(call, fact.environment, fact.position), frame
         if fact.environment_at == "constructor" and isinstance(call.func, ast.Attribute):
             for item in self.evaluator.evaluate(call.func.value, frame):
-                if isinstance(item.value, ExternalObject):
+                if isinstance(item.value, v.ExternalObject):
                     given = calls.argument(item.value.call, fact.environment, fact.position)
                     home = item.value.frame
         values = self.evaluator.evaluate(given, home) if given is not None else ()
         play.gives_nothing = bool(values) and all(
-            isinstance(item.value, KnownValue) and item.value.value is None for item in values
+            isinstance(item.value, v.KnownValue) and item.value.value is None for item in values
         )
         if given is not None:
             play.environments = [*calls.environments_of(self.evaluator, given, home)]
@@ -159,10 +145,10 @@ class PathFinder:
     def _actions_of_fact(self, play: Play, fact: LoopFact, mark: Mark) -> tuple[Alternative, ...]:
         call, frame = play.site.call, play.frame
         if fact.rule is not None:
-            return (Alternative(Action(fact.rule, call, frame, True), marks=(mark,)),)
+            return (Alternative(v.Action(fact.rule, call, frame, True), marks=(mark,)),)
         given = calls.argument(call, fact.actor, fact.actor_position) if fact.actor else None
         kinds = [item.value for item in self.evaluator.evaluate(given, frame)] if given is not None else []
-        named = [one.name for one in kinds if isinstance(one, ExternalObject | External)]
+        named = [one.name for one in kinds if isinstance(one, v.ExternalObject | v.External)]
         named = named or sorted(set(frame.module.imports.values()))
         if fact.name.split(".")[0] in named:
             named = []  # the whole library is imported: any of its agents may be meant
@@ -176,43 +162,38 @@ class PathFinder:
         if actors and len({(one.rule, one.flag, one.default) for one in actors}) == 1:
             from gapfloor.audit.interpreter.library import by_fact
 
-            value = next((one for one in kinds if isinstance(one, ExternalObject)), None)
+            value = next((one for one in kinds if isinstance(one, v.ExternalObject)), None)
             return by_fact(self.evaluator, actors[0], value, call, frame)
-        return (Alternative(Unknown(f"how {fact.name} acts"), marks=(mark,)),)
+        return (Alternative(v.Unknown(f"how {fact.name} acts"), marks=(mark,)),)
 
     def _through_wrappers(self, play: Play) -> tuple[Alternative, ...]:
         """The actions as the environment's wrappers hand them on: a wrapper may replace them by random ones."""
         found = play.actions
         for environment in play.environments:
             value = environment.value
-            for info in value.wrappers if isinstance(value, Environment) else ():
+            for info in value.wrappers if isinstance(value, v.Environment) else ():
                 method = info.methods.get("action") or info.methods.get("step")
                 if method is None or not any(is_draw(node) for node in own_nodes(method.node)):
                     continue
                 frame = self.evaluator.bound_frame(
-                    method, None, self.evaluator.module_frame(info.module), Alternative(Instance(info))
+                    method, None, self.evaluator.module_frame(info.module), Alternative(v.Instance(info))
                 )
                 mark = Mark(info.module.path, method.node.lineno, f"{info.name} may replace the action")
                 random = [
                     item.noting(mark)
                     for item in self._handed_on(method, frame)
-                    if isinstance(item.value, Action | Noise)
+                    if isinstance(item.value, v.Action | v.Noise)
                 ]
                 if random:
                     found = (*found, *random)
         return found
 
     def _handed_on(self, method: FunctionInfo, frame: Frame) -> list[Alternative]:
+        """What a wrapper's `action` gives back, or its `step` hands to the inner environment."""
         if method.name == "action":
             return [*self.evaluator.returns(frame)]
-        names = [arg.arg for arg in method.node.args.args[1:2]]
-        steps = [
-            one
-            for one in method.calls
-            if last_name(one.func) == "step" and one.args and is_draw_in(one, method)
-        ]
-        found = [item for one in steps for item in self.evaluator.evaluate(one.args[0], frame)]
-        return found if names else []
+        steps = [one for one in method.calls if last_name(one.func) == "step" and one.args]
+        return [item for one in steps for item in self.evaluator.evaluate(one.args[0], frame)]
 
     def paths(self, plays: Iterable[Play]) -> tuple[list[EvaluationPath], list[Judged]]:
         """The evaluation paths of a repository, and its training rollouts."""
@@ -551,23 +532,6 @@ def is_draw(node: ast.AST) -> bool:
     )
 
 
-def is_draw_in(call: ast.Call, method: FunctionInfo) -> bool:
-    """Whether a wrapper's inner step is given something other than its own parameter."""
-    names = {arg.arg for arg in method.node.args.args}
-    return not (
-        isinstance(call.args[0], ast.Name) and call.args[0].id in names and not _is_reassigned(call, method)
-    )
-
-
-def _is_reassigned(call: ast.Call, method: FunctionInfo) -> bool:
-    name = call.args[0].id if isinstance(call.args[0], ast.Name) else ""
-    return any(
-        isinstance(node, ast.Assign)
-        and any(isinstance(one, ast.Name) and one.id == name for one in node.targets)
-        for node in own_nodes(method.node)
-    )
-
-
 def _acting_calls(play: Play) -> list[ast.expr]:
     """The calls that give the action in the function that steps."""
     action = play.site.action
@@ -649,6 +613,3 @@ def _merged(paths: list[EvaluationPath]) -> list[EvaluationPath]:
             score=max(older.score, path.score),
         )
     return list(found.values())
-
-
-__all__ = ["Computed", "EvaluationPath", "PathFinder", "TrainingRollout", "is_random"]

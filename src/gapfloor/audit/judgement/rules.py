@@ -7,24 +7,9 @@ import re
 from dataclasses import dataclass, replace
 
 from gapfloor.audit.interpreter import operators
+from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.evaluator import Evaluator, guards_of
-from gapfloor.audit.interpreter.values import (
-    Action,
-    Alternative,
-    Callable,
-    Computed,
-    External,
-    ExternalObject,
-    Frame,
-    Guard,
-    KnownValue,
-    Mapping,
-    Mark,
-    Sequence,
-    Unknown,
-    Value,
-    describe,
-)
+from gapfloor.audit.interpreter.values import Alternative, Mark, describe
 from gapfloor.audit.reading.index import own_nodes, plain_names_in
 
 PROVENANCE = {
@@ -46,7 +31,7 @@ class RuleFinding:
     """A provenance, or `unflagged` when nothing at the call decides the rule."""
     marks: tuple[Mark, ...] = ()
     candidates: tuple[str, ...] = ()
-    primitives: tuple[Action, ...] = ()
+    primitives: tuple[v.Action, ...] = ()
     doubts: frozenset[str] = frozenset()
     is_value_based: bool = False
 
@@ -67,7 +52,7 @@ class _Judged:
     """For each condition that does not hold, the constants that say so; the nearest to the action comes last."""
     depth: int
     """How deep in the calls the nearest such condition is."""
-    random_guards: tuple[Guard, ...]
+    random_guards: tuple[v.Guard, ...]
 
 
 def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> RuleFinding:
@@ -87,7 +72,7 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
     if any(zero is not None for _, zero in frozen):
         return _cold(frozen, unknown)
     rules = {item.rule for item in chosen}
-    primitives = tuple(item.item.value for item in chosen if isinstance(item.item.value, Action))
+    primitives = tuple(item.item.value for item in chosen if isinstance(item.item.value, v.Action))
     doubts = frozenset(doubt for item in chosen for doubt in item.item.doubts)
     near = {id(one.frame.function) for one in primitives}
     near |= {id(one.frame.caller.function) for one in primitives if one.frame.caller is not None}
@@ -95,7 +80,7 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
     value_based = not any(
         one.is_from_policy and (one in primitives or id(one.frame.function) in near)
         for one in (item.item.value for item in judged)
-        if isinstance(one, Action)
+        if isinstance(one, v.Action)
     )
     base = RuleFinding("unresolved", "unresolved", _marks(chosen), (), primitives, doubts, value_based)
     texts = [_cause(item.item.value) for item in unknown]
@@ -122,11 +107,11 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
     )
 
 
-def _cause(value: Value) -> str:
+def _cause(value: v.Value) -> str:
     """What is not known about an alternative that may be the action; nothing for plain data."""
-    if isinstance(value, Unknown):
+    if isinstance(value, v.Unknown):
         return "" if value.is_neutral else value.text
-    return f"{value.name}()" if isinstance(value, ExternalObject | External) else ""
+    return f"{value.name}()" if isinstance(value, v.ExternalObject | v.External) else ""
 
 
 def _several(evaluator: Evaluator, chosen: list[_Judged], base: RuleFinding) -> RuleFinding:
@@ -150,8 +135,8 @@ def _flat(evaluator: Evaluator, alternatives: tuple[Alternative, ...], depth: in
     for item in alternatives:
         inner: list[Alternative] = []
         if depth and (
-            (isinstance(item.value, Sequence) and item.value.elements)
-            or (isinstance(item.value, Mapping) and item.value.items)
+            (isinstance(item.value, v.Sequence) and item.value.elements)
+            or (isinstance(item.value, v.Mapping) and item.value.items)
         ):
             inner = _flat(evaluator, operators.elements(evaluator, (item,)), depth - 1)
         found.extend([one.noting(*item.marks) for one in inner] if inner else [item])
@@ -161,7 +146,7 @@ def _flat(evaluator: Evaluator, alternatives: tuple[Alternative, ...], depth: in
 def _is_nothing(item: Alternative) -> bool:
     """Not an action: None, an empty list, a number that a real action replaces."""
     value = item.value
-    if isinstance(value, KnownValue) or (isinstance(value, Computed) and not value.is_observed):
+    if isinstance(value, v.KnownValue) or (isinstance(value, v.Computed) and not value.is_observed):
         return True
     seen: dict[str, bool] = {}
     return any(seen.setdefault(describe(guard.test), guard.holds) != guard.holds for guard in item.guards)
@@ -169,17 +154,17 @@ def _is_nothing(item: Alternative) -> bool:
 
 def _is_fixed(item: Alternative) -> bool:
     value = item.value
-    return isinstance(value, Computed) or (isinstance(value, KnownValue) and value.value is not None)
+    return isinstance(value, v.Computed) or (isinstance(value, v.KnownValue) and value.value is not None)
 
 
 def _judge(evaluator: Evaluator, item: Alternative) -> _Judged:
     value = item.value
-    rule = value.rule if isinstance(value, Action) else None
-    if isinstance(value, Computed) and value.is_observed:
+    rule = value.rule if isinstance(value, v.Action) else None
+    if isinstance(value, v.Computed) and value.is_observed:
         rule = "argmax"  # what a network computes without a draw is its one answer
     is_live, is_open = True, False
     refusals: list[tuple[int, tuple[Alternative, ...]]] = []
-    random_guards: list[Guard] = []
+    random_guards: list[v.Guard] = []
     for guard in item.guards:
         known, used = evaluator.truth(guard.test, guard.frame)
         if known is not None and known != guard.holds:
@@ -235,7 +220,7 @@ def _with_exploration(
     return replace(base, rule=rule, provenance=provenance, marks=(*base.marks, *marks), doubts=doubts)
 
 
-def _threshold(evaluator: Evaluator, guard: Guard) -> tuple[str, tuple[Mark, ...], bool]:
+def _threshold(evaluator: Evaluator, guard: v.Guard) -> tuple[str, tuple[Mark, ...], bool]:
     """Where epsilon comes from."""
     for node in ast.walk(guard.test):
         if isinstance(node, ast.Compare):
@@ -243,26 +228,26 @@ def _threshold(evaluator: Evaluator, guard: Guard) -> tuple[str, tuple[Mark, ...
             for side in (node.left, *node.comparators):
                 for item in evaluator.evaluate(side, guard.frame):
                     if item.origin in PROVENANCE:
-                        is_known = isinstance(item.value, KnownValue) and not item.doubts
+                        is_known = isinstance(item.value, v.KnownValue) and not item.doubts
                         return PROVENANCE[item.origin], (mark, *item.marks), is_known
             return "unresolved", (mark,), False
     call = guard.test if isinstance(guard.test, ast.Call) else None
     # `if self.is_random(evaluate=True)`: the comparison is in what is called.
     for item in evaluator.evaluate(call.func, guard.frame) if call is not None else ():
         value = item.value
-        if isinstance(value, Callable):
+        if isinstance(value, v.Callable):
             inner = evaluator.bound_frame(value.function, call, guard.frame, value.receiver, value.parent)
             for node in own_nodes(inner.scope):
                 is_open = not any(evaluator.is_ruled_out(one) for one in guards_of(inner, node))
                 if isinstance(node, ast.Compare) and is_open and operators.is_random(evaluator, node, inner):
-                    return _threshold(evaluator, Guard(node, True, inner))
+                    return _threshold(evaluator, v.Guard(node, True, inner))
     return "unresolved", (), False
 
 
 def _zero_temperature(evaluator: Evaluator, item: Alternative) -> Alternative | None:
     """The temperature of zero, or one that cannot be read, that a call on the way to the draw is given."""
     value = item.value
-    if not isinstance(value, Action) or value.rule != "sampled":
+    if not isinstance(value, v.Action) or value.rule != "sampled":
         return None
     for frame in reversed(value.frame.chain()):
         for name, binding in frame.bindings.items():
@@ -272,8 +257,8 @@ def _zero_temperature(evaluator: Evaluator, item: Alternative) -> Alternative | 
             if isinstance(frame.function.node, ast.Lambda) or name not in plain_names_in(body):
                 continue  # accepted and never read
             for one in evaluator.evaluate_binding(binding, name):
-                number = one.value.value if isinstance(one.value, KnownValue) else None
-                is_unread = isinstance(one.value, Unknown) and not binding.is_default
+                number = one.value.value if isinstance(one.value, v.KnownValue) else None
+                is_unread = isinstance(one.value, v.Unknown) and not binding.is_default
                 if is_unread or (isinstance(number, int | float) and number == 0):
                     return one
     return None
@@ -283,8 +268,8 @@ def _cold(frozen: list[tuple[_Judged, Alternative | None]], unknown: list[_Judge
     """A draw at temperature zero is the maximum; it is that only where every alternative says so."""
     deciders = [zero for _, zero in frozen if zero is not None]
     items = [item.item for item, _ in frozen]
-    primitives = tuple(item.value for item in items if isinstance(item.value, Action))
-    is_known = all(isinstance(zero.value, KnownValue) for zero in deciders)
+    primitives = tuple(item.value for item in items if isinstance(item.value, v.Action))
+    is_known = all(isinstance(zero.value, v.KnownValue) for zero in deciders)
     if len(deciders) < len(frozen) or not is_known or unknown:
         names = tuple(dict.fromkeys(f"{_text(item)} at temperature zero" for item in items))
         return RuleFinding("unresolved", "unresolved", (), names, primitives)
@@ -300,10 +285,10 @@ def _marks(items: list[_Judged]) -> tuple[Mark, ...]:
     for item in items:
         found.extend(item.item.marks)
         value = item.item.value
-        if isinstance(value, Action | Computed) and item.rule is not None:
+        if isinstance(value, v.Action | v.Computed) and item.rule is not None:
             line = getattr(value.node, "lineno", 0)
             words = (
-                "the network's answer" if isinstance(value, Computed) else _WORDS.get(item.rule, item.rule)
+                "the network's answer" if isinstance(value, v.Computed) else _WORDS.get(item.rule, item.rule)
             )
             found.append(Mark(value.frame.module.path, line, words))
     return tuple(dict.fromkeys(found))
@@ -311,19 +296,14 @@ def _marks(items: list[_Judged]) -> tuple[Mark, ...]:
 
 def _text(item: Alternative) -> str:
     value = item.value
-    if isinstance(value, Action):
+    if isinstance(value, v.Action):
         return f"{value.rule} at {value.frame.module.path}:{getattr(value.node, 'lineno', 0)}"
-    if isinstance(value, Computed) and value.is_observed:
+    if isinstance(value, v.Computed) and value.is_observed:
         return f"a network's answer at {value.frame.module.path}:{getattr(value.node, 'lineno', 0)}"
-    if isinstance(value, Unknown):
+    if isinstance(value, v.Unknown):
         return f"not known: {value.text[:60]}"
-    return f"not known: {value.name[:60]}()" if isinstance(value, ExternalObject) else ""
+    return f"not known: {value.name[:60]}()" if isinstance(value, v.ExternalObject) else ""
 
 
 def _names(items: list[_Judged]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in (_text(item.item) for item in items) if text))
-
-
-def function_of(action: Action) -> Frame:
-    """The frame in which an action was chosen."""
-    return action.frame

@@ -9,19 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gapfloor.audit.interpreter import calls
+from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.evaluator import Evaluator, guards_of
 from gapfloor.audit.interpreter.facts import LoopFact, find_loops, loop_facts
-from gapfloor.audit.interpreter.values import (
-    Alternative,
-    Binding,
-    Callable,
-    Class,
-    Environment,
-    External,
-    Frame,
-    Instance,
-    Unknown,
-)
+from gapfloor.audit.interpreter.values import Alternative, Frame
 from gapfloor.audit.reading.index import FunctionInfo, ModuleInfo, last_name, names_in, own_nodes
 
 MOST_CHAINS = 40
@@ -145,7 +136,7 @@ class SiteFinder:
         if name in tails:
             home = unbound(self.evaluator, function) if function else self.evaluator.module_frame(module)
             for item in self.evaluator.evaluate(call.func, home):
-                for fact in find_loops(item.value.name) if isinstance(item.value, External) else ():
+                for fact in find_loops(item.value.name) if isinstance(item.value, v.External) else ():
                     yield Site(module, function, call, None, None, fact)
 
     def _may_be_environment(self, receiver: ast.expr, name: str, function: FunctionInfo | None) -> bool:
@@ -267,20 +258,20 @@ class SiteFinder:
             value = item.value
             made: Frame | None = None
             call = _handed_call(place.call) if place.handed is not None else place.call
-            if isinstance(value, Callable) and value.function is target:
+            if isinstance(value, v.Callable) and value.function is target:
                 made = evaluator.bound_frame(target, call, frame, value.receiver, value.parent, value.preset)
-            elif isinstance(value, Class) and place.handed is None and target.name == "__init__":
+            elif isinstance(value, v.Class) and place.handed is None and target.name == "__init__":
                 for one in evaluator.evaluate(place.call, frame):
-                    if isinstance(one.value, Instance) and one.value.init is not None:
+                    if isinstance(one.value, v.Instance) and one.value.init is not None:
                         made = one.value.init if one.value.init.function is target else made
-            elif isinstance(value, Callable) and value.function.owner and target.owner:
+            elif isinstance(value, v.Callable) and value.function.owner and target.owner:
                 # A base class's method, entered for an object that is not known exactly.
                 known = value.receiver.value if value.receiver is not None else None
-                is_made = isinstance(known, Instance) and known.made_at is not None
+                is_made = isinstance(known, v.Instance) and known.made_at is not None
                 is_open = is_open or (
                     value.function.owner in evaluator.classes.own(target.owner) and not is_made
                 )
-            elif isinstance(value, Unknown):
+            elif isinstance(value, v.Unknown):
                 is_open = True
             if made is not None:
                 made.doubts = frame.doubts | item.doubts
@@ -289,7 +280,7 @@ class SiteFinder:
                 found.append(made)
         if found or not is_open:
             return found
-        receiver = Alternative(Instance(target.owner)) if target.owner is not None else None
+        receiver = Alternative(v.Instance(target.owner)) if target.owner is not None else None
         call = _handed_call(place.call) if place.handed is not None else place.call
         made = evaluator.bound_frame(target, call, frame, receiver, parent)
         shown = target.owner.name + "." if target.owner is not None else ""
@@ -306,14 +297,14 @@ class SiteFinder:
         doubts = frame.doubts
         if site.receiver is not None:
             receivers = evaluator.evaluate(site.receiver, frame)
-            environments = [item for item in receivers if isinstance(item.value, Environment)]
+            environments = [item for item in receivers if isinstance(item.value, v.Environment)]
             likely = [item for item in environments if not evaluator.is_unlikely(item)]
             environments = likely or environments
             if not environments:
-                others = [item for item in receivers if not isinstance(item.value, Unknown)]
+                others = [item for item in receivers if not isinstance(item.value, v.Unknown)]
                 is_named = _ENVIRONMENT_NAME.search(last_name(site.receiver))
-                if not is_named or (others and all(isinstance(item.value, Instance) for item in others)):
-                    owner = [item.value.info for item in others if isinstance(item.value, Instance)]
+                if not is_named or (others and all(isinstance(item.value, v.Instance) for item in others)):
+                    owner = [item.value.info for item in others if isinstance(item.value, v.Instance)]
                     if not is_named or not any("step" in one.methods for one in owner):
                         return None
                 doubts |= {f"what {ast.unparse(site.receiver)} is cannot be read"}
@@ -326,7 +317,7 @@ class SiteFinder:
 
 def unbound(evaluator: Evaluator, function: FunctionInfo) -> Frame:
     """A frame for a function that nothing is known to call: parameters at their defaults or not known."""
-    receiver = Alternative(Instance(function.owner)) if function.owner is not None else None
+    receiver = Alternative(v.Instance(function.owner)) if function.owner is not None else None
     home = evaluator.module_frame(function.module)
     parent = unbound(evaluator, function.outer) if function.outer is not None else None
     frame = home.children.get((0, id(function), -1, 0))
@@ -394,6 +385,3 @@ def _action_argument(call: ast.Call) -> ast.expr:
     if call.args:
         return named[0] if named and len(call.args) > 1 else call.args[0]
     return call.keywords[0].value
-
-
-__all__ = ["Binding", "Play", "Site", "SiteFinder", "is_unit_test", "unbound"]
