@@ -285,36 +285,31 @@ def _script(
     training: tuple[TrainingRollout, ...],
     texts: Texts,
 ) -> list[str]:
-    """One script: its sites, the best first, with quoted lines, and its constructors side by side."""
+    """One script: its sites, the best first, with quoted lines, and the constructors of training and test."""
     demo = " (demonstration)" if all(is_demonstration(path) for path in sites) else ""
-    lines = [
-        f"### {escape_markdown(script)}{demo}",
-        "",
-        "| step | chosen by | decided by | rule |",
-        "|---|---|---|---|",
-    ]
+    lines = [f"### {escape_markdown(script)}{demo}", ""]
     shown = {(path.step.file, path.step.line, path.rule, path.provenance): path for path in reversed(sites)}
     rows = [path for path in sites if path in shown.values()]
     for path in rows[:_MOST_SITES]:
-        cells = [
-            _quoted(path.step, texts),
-            _quoted(chosen_by(path), texts),
-            _quoted(decided_by(path), texts) if decided_by(path) else escape_markdown(path.provenance),
-            f"{path.rule} ({path.grades['rule']})",
+        decided = _quoted(decided_by(path), texts) if decided_by(path) else escape_markdown(path.provenance)
+        lines += [
+            f"- rule **{path.rule}** ({path.grades['rule']})",
+            f"    - step: {_quoted(path.step, texts)}",
+            f"    - chosen by: {_quoted(chosen_by(path), texts)}",
+            f"    - decided by: {decided}",
         ]
-        lines.append(f"| {' | '.join(cells)} |")
-    lines += [""] if len(rows) <= _MOST_SITES else ["", f"{len(rows) - _MOST_SITES} more sites (--json).", ""]
+    lines += [f"- {len(rows) - _MOST_SITES} more sites (--json)"] if len(rows) > _MOST_SITES else []
     best = rows[0]
     other = next((item for item in training if item.script == script), None)
     made = (best.training_constructor, best.training_levels)
     if made[0] is None and other is not None:
         made = (other.constructor, other.levels)
     if best.constructor or made[0]:
-        lines += ["| environment | constructor | levels |", "|---|---|---|"]
+        lines.append("- environments")
         for name, constructor, levels in (("training", *made), ("test", best.constructor, best.levels)):
-            code = _cell(constructor) if constructor else "not found"
-            lines.append(f"| {name} | {code} | {escape_markdown(levels or '?')} |")
-        lines.append("")
+            code = markdown_code(constructor) if constructor else "not found"
+            lines.append(f"    - {name}: {code}, levels: {escape_markdown(levels or '?')}")
+    lines.append("")
     if verdict is not None:
         lines += [_sentence(verdict), ""]
     return lines
@@ -327,12 +322,7 @@ def _quoted(mark: Mark | None, texts: Texts) -> str:
     text = texts.get(mark.file, ())
     line = text[mark.line - 1].strip() if 0 < mark.line <= len(text) else ""
     line = line if len(line) <= 90 else line[:87] + "..."
-    return _cell(f"{mark.file}:{mark.line}") + (f" {_cell(line)}" if line else "")
-
-
-def _cell(text: str) -> str:
-    """Code in a cell of a table, where a bar would end the cell."""
-    return markdown_code(text).replace("|", "\\|")
+    return _place(mark) + (f" {markdown_code(line)}" if line else "")
 
 
 def _place(mark: Mark) -> str:
