@@ -128,6 +128,7 @@ def test_every_rule_of_the_package_is_found_and_says_whether_it_draws():
     draws = {form: not rule_kind(form).is_deterministic for form in rule_forms()}
     assert draws == {
         "sampled": True, "greedy": False, "merged": False, "epsilon:E": True, "temperature:T": True,
+        "own": True,
     }  # fmt: skip
 
 

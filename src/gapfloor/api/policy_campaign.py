@@ -89,7 +89,7 @@ def play_policies(
             Request(
                 engine=engine,
                 protocol=protocol,
-                candidates=_load(mine, engine, asked, backend=chosen),
+                candidates=_load(mine, engine, rules, asked, backend=chosen),
                 rules=tuple(rules),
                 references=tuple(references),
                 probe=_probe(probe),
@@ -123,9 +123,17 @@ def _workers_started(
 
 
 def _load(
-    entrants: Sequence[Entrant], engine: EngineSpec, asked: CampaignSettings, *, backend: str | None
+    entrants: Sequence[Entrant],
+    engine: EngineSpec,
+    rules: Sequence[Rule],
+    asked: CampaignSettings,
+    *,
+    backend: str | None,
 ) -> tuple[Candidate, ...]:
-    candidates = load_candidates(entrants, engine, batch=asked.batch, device=asked.device, backend=backend)
+    acts = not any(rule.reads_distribution for rule in rules)
+    candidates = load_candidates(
+        entrants, engine, batch=asked.batch, device=asked.device, backend=backend, acts=acts
+    )
     for candidate in candidates:
         is_other = asked.backend and candidate.tried.inference.backend != asked.backend
         if is_other and not candidate.source.is_own_network:

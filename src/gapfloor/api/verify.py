@@ -168,6 +168,9 @@ def _replayable(
         except GapfloorError as error:
             reasons[str(error)] += 1
             continue
+        if cell.manifest.record.get("repeatable") == "no":
+            reasons["its policy only acts and cannot be seeded, so its episodes cannot be repeated"] += 1
+            continue
         place = (spec.policy, spec.engine, spec.inference)
         if place not in known:
             known[place] = _find(spec, store, sources, allowed)

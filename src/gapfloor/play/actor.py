@@ -184,6 +184,10 @@ class RowActor(PolicyActor):
 
 def policy_actor(policy: Policy | StatefulPolicy, *, name: str, engine: Engine) -> Actor:
     """The actor of a policy in an engine: through logits, or through distributions over rows of numbers."""
+    if not hasattr(policy, "logits"):
+        from gapfloor.play.acting_actor import ActingActor
+
+        return ActingActor(policy, name=name, space=engine.action_space, noop=engine.noop)  # type: ignore[arg-type]
     if isinstance(engine.action_space, Discrete):
         return PolicyActor(policy, name=name, space=engine.action_space, noop=engine.noop)
     return RowActor(policy, name=name, space=engine.action_space, noop=engine.noop)

@@ -41,9 +41,18 @@ class Candidate:
 
     def own_rules(self, rules: Sequence[Rule]) -> list[Rule]:
         """Those of `rules` that differ for this policy: one without a distribution has one rule."""
+        mine = [rule for rule in rules if rule.reads_distribution != self.tried.acts]
+        if not mine:
+            raise UsageError(
+                f"{self.source.name} only acts and returns no distribution, so it has one rule: use own, not "
+                f"{', '.join(map(str, rules))}."
+                if self.tried.acts
+                else f"The rule own is for policies that only act, and {self.source.name} returns logits: use sampled "
+                "or greedy."
+            )
         if not self.tried.is_deterministic:
-            return list(rules)
-        left = [rule for rule in rules if not rule.draws_from_policy]
+            return mine
+        left = [rule for rule in mine if not rule.draws_from_policy]
         if not left:
             raise UsageError(
                 f"{self.source.name} returns one action and no distribution, so it has one rule: use greedy, not "
@@ -54,6 +63,13 @@ class Candidate:
     def notes(self, rules: Sequence[Rule]) -> list[str]:
         """What a reader should know about how this policy's actions are chosen."""
         dropped = [str(rule) for rule in rules if rule not in self.own_rules(rules)]
+        if self.tried.acts:
+            if self.tried.policy.is_repeatable:
+                return []
+            return [
+                f"{self.run.name} cannot be seeded, so its episodes cannot be repeated exactly: give it seed(n), or "
+                "state is_deterministic = True if it draws no random numbers."
+            ]
         if dropped:
             return [
                 f"{self.run.name} returns one action and no distribution, so it has one rule: {', '.join(dropped)} "
@@ -95,11 +111,16 @@ def load_candidates(
     batch: int,
     device: str,
     backend: str | None = None,
+    acts: bool = False,
 ) -> tuple[Candidate, ...]:
-    """Load each policy once; copies of one policy and two runs of one name are refused."""
+    """Load each policy once; copies of one policy and two runs of one name are refused.
+
+    `acts` says that policies are played under the rule own: a function is then one that returns an action.
+    """
     found: list[Candidate] = []
     for entrant in entrants:
         source = policy_source(entrant.policy, device=device, backend=backend, number=entrant.number)
+        source = source.acting() if acts else source
         candidate = _load(source, entrant, engine, batch=batch)
         for other in found:
             _refuse_copy(candidate, other)

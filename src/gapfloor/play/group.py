@@ -100,8 +100,10 @@ class CellGroup:
         """The cells of the pieces, ready to be played."""
         for piece in pieces:
             for cell, positions in piece:
-                observer = None if cell.is_deterministic else self._observer()
-                yield CellPlay(cell, cell.bound_rule, cell.is_deterministic, observer, positions)
+                rule = cell.bound_rule
+                has_states = not cell.is_deterministic and rule is not None and rule.reads_distribution
+                observer = self._observer() if has_states else None
+                yield CellPlay(cell, rule, cell.is_deterministic, observer, positions)
 
     def _observer(self) -> CellObserver | None:
         if self.probe is None or self.source is None:

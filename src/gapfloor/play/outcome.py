@@ -86,7 +86,7 @@ def is_complete(record: Mapping[str, Any], rule: type[Rule], *, probe_states: in
     """Whether a stored record says all that is asked for now; if not, the same episodes are played again."""
     if rule.changes_distribution and "entropy_played" not in record:
         return False
-    return rule.is_deterministic or is_probed(record, probe_states)
+    return rule.is_deterministic or not rule.reads_distribution or is_probed(record, probe_states)
 
 
 def _first_states_mean(schedule: Schedule, entropies: Sequence[npt.NDArray[np.float64]]) -> float:

@@ -19,6 +19,7 @@ from gapfloor.levels import LevelSet
 from gapfloor.machine import one_thread
 from gapfloor.play.arithmetic import arithmetic_of
 from gapfloor.play.cell import Inference
+from gapfloor.policies.acting import ActingPolicy, ActionReader
 from gapfloor.policies.fingerprint import backend_of, fingerprint
 from gapfloor.policies.policy import LogitsReader
 
@@ -63,25 +64,35 @@ class TriedPolicy:
     """Whether it returns one action instead of a distribution, so that a rule that draws would play as greedy does."""
     greedy_action: str = "mode"
     """What its greedy rule plays."""
+    acts: bool = False
+    """Whether it only acts, so that its one rule is own."""
 
 
 def try_policy(policy: Any, *, name: str, engine: EngineSpec, batch: int) -> TriedPolicy:
     """The policy's content hash and how its logits are computed here; one that cannot read this game is refused."""
     small = _small_engine(engine, batch)
+    if isinstance(policy, ActingPolicy):
+        try:
+            reader = ActionReader(policy, name=name, n_slots=1, space=small.action_space)
+            reader.begin(0, 0.0)
+            reader.read(small.observe()[0], [0])
+        finally:
+            small.close()
+        return TriedPolicy(policy, policy.fingerprint, Inference(batch, policy.backend, "", "cpu"), acts=True)
     try:
         observations, _, first = small.observe()
         check_actions(policy, small, name=name)
-        reader = LogitsReader(policy, name=name, n_slots=batch, space=small.action_space)
+        logits_reader = LogitsReader(policy, name=name, n_slots=batch, space=small.action_space)
         with one_thread():
-            arithmetic = arithmetic_of(reader.read(observations, first))
+            arithmetic = arithmetic_of(logits_reader.read(observations, first))
         content = fingerprint(policy, name=name, engine=small)
     finally:
         small.close()
     backend = backend_of(policy)
     inference = Inference(batch, backend.name, backend.version, backend.device, arithmetic)
-    if reader.distribution is None:
+    distribution = logits_reader.distribution
+    if distribution is None:
         return TriedPolicy(policy, content, inference)
-    distribution = reader.distribution
     return TriedPolicy(policy, content, inference, distribution.is_deterministic, distribution.mode_name)
 
 

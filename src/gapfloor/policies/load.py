@@ -19,6 +19,7 @@ from gapfloor.errors import GapfloorError, PolicyError
 from gapfloor.plugins import find_plugin, refuse_plugin
 from gapfloor.policies.formats.recognise import NO_TORCHSCRIPT, suggest_line
 from gapfloor.policies.formats.spec import (
+    ACTING,
     CHECKPOINT,
     FACTORY,
     FORMATS,
@@ -77,6 +78,18 @@ class PolicySource:
         """Whether the policy cannot be loaded by another process."""
         return self.given is not None
 
+    def acting(self) -> PolicySource:
+        """The same policy under the rule own: a function is then one from an observation to an action."""
+        if self.given is not None:
+            from gapfloor.policies.acting import ActingPolicy, acting_policy
+
+            given = self.given
+            is_one = isinstance(given, ActingPolicy) or hasattr(given, "logits")
+            return self if is_one else replace(self, given=acting_policy(given, name=self.name))
+        if self.spec.kind == FACTORY:
+            return replace(self, spec=replace(self.spec, kind=ACTING))
+        return self
+
     def fetched(self) -> PolicySource:
         """The same with a file on this machine, if it is one on the Hub: every worker then reads the same file."""
         if self.spec.kind != HUB:
@@ -108,6 +121,8 @@ class PolicySource:
             from gapfloor.policies.checkpoint import load_random_weights
 
             return load_random_weights(self.name, device=self.device, backend=self.backend)  # type: ignore[no-any-return]
+        if kind == ACTING:
+            return _acting_policy(str(self.spec.path), self.device)  # type: ignore[no-any-return]
         if kind == FACTORY:
             return as_policy(_call_factory(self.name, self.device), device=self.device)
         if kind == UNKNOWN:
@@ -128,6 +143,8 @@ def meaning_of(name: str | Path) -> PolicySpec:
         raise PolicyError(NO_TORCHSCRIPT)
     if not is_file and prefix == RANDOM_WEIGHTS:
         return PolicySpec(RANDOM_WEIGHTS, Path(text))
+    if not is_file and prefix == ACTING:
+        return PolicySpec(ACTING, Path(text.partition(":")[2]))
     if not is_file and colon and PolicySpec.matches(text):
         return PolicySpec.parse(text)
     if text.endswith(_CHECKPOINT_ENDINGS) or os.path.isdir(text):
@@ -179,6 +196,21 @@ def _load_plugin(spec: PolicySpec, device: str) -> Policy | StatefulPolicy:
         raise PolicyError(
             f"The plugin '{spec.kind}' could not read {spec.path}: {in_users_words(error)}"
         ) from error
+
+
+def _acting_policy(name: str, device: str) -> Any:
+    """The policy that `acting:package.module:name` means: a function that acts, or one that makes what acts."""
+    from gapfloor.policies.acting import ActingPolicy, acting_policy
+
+    found = named_callable(name, what="policy", error=PolicyError, kind="factory ")
+    needed = [
+        each
+        for each in inspect.signature(found).parameters.values()
+        if each.default is each.empty and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+    ]
+    if needed and needed[0].name != "device":
+        return acting_policy(found, name=name)
+    return ActingPolicy(functools.partial(_call_factory, name, device), name=name)
 
 
 def _call_factory(name: str, device: str) -> Any:

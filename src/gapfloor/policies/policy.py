@@ -65,11 +65,17 @@ def as_policy(policy: Any, *, device: str = "cpu") -> Policy | StatefulPolicy:
     known = policy_in_memory(policy, device=device)
     if known is not None:
         return known
+    from gapfloor.policies.acting import ActingPolicy, acting_policy, can_act
+
+    if isinstance(policy, ActingPolicy):
+        return policy  # type: ignore[return-value]
+    if can_act(policy):
+        return acting_policy(policy, name=type(policy).__name__)  # type: ignore[return-value]
     if callable(policy):
         return CallablePolicy(policy)
     raise PolicyError(
-        f"An object of type {type(policy).__name__} is not a policy: give one with logits(observations), a torch "
-        "module, a Stable-Baselines3 model, an object with predict_proba, or a callable."
+        f"An object of type {type(policy).__name__} is not a policy: give one with logits(observations) or "
+        "act(observation), a torch module, a Stable-Baselines3 model, an object with predict_proba, or a callable."
     )
 
 
@@ -89,6 +95,8 @@ class LogitsReader:
     def __init__(
         self, policy: Policy | StatefulPolicy, *, name: str, n_slots: int, space: ActionSpace
     ) -> None:
+        if not hasattr(policy, "logits"):
+            raise PolicyError(f"The policy {name} only acts: it has no logits, and its one rule is own.")
         self._policy = policy
         self._name = name
         self._space = space

@@ -46,6 +46,8 @@ class Rule(ABC):
     """Whether an episode is a function of its level alone. No other place knows whether a rule draws."""
     needs_classes: ClassVar[bool] = False
     """Whether the rule reads the game's classes of equivalent actions."""
+    reads_distribution: ClassVar[bool] = True
+    """Whether it chooses from a policy's distribution; `own` leaves the choice to a policy that only acts."""
     draws_from_policy: ClassVar[bool] = False
     """Whether it draws from the policy's distribution, as it is or changed."""
     changes_distribution: ClassVar[bool] = False

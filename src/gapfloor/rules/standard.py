@@ -1,4 +1,4 @@
-"""The rules that come with gapfloor: sampled, greedy, merged, epsilon:E and temperature:T."""
+"""The rules that come with gapfloor: sampled, greedy, merged, epsilon:E, temperature:T and own."""
 
 from __future__ import annotations
 
@@ -164,6 +164,32 @@ class Temperature(Rule):
 
     def __str__(self) -> str:
         return f"temperature:{exact_number(self.temperature)}"
+
+
+@dataclass(frozen=True)
+class Own(Rule):
+    """As the policy acts: for a policy that returns actions and no distribution (`gapfloor.policies.acting`)."""
+
+    form = "own"
+    is_deterministic = False
+    reads_distribution = False
+
+    def choose(self, logits: Logits, uniforms: Floats, legal: Legal = None) -> Actions:
+        raise _needs_acting_policy()
+
+    def choose_row(
+        self, distribution: ActionDistribution, uniforms: Floats, space: ActionSpace, legal: Legal = None
+    ) -> Rows:
+        raise _needs_acting_policy()
+
+    def __str__(self) -> str:
+        return "own"
+
+
+def _needs_acting_policy() -> UsageError:
+    return UsageError(
+        "The rule 'own' is for policies that only act, and this one returns a distribution: use sampled or greedy."
+    )
 
 
 def _legal(logits: Logits, legal: Legal) -> Legal:

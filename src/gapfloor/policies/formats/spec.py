@@ -55,8 +55,9 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
 )  # fmt: skip
 
 #: Kinds that are not a format of another library: a file on the Hugging Face Hub, a checkpoint of gapfloor, an
-#: untrained network, the user's own function, and a name that is none of these.
+#: untrained network, the user's own function, one whose policy only acts, and a name that is none of these.
 HUB, CHECKPOINT, RANDOM_WEIGHTS, FACTORY, UNKNOWN = "hf", "checkpoint", "random-weights", "factory", "unknown"
+ACTING = "acting"
 
 #: Options of every format: what was between the environment and the network during training.
 SHARED_OPTIONS = ("key", "vecnormalize", "framestack", "gymstack", "repeatstack", "trust")

@@ -1,0 +1,249 @@
+"""Policies that only act: planners, scripts, Q-learners, language models.
+
+Such a policy has no distribution that a rule could choose from, so it has one rule, `own`. It is a function from an
+observation to an action, or an object with `act`, `select_action`, `compute_single_action` or `predict`. Every slot has
+an object of its own. Before an episode `seed(n)` is called and then `reset()`, or `reset(seed=n)`, where the object has
+them; an object without them that keeps a generator of numpy or Python as an attribute gets a new one. A policy that
+cannot be seeded in any of these ways and does not state `is_deterministic = True` cannot be repeated, and its cells say
+so. With `batched = True` one object is asked about all slots at once; it keeps no memory of an episode.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import inspect
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.actions.spaces import ActionSpace, Box, Discrete, MultiDiscrete
+from gapfloor.errors import PolicyError
+from gapfloor.policies.notes import note_once
+from gapfloor.users_code import in_users_words
+
+#: The methods by which libraries ask for an action, the clearest first.
+METHODS = ("act", "select_action", "compute_single_action", "predict")
+
+
+def can_act(given: Any) -> bool:
+    """Whether an object has a method that returns an action."""
+    return any(callable(getattr(given, name, None)) for name in METHODS)
+
+
+class ActingPolicy:
+    """A policy that returns actions; `make` gives the object or function of one slot."""
+
+    backend, device = "callable", "cpu"
+
+    def __init__(self, make: Callable[[], Any], *, name: str) -> None:
+        self.name, self._make = name, make
+        example = make()
+        if not callable(example) and not can_act(example):
+            raise PolicyError(
+                f"{name} gave a {type(example).__name__}, which cannot act: give an object with act(observation), or "
+                "a function from an observation to an action."
+            )
+        self.is_batched = bool(getattr(example, "batched", False))
+        self.is_repeatable = (
+            _Slot(example).can_be_seeded or getattr(example, "is_deterministic", False) is True
+        )
+        self.fingerprint = getattr(example, "fingerprint", None) or _content_hash(example)
+        self.header: Mapping[str, Any] = {"encoder": _kind(example)}
+        temperature = getattr(example, "temperature", None)
+        self.stated_rule = str(
+            getattr(example, "stated_rule", "" if temperature is None else f"temperature:{temperature}")
+        )
+        """How the policy itself says that it chooses, e.g. temperature:0.7."""
+
+    @property
+    def record(self) -> dict[str, str]:
+        """What a cell record says about this policy."""
+        said = {"stated_rule": self.stated_rule} if self.stated_rule else {}
+        return {"repeatable": "yes" if self.is_repeatable else "no", **said}
+
+    def slots(self, n: int) -> list[_Slot]:
+        """The objects that act in `n` slots; a batched policy has one."""
+        return [_Slot(self._make()) for _ in range(1 if self.is_batched else n)]
+
+
+def acting_policy(given: Any, *, name: str) -> ActingPolicy:
+    """The policy of an object or a function in memory; slots get copies where it keeps a memory or a generator."""
+    return ActingPolicy(_Copies(given), name=name)
+
+
+class _Copies:
+    """Gives copies of an object; itself where it has nothing that slots would share, or cannot be copied."""
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
+
+    def __call__(self) -> Any:
+        slot = _Slot(self._given)
+        if not slot.can_be_seeded and slot.reset is None:
+            return self._given
+        try:
+            return copy.deepcopy(self._given)
+        except Exception:
+            note_once(
+                f"{type(self._given).__name__} cannot be copied, so all slots share it: if it remembers its episode, "
+                "give a function that makes it (acting:package.module:factory), or use --batch 1."
+            )
+            return self._given
+
+
+class _Slot:
+    """The object of one slot, and how it is begun and asked."""
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
+        method = next((name for name in METHODS if callable(getattr(given, name, None))), None)
+        self._ask: Callable[[Any], Any] = given if method is None else getattr(given, method)
+        seed, reset = getattr(given, "seed", None), getattr(given, "reset", None)
+        self._seed: Callable[[int], Any] | None = seed if callable(seed) else None
+        self.reset: Callable[..., Any] | None = reset if callable(reset) else None
+        self._reset_takes_seed = self.reset is not None and "seed" in _parameters(self.reset)
+        kinds = (np.random.Generator, np.random.RandomState, random.Random)
+        state = getattr(given, "__dict__", {})
+        self._generators = {name: type(each) for name, each in state.items() if isinstance(each, kinds)}
+
+    @property
+    def can_be_seeded(self) -> bool:
+        """Whether its random numbers can be made to depend on the episode alone."""
+        return self._seed is not None or self._reset_takes_seed or bool(self._generators)
+
+    def begin(self, number: int) -> None:
+        """Begin an episode whose random numbers are those of a seed."""
+        if self._seed is None and not self._reset_takes_seed:
+            for name, kind in self._generators.items():
+                make: Callable[[int], Any] = np.random.default_rng if kind is np.random.Generator else kind
+                setattr(self._given, name, make(number))
+        if self._seed is not None:
+            self._seed(number)
+        if self.reset is not None:
+            self.reset(seed=number) if self._reset_takes_seed else self.reset()
+
+    def ask(self, observation: Any) -> Any:
+        """What the object returns for an observation; libraries return the action with a state, as a tuple."""
+        answer = self._ask(observation)
+        return answer[0] if isinstance(answer, tuple) else answer
+
+
+class ActionReader:
+    """Asks the objects of a batch of slots for actions and refuses what the environment cannot take."""
+
+    def __init__(self, policy: ActingPolicy, *, name: str, n_slots: int, space: ActionSpace) -> None:
+        self._policy, self._name, self._space = policy, name, space
+        self._slots = policy.slots(n_slots)
+
+    def begin(self, row: int, uniform: float) -> None:
+        """Begin an episode in a row; `uniform` is a number of the episode's own stream."""
+        if not self._policy.is_batched:
+            self._guarded(lambda: self._slots[row].begin(int(uniform * 2**32)))
+
+    def read(self, observations: Any, rows: Sequence[int]) -> list[Any]:
+        """The actions of some rows."""
+        if self._policy.is_batched:
+            chosen = np.asarray(rows)
+            some = _map(observations, lambda array: array[chosen])
+            answers = list(np.asarray(self._guarded(lambda: self._slots[0].ask(some))))
+            if len(answers) != len(rows):
+                raise PolicyError(
+                    f"The policy {self._name} returned {len(answers)} actions for {len(rows)} observations: a batched "
+                    "policy returns one per row."
+                )
+        else:
+            answers = [self._guarded(lambda row=row: self._ask(row, observations)) for row in rows]  # type: ignore[misc]
+        return [as_action(each, self._space, name=self._name) for each in answers]
+
+    def _ask(self, row: int, observations: Any) -> Any:
+        return self._slots[row].ask(_map(observations, lambda array: _plain(array[row])))
+
+    def _guarded(self, call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except Exception as error:
+            raise PolicyError(f"The policy {self._name} failed: {in_users_words(error)}") from error
+
+
+def as_action(answer: Any, space: ActionSpace, *, name: str) -> Any:
+    """An action as play sees it: a whole number, or a row of numbers within the bounds."""
+    try:
+        values = np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer, dtype=np.float64)
+        values = values.ravel()
+    except (TypeError, ValueError):
+        values = np.full(1, np.nan)
+    sizes: tuple[int, ...] = ()
+    if isinstance(space, MultiDiscrete):
+        sizes = space.sizes
+    elif isinstance(space, Discrete):
+        sizes = space.factors if len(values) == len(space.factors) > 1 else (space.n,)
+    if isinstance(space, Box):
+        if len(values) == space.width and np.isfinite(values).all():
+            return np.clip(values, *space.bounds)
+    elif (
+        len(values) == len(sizes) and ((values >= 0) & (values < sizes) & (values == np.floor(values))).all()
+    ):
+        whole = values.astype(np.int64)
+        return whole if isinstance(space, MultiDiscrete) else int(np.ravel_multi_index(tuple(whole), sizes))
+    raise PolicyError(
+        f"The policy {name} returned {str(answer)[:80]!r} as an action, but the actions are {space}: return one of "
+        "them."
+    )
+
+
+def _map(observations: Any, change: Callable[[npt.NDArray[Any]], Any]) -> Any:
+    if isinstance(observations, Mapping):
+        return {key: change(each) for key, each in observations.items()}
+    return change(observations)
+
+
+def _plain(value: Any) -> Any:
+    """A text as Python's own; arrays as they are."""
+    return str(value) if isinstance(value, np.str_) else value
+
+
+def _parameters(function: Any) -> Mapping[str, Any]:
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return {}
+
+
+def _kind(given: Any) -> str:
+    name = str(getattr(given, "__name__", type(given).__name__))
+    return name if name.isidentifier() else "policy"
+
+
+def _content_hash(given: Any) -> str:
+    """The hash of a policy's own code and of the numbers, texts and arrays that it holds, whatever it is called."""
+    digest = hashlib.sha256()
+    is_function = hasattr(given, "__code__")
+    try:
+        digest.update(inspect.getsource(given if is_function else type(given)).encode())
+    except (OSError, TypeError):
+        digest.update(given.__code__.co_code if is_function else _kind(given).encode())
+    closure = [cell.cell_contents for cell in getattr(given, "__closure__", None) or ()]
+    _add(digest, [getattr(given, "__defaults__", None), closure, getattr(given, "__dict__", {})], depth=6)
+    return digest.hexdigest()
+
+
+def _add(digest: Any, value: Any, depth: int) -> None:
+    if isinstance(value, (str, bytes, int, float, bool, type(None))):
+        digest.update(repr(value).encode())
+    elif hasattr(value, "__array__") and getattr(value, "dtype", None) is not None:
+        array = np.ascontiguousarray(value.detach().cpu() if hasattr(value, "detach") else value)
+        digest.update(
+            f"{array.dtype}{array.shape}".encode() + (b"" if array.dtype.hasobject else array.tobytes())
+        )
+    elif isinstance(value, Mapping) and depth:
+        for key in sorted(value, key=repr):
+            _add(digest, [key, value[key]], depth - 1)
+    elif isinstance(value, (list, tuple)) and depth:
+        for each in value:
+            _add(digest, each, depth - 1)
+    else:
+        digest.update(type(value).__qualname__.encode())
