@@ -29,9 +29,9 @@ def policy_in_memory(given: Any, *, device: str = "cpu") -> Policy | StatefulPol
             from gapfloor.policies.formats.cleanrl import policy_of_agent
 
             return policy_of_agent(_copied(given), where=f"The {name} in memory", name=name, device=device)
-        from gapfloor.policies.formats.module import ModulePolicy
+        from gapfloor.policies.formats.module import policy_of_module
 
-        return ModulePolicy(_copied(given), name=name, device=device)
+        return policy_of_module(_copied(given), name=name, device=device)
     if callable(getattr(given, "predict_proba", None)):
         return ClassifierPolicy(given)
     return None

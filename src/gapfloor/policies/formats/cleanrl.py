@@ -25,7 +25,7 @@ from gapfloor.policies.formats.content_hash import describe_module, hash_arrays
 from gapfloor.policies.formats.inference import missing_library, writeable
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.torch_file import load_weights, read_network
-from gapfloor.policies.formats.torch_policy import LstmPolicy, TorchPolicy
+from gapfloor.policies.formats.torch_policy import RecurrentPolicy, TorchPolicy
 from gapfloor.users_code import in_users_words
 
 #: Heights and widths of images in common use: ProcGen, Atari, and MiniGrid's views and pixels.
@@ -79,7 +79,7 @@ def _some_actions(inputs: Any) -> Any:
     return torch.zeros(len(inputs), dtype=torch.int64, device=inputs.device)
 
 
-def load_cleanrl(spec: PolicySpec, *, device: str) -> tuple[CleanRLPolicy | LstmPolicy, PolicySpec]:
+def load_cleanrl(spec: PolicySpec, *, device: str) -> tuple[CleanRLPolicy | RecurrentPolicy, PolicySpec]:
     """The agent of a state_dict and a class, or of a trusted pickle; and the line with the remaining options."""
     agent, spec = read_network(spec, _build_agent, option="agent", device=device)
     head = spec.text("head") or "actor"
@@ -90,7 +90,7 @@ def load_cleanrl(spec: PolicySpec, *, device: str) -> tuple[CleanRLPolicy | Lstm
 
 def policy_of_agent(
     agent: Any, *, where: str, name: str, head: str = "actor", device: str = "cpu"
-) -> CleanRLPolicy | LstmPolicy:
+) -> CleanRLPolicy | RecurrentPolicy:
     """The policy of an agent with `get_action_and_value`, without a hash; `where` says in an error what holds it."""
     acts = getattr(agent, "get_action_and_value", None)
     if acts is None:
@@ -110,7 +110,7 @@ def policy_of_agent(
     policy = CleanRLPolicy(agent, head=head, name=name, device=device)
     if "lstm_state" not in inspect.signature(acts).parameters:
         return policy
-    return LstmPolicy(policy, layers=agent.lstm.num_layers, size=agent.lstm.hidden_size)
+    return RecurrentPolicy(policy, layers=agent.lstm.num_layers, size=agent.lstm.hidden_size)
 
 
 def _build_agent(make: Any, weights: Mapping[str, Any], spec: PolicySpec) -> Any:

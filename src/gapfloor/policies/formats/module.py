@@ -7,6 +7,7 @@ more than logits: which part holds them is decided at the first call, said once,
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,9 +21,30 @@ from gapfloor.policies.formats.inference import writeable
 from gapfloor.policies.formats.network_form import NetworkForm
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.torch_file import load_weights, read_network
-from gapfloor.policies.formats.torch_policy import TorchPolicy
+from gapfloor.policies.formats.torch_policy import RecurrentPolicy, TorchPolicy
 from gapfloor.policies.notes import note_once
 from gapfloor.users_code import in_users_words
+
+#: Names under which networks commonly take the state of their memory, after the observation. The second group also
+#: names other things, so it counts only in a network with recurrent layers.
+_STATE_NAMES = (
+    "h",
+    "hx",
+    "h0",
+    "hidden",
+    "hidden_state",
+    "rnn_state",
+    "rnn_hxs",
+    "lstm_state",
+    "recurrent_state",
+)
+_VAGUE_STATE_NAMES = ("state", "states", "memory", "carry")
+
+#: What to do about a network whose memory cannot be carried.
+_REMEDY = (
+    "Write forward(x, h=None) that returns (logits, h), with h of the shape [layers, rows, size] or [rows, size]; or "
+    "give an object with initial_state(n) and logits(observations, state, first)."
+)
 
 #: Names under which networks commonly return logits, the clearest first.
 _LOGIT_NAMES = ("logits", "action_logits", "policy_logits", "action_dist_inputs", "pi", "policy", "actor")
@@ -53,7 +75,11 @@ class ModulePolicy(TorchPolicy):
         return torch.from_numpy(writeable(np.asarray(array))).to(self.device)
 
     def compute(self, inputs: Any) -> tuple[Any]:
-        output = self._run(inputs)
+        if self._logits_at is None:
+            _refuse_lost_memory(self._network, inputs, name=self.name)
+        return self._logits_in(self._run(inputs))
+
+    def _logits_in(self, output: Any) -> tuple[Any]:
         if self._form.output is not None or self._form.second is not None:
             output = self._form.choose(output, name=self.name)
         if self._logits_at is None:
@@ -62,19 +88,32 @@ class ModulePolicy(TorchPolicy):
             output = output.logits if step is _ITS_LOGITS else output[step]
         return (output,)
 
+    def compute_next(self, inputs: Any, state: Any, starts: Any) -> tuple[tuple[Any], Any]:
+        output = self._run(inputs, _restarted(state, starts))
+        if not isinstance(output, (tuple, list)) or len(output) < 2:
+            raise PolicyError(f"{self.name} takes a state but does not return one. {_REMEDY}")
+        *rest, state = output
+        for each in state if isinstance(state, (tuple, list)) else (state,):
+            if not _is_array(each) or each.ndim not in (2, 3) or each.shape[each.ndim - 2] != len(starts):
+                raise PolicyError(
+                    f"{self.name} returned a state of {_describe(each)} for {len(starts)} rows, so its memory cannot "
+                    f"be kept row by row. {_REMEDY}"
+                )
+        return self._logits_in(rest[0] if len(rest) == 1 else rest), state
+
     def describe(self, outputs: Any) -> Any:
         return self._form.policy_output(outputs[0])
 
-    def _run(self, inputs: Any) -> Any:
+    def _run(self, inputs: Any, *state: Any) -> Any:
         """The network's output; images are turned where it does not take them as the environment gives them."""
         if self._channels_first is not None or isinstance(inputs, Mapping) or inputs.ndim != 4:
-            return self._network(_turned(inputs) if self._channels_first else inputs)
+            return self._network(_turned(inputs) if self._channels_first else inputs, *state)
         try:
-            output = self._network(inputs)
+            output = self._network(inputs, *state)
             self._channels_first = False
         except RuntimeError as error:
             try:
-                output = self._network(_turned(inputs))
+                output = self._network(_turned(inputs), *state)
             except Exception:
                 raise error from None
             self._channels_first = True
@@ -82,16 +121,69 @@ class ModulePolicy(TorchPolicy):
         return output
 
 
+def policy_of_module(
+    module: Any, *, name: str, device: str, form: NetworkForm | None = None
+) -> ModulePolicy | RecurrentPolicy:
+    """The policy of a torch module; one whose `forward` takes a state gets back what it returned at the last step."""
+    policy = ModulePolicy(module, name=name, device=device, form=form)
+    try:
+        later = list(inspect.signature(module.forward).parameters.values())[1:]
+    except (TypeError, ValueError):  # e.g. TorchScript
+        later = []
+    names = _STATE_NAMES + (_VAGUE_STATE_NAMES if _recurrent_layer(module) else ())
+    taken = [each for each in later if each.name in names]
+    if not taken:
+        return policy
+    if taken[0].default is not None:
+        raise PolicyError(
+            f"forward of {name} takes '{taken[0].name}', which is not None by default. {_REMEDY}"
+        )
+    note_once(
+        f"{name}: its state '{taken[0].name}' is kept from step to step, and empty when an episode starts."
+    )
+    return RecurrentPolicy(policy)
+
+
+def _restarted(state: Any, starts: Any) -> Any:
+    """The state with zeros in the rows that start an episode; rows are the last axis but one."""
+    if isinstance(state, (tuple, list)):
+        return tuple(_restarted(each, starts) for each in state)
+    return None if state is None else state * (1 - starts)[:, None].to(state.dtype)
+
+
+def _refuse_lost_memory(network: Any, inputs: Any, *, name: str) -> None:
+    """Refuse recurrent layers whose state nobody keeps, unless an observation is itself a sequence."""
+    layer = _recurrent_layer(network)
+    is_sequence = isinstance(inputs, Mapping) or inputs.ndim == 3
+    if layer is not None and not is_sequence and getattr(network, "keeps_no_state", False) is not True:
+        raise PolicyError(
+            f"{name} contains a layer {type(layer).__name__}, but forward takes no state, so its memory would be lost "
+            f"after every step. {_REMEDY} If it needs no memory, set keeps_no_state = True on it."
+        )
+
+
+def _recurrent_layer(network: Any) -> Any:
+    """The first RNN, LSTM or GRU of a network, or None."""
+    import torch
+
+    kinds = (torch.nn.RNNBase, torch.nn.RNNCellBase)
+    return next((each for each in network.modules() if isinstance(each, kinds)), None)
+
+
 def _turned(images: Any) -> Any:
     return images.permute(0, 3, 1, 2).contiguous()
 
 
-def load_state_dict_policy(spec: PolicySpec, *, device: str) -> tuple[ModulePolicy, PolicySpec]:
+def load_state_dict_policy(
+    spec: PolicySpec, *, device: str
+) -> tuple[ModulePolicy | RecurrentPolicy, PolicySpec]:
     """The network that the user names, with the weights of a file; and the line's remaining options."""
     form = NetworkForm.of(spec)
     module, spec = read_network(spec, _build, option="net", device=device)
-    policy = ModulePolicy(module, name=spec.path.stem, device=device, form=form)
+    policy = policy_of_module(module, name=spec.path.stem, device=device, form=form)
     description = {"form": form.describe(), **describe_module(module)}
+    if isinstance(policy, RecurrentPolicy):
+        description["state"] = "kept"
     policy.fingerprint = form.extend(hash_arrays(module.state_dict(), description))
     return policy, spec
 

@@ -24,6 +24,7 @@ from gapfloor.errors import PolicyError, UsageError
 from gapfloor.policies.formats.content_hash import extend_hash
 from gapfloor.policies.formats.normalisation import ObservationStatistics, read_statistics
 from gapfloor.policies.formats.spec import PolicySpec
+from gapfloor.policies.notes import note_once
 from gapfloor.policies.policy import Policy, StatefulPolicy, copy_description
 
 Frames = npt.NDArray[Any]
@@ -147,6 +148,8 @@ class PreparedStatefulPolicy(PreparedPolicy):
 def prepare(policy: Any, spec: PolicySpec) -> Policy | StatefulPolicy:
     """The policy with the preparation that the options name; itself if they name none."""
     statistics = spec.text("vecnormalize")
+    if statistics is None:
+        _suspect_statistics(spec)
     stacks = [FrameStack(way, n) for way in STACKS if (n := spec.whole_number(way, least=2))]
     if len(stacks) > 1:
         raise UsageError(
@@ -158,6 +161,18 @@ def prepare(policy: Any, spec: PolicySpec) -> Policy | StatefulPolicy:
         stack=stacks[0] if stacks else None,
     )
     return with_preparation(policy, preparation)
+
+
+def _suspect_statistics(spec: PolicySpec) -> None:
+    """Say once that statistics lie next to a model although the line does not name them."""
+    folder = spec.path.parent
+    for found in (*sorted(folder.glob("*.pkl")), folder / spec.path.stem / "vecnormalize.pkl"):
+        if "normalize" in found.name.lower() and found.is_file():
+            note_once(
+                f"{found} lies next to {spec.path}, but the line does not name it: if the policy was trained with "
+                f"VecNormalize, add ,vecnormalize={found},trust=yes, because without it the policy is another one."
+            )
+            return
 
 
 def with_preparation(policy: Any, preparation: Preparation) -> Policy | StatefulPolicy:

@@ -25,7 +25,7 @@ from gapfloor.policies.formats.inference import missing_library, require_torch
 from gapfloor.policies.formats.sb3_zip import POLICY_CLASSES, SavedModel, read_zip
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.torch_file import first_line, load_weights
-from gapfloor.policies.formats.torch_policy import LstmPolicy, TorchPolicy
+from gapfloor.policies.formats.torch_policy import RecurrentPolicy, TorchPolicy
 from gapfloor.policies.notes import note_once
 from gapfloor.policies.policy import Logits, Policy, StatefulPolicy
 
@@ -207,7 +207,7 @@ def policy_of_network(
     described["fingerprint"] = fingerprint_of_network(network)
     if hasattr(network, "lstm_actor"):
         layers, _, size = network.lstm_hidden_state_shape
-        return LstmPolicy(SB3Policy(network, **described), layers=layers, size=size)
+        return RecurrentPolicy(SB3Policy(network, **described), layers=layers, size=size)
     if hasattr(network, "q_net"):
         rate = exploration or 0.0
         if not isinstance(rate, (int, float)) or not 0 <= rate <= 1:

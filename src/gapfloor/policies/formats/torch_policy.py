@@ -1,8 +1,9 @@
 """Torch networks as policies: tensors in, one call of the network, and its outputs as logits or a distribution.
 
 A format says three things about its networks: what they `read`, what they `compute`, and how their outputs `describe`
-an action. For networks with an LSTM (RecurrentPPO, CleanRL's agents with `lstm_state`) the harness keeps the state and
-says which rows start an episode; those rows start from zeros, as in the libraries.
+an action. For networks with a memory (RecurrentPPO, CleanRL's agents with `lstm_state`, modules that take and return a
+hidden state) the harness keeps the state and says which rows start an episode; those rows start from zeros, as in the
+libraries.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class TorchPolicy(ABC):
         """The network's outputs."""
 
     def compute_next(self, inputs: Any, state: Any, starts: Any) -> tuple[Sequence[Any], Any]:
-        """The outputs and the next state of a network with an LSTM."""
+        """The outputs and the next state of a network with a memory; `starts` is 1 where an episode starts."""
         raise NotImplementedError
 
     def describe(self, outputs: Sequence[npt.NDArray[np.float32]]) -> Any:
@@ -52,13 +53,13 @@ class TorchPolicy(ABC):
         return self.describe(outputs)
 
     def step(self, observations: Any, state: Any, starts: Any) -> tuple[Any, Any]:
-        """The same and the next state, for a network with an LSTM."""
+        """The same and the next state, for a network with a memory."""
         outputs, state = self.compute_next(self.read(observations), state, starts)
         return self.describe([_array(each) for each in outputs]), state
 
 
-class LstmPolicy:
-    """A network with an LSTM; see `gapfloor.policies.policy.StatefulPolicy`.
+class RecurrentPolicy:
+    """A network with a memory; see `gapfloor.policies.policy.StatefulPolicy`.
 
     It holds the policy instead of inheriting: the harness tells the two kinds apart by their methods.
     """
@@ -66,16 +67,16 @@ class LstmPolicy:
     device: str
     fingerprint: str
 
-    def __init__(self, policy: TorchPolicy, *, layers: int, size: int) -> None:
+    def __init__(self, policy: TorchPolicy, *, layers: int = 0, size: int = 0) -> None:
         copy_description(policy, self)
         self._policy, self._layers, self._size = policy, layers, size
 
     def initial_state(self, n: int) -> Any:
-        """Hidden and cell state of `n` rows: zeros."""
+        """Hidden and cell state of `n` rows: zeros; None where the network makes its first state itself."""
         import torch
 
         shape = (self._layers, n, self._size)
-        return tuple(torch.zeros(shape, device=self.device) for _ in range(2))
+        return tuple(torch.zeros(shape, device=self.device) for _ in range(2)) if self._size else None
 
     def logits(self, observations: Any, state: Any, first: npt.NDArray[np.bool_]) -> tuple[Any, Any]:
         """Logits and the next state; rows where `first` is true start from a new state."""
