@@ -75,7 +75,7 @@ def logits_of(policy: Any, firsts: list[list[bool]]) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("make", [WithCell, WithLayer])
-def test_the_state_is_carried_and_begins_anew_where_an_episode_starts(make: Any) -> None:
+def test_the_state_is_carried_and_starts_again_where_an_episode_starts(make: Any) -> None:
     torch.manual_seed(0)
     network = make().eval()
     policy = as_policy(network)
