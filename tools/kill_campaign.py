@@ -94,7 +94,7 @@ def commands(home: Path, *, on_ray: bool) -> list[Command]:
     study = ["study", "run", str(home / "study.toml"), "--store", "{folder}"]
     if on_ray:
         return [Command("study --ray", [*study, "--ray"])]
-    train = ["--encoder", "nature", "--steps", "32768", "--threads", "1", "--no-tensorboard", "-q"]
+    train = ["--encoder", "impoola", "--steps", "16384", "--threads", "1", "--no-tensorboard", "-q"]
     return [
         Command("floor", ["floor", "starpilot", *few]),
         Command("evaluate", ["evaluate", str(AGENT), "--game", "miner", "--rules", "sampled,greedy", *few]),
