@@ -3,7 +3,7 @@
     python tools/kill_campaign.py --kills 100 --ray 6 --out kills.json
 
 Five commands are killed in turn (floor, evaluate, train, report, study), half of the time with their workers and half
-of the time alone, and `--ray` times a study on Ray. Every file that a command leaves is compared, except those in
+of the time alone. `--ray` adds kills of a study on Ray. Every file that a command leaves is compared, except those in
 `log/`, which hold times. What is left in shared memory and in the folder for temporary files is listed. Exit
 code 1 if anything differs or is left behind.
 """
