@@ -125,8 +125,9 @@ def _as_trained(histories: Sequence[History], settings: Mapping[str, Any]) -> Ca
         own = {"mode": str(history.header["mode"]), "train": str(history.header["levels"])}
         for name, value in chosen.items():
             if own[name] != value:
+                where = "in the mode" if name == "mode" else "on the levels"
                 raise UsageError(
-                    f"{history.name} was trained with {name} {own[name]}, not {value}: measure it with that one."
+                    f"{history.name} was trained {where} {own[name]}, not {value}: use {own[name]} as {name}."
                 )
     return asked
 
