@@ -1,7 +1,7 @@
 """The pages that explain columns and fields, made from their definitions in the source.
 
-A column of a store is explained in `gapfloor.records.schema`, a column of the report in `report.tables.csv_columns`,
-and a field of a result by the sentence below it. One without a meaning fails the tests.
+A column of a store is explained in `gapfloor.records.schema`, a column of a table in `data/columns.toml`, and a field
+of a result by the sentence below it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from column_page import column_page
 from field_docs import field_docs
 from gapfloor.analysis.columns import REGISTRIES
 from gapfloor.records.schema import CELL_COLUMNS, EPISODE_COLUMNS, LABELS
-from gapfloor.report.tables.csv_columns import CSV_COLUMNS
+from gapfloor.report.tables.columns import REPORT_REGISTRIES
 from result_sections import SECTIONS
 
 
@@ -59,16 +59,12 @@ def _store() -> str:
 
 
 def _report() -> str:
-    return _page(
-        "# Columns of the report's tables",
-        "",
-        "The columns of `csv/*.csv`, which are unrounded, and their headings in the printed tables. `RULE` is a rule's",
-        "name (`sampled_delta`), `CUT` a number of nats. Which tables there are: [the report](report.md#tables).",
-        "",
-        *_table(
-            ("CSV column", "printed as", "meaning"),
-            ((f"`{name}`", printed, words) for name, (printed, words) in CSV_COLUMNS.items()),
-        ),
+    return column_page(
+        "Columns of the report's tables",
+        "The columns of `csv/*.csv`, which are unrounded, and their headings in the printed tables. `RULE` is a rule's "
+        "name (`sampled_delta`), `CUT` a number of nats; words in braces depend on the data. Further tables have the "
+        "[columns of rows](numbers-columns.md). Which tables there are: [the report](report.md#tables).",
+        {title: registry.values() for title, registry in REPORT_REGISTRIES.items()},
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.rows import ComparisonRow, GapRow
-from gapfloor.report.cka_input import read_cka, seed_mean
+from gapfloor.report.cka_input import read_cka, seed_means
 
 Paper = dict[str, Any]
 _SHORT = {"not distinguishable": "n.d.", "equivalent": "equiv.", "not tested": "not tested"}
@@ -271,11 +271,7 @@ def cka(paper: Paper, data: Path) -> str:
         members = tuple(
             each for each in records if (each.game, each.agent.lower()) == (game, encoder.lower())
         )
-        ours = (
-            (f"{seed_mean(members, lambda record, name=name: getattr(record, name)):.3f}" for name in "ACBD")
-            if members
-            else ("",) * 4
-        )
+        ours = (f"{getattr(seed_means(members), name):.3f}" for name in "ACBD") if members else ("",) * 4
         rows.append((game, encoder, *(f"{printed[name]:.3f}" for name in "ACBD"), *ours))
     head = ("game", "encoder", "paper: A", "C", "B", "D", "ours: A", "C", "B", "D")
     return (

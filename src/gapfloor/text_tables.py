@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from gapfloor.result_data import ResultData
 from gapfloor.tables.cells import counted, text_cell
-from gapfloor.tables.column import LayoutColumn, Text
+from gapfloor.tables.column import Column
 from gapfloor.tables.html import to_html
 from gapfloor.tables.table import Table
 from gapfloor.tables.terminal import clean_lines, terminal_width, to_terminal
@@ -120,7 +120,7 @@ def as_table(table: TextTable | Table) -> Table:
         return table
     headings, rows = table
     columns = tuple(
-        LayoutColumn(Text(heading), "r" if _is_numeric([row[at] for row in rows]) else "l", (heading,))
+        Column(heading, heading, "", text_cell, "r" if _is_numeric([row[at] for row in rows]) else "l")
         for at, heading in enumerate(headings)
     )
     return Table(name="", columns=columns, rows=tuple(tuple(map(text_cell, row)) for row in rows))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 
 from gapfloor.tables.cells import estimate, fixed, p_value, text_cell
-from gapfloor.tables.column import Column, by_key
+from gapfloor.tables.column import Column
 from gapfloor.tables.html import html_rows, to_html
 from gapfloor.tables.records import to_arrow, to_records
 from gapfloor.tables.table import RuleLine, Table, Text, to_csv, to_float, to_markdown, to_tabular
@@ -27,8 +27,9 @@ class Measured:
     p: float
 
 
-COLUMNS = by_key(
-    [
+COLUMNS = {
+    column.key: column
+    for column in (
         Column("game", "Game", "The game.", lambda row: text_cell(row.game)),
         Column(
             "delta",
@@ -40,8 +41,8 @@ COLUMNS = by_key(
             csv=("delta", "delta_low", "delta_high"),
         ),
         Column("p", "p", "Its p value.", lambda row: p_value(row.p), align="r", tex="$p$", is_wide=True),
-    ]
-)
+    )
+}
 ROWS = (
     Measured("maze", -1.23456, (-2.5, 0.03), 4.5e-7),
     Measured("a_b <b>", 2.0, (math.nan, math.nan), math.nan),
@@ -79,11 +80,6 @@ def test_a_row_with_another_number_of_cells_or_values_is_refused() -> None:
         Table(name="delta", columns=columns, rows=((text_cell("maze"),),))
     with pytest.raises(AssertionError):
         Table(name="delta", columns=columns, rows=((text_cell("maze"), fixed(1.0), fixed(0.5)),))
-
-
-def test_a_key_is_used_once_in_a_registry() -> None:
-    with pytest.raises(AssertionError):
-        by_key([COLUMNS["p"], COLUMNS["p"]])
 
 
 def test_latex_has_the_lines_and_headers_of_the_layout(table: Table) -> None:

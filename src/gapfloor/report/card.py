@@ -31,14 +31,14 @@ def build_card(source: ReportSource) -> dict[str, Any]:
     verdicts = {(verdict.env, verdict.budget): verdict for verdict in build_verdicts(findings)}
     games = []
     for budget in findings.budgets:
-        for env in findings.envs(budget):
+        for env in (place.env for place in findings.places(budget)):
             verdict = verdicts[env, budget]
             games.append(
                 {
                     "game": env.game,
                     "mode": env.mode,
                     "budget": budget,
-                    "agents": list(findings.agents(env, budget)),
+                    "agents": list(findings.place(env, budget).agents),
                     "seeds": _seeds(provenance, env, budget),
                     "floor": {
                         level_set: _floor(findings, env, budget, level_set) for level_set in (TRAIN, TEST)
@@ -197,8 +197,8 @@ def _floor(findings: Findings, env: Env, budget: str, level_set: str) -> dict[st
 
 
 def _rule(findings: Findings, env: Env, budget: str, rule: str) -> dict[str, Any] | None:
-    rows = {level_set: findings.comparison(env, budget, rule, level_set) for level_set in (TRAIN, TEST)}
-    gap = findings.gap(env, budget, rule)
+    rows = {level_set: findings.place(env, budget).comparison(rule, level_set) for level_set in (TRAIN, TEST)}
+    gap = findings.place(env, budget).gap(rule)
     first = rows[TEST] or rows[TRAIN] or gap
     if first is None:
         return None

@@ -21,8 +21,8 @@ Only the run and `as_computed` are needed; what is absent leaves its table entry
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +79,8 @@ class CkaRecord:
     """C with one side's rows shuffled."""
     geo16: float = _NAN
     """As computed with 16 slots x 64 steps, nothing else changed."""
+    n_seeds: int = 1
+    """How many seeds the numbers are means of."""
 
 
 def read_cka(folder: Path) -> tuple[CkaRecord, ...]:
@@ -91,10 +93,10 @@ def read_cka(folder: Path) -> tuple[CkaRecord, ...]:
     return tuple(records)
 
 
-def seed_mean(records: tuple[CkaRecord, ...], value: Callable[[CkaRecord], float]) -> float:
-    """The mean of a field over seeds; NaN where a seed lacks it."""
-    values = [value(record) for record in records]
-    return sum(values) / len(values) if values else _NAN
+def seed_means(records: Sequence[CkaRecord]) -> CkaRecord:
+    """The means of every number over the seeds of an agent; NaN where a seed lacks one."""
+    means = {name: sum(getattr(record, name) for record in records) / len(records) for name in _NUMBERS}
+    return replace(records[0], seed="", n_seeds=len(records), **means)
 
 
 def _entries(document: Any) -> list[Any]:
@@ -112,6 +114,7 @@ def _record(entry: Any, path: Path) -> CkaRecord:
     ):  # fmt: skip
         if value is None:
             raise UsageError(f"{path} has a CKA record without `{name}`. See docs/report.md for the fields.")
+    numbers: dict[str, Any] = {name: _number(entry.get(name), name, path) for name in _NUMBERS}
     return CkaRecord(
         game=str(entry["game"]),
         mode=str(entry.get("mode", "")),
@@ -121,7 +124,7 @@ def _record(entry: Any, path: Path) -> CkaRecord:
         n=_count(entry.get("n")),
         n_control=_count(entry.get("n_control")),
         permutations=_count(entry.get("permutations")),
-        **{name: _number(entry.get(name), name, path) for name in _NUMBERS},
+        **numbers,
     )
 
 

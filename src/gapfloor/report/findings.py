@@ -7,8 +7,8 @@ which rule is printed second, how a game or an agent is written.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -20,10 +20,8 @@ from gapfloor.analysis.rows import (
     ComparisonRow,
     DisagreementRow,
     GapRow,
-    ProfileRow,
     Quantity,
     ReturnRow,
-    Row,
     RuleDifferenceRow,
     ScoreRow,
     ScreenRow,
@@ -32,9 +30,7 @@ from gapfloor.analysis.rows import (
 )
 from gapfloor.engines.procgen import PAPER_GAMES
 from gapfloor.escape import key_part, safe_key
-from gapfloor.report.unique_names import unique_names
 
-AnyRow = TypeVar("AnyRow", bound=Row)
 Found = TypeVar("Found")
 
 #: The reference that is the floor; others are stricter.
@@ -45,13 +41,13 @@ MERGED = "merged"
 TRAIN = "train"
 TEST = "test"
 
-#: Games whose levels pay 0 or 10 whole: the mean return is a share of completed levels. A property of the games'
-#: code, not something to infer from data (a policy that never succeeds would look like any other).
-ALL_OR_NOTHING = dict.fromkeys(("coinrun", "heist", "maze", "leaper", "jumper", "ninja"), 10.0)
-
 _AGENT_NAMES = {"impala": "IMPALA", "fpn": "FPN", "impoola": "Impoola"}
 _RULE_LETTERS = {"sampled": "s", "greedy": "g", "merged": "m"}
 _UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9}
+#: The rows of an analysis that belong to a game at a budget.
+_ROWS = (
+    "floor_comparisons", "gaps", "pairs", "encoders", "agents", "screen", "disagreements", "sensitivity",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, order=True)
@@ -61,6 +57,99 @@ class Env:
     game: str
     mode: str
     agent: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A game at a budget with the rows of the analysis about it; a table may take one per agent or level set."""
+
+    findings: Findings
+    env: Env
+    budget: str
+    rows: Mapping[str, list[Any]] = field(default_factory=dict)
+    agent: str = ""
+    level_set: str = TEST
+
+    @property
+    def game(self) -> str:
+        """The game."""
+        return self.env.game
+
+    @property
+    def mode(self) -> str:
+        """Its mode."""
+        return self.env.mode
+
+    @property
+    def name(self) -> str:
+        """How the game is written."""
+        return self.findings.name(self.env)
+
+    def comparison(self, rule: str | None, level_set: str) -> ComparisonRow | None:
+        """Runs against the plan's reference."""
+        reference = self.findings.plan.reference
+        return self._row("floor_comparisons", rule=rule, level_set=level_set, reference=reference)
+
+    def gap(self, rule: str | None) -> GapRow | None:
+        """The gap under a rule."""
+        return self._row("gaps", rule=rule)
+
+    def pair(self, rule: str, rule_b: str, quantity: Quantity) -> RuleDifferenceRow | None:
+        """A paired difference of two rules."""
+        return self._row("pairs", rule=rule, rule_b=rule_b, quantity=quantity)
+
+    def of_agent(self, rule: str | None, agent: str) -> AgentRow | None:
+        """One agent's returns."""
+        return self._row("agents", rule=rule, agent=agent)
+
+    def differences(self, rule: str, quantity: str) -> list[AgentDifferenceRow]:
+        """Differences between agents; the first pair is the one the plain keys name."""
+        return [row for row in self.rows.get("encoders", ()) if (row.rule, row.quantity) == (rule, quantity)]
+
+    def disagreement(self, rule: str, level_set: str) -> DisagreementRow | None:
+        """How often a rule leaves plain argmax's class."""
+        return self._row("disagreements", rule=rule, level_set=level_set)
+
+    def sensitivity(self, rule: str, quantity: str) -> SensitivityRow | None:
+        """What other estimators say about a comparison with the floor, or about a gap."""
+        return self._row("sensitivity", rule=rule, quantity=quantity)
+
+    @property
+    def screen(self) -> ScreenRow | None:
+        """The entropy screen."""
+        return self._row("screen")
+
+    def floor(self, level_set: str) -> ReturnRow | None:
+        """The plan's reference on one level set; floors without a budget serve every budget."""
+        return self.findings.floor(self.env, level_set, budget=self.budget)
+
+    def score(self, rule: str, level_set: str) -> ScoreRow | None:
+        """A normalised score; the floor's may carry no budget, and a mean over games has no mode of its own."""
+        rows = [
+            row
+            for row in self.findings.results.normalised
+            if (row.game, row.rule, row.level_set) == (self.game, rule, level_set)
+            and (self.game == SUITE or (row.mode, row.agent or self.env.agent) == (self.mode, self.env.agent))
+        ]
+        exact = [row for row in rows if row.budget == self.budget] or [
+            row for row in rows if row.budget == ""
+        ]
+        # A mean over games is of one agent, or of all of them pooled.
+        return exact[0] if len({row.agent for row in exact}) == 1 else None
+
+    @cached_property
+    def agents(self) -> tuple[str, ...]:
+        """The agents with runs, in the order differences are taken."""
+        found = {row.agent or "" for row in self.rows.get("agents", ())}
+        ordered = [agent for agent in self.findings.source.agents if agent in found]
+        return (*ordered, *sorted(found - set(ordered)))
+
+    def at(self, **labels: str) -> Place:
+        """The same place for one agent or level set."""
+        return replace(self, **labels)  # type: ignore[arg-type]
+
+    def _row(self, kind: str, **labels: Any) -> Any | None:
+        return _first(self.rows.get(kind, ()), **labels)
 
 
 class Findings:
@@ -74,17 +163,18 @@ class Findings:
         self.source = results.source
 
     @cached_property
-    def _places(self) -> dict[tuple[Env, str], _PlaceRows]:
+    def _places(self) -> dict[tuple[Env, str], Place]:
         """The rows by place: a large study asks for them a hundred thousand times."""
-        places: dict[tuple[Env, str], _PlaceRows] = {}
-        for name in (each.name for each in fields(_PlaceRows)):
-            for row in getattr(self.results, name):
+        places: dict[tuple[Env, str], Place] = {}
+        for kind in _ROWS:
+            for row in getattr(self.results, kind):
                 envs = [self.env_of(row)]
                 if isinstance(row, AgentDifferenceRow) and not self.plan.pooled:
                     envs.append(Env(row.game, row.mode, row.agent_b))
-                for env in envs:
-                    rows = places.setdefault((env, row.budget), _PlaceRows())
-                    getattr(rows, name).append(row)
+                for key in ((env, row.budget) for env in envs):
+                    if key not in places:
+                        places[key] = Place(self, *key, rows={kind: [] for kind in _ROWS})
+                    places[key].rows[kind].append(row)
         return places
 
     @property
@@ -101,14 +191,21 @@ class Findings:
         """The game, mode and, where agents are not pooled, the agent that a row is about."""
         return Env(row.game, row.mode, "" if self.plan.pooled else row.agent or "")
 
-    def _at(self, env: Env, budget: str) -> _PlaceRows:
-        return self._places.get((env, budget)) or _PlaceRows()
+    def place(self, env: Env, budget: str) -> Place:
+        """A game at a budget, with or without runs."""
+        return self._places.get((env, budget)) or Place(self, env, budget)
+
+    def places(self, budget: str) -> tuple[Place, ...]:
+        """The games that have runs at that budget, in order."""
+        found = (self._places.get((env, budget)) for env in self.all_envs)
+        return tuple(
+            place for place in found if place and (place.rows["floor_comparisons"] or place.rows["gaps"])
+        )
 
     @cached_property
     def budgets(self) -> tuple[str, ...]:
         """Budget labels, ascending; those that are not numbers keep their order."""
-        present = {row.budget for row in self.results.floor_comparisons}
-        present |= {row.budget for row in self.results.gaps}
+        present = {row.budget for row in (*self.results.floor_comparisons, *self.results.gaps)}
         ordered = [budget for budget in self.source.budgets if budget in present]
         ordered += sorted(present - set(ordered))
         return tuple(sorted(ordered, key=lambda label: (steps_of(label), ordered.index(label))))
@@ -116,15 +213,17 @@ class Findings:
     @cached_property
     def main_budget(self) -> str:
         """The budget with the most games; among equals the smallest."""
-        if not self.budgets:
-            return ""
-        return max(self.budgets, key=lambda budget: (len(self.envs(budget)), -self.budgets.index(budget)))
+        return max(self.budgets, key=lambda budget: len(self.places(budget)), default="")
+
+    @property
+    def main_first(self) -> list[str]:
+        """The budgets, the main one first."""
+        return sorted(self.budgets, key=lambda budget: budget != self.main_budget)
 
     @property
     def rules(self) -> tuple[str, ...]:
         """Rules in the data, the primary one first."""
-        rules = [rule for rule in self.source.rules if rule not in (FLOOR, self.primary)]
-        return (self.primary, *rules)
+        return (self.primary, *(rule for rule in self.source.rules if rule not in (FLOOR, self.primary)))
 
     @property
     def primary(self) -> str:
@@ -137,40 +236,31 @@ class Findings:
         others = [rule for rule in self.rules if rule not in (self.primary, MERGED)]
         return "greedy" if "greedy" in others else (others[0] if others else None)
 
+    @property
+    def two_rules(self) -> list[str]:
+        """The primary rule and the one printed second."""
+        return [rule for rule in (self.primary, self.secondary) if rule]
+
     @cached_property
     def all_envs(self) -> tuple[Env, ...]:
         """Every game in a mode: the paper's games in its order, then the others in the order of the data."""
         found = {self.env_of(row) for row in (*self.results.floor_comparisons, *self.results.gaps)}
-        games_with_runs = {(env.game, env.mode) for env in found}
-        found |= {
-            Env(row.game, row.mode)
-            for row in self.results.floors
-            if (row.game, row.mode) not in games_with_runs
-        }
+        with_runs = {(env.game, env.mode) for env in found}
+        floors = {Env(row.game, row.mode) for row in self.results.floors}
+        found |= {env for env in floors if (env.game, env.mode) not in with_runs}
         games = [*PAPER_GAMES, *(game for game in self.source.games if game not in PAPER_GAMES)]
         order = {game: at for at, game in enumerate(games)}
         agents = {agent: at for at, agent in enumerate(self.source.agents)}
-        return tuple(
-            sorted(
-                found,
-                key=lambda env: (
-                    order.get(env.game, len(order)), env.game, env.mode, agents.get(env.agent, -1), env.agent,
-                ),
-            )
-        )  # fmt: skip
 
-    def envs(self, budget: str) -> tuple[Env, ...]:
-        """The games that have runs at that budget."""
-        found = {
-            env
-            for (env, at), rows in self._places.items()
-            if at == budget and (rows.floor_comparisons or rows.gaps)
-        }
-        return tuple(env for env in self.all_envs if env in found)
+        def place_of(env: Env) -> tuple[Any, ...]:
+            at = order.get(env.game, len(order))
+            return at, env.game, env.mode, agents.get(env.agent, -1), env.agent
 
-    def budgets_of(self, env: Env) -> tuple[str, ...]:
-        """The budgets at which a game has runs."""
-        return tuple(budget for budget in self.budgets if env in self.envs(budget))
+        return tuple(sorted(found, key=place_of))
+
+    def places_of(self, env: Env) -> list[Place]:
+        """A game at each of its budgets."""
+        return [place for budget in self.budgets for place in self.places(budget) if place.env == env]
 
     def name(self, env: Env) -> str:
         """How a game is written: with its mode or agent only where there are several."""
@@ -211,96 +301,15 @@ class Findings:
         """A budget as part of a number's key; empty where the data have none."""
         return self._keys["budget"].get(budget, safe_key(budget))
 
-    def agents(self, env: Env, budget: str) -> tuple[str, ...]:
-        """The agents with runs of that game and budget, in the order differences are taken."""
-        found = {row.agent or "" for row in self._at(env, budget).agents}
-        ordered = [agent for agent in self.source.agents if agent in found]
-        return (*ordered, *sorted(found - set(ordered)))
-
-    def floor(
-        self, env: Env, level_set: str, *, budget: str = "", reference: str | None = None
-    ) -> ReturnRow | None:
-        """A reference (the plan's) on one level set; floors without a budget serve every budget."""
-        reference = reference or self.plan.reference
-        rows = [
-            row
-            for row in self.results.floors
-            if (row.game, row.mode, row.level_set, row.reference)
-            == (env.game, env.mode, level_set, reference)
-        ]
-        exact = [row for row in rows if row.budget == budget]
-        return next(iter(exact or rows), None)
-
-    def comparison(
-        self, env: Env, budget: str, rule: str, level_set: str, *, reference: str | None = None
-    ) -> ComparisonRow | None:
-        """Runs against a reference (the plan's)."""
-        reference = reference or self.plan.reference
-        for row in self._at(env, budget).floor_comparisons:
-            if (row.rule, row.level_set, row.reference) == (rule, level_set, reference):
-                return row
-        return None
-
-    def sensitivity(self, env: Env, budget: str, rule: str, quantity: str) -> SensitivityRow | None:
-        """What other estimators say about a comparison with the floor, or about a gap."""
-        for row in self._at(env, budget).sensitivity:
-            if (row.rule, row.quantity) == (rule, quantity):
-                return row
-        return None
-
-    def gap(self, env: Env, budget: str, rule: str) -> GapRow | None:
-        """The gap under a rule."""
-        return next((row for row in self._at(env, budget).gaps if row.rule == rule), None)
-
-    def pair(
-        self, env: Env, budget: str, rule_a: str, rule_b: str, quantity: Quantity
-    ) -> RuleDifferenceRow | None:
-        """A paired difference of two rules."""
-        for row in self._at(env, budget).pairs:
-            if (row.rule, row.rule_b, row.quantity) == (rule_a, rule_b, quantity):
-                return row
-        return None
-
-    def differences(self, env: Env, budget: str, rule: str, quantity: str) -> tuple[AgentDifferenceRow, ...]:
-        """Differences between agents; the first pair is the one the plain keys name."""
-        return tuple(
-            row for row in self._at(env, budget).encoders if (row.rule, row.quantity) == (rule, quantity)
-        )
-
-    def agent(self, env: Env, budget: str, rule: str, agent: str) -> AgentRow | None:
-        """One agent's returns."""
-        for row in self._at(env, budget).agents:
-            if (row.rule, row.agent) == (rule, agent):
-                return row
-        return None
-
-    def screen(self, env: Env, budget: str) -> ScreenRow | None:
-        """The entropy screen."""
-        return next(iter(self._at(env, budget).screen), None)
-
-    def disagreement(self, env: Env, budget: str, rule: str, level_set: str) -> DisagreementRow | None:
-        """How often a rule leaves plain argmax's class."""
-        for row in self._at(env, budget).disagreements:
-            if (row.rule, row.level_set) == (rule, level_set):
-                return row
-        return None
-
-    def normalised(self, env: Env | None, budget: str, rule: str, level_set: str) -> ScoreRow | None:
-        """A normalised score of a game, or (None) the mean over games; the floor's may carry no budget."""
-        game = SUITE if env is None else env.game
-        rows = [
-            row
-            for row in self.results.normalised
-            if (row.game, row.rule, row.level_set) == (game, rule, level_set)
-            and (env is None or (row.mode, row.agent or env.agent) == (env.mode, env.agent))
-        ]
-        exact = [row for row in rows if row.budget == budget]
-        return _only(exact or [row for row in rows if row.budget == ""])
-
-    def profile(self, budget: str, rule: str, level_set: str) -> ProfileRow | None:
-        """The suite's profile; None where agents that are not pooled have several."""
-        asked = (budget, rule, level_set)
-        return _only([row for row in self.results.profiles if (row.budget, row.rule, row.level_set) == asked])
+    def floor(self, env: Env, level_set: str, *, budget: str = "") -> ReturnRow | None:
+        """The plan's reference on one level set; floors without a budget serve every budget."""
+        labels = {
+            "game": env.game,
+            "mode": env.mode,
+            "level_set": level_set,
+            "reference": self.plan.reference,
+        }
+        return _first(self.results.floors, budget=budget, **labels) or _first(self.results.floors, **labels)
 
     def call_counts(self, budget: str, rule: str, level_set: str) -> list[CallCount]:
         """How many games got which call; one entry per agent where agents are not pooled."""
@@ -309,10 +318,7 @@ class Findings:
 
     def screen_summary(self, budget: str) -> ScreenSummary | None:
         """How many games the screen flags."""
-        for row in self.results.screen_summaries:
-            if row.budget == budget:
-                return row
-        return None
+        return _first(self.results.screen_summaries, budget=budget)
 
     def hardest_env(self) -> Env | None:
         """Among the games with the most budgets, the one whose held-out return lies lowest against the floor.
@@ -321,17 +327,21 @@ class Findings:
         name, the other games' tables carry the game's.
         """
         candidates = []
-        for env in self.all_envs:
-            rows = [self.comparison(env, budget, self.primary, TEST) for budget in self.budgets_of(env)]
+        for at, env in enumerate(self.all_envs):
+            places = self.places_of(env)
+            rows = [place.comparison(self.primary, TEST) for place in places]
             scores = [row.z for row in rows if row is not None and row.z == row.z]
-            if scores and self.gap(env, self.budgets_of(env)[0], self.primary) is not None:
-                candidates.append((-len(rows), min(scores), self.all_envs.index(env)))
+            if scores and places[0].gap(self.primary) is not None:
+                candidates.append((-len(rows), min(scores), at))
         return self.all_envs[min(candidates)[2]] if candidates else None
 
 
-def _only(rows: Sequence[Found]) -> Found | None:
-    """The first row, if all are about the same agent."""
-    return rows[0] if len({getattr(row, "agent", None) for row in rows}) == 1 else None
+def _first(rows: Iterable[Found], **labels: Any) -> Found | None:
+    """The first row with these labels; None where there is none."""
+    for row in rows:
+        if all(getattr(row, name) == value for name, value in labels.items()):
+            return row
+    return None
 
 
 def agent_name(agent: str) -> str:
@@ -357,6 +367,11 @@ def rule_letter(rule: str) -> str:
     return _RULE_LETTERS.get(rule, rule)
 
 
+def at_budget(budget: str) -> str:
+    """The budget as the end of a phrase, or nothing where the data have no budgets."""
+    return f" at {budget}" if budget else ""
+
+
 def steps_of(label: str) -> float:
     """A budget label as a number of steps; infinity where it is not a number.
 
@@ -377,16 +392,19 @@ def slug(text: str) -> str:
     return "-".join(words)
 
 
-@dataclass(frozen=True)
-class _PlaceRows:
-    """The rows of one game at one budget; the names are those of `AnalysisResults`."""
+def unique_names(labels: Iterable[str], spell: Callable[[str], str]) -> dict[str, str]:
+    """Each label as `spell` writes it; a later label whose spelling is taken gets a number.
 
-    floor_comparisons: list[ComparisonRow] = field(default_factory=list)
-    agent_floor_comparisons: list[ComparisonRow] = field(default_factory=list)
-    gaps: list[GapRow] = field(default_factory=list)
-    pairs: list[RuleDifferenceRow] = field(default_factory=list)
-    encoders: list[AgentDifferenceRow] = field(default_factory=list)
-    agents: list[AgentRow] = field(default_factory=list)
-    screen: list[ScreenRow] = field(default_factory=list)
-    disagreements: list[DisagreementRow] = field(default_factory=list)
-    sensitivity: list[SensitivityRow] = field(default_factory=list)
+    A label without a character that can be written is called "other".
+
+    >>> unique_names(["8M", "25M", "8m"], str.lower)
+    {'8M': '8m', '25M': '25m', '8m': '8m-2'}
+    """
+    names: dict[str, str] = {}
+    for label in dict.fromkeys(labels):
+        plain = spell(label) or ("other" if label else "")
+        name, number = plain, 2
+        while name in names.values():
+            name, number = f"{plain}-{number}", number + 1
+        names[label] = name
+    return names

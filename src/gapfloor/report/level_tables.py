@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from gapfloor.report.figure_data import LevelPanel, LevelPoint
-from gapfloor.report.findings import Env, Findings
+from gapfloor.report.findings import Env, Findings, at_budget
 from gapfloor.report.replays import Scene
-from gapfloor.report.tables.wording import at_budget
 from gapfloor.tables.cells import fixed
 from gapfloor.text_tables import counted
 
@@ -19,7 +18,7 @@ def level_tables(
     """One sortable table per game and budget, in the form that the page's template takes."""
     made: list[dict[str, Any]] = []
     for budget in findings.budgets:
-        for env in findings.envs(budget):
+        for env in (place.env for place in findings.places(budget)):
             key = (env.game, env.mode, budget)
             members = [panel for panel in panels if (panel.game, panel.mode, panel.budget) == key]
             members.sort(key=lambda panel: findings.rules.index(panel.rule))

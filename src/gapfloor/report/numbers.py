@@ -7,37 +7,30 @@ without data stops LaTeX with an error that names it. A key that ends in `.u` pr
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
+from importlib import resources
+from operator import attrgetter
 from typing import Any
 
 from gapfloor.analysis.rows import Quantity
 from gapfloor.escape import key_part, safe_key
 from gapfloor.json_values import jsonable
-from gapfloor.report import number_columns as columns
 from gapfloor.report.cka_input import CkaRecord
-from gapfloor.report.findings import (
-    ALL_OR_NOTHING,
-    FLOOR,
-    MERGED,
-    SUITE,
-    TEST,
-    TRAIN,
-    Env,
-    Findings,
-    rule_letter,
-)
-from gapfloor.report.number_columns import NumberColumns
+from gapfloor.report.findings import FLOOR, MERGED, SUITE, TEST, TRAIN, Env, Findings, Place, rule_letter
 from gapfloor.report.numbers_cka import cka_numbers
-from gapfloor.tables.cells import Cell, is_number, percent_number
+from gapfloor.tables.cells import Cell, formatted, is_number
 
+#: Games whose levels pay 0 or 10 whole: the mean return is a share of completed levels. A property of the games'
+#: code, not something to infer from data (a policy that never succeeds would look like any other).
+_ALL_OR_NOTHING = dict.fromkeys(("coinrun", "heist", "maze", "leaper", "jumper", "ninja"), 10.0)
 _QUANTITIES: tuple[Quantity, ...] = ("train", "test", "gap")
 _SETS: tuple[Quantity, ...] = ("train", "test")
-#: A row that gives numbers, its name in their keys, and which numbers it gives.
-_Source = tuple[str, Any, NumberColumns]
+#: A row that gives numbers: its name in their keys, the row, and the section of `templates/numbers.toml`.
+_Source = tuple[str, Any, str]
 
 
 @dataclass(frozen=True)
@@ -58,20 +51,33 @@ class Number:
         return body
 
 
-def build_numbers(findings: Findings, cka: tuple[CkaRecord, ...] = ()) -> dict[str, Number]:
+def build_numbers(findings: Findings, cka: Sequence[CkaRecord] = ()) -> dict[str, Number]:
     """Every number of these results by key; the first row that gives a key keeps it."""
     numbers: dict[str, Number] = {}
-    for name, row, made in _sources(findings):
-        for key, cell_of in made:
+    keys = _keys()
+    for name, row, section in _sources(findings):
+        # How many runs (or games) a number rests on, and its status where it has one.
+        origin = (row.n, row.status) if hasattr(row, "status") else (row.games, "")
+        for key, value_of, style in keys[section]:
             # A name that is empty (a suite of data without budgets) leaves no dot behind.
             spelt = key.format(name) if name else key.replace(".{}", "")
-            number = Number(spelt, cell_of(row), *_origin(row))
+            number = Number(spelt, formatted(style, value_of(row)), *origin)
             if _exists(number.cell):
-                numbers.setdefault(number.key, number)
+                numbers.setdefault(spelt, number)
     for key, cell in cka_numbers(findings, cka):
         if _exists(cell):
             numbers.setdefault(key, Number(key, cell))
     return numbers
+
+
+@cache
+def _keys() -> dict[str, list[tuple[str, Any, str]]]:
+    """Section -> keys, how the value is taken from a row, and its format."""
+    text = resources.files("gapfloor.report").joinpath("templates/numbers.toml").read_text(encoding="utf-8")
+    return {
+        section: [(key, attrgetter(entry.split()[0]), entry.split()[1]) for key, entry in entries.items()]
+        for section, entries in tomllib.loads(text).items()
+    }
 
 
 def to_tex(numbers: dict[str, Number]) -> str:
@@ -114,119 +120,103 @@ class _Return:
     status: str
 
 
-def _origin(row: Any) -> tuple[int, str]:
-    """How many runs (or games) a number rests on, and its status where it has one."""
-    return (row.n, row.status) if hasattr(row, "status") else (row.games, "")
-
-
 def _sources(findings: Findings) -> Iterator[_Source]:
-    for env in dict.fromkeys(dataclasses.replace(env, agent="") for env in findings.all_envs):
-        yield from _floors(findings, env)
+    for env in dict.fromkeys(replace(env, agent="") for env in findings.all_envs):
+        for level_set in _SETS:
+            if floor := findings.floor(env, level_set):
+                game = findings.game_key(env)
+                yield f"{game}.{level_set}", floor, "floor"
+                yield from _success(env, f"{game}.floor.{level_set}", floor)
     for env in findings.all_envs:
-        for budget in findings.budgets_of(env):
+        for place in findings.places_of(env):
             for rule in findings.rules:
-                yield from _rule(findings, env, budget, rule)
-            yield from _game(findings, env, budget)
+                yield from _rule(place, rule)
+            yield from _game(place)
     for budget in findings.budgets:
         yield from _suite(findings, budget)
 
 
-def _floors(findings: Findings, env: Env) -> Iterator[_Source]:
-    for level_set in _SETS:
-        row = findings.floor(env, level_set)
-        if row is not None:
-            game = findings.game_key(env)
-            yield f"{game}.{level_set}", row, columns.FLOOR
-            yield from _success(env, f"{game}.floor.{level_set}", row)
-
-
 def _success(env: Env, name: str, row: Any) -> Iterator[_Source]:
     """The share of completed levels, in games that pay for nothing else."""
-    if env.game in ALL_OR_NOTHING:
-        whole = ALL_OR_NOTHING[env.game]
-        yield name, row, (("succ.{}", lambda row: percent_number(row.mean / whole)),)
+    if env.game in _ALL_OR_NOTHING:
+        whole = _ALL_OR_NOTHING[env.game]
+        yield name, _Return(row.mean / whole, row.sem / whole, row.n, row.status), "success"
 
 
-def _rule(findings: Findings, env: Env, budget: str, rule: str) -> Iterator[_Source]:
+def _rule(place: Place, rule: str) -> Iterator[_Source]:
     """What one game gives at one budget under one rule."""
-    stem = _join(findings.game_key(env), findings.budget_key(budget), safe_key(rule_letter(rule)))
-    gap = findings.gap(env, budget, rule)
+    findings, gap = place.findings, place.gap(rule)
+    stem = _join(findings.game_key(place.env), findings.budget_key(place.budget), safe_key(rule_letter(rule)))
     for level_set in _SETS:
         name = f"{stem}.{level_set}"
-        row = findings.comparison(env, budget, rule, level_set)
-        found: _Return | None = None
+        row: Any = place.comparison(rule, level_set)
         if row is not None:
-            found = _Return(row.mean, row.sem, row.n, row.status)
-            yield name, row, columns.DELTA
+            yield name, row, "comparison"
         elif gap is not None:
-            is_train = level_set == TRAIN
-            mean = gap.train if is_train else gap.test
-            found = _Return(mean, gap.train_sem if is_train else gap.test_sem, gap.n, gap.status)
-        if found is not None:
-            yield name, found, columns.RETURN
-            yield from _success(env, name, found)
-        for agent in findings.agents(env, budget):
-            if of_agent := findings.agent(env, budget, rule, agent):
-                yield f"{name}.{findings.agent_key(agent)}", of_agent, columns.AGENT[level_set]
+            values = (gap.train, gap.train_sem) if level_set == TRAIN else (gap.test, gap.test_sem)
+            row = _Return(*values, gap.n, gap.status)
+        if row is not None:
+            yield name, row, "returns"
+            yield from _success(place.env, name, row)
+        for agent in place.agents:
+            if of_agent := place.of_agent(rule, agent):
+                yield f"{name}.{findings.agent_key(agent)}", of_agent, f"agent_{level_set}"
     if gap is not None:
-        yield stem, gap, columns.GAP
-    yield from _agent_differences(findings, env, budget, rule, stem)
-
-
-def _agent_differences(findings: Findings, env: Env, budget: str, rule: str, stem: str) -> Iterator[_Source]:
+        yield stem, gap, "gap"
+        if gap.estimate.method in ("paper", "recommended"):
+            yield stem, gap, f"gap_{gap.estimate.method}"
     for quantity in _QUANTITIES:
-        for at, row in enumerate(findings.differences(env, budget, rule, quantity)):
-            pair = f"{findings.agent_key(row.agent or '')}-{findings.agent_key(row.agent_b)}"
+        for at, difference in enumerate(place.differences(rule, quantity)):
+            pair = f".{findings.agent_key(difference.agent or '')}-{findings.agent_key(difference.agent_b)}"
             # The first pair has the plain key; with three agents or more the others name theirs.
-            for name in (f"{stem}.{quantity}", f"{stem}.{quantity}.{pair}")[at > 0 :]:
-                yield name, row, columns.AGENT_DIFFERENCE
+            for end in ("", pair)[at > 0 :]:
+                yield f"{stem}.{quantity}{end}", difference, "agent_difference"
             if quantity == "gap":
-                yield f"{stem}.share" if at == 0 else f"{stem}.share.{pair}", row, columns.AGENT_SHARE
+                yield f"{stem}.share{pair if at else ''}", difference, "agent_share"
 
 
-def _game(findings: Findings, env: Env, budget: str) -> Iterator[_Source]:
+def _game(place: Place) -> Iterator[_Source]:
     """What one game gives at one budget whatever the rule."""
-    game, label = findings.game_key(env), findings.budget_key(budget)
+    findings = place.findings
+    game, label = findings.game_key(place.env), findings.budget_key(place.budget)
     for quantity in _QUANTITIES:
-        if pair := findings.pair(env, budget, "sampled", "greedy", quantity):
+        if pair := place.pair("sampled", "greedy", quantity):
             stem = _join(game, label)
-            yield f"gd.{stem}" if quantity == "gap" else f"rd.{stem}.{quantity}", pair, columns.PAIR
-    if screen := findings.screen(env, budget):
-        yield _join(game, label), screen, columns.SCREEN
+            yield f"gd.{stem}" if quantity == "gap" else f"rd.{stem}.{quantity}", pair, "pair"
+    if place.screen:
+        yield _join(game, label), place.screen, "screen"
     for level_set in _SETS:
         # The main budget's numbers of the merged rule also have keys without a budget.
         names = [_join(game, label, level_set)]
-        names += [_join(game, level_set)] if budget == findings.main_budget else []
-        found = (
-            (findings.comparison(env, budget, MERGED, level_set), columns.MERGED_DELTA),
-            (findings.disagreement(env, budget, MERGED, level_set), columns.MERGED_DISAGREEMENT),
-            (findings.pair(env, budget, MERGED, "greedy", level_set), columns.MERGED_PAIR),
+        names += [_join(game, level_set)] if place.budget == findings.main_budget else []
+        found = {
+            "merged_comparison": place.comparison(MERGED, level_set),
+            "merged_disagreement": place.disagreement(MERGED, level_set),
+            "merged_pair": place.pair(MERGED, "greedy", level_set),
+        }
+        yield from (
+            (name, row, section) for name in names for section, row in found.items() if row is not None
         )
-        yield from ((name, row, made) for name in names for row, made in found if row is not None)
 
 
 def _suite(findings: Findings, budget: str) -> Iterator[_Source]:
     """What all games together give at one budget: counts and normalised scores."""
     label = findings.budget_key(budget)
     if summary := findings.screen_summary(budget):
-        yield label, summary, columns.SCREEN_SUMMARY
+        yield label, summary, "screen_summary"
     for rule in findings.rules:
-        for level_set in (TEST, TRAIN):
+        # The paper's counts are of held-out levels; those of training levels say so.
+        for level_set, end in ((TEST, ""), (TRAIN, TRAIN)):
             # Counts of several agents have no key of their own.
             for count in findings.call_counts(budget, rule, level_set) if findings.is_one_pool else ():
-                # The paper's counts are of held-out levels; those of training levels say so.
-                name = _join(label, safe_key(rule_letter(rule)))
-                made = columns.CALL_COUNT
-                if level_set == TRAIN:
-                    made = tuple((key.replace("{}", "{}.train"), cell_of) for key, cell_of in made)
-                yield name, count, made
-    games: list[tuple[Env | None, str]] = [(env, findings.game_key(env)) for env in findings.all_envs]
-    for env, key in [*games, (None, SUITE)]:
+                yield _join(label, safe_key(rule_letter(rule)), end), count, "call_count"
+    for env in (*findings.all_envs, Env(SUITE, "")):
+        game = SUITE if env.game == SUITE else findings.game_key(env)
         for rule in (*findings.rules, FLOOR):
             for level_set in (TRAIN, TEST):
-                if score := findings.normalised(env, budget, rule, level_set):
+                if score := findings.place(env, budget).score(rule, level_set):
                     column = "floor" if rule == FLOOR else key_part(rule)
-                    yield _join(key, label, f"{column}_{level_set}"), score, columns.SCORE
+                    yield _join(game, label, f"{column}_{level_set}"), score, "score"
 
 
 def _join(*parts: str) -> str:

@@ -8,121 +8,89 @@ collected under the second geometry (of several, the one that moves most). Every
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from gapfloor.escape import key_part
-from gapfloor.report.cka_input import CkaRecord, seed_mean
+from gapfloor.report.cka_input import CkaRecord, seed_means
 from gapfloor.report.findings import Findings
 from gapfloor.tables.cells import Cell, fixed
 
-_Groups = dict[tuple[str, str], dict[str, tuple[CkaRecord, ...]]]
+#: Game and budget -> the records of each agent, in the order of the plan.
+_Groups = dict[tuple[str, str], dict[str, list[CkaRecord]]]
 
 
-def cka_numbers(findings: Findings, records: tuple[CkaRecord, ...]) -> Iterator[tuple[str, Cell]]:
+def cka_numbers(findings: Findings, records: Sequence[CkaRecord]) -> Iterator[tuple[str, Cell]]:
     """The keys that CKA results give."""
-    groups = _group(findings, records)
-    yield from _controls(groups)
-    yield from _ratios(groups)
-    yield from _geometry(groups)
-
-
-def _group(findings: Findings, records: tuple[CkaRecord, ...]) -> _Groups:
     groups: _Groups = {}
     order = {agent.lower(): at for at, agent in enumerate(findings.source.agents)}
     for record in sorted(records, key=lambda record: order.get(record.agent.lower(), len(order))):
-        agents = groups.setdefault((record.game, record.budget), {})
-        agents[record.agent] = (*agents.get(record.agent, ()), record)
-    return groups
+        groups.setdefault((record.game, record.budget), {}).setdefault(record.agent, []).append(record)
+    yield from _controls(groups)
+    ratios = [
+        (_stem(*place), _ratios(*list(agents.values())[:2]))
+        for place, agents in groups.items()
+        if len(agents) > 1
+    ]
+    moves = [(_stem(*place), factors) for place, agents in groups.items() if (factors := _moves(agents))]
+    yield from _with_largest(
+        "d4", ratios, lambda values: abs(math.log(values["raw"])) if values["raw"] > 0 else -1.0
+    )
+    yield from _with_largest("geo16", moves, lambda factors: max(factors.values()))
+
+
+def _stem(game: str, budget: str) -> str:
+    return f"{key_part(game)}.{key_part(budget)}".rstrip(".")
 
 
 def _controls(groups: _Groups) -> Iterator[tuple[str, Cell]]:
-    scores: list[float] = []
-    collapses: dict[str, list[float]] = {}
+    """The smallest and largest z, and by how much shuffling the rows lowers CKA."""
+    ranges: dict[str, list[float]] = {"z": []}
     for (game, budget), agents in groups.items():
-        here: list[float] = []
-        for members in agents.values():
-            scores.append(seed_mean(members, lambda record: record.z))
-            means = {
-                name: seed_mean(members, lambda record, name=name: float(getattr(record, name)))  # type: ignore[misc]
-                for name in "ABCD"
-            }
-            here += [_ratio(means["A"], means["B"]), _ratio(means["C"], means["D"])]
-        for key in (f"{key_part(game)}.{key_part(budget)}", key_part(game)):
-            collapses.setdefault(key, []).extend(value for value in here if math.isfinite(value))
-    finite = [score for score in scores if math.isfinite(score)]
-    if finite:
-        yield "ctl.z.min", fixed(min(finite), 1)
-        yield "ctl.z.max", fixed(max(finite), 1)
-    for key, factors in collapses.items():
-        if factors:
-            yield f"ctl.{key}.collapse.min", fixed(min(factors), 1)
-            yield f"ctl.{key}.collapse.max", fixed(max(factors), 1)
+        for mean in map(seed_means, agents.values()):
+            ranges["z"].append(mean.z)
+            for key in (f"{key_part(game)}.{key_part(budget)}.collapse", f"{key_part(game)}.collapse"):
+                ranges.setdefault(key, []).extend((_ratio(mean.A, mean.B), _ratio(mean.C, mean.D)))
+    for key, values in ranges.items():
+        if finite := [value for value in values if math.isfinite(value)]:
+            yield f"ctl.{key}.min", fixed(min(finite), 1)
+            yield f"ctl.{key}.max", fixed(max(finite), 1)
 
 
-def _ratios(groups: _Groups) -> Iterator[tuple[str, Cell]]:
-    found: list[tuple[float, str, dict[str, float]]] = []
-    for (game, budget), agents in groups.items():
-        if len(agents) < 2:
-            continue
-        first, second = list(agents.values())[:2]
-        values = {
-            "raw": _ratio(
-                seed_mean(first, lambda record: record.as_computed),
-                seed_mean(second, lambda record: record.as_computed),
-            ),
-            "analytic": _ratio(
-                _ratio(
-                    seed_mean(first, lambda record: record.as_computed),
-                    seed_mean(first, lambda record: record.analytic),
-                ),
-                _ratio(
-                    seed_mean(second, lambda record: record.as_computed),
-                    seed_mean(second, lambda record: record.analytic),
-                ),
-            ),
-        }
-        by_seed = {record.seed: record for record in second}
-        shared = sorted((record for record in first if record.seed in by_seed), key=_seed_order)
-        for at, record in enumerate(shared, start=1):
-            other = by_seed[record.seed]
-            values[f"analytic.s{at}"] = _ratio(
-                _ratio(record.as_computed, record.analytic), _ratio(other.as_computed, other.analytic)
-            )
-        stem = f"{key_part(game)}.{key_part(budget)}".rstrip(".")
-        found.append((abs(math.log(values["raw"])) if values["raw"] > 0 else -1.0, stem, values))
-    for _, stem, values in found:
+def _ratios(first: list[CkaRecord], second: list[CkaRecord]) -> dict[str, float]:
+    """The CKA of the first agent over that of the second, as computed and in units of its null, also seed by seed."""
+    values = {"raw": _ratio(seed_means(first).as_computed, seed_means(second).as_computed)}
+    by_seed = {record.seed: record for record in second}
+    pairs = [
+        (record, by_seed[record.seed]) for record in sorted(first, key=_seed_order) if record.seed in by_seed
+    ]
+    for at, (a, b) in enumerate([(seed_means(first), seed_means(second)), *pairs]):
+        name = f".s{at}" if at else ""
+        values[f"analytic{name}"] = _ratio(
+            _ratio(a.as_computed, a.analytic), _ratio(b.as_computed, b.analytic)
+        )
+    return values
+
+
+def _moves(agents: dict[str, list[CkaRecord]]) -> dict[str, float]:
+    """How far another geometry moves the CKA of each agent, whichever way."""
+    means = {agent: seed_means(members) for agent, members in agents.items()}
+    ratios = {agent: _ratio(mean.geo16, mean.as_computed) for agent, mean in means.items()}
+    return {
+        f"{key_part(agent.lower())}.factor": max(ratio, 1 / ratio)
+        for agent, ratio in ratios.items()
+        if math.isfinite(ratio) and ratio > 0
+    }
+
+
+def _with_largest(
+    prefix: str, found: list[tuple[str, dict[str, float]]], size: Callable[[dict[str, float]], float]
+) -> Iterator[tuple[str, Cell]]:
+    """Keys with their game and budget, then the plain keys of the game with the largest value."""
+    plain = [("", max((values for _, values in found), key=size))] if found else []
+    for stem, values in (*found, *plain):
         for name, value in values.items():
-            yield f"d4.{stem}.{name}", _ratio_cell(name, value)
-    if found:
-        for name, value in max(found, key=lambda entry: entry[0])[2].items():
-            yield f"d4.{name}", _ratio_cell(name, value)
-
-
-def _geometry(groups: _Groups) -> Iterator[tuple[str, Cell]]:
-    found: list[tuple[float, str, dict[str, float]]] = []
-    for (game, budget), agents in groups.items():
-        factors: dict[str, float] = {}
-        for agent, members in agents.items():
-            ratio = _ratio(
-                seed_mean(members, lambda record: record.geo16),
-                seed_mean(members, lambda record: record.as_computed),
-            )
-            if math.isfinite(ratio) and ratio > 0:
-                # A factor says how far the value moves, whichever way.
-                factors[key_part(agent.lower())] = max(ratio, 1 / ratio)
-        if factors:
-            stem = f"{key_part(game)}.{key_part(budget)}".rstrip(".")
-            found.append((max(factors.values()), stem, factors))
-    for _, stem, factors in found:
-        for agent, factor in factors.items():
-            yield f"geo16.{stem}.{agent}.factor", fixed(factor, 1)
-    if found:
-        for agent, factor in max(found, key=lambda entry: entry[0])[2].items():
-            yield f"geo16.{agent}.factor", fixed(factor, 1)
-
-
-def _ratio_cell(name: str, value: float) -> Cell:
-    return fixed(value, 1 if name == "raw" else 2)
+            key = f"{prefix}.{stem}.{name}" if stem else f"{prefix}.{name}"
+            yield key, fixed(value, 2 if name.startswith("analytic") else 1)
 
 
 def _ratio(top: float, bottom: float) -> float:

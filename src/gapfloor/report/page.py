@@ -121,7 +121,7 @@ def _read(name: str) -> str:
 
 
 def _heading(findings: Findings) -> str:
-    games = [findings.name(env) for env in findings.all_envs if findings.budgets_of(env)]
+    games = [findings.name(env) for env in findings.all_envs if findings.places_of(env)]
     if len(games) == 1:
         return f"What does the {games[0]} gap measure?"
     return (

@@ -72,14 +72,20 @@ class Verdict:
 @functools.lru_cache(maxsize=1)  # page, card and summary ask for the same ones
 def build_verdicts(findings: Findings) -> tuple[Verdict, ...]:
     """One verdict per game and budget, the main budget first."""
-    budgets = sorted(findings.budgets, key=lambda budget: budget != findings.main_budget)
-    return tuple(_verdict(findings, env, budget) for budget in budgets for env in findings.envs(budget))
+    return tuple(
+        _verdict(findings, place.env, budget)
+        for budget in findings.main_first
+        for place in findings.places(budget)
+    )
 
 
 def headline(findings: Findings) -> str:
     """The report in a few sentences: the calls of every budget, the main one first, and of the second rule."""
-    budgets = sorted(findings.budgets, key=lambda budget: budget != findings.main_budget)
-    found = [counts for budget in budgets for counts in findings.call_counts(budget, findings.primary, TEST)]
+    found = [
+        counts
+        for budget in findings.main_first
+        for counts in findings.call_counts(budget, findings.primary, TEST)
+    ]
     if not found:
         return "These data hold no held-out return together with a random floor, so nothing can be said about chance."
     if len(found) == 1 and found[0].games == 1:
@@ -104,7 +110,7 @@ def _one_game_sentence(findings: Findings, counts: CallCount) -> str:
     env = next(
         env
         for env in findings.all_envs
-        if env.agent in ("", counts.agent) and findings.comparison(env, budget, findings.primary, TEST)
+        if env.agent in ("", counts.agent) and findings.place(env, budget).comparison(findings.primary, TEST)
     )
     at = f"At {budget}, the" if budget else "The"
     text = (
@@ -159,8 +165,8 @@ def _other_calls(counts: CallCount) -> list[str]:
 
 def _verdict(findings: Findings, env: Env, budget: str) -> Verdict:
     name = findings.name(env)
-    test = findings.comparison(env, budget, findings.primary, TEST)
-    gap = findings.gap(env, budget, findings.primary)
+    test = findings.place(env, budget).comparison(findings.primary, TEST)
+    gap = findings.place(env, budget).gap(findings.primary)
     if test is None:
         return Verdict(
             env=env,
@@ -174,9 +180,9 @@ def _verdict(findings: Findings, env: Env, budget: str) -> Verdict:
             remarks=(),
             status="",
         )
-    train = findings.comparison(env, budget, findings.primary, TRAIN)
-    second = findings.comparison(env, budget, findings.secondary, TEST) if findings.secondary else None
-    other = findings.sensitivity(env, budget, findings.primary, TEST)
+    train = findings.place(env, budget).comparison(findings.primary, TRAIN)
+    second = findings.place(env, budget).comparison(findings.secondary, TEST) if findings.secondary else None
+    other = findings.place(env, budget).sensitivity(findings.primary, TEST)
     tone, supports, does_not = _reading(findings, test, train, gap, other)
     unbeaten = _unbeaten(findings, env, budget)
     if test.call == "above" and unbeaten:
@@ -397,7 +403,7 @@ def _reading_above(
 
 def _remarks(findings: Findings, env: Env, budget: str, test: ComparisonRow, gap: GapRow | None) -> list[str]:
     remarks = []
-    other = findings.sensitivity(env, budget, findings.primary, TEST)
+    other = findings.place(env, budget).sensitivity(findings.primary, TEST)
     if test.n < _FEWEST_RUNS:
         remarks.append(
             "With so few runs this is about these checkpoints, not about the agent: train more seeds."
@@ -447,13 +453,13 @@ def _remarks(findings: Findings, env: Env, budget: str, test: ComparisonRow, gap
                 "The played levels differ, but for levels that the generator has yet to make the gap is not "
                 f"established: runs × levels p = {_plain(p_value(gap.decision.p_adjusted))} after Holm."
             )
-    merged = findings.comparison(env, budget, MERGED, TEST)
+    merged = findings.place(env, budget).comparison(MERGED, TEST)
     if merged is not None:
         remarks.append(
             f"Merging equal actions before argmax gives {_plain(fixed(merged.mean))}: "
             f"{_AGAINST_CHANCE[merged.call]}."
         )
-    screen = findings.screen(env, budget)
+    screen = findings.place(env, budget).screen
     if screen is not None and screen.tier != "low" and test.call == "above":
         remarks.append(
             f"Raw entropy is {screen.tier} ({_plain(fixed(screen.entropy, 2))} nats) and flags this policy, yet "
@@ -479,7 +485,7 @@ def _agents_that_differ(findings: Findings, env: Env, budget: str) -> list[str]:
     return [
         f"Agents differ: {agent_name(row.agent or '')} scores {_plain(fixed(abs(row.difference.value)))} "
         f"{'more' if row.difference.value > 0 else 'less'} than {agent_name(row.agent_b)} on held-out levels."
-        for row in findings.differences(env, budget, findings.primary, TEST)
+        for row in findings.place(env, budget).differences(findings.primary, TEST)
         if row.decision.call in ("first higher", "second higher")
     ]
 

@@ -99,8 +99,8 @@ def write_report(
         source.findings,
         cka=source.cka,
         hyperparameters=source.hyperparameters,
-        hyperparameters_note="" if source.hyperparameters else _no_hyperparameters(source),
         leaked=source.leaked,
+        name=source.name,
         extra=tables,
     )
     numbers = build_numbers(source.findings, source.cka)
@@ -176,7 +176,3 @@ def _page(source: ReportSource, tables: Tables, card: dict[str, Any], formats: S
 
     scenes = build_scenes(source.replays, rules=source.findings.rules) if source.replays else ()
     return render_page(source, tables, card, scenes=scenes, formats=formats)
-
-
-def _no_hyperparameters(source: ReportSource) -> str:
-    return f"{source.name} holds no checkpoints whose headers would say"

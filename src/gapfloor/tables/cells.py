@@ -8,7 +8,9 @@ in CSV; it is never a zero.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from gapfloor.escape import escape_tex
 
@@ -201,11 +203,75 @@ def tier_letter(tier: str | None) -> Cell:
     return Cell(_TIERS[tier][1], _TIERS[tier][1], (tier,))
 
 
+def mark_cell(value: bool | None) -> Cell:
+    """Yes or no as a tick or a dash; n/a where the question does not arise."""
+    if value is None:
+        return text_cell("n/a")
+    return text_cell("✓", tex=r"\checkmark", raw="yes") if value else text_cell("–", tex="--", raw="no")
+
+
 def joined(first: Cell, second: Cell, separator: str = " / ") -> Cell:
     """Two entries in one column."""
     return Cell(
         first.plain + separator + second.plain, first.tex + separator + second.tex, first.raw + second.raw
     )
+
+
+def fine_decimals(value: float) -> int:
+    """Two decimals as in the paper, or three where two would show next to nothing."""
+    return 3 if 0 < abs(value) < 0.1 else 2
+
+
+def formatted(style: str, *values: Any) -> Cell:
+    """Values in a named style: decimals, with a plus if signed, or one of `_STYLES`.
+
+    >>> formatted("+2", 1.5).plain, formatted("p", 0.0312).plain, formatted("mean_sem", 3.0, 0.25).plain
+    ('+1.50', '0.031', '3.00 ± 0.25')
+    """
+    if style in _STYLES:
+        return _STYLES[style](*values)
+    return fixed(values[0], int(style[-1]), sign=style.startswith("+"))
+
+
+def _of(part: int, whole: int) -> Cell:
+    return Cell(f"{part}/{whole}", f"{part}/{whole}", (part, whole))
+
+
+def _range(low: float, high: float) -> Cell:
+    text = f"{low:g}, {high:g}"
+    return Cell(_minus(text), text, (low, high))
+
+
+#: How tables and numbers print their values. "fine" styles have three decimals for small values.
+_STYLES: dict[str, Callable[..., Cell]] = {
+    "cell": lambda cell: cell,
+    "text": lambda text: text_cell(text or ""),
+    "n": integer,
+    "word": count_word,
+    "p": p_value,
+    "percent": percent,
+    "%": percent_number,
+    "%1": lambda fraction: fixed(fraction * 100, 1),
+    "call": call_cell,
+    "call_words": call_words,
+    "tier": tier_cell,
+    "tiers": lambda first, second: joined(tier_cell(first), tier_cell(second)),
+    "letter": tier_letter,
+    "mark": mark_cell,
+    "of": _of,
+    "range": _range,
+    "bare1": lambda value: bare(value, 1),
+    "bare2": bare,
+    "bare3": lambda value: bare(value, 3),
+    "mean_sem": mean_sem,
+    "interval": lambda low, high: interval((low, high)),
+    "signed_interval": lambda value, low, high: estimate(value, (low, high)),
+    "unsigned_interval": lambda value, ends: estimate(value, ends, sign=False),
+    "fine": lambda value: fixed(value, fine_decimals(value)),
+    "error": lambda value, error: fixed(error, fine_decimals(value)),
+    "fine_sem": lambda value, sem: mean_sem(value, sem, fine_decimals(value)),
+    "fine_interval": lambda value, low, high: estimate(value, (low, high), fine_decimals(value)),
+}
 
 
 def is_number(value: float | None) -> bool:

@@ -1,17 +1,17 @@
 """A quantity, described once: what it is called, what it means, and how it is made from a row and printed.
 
-A registry is a tuple or a dict of columns for one type of row, kept by the folder that owns the row type. Every
-writer (terminal, HTML, LaTeX, Markdown, CSV, records) and the documentation of columns read the same description.
+The registry of columns is `data/columns.toml`, read by `tables.registry`. Every writer (terminal, HTML, LaTeX, Markdown,
+CSV, records) and the documentation of columns read the same description.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from gapfloor.escape import escape_tex
-from gapfloor.tables.cells import Cell
+from gapfloor.tables.cells import Cell, empty_cell, missing_cell
 
 Align = Literal["l", "r", "c"]
 
@@ -29,6 +29,14 @@ class Text:
         return escape_tex(self.plain) if self.tex_source is None else self.tex_source
 
 
+#: Stands for an entry that a table leaves blank on purpose.
+BLANK = object()
+
+
+def _whole_row(row: Any, use: Any) -> Any:
+    return row
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of a table. One that depends on a rule or a cut is made by a function that returns a column.
@@ -39,7 +47,7 @@ class Column:
     ...         f"{rule}_return", "Return", f"Mean return under {rule}.", lambda row: mean_sem(*row[rule]),
     ...         align="r", csv=(rule, f"{rule}_sem"),
     ...     )
-    >>> mean_return("greedy").cell({"greedy": (7.25, 0.5)}).plain
+    >>> mean_return("greedy").entry({"greedy": (7.25, 0.5)}).plain
     '7.25 ± 0.50'
     """
 
@@ -50,7 +58,7 @@ class Column:
     meaning: str
     """What it is, in one sentence; the documentation of columns prints it."""
     cell: Callable[[Any], Cell]
-    """Its entry for a row, made with the formatters of `tables.cells`."""
+    """How its value is printed, made with the formatters of `tables.cells`."""
     align: Align = "l"
     tex: str | None = None
     """LaTeX of the title where escaping is not enough."""
@@ -58,6 +66,10 @@ class Column:
     """Names of the raw values of a cell in CSV, JSON, Arrow and pandas; by default the key alone."""
     is_wide: bool = False
     """Whether a terminal shows it only with `--wide`."""
+    value: Callable[[Any, Any], Any] = _whole_row
+    """What it takes from a row, given `use`; None where there is nothing, `BLANK` where nothing is to be printed."""
+    use: Any = None
+    """What the table uses it for, e.g. a rule."""
 
     def __post_init__(self) -> None:
         if not self.csv:
@@ -68,22 +80,9 @@ class Column:
         """The title in both spellings."""
         return Text(self.title, self.tex)
 
-
-class LayoutColumn(Column):
-    """A column whose entries a layout prepares, e.g. to leave out a repeated name."""
-
-    def __init__(self, header: Text, align: Align, csv: tuple[str, ...]) -> None:
-        super().__init__(csv[0], header.plain, "", _not_prepared, align=align, tex=header.tex_source, csv=csv)
-
-
-def by_key(columns: Iterable[Column]) -> dict[str, Column]:
-    """A registry, from which tables choose columns by key; a key is used once."""
-    registry: dict[str, Column] = {}
-    for column in columns:
-        assert column.key not in registry, column.key
-        registry[column.key] = column
-    return registry
-
-
-def _not_prepared(row: Any) -> Cell:
-    raise TypeError(f"A layout prepares the cells of this column; there is none for {row!r}.")
+    def entry(self, row: Any) -> Cell:
+        """The entry for a row."""
+        found = self.value(row, self.use)
+        if found is None or found is BLANK:
+            return (missing_cell if found is None else empty_cell)(len(self.csv))
+        return self.cell(found)

@@ -16,16 +16,7 @@ from typing import Any, Literal
 
 from gapfloor.escape import escape_csv, escape_markdown, escape_tex, guard_row
 from gapfloor.tables.cells import Cell, Raw
-from gapfloor.tables.column import Align, LayoutColumn, Text
-from gapfloor.tables.column import Column as AnyColumn
-
-__all__ = [
-    "Align", "Column", "ColumnGroup", "Missing", "RuleLine", "Table", "Text", "flat_headers", "to_csv", "to_float",
-    "to_markdown", "to_tabular",
-]  # fmt: skip
-
-#: The name that layouts use.
-Column = LayoutColumn
+from gapfloor.tables.column import Column, Text
 
 
 @dataclass(frozen=True)
@@ -53,7 +44,7 @@ class Table:
     title: str = ""
     """A short heading for the page and the terminal."""
     caption: Text = Text("")  # noqa: RUF009 - it is frozen
-    columns: tuple[AnyColumn, ...]
+    columns: tuple[Column, ...]
     rows: tuple[Any, ...]
     """Row objects, tuples of prepared cells, and `RuleLine`s. Once the table is made, every row is a tuple of cells."""
     groups: tuple[ColumnGroup, ...] = ()
@@ -80,7 +71,7 @@ class Table:
             isinstance(row, tuple) and all(isinstance(cell, Cell) for cell in row)
         ):
             return row
-        return tuple(column.cell(row) for column in self.columns)
+        return tuple(column.entry(row) for column in self.columns)
 
     @property
     def label(self) -> str:

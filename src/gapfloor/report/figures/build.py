@@ -12,8 +12,8 @@ from gapfloor.report.figures.gaps import gaps_figure
 from gapfloor.report.figures.levels import levels_figure
 from gapfloor.report.figures.model import FigureSpec
 from gapfloor.report.figures.returns import returns_figure
+from gapfloor.report.findings import at_budget
 from gapfloor.report.source import ReportSource
-from gapfloor.report.tables.wording import at_budget
 
 
 def build_figures(source: ReportSource) -> tuple[FigureSpec, ...]:

@@ -21,7 +21,9 @@ from gapfloor.tables.cells import fixed, is_number
 def entropy_figure(findings: Findings, budget: str, *, name: str, title: str) -> FigureSpec | None:
     """None where no game has cell records."""
     rows = [
-        (findings.name(env), row) for env in findings.envs(budget) if (row := findings.screen(env, budget))
+        (findings.name(env), row)
+        for env in (place.env for place in findings.places(budget))
+        if (row := findings.place(env, budget).screen)
     ]
     if not rows:
         return None

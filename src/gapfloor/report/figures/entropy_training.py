@@ -56,7 +56,7 @@ def training_figure(
 
 def _panel(findings: Findings, curves: Sequence[SeedCurve], agents: Sequence[str]) -> PanelSpec:
     first = curves[0]
-    screen = findings.screen(findings.env_of(first), first.budget)
+    screen = findings.place(findings.env_of(first), first.budget).screen
     guides = [*findings.plan.cuts, *((screen.maximum,) if screen else ())]
     values = [value for curve in curves for value in curve.mean]
     low, high = padded(values, include=guides)

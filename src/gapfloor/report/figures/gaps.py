@@ -16,9 +16,14 @@ from gapfloor.report.figures.model import (
     padded,
 )
 from gapfloor.report.findings import Findings
-from gapfloor.report.tables.wording import GAP_WORDS
 from gapfloor.tables.cells import estimate, fixed, is_number
 from gapfloor.text_tables import counted
+
+_CAPTIONS = {
+    "paper": "Train − test return with its 95% bootstrap interval.",
+    "recommended": "Train − test return, adjusted for the floor's return on the same levels, with its interval for new "
+    "runs on new levels; where nothing was tested, the gap alone.",
+}
 
 
 def gaps_figure(findings: Findings, budget: str, *, name: str, title: str) -> FigureSpec | None:
@@ -26,8 +31,8 @@ def gaps_figure(findings: Findings, budget: str, *, name: str, title: str) -> Fi
     rules = [rule for rule in (findings.primary, findings.secondary) if rule]
     games = [
         (findings.name(env), rows)
-        for env in findings.envs(budget)
-        if (rows := [gap for rule in rules if (gap := findings.gap(env, budget, rule))])
+        for env in (place.env for place in findings.places(budget))
+        if (rows := [gap for rule in rules if (gap := findings.place(env, budget).gap(rule))])
     ]
     if not games:
         return None
@@ -56,7 +61,7 @@ def gaps_figure(findings: Findings, budget: str, *, name: str, title: str) -> Fi
         name=name,
         title=title,
         caption=(
-            f"{GAP_WORDS[findings.plan.gap_method].figure} The thick grey line is the difference that random play "
+            f"{_CAPTIONS[findings.plan.gap_method]} The thick grey line is the difference that random play "
             "itself shows between the two level sets."
         ),
         panels=(

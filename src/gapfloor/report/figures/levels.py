@@ -26,7 +26,10 @@ def levels_figure(
     findings: Findings, panels: Sequence[LevelPanel], budget: str, *, name: str, title: str
 ) -> FigureSpec | None:
     """Both axes have the same range, so that the diagonal divides the panel; None without level seeds."""
-    here = {env: _members(findings, panels, env, budget) for env in findings.envs(budget)}
+    here = {
+        env: _members(findings, panels, env, budget)
+        for env in (place.env for place in findings.places(budget))
+    }
     made = tuple(_panel(findings.name(env), members) for env, members in here.items() if members)
     if not made:
         return None

@@ -43,7 +43,11 @@ Marks = Mapping[tuple[str, str], MeanMark]
 
 def returns_figure(findings: Findings, budget: str, *, name: str, title: str) -> FigureSpec | None:
     """Held-out marks are filled, those of training levels hollow; None where no game has runs."""
-    panels = tuple(panel for env in findings.envs(budget) if (panel := _panel(findings, env, budget)))
+    panels = tuple(
+        panel
+        for env in (place.env for place in findings.places(budget))
+        if (panel := _panel(findings, env, budget))
+    )
     if not panels:
         return None
     caption = (
@@ -82,7 +86,7 @@ def _panel(findings: Findings, env: Env, budget: str) -> PanelSpec | None:
         (rule, level_set): row
         for rule in rules
         for level_set in (TRAIN, TEST)
-        if (row := findings.comparison(env, budget, rule, level_set))
+        if (row := findings.place(env, budget).comparison(rule, level_set))
     }
     if not rows:
         return None

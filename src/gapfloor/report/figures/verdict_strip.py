@@ -11,7 +11,7 @@ from gapfloor.tables.cells import estimate, is_number, mean_sem
 def verdict_strip(findings: Findings, env: Env, budget: str) -> PanelSpec | None:
     """None where no rule has a held-out return and a floor."""
     rules = [rule for rule in findings.rules if rule != FLOOR]
-    rows = [row for rule in rules if (row := findings.comparison(env, budget, rule, TEST))]
+    rows = [row for rule in rules if (row := findings.place(env, budget).comparison(rule, TEST))]
     if not rows:
         return None
     floor, floor_sem = rows[0].floor, rows[0].floor_sem

@@ -1,24 +1,28 @@
-"""All tables of a report: the paper's in its order, then the further ones."""
+"""All tables of a report, as `templates/tables.toml` describes them: first the paper's in its order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
 from typing import Any
 
 from gapfloor.analysis.leaked import LeakedGap
 from gapfloor.errors import unknown_name
 from gapfloor.report.cka_input import CkaRecord
 from gapfloor.report.findings import MERGED, Findings
-from gapfloor.report.tables import agents, entropy, floor, gap
-from gapfloor.report.tables.cka import ckacontrol
-from gapfloor.report.tables.further import further_tables
-from gapfloor.report.tables.hyperparameters import hyper
-from gapfloor.report.tables.leaks import leaks
-from gapfloor.report.tables.ledger import audit, commits
-from gapfloor.report.tables.normalised import cobbe
-from gapfloor.report.tables.references import references
-from gapfloor.tables.table import Missing, Table
+from gapfloor.report.tables import rows as table_rows
+from gapfloor.report.tables.columns import Use, columns_named
+from gapfloor.report.tables.rows import TableData, records_of_main_budget
+from gapfloor.report.tables.words import Words, filled
+from gapfloor.tables.cells import is_number
+from gapfloor.tables.column import BLANK, Column
+from gapfloor.tables.table import ColumnGroup, Missing, RuleLine, Table
+
+#: Tables about the world around a study, made only where they are asked for.
+EXTRA_TABLES = ("audit", "commits", "hyper")
 
 
 @dataclass(frozen=True)
@@ -33,17 +37,13 @@ class Tables:
         return next((table for table in self.tables if table.name == name), None)
 
 
-#: Tables about the world around a study, made only where they are asked for.
-EXTRA_TABLES = ("audit", "commits", "hyper")
-
-
 def build_tables(
     findings: Findings,
     *,
-    cka: tuple[CkaRecord, ...] = (),
+    cka: Sequence[CkaRecord] = (),
     hyperparameters: Mapping[str, Mapping[str, Any]] | None = None,
-    hyperparameters_note: str = "",
     leaked: Sequence[LeakedGap] = (),
+    name: str = "the data",
     extra: Sequence[str] = (),
 ) -> Tables:
     """The paper's tables for these data: one of unmask, tiers, sweep, gap, full and res per budget.
@@ -52,64 +52,182 @@ def build_tables(
     in the budget, and gap, full and res always do (gap8m, full8m, res25m). `extra` names those of `EXTRA_TABLES` that
     are wanted; they come last.
     """
-    for name in extra:
-        if name not in EXTRA_TABLES:
-            raise unknown_name("table", name, EXTRA_TABLES)
-    budgets = sorted(findings.budgets, key=lambda budget: budget != findings.main_budget)
-    made: list[Table | Missing | None] = []
-    made += [floor.unmask(findings, budget) for budget in budgets]
-    made += [entropy.tiers(findings, budget) for budget in budgets]
-    made += [agents.results_at(findings, budget) for budget in budgets]
-    made.append(gap.pooled(findings))
-    made += [gap.gap_at(findings, budget) for budget in budgets]
-    made += [floor.floor(findings), references(findings), leaks(findings, leaked)]
-    made += [entropy.sweep(findings, budget) for budget in budgets]
-    made.append(entropy.merged(findings))
-    for budget in budgets:
-        # At another budget than the main one the merged rule is an extra that most studies do not play.
-        if budget == findings.main_budget or any(
-            row.rule == MERGED and row.budget == budget for row in findings.results.floor_comparisons
-        ):
-            made.append(floor.merged_argmax(findings, budget))
-    made.append(cobbe(findings))
-    made += [agents.full(findings, budget) for budget in budgets]
-    made += _two_by_two(findings)
-    made.append(ckacontrol(findings, cka))
-    made += further_tables(findings)
-    extras: dict[str, Callable[[], Table | Missing]] = {
-        "audit": audit,
-        "commits": commits,
-        "hyper": lambda: hyper(hyperparameters or {}, note=hyperparameters_note),
-    }
-    made += [build() for name, build in extras.items() if name in extra]
+    for each in extra:
+        if each not in EXTRA_TABLES:
+            raise unknown_name("table", each, EXTRA_TABLES)
+    data = TableData(
+        findings=findings, cka=cka, hyperparameters=hyperparameters or {}, leaked=leaked, name=name
+    )
+    made = [
+        _table(kind, layout, data, about)
+        for kind, layout in _layouts().items()
+        if kind in extra or "extra" not in layout
+        for about in _subjects(kind, layout, data)
+    ]
     return Tables(
         _with_unique_names(table for table in made if isinstance(table, Table)),
         tuple(table for table in made if isinstance(table, Missing)),
     )
 
 
+@cache
+def _layouts() -> dict[str, Any]:
+    text = resources.files("gapfloor.report").joinpath("templates/tables.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def _subjects(kind: str, layout: Mapping[str, Any], data: TableData) -> list[Any]:
+    """What a table is made for: each budget, each game, or the whole study."""
+    findings = data.findings
+    if kind == "gap2x2":
+        # Every game that was trained at several budgets has one; that of the hardest game has the plain name.
+        hardest = findings.hardest_env()
+        others = [env for env in findings.all_envs if env != hardest and len(findings.places_of(env)) > 1]
+        return [hardest, *others] if hardest else [""]
+    if kind == "ckacontrol":
+        return [next((record.budget for record in records_of_main_budget(data)), "")]
+    if "{at}" not in layout["title"]:
+        return [""]
+    if kind == "merged_argmax":
+        # At another budget than the main one the merged rule is an extra that most studies do not play.
+        played = {row.budget for row in findings.results.floor_comparisons if row.rule == MERGED}
+        return [
+            budget for budget in findings.main_first if budget == findings.main_budget or budget in played
+        ]
+    return findings.main_first
+
+
+def _table(kind: str, layout: Mapping[str, Any], data: TableData, about: Any) -> Table | Missing | None:
+    findings = data.findings
+    rows, without = getattr(table_rows, kind)(data, about) if about is not None else ([], [])
+    words = Words(data, about, rows)
+    is_made = bool([row for row in rows if not isinstance(row, RuleLine)])
+    if not is_made:
+        title = "Both rules, both level sets" if kind == "gap2x2" else filled(layout["title"], words).plain
+        name = "gap2x2" if kind == "gap2x2" else filled(layout["name"], words).plain
+        why = layout.get("missing")
+        return Missing(name, title, filled(why, words).plain) if why else None
+    chosen, groups = _columns(_of_method(layout["columns"], findings), words)
+    chosen, groups = _without_empty_rules(chosen, groups, rows)
+    found = [column.value(row, column.use) for row in _bodies(rows) for column in chosen]
+    found = list({id(row): row for row in found if hasattr(row, "status")}.values())
+    words = replace(words, found=found)
+    columns = [_headed(column, words) for column in chosen]
+    cells: list[Any] = [
+        row if isinstance(row, RuleLine) else tuple(column.entry(row) for column in columns) for row in rows
+    ]
+    notes = (
+        [f"Left out for lack of {layout['lack']}: {', '.join(without)}."]
+        if without and "lack" in layout
+        else []
+    )
+    if "note" in layout:
+        told = words[layout["note"][1:-1]]
+        notes += [told] if isinstance(told, str) else told
+    if layout.get("drop"):
+        kept = [at for at, column in enumerate(columns) if column.align == "l" or _has_number(cells, at)]
+        if not any(columns[at].align == "r" for at in kept):
+            return None
+        dropped = [column.title for at, column in enumerate(columns) if at not in kept]
+        notes += [f"Left out because the data do not allow it: {', '.join(dropped)}."] if dropped else []
+        columns, cells = [columns[at] for at in kept], [tuple(row[at] for at in kept) for row in cells]
+        layout = {"size": "scriptsize", "separation": "2.5pt", "is_wide": True, **layout}
+    is_exploratory = any(row.status == "exploratory" for row in found)
+    return Table(
+        name=filled(layout["name"], words).plain,
+        title=filled(layout["title"], words).plain,
+        caption=filled(_of_method(layout["caption"], findings), words),
+        columns=tuple(columns),
+        rows=tuple(cells),
+        groups=tuple(
+            ColumnGroup(filled(title, replace(words, rule=rule)), first, last)
+            for title, rule, first, last in groups
+        ),
+        notes=tuple(note for note in notes if note),
+        size=layout.get("size", "small"),
+        separation=layout.get("separation", "3.5pt"),
+        status=layout.get("status", "exploratory" if is_exploratory else ""),
+        is_wide=layout.get("is_wide", False),
+    )
+
+
+#: A heading over columns: its template, its rule, and the first and last column.
+_Group = tuple[str, str, int, int]
+
+
+def _columns(entries: Sequence[Any], words: Words, rule: str = "") -> tuple[list[Column], list[_Group]]:
+    """The columns of a table, each with its rule, and the headings that span several."""
+    columns: list[Column] = []
+    groups: list[_Group] = []
+    for entry in entries:
+        if isinstance(entry, str) or "column" in entry:
+            use = Use(words.findings, rule or words.findings.primary)
+            columns += [replace(column, use=use) for column in columns_named(entry)]
+            continue
+        first = len(columns)
+        for each in _rules(entry.get("rule", rule), words):
+            inner, _ = _columns(entry["columns"], words, each)
+            columns += inner
+        if "title" in entry and len(columns) > first:
+            groups.append((entry["title"], columns[-1].use.rule, first, len(columns) - 1))
+    return columns, groups
+
+
+def _rules(name: str, words: Words) -> list[str]:
+    """The rules, or cuts, that a part of a table is repeated for."""
+    if name == "cuts":
+        return [f"{point.cut:.1f}" for point in words.rows[0].screen.sweep]
+    rule = getattr(words.findings, name, name)
+    return [rule] if rule is not None else []
+
+
+def _without_empty_rules(
+    columns: list[Column], groups: list[_Group], rows: Sequence[Any]
+) -> tuple[list[Column], list[_Group]]:
+    """The table without the last group of columns if it is of a rule that no row has."""
+    if not groups or groups[-1][1] != columns[0].use.findings.secondary or groups[-1][3] != len(columns) - 1:
+        return columns, groups
+    first = groups[-1][2]
+    if any(_is_found(column, row) for column in columns[first:] for row in _bodies(rows)):
+        return columns, groups
+    return columns[:first], groups[:-1]
+
+
+def _is_found(column: Column, row: Any) -> bool:
+    found = column.value(row, column.use)
+    return found is not None and found is not BLANK
+
+
+def _bodies(rows: Sequence[Any]) -> Iterator[Any]:
+    return (row for row in rows if not isinstance(row, RuleLine))
+
+
+def _headed(column: Column, words: Words) -> Column:
+    """A column with its heading and its names for one rule."""
+    if column.key == "k" and words["over"] == "n":
+        column = replace(columns_named("k_of_n")[0], use=column.use)
+    rule = column.use.rule
+    spelt = "floor" if rule == "uniform" else rule
+    heading = filled(column.title, replace(words, rule=rule), column.tex)
+    csv = tuple(name.replace("RULE", spelt).replace("CUT", rule) for name in column.csv)
+    return replace(column, title=heading.plain, tex=heading.tex_source, csv=csv)
+
+
+def _has_number(rows: Sequence[Any], at: int) -> bool:
+    values = (row[at].raw[0] for row in rows)
+    return any(isinstance(value, int | float) and is_number(value) for value in values)
+
+
+def _of_method(entry: Any, findings: Findings) -> Any:
+    return entry[findings.plan.gap_method] if isinstance(entry, dict) else entry
+
+
 def _with_unique_names(tables: Iterable[Table]) -> tuple[Table, ...]:
     """Tables that do not overwrite each other's files: a budget called 2x2 would give a second gap2x2."""
-    found = list(tables)
-    names: dict[str, int] = {}
-    for at, table in enumerate(found):
-        names[table.name] = names.get(table.name, 0) + 1
-        if names[table.name] > 1:
-            found[at] = replace(table, name=f"{table.name}-{names[table.name]}")
-    return tuple(found)
-
-
-def _two_by_two(findings: Findings) -> list[Table | Missing]:
-    hardest = findings.hardest_env()
-    if hardest is None:
-        return [
-            Missing(
-                "gap2x2", "Both rules, both level sets", "no game with a floor and runs on both level sets"
-            )
-        ]
-    made: list[Table | Missing] = [gap.gap2x2(findings, hardest, name="gap2x2")]
-    for env in findings.all_envs:
-        if env != hardest and len(findings.budgets_of(env)) > 1:
-            table = gap.gap2x2(findings, env, name=f"gap2x2_{findings.slug(findings.name(env))}")
-            made += [table] if isinstance(table, Table) else []
-    return made
+    found: dict[str, Table] = {}
+    for table in tables:
+        name, number = table.name, 2
+        while name in found:
+            name, number = f"{table.name}-{number}", number + 1
+        found[name] = replace(table, name=name)
+    return tuple(found.values())

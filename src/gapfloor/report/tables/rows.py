@@ -1,0 +1,324 @@
+"""The rows of each table of a report, in order: places, rows of the analysis, or records of what surrounds it.
+
+A function is named after its table and gets what the tables are made from and the budget (or the game) of the table. It
+returns the rows, with lines between them, and the names of the games that lack what the table needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gapfloor.analysis.leaked import LeakedGap
+from gapfloor.audit.ledger.entries import load_ledger
+from gapfloor.escape import escape_tex
+from gapfloor.report.cka_input import CkaRecord, seed_means
+from gapfloor.report.findings import MERGED, SUITE, TEST, TRAIN, Env, Findings, Place, at_budget, steps_of
+from gapfloor.statistics.conventions import NAN
+from gapfloor.statistics.estimate import Estimate
+from gapfloor.statistics.normalised import has_scale, score_range
+from gapfloor.tables.cells import Cell
+from gapfloor.tables.column import Text
+from gapfloor.tables.table import RuleLine
+
+Rows = tuple[list[Any], list[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableData:
+    """What the tables are made from."""
+
+    findings: Findings
+    cka: Sequence[CkaRecord] = ()
+    hyperparameters: Mapping[str, Mapping[str, Any]]
+    leaked: Sequence[LeakedGap] = ()
+    name: str = "the data"
+    """Of the store or file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FloorGap:
+    """The floor's returns and their difference, as a row of a table of gaps."""
+
+    budget: str
+    train: float
+    train_sem: float
+    test: float
+    test_sem: float
+    gap: float
+    n: None = None
+
+
+def unmask(data: TableData, budget: str) -> Rows:
+    """The games with a held-out return under the primary rule."""
+    primary = data.findings.primary
+    return _split(data.findings.places(budget), lambda place: place.comparison(primary, TEST))
+
+
+def tiers(data: TableData, budget: str) -> Rows:
+    """The games with a screen."""
+    return _split(data.findings.places(budget), lambda place: place.screen)
+
+
+def sweep(data: TableData, budget: str) -> Rows:
+    """The games with a screen under several cuts."""
+    rows, without = tiers(data, budget)
+    return [place for place in rows if place.screen.sweep], without
+
+
+def merged(data: TableData, budget: str) -> Rows:
+    """The games with a screen at every budget; the main budget comes first, as in the paper."""
+    blocks, without = [], []
+    for each in data.findings.main_first:
+        rows, lacking = tiers(data, each)
+        blocks.append(rows)
+        without += [f"{name}{at_budget(each)}" for name in lacking]
+    return _ruled(blocks), without
+
+
+def merged_argmax(data: TableData, budget: str) -> Rows:
+    """The games played under the merged rule."""
+    return _split(data.findings.places(budget), lambda place: place.comparison(MERGED, TEST))
+
+
+def gap(data: TableData, budget: str) -> Rows:
+    """The games with a gap under the primary rule."""
+    return _split(data.findings.places(budget), lambda place: place.gap(data.findings.primary))
+
+
+def pooled(data: TableData, budget: str) -> Rows:
+    """The games with a gap at several budgets, at each."""
+    places = [data.findings.places_of(env) for env in data.findings.all_envs]
+    several = [place for of_game in places if len(of_game) > 1 for place in of_game]
+    return [place for place in several if place.gap(data.findings.primary)], []
+
+
+def floor(data: TableData, budget: str) -> Rows:
+    """Every game on both level sets, a block per budget."""
+    findings = data.findings
+    return _ruled(
+        [
+            place.at(level_set=level_set)
+            for place in findings.places(budget)
+            for level_set in (TRAIN, TEST)
+            if any(place.comparison(rule, level_set) for rule in findings.two_rules)
+        ]
+        for budget in findings.budgets
+    ), []
+
+
+def full(data: TableData, budget: str) -> Rows:
+    """Every agent of every game."""
+    return [place.at(agent=agent) for place in data.findings.places(budget) for agent in place.agents], []
+
+
+def res(data: TableData, budget: str) -> Rows:
+    """Every agent of every game, with a little air between games."""
+    rows: list[Any] = []
+    for place in data.findings.places(budget):
+        agents = [place.at(agent=agent) for agent in place.agents]
+        rows += [*agents, RuleLine("addlinespace")] if agents else []
+    return rows, []
+
+
+def cobbe(data: TableData, budget: str) -> Rows:
+    """Every game with a normalised score, a block per budget, then the means over games."""
+    findings = data.findings
+    blocks = [[place for place in findings.places(each) if _has_score(place)] for each in findings.budgets]
+    means = [Place(findings, Env(SUITE, ""), each) for each in findings.budgets]
+    return _ruled([*blocks, [mean for mean in means if _has_score(mean)]] if any(blocks) else []), []
+
+
+def gap2x2(data: TableData, game: Env) -> Rows:
+    """One game at each of its budgets under both rules, with the floor's own difference."""
+    blocks: list[list[Any]] = []
+    for place in data.findings.places_of(game):
+        found: list[Any] = [row for rule in data.findings.two_rules if (row := place.gap(rule))]
+        train, test = place.floor(TRAIN), place.floor(TEST)
+        if found and train and test:
+            found.append(
+                FloorGap(
+                    budget=place.budget, train=train.mean, train_sem=train.sem, test=test.mean, test_sem=test.sem,
+                    gap=train.mean - test.mean,
+                )
+            )  # fmt: skip
+        blocks.append(found)
+    return _ruled(blocks), []
+
+
+def references(data: TableData, budget: str) -> Rows:
+    """Held-out comparisons with stricter references, then with the published maximum of each game and rule."""
+    findings = data.findings
+    rows = [
+        row
+        for row in findings.results.reference_comparisons
+        if row.level_set == TEST and (row.agent is None or not findings.plan.pooled)
+    ]
+    maxima = {}
+    for row in rows:
+        if has_scale(row.game, mode=row.mode):
+            maximum = float(score_range(row.game, mode=row.mode)[1])
+            maxima[findings.env_of(row), row.budget, row.rule] = replace(
+                row, reference="R_max", floor=maximum, floor_sem=NAN, delta=Estimate(value=row.mean - maximum),
+                decision=replace(row.decision, call="not tested", p_adjusted=NAN),
+            )  # fmt: skip
+    return [*rows, *maxima.values()], []
+
+
+def leaks(data: TableData, budget: str) -> Rows:
+    """Gaps with and without leaked levels."""
+    return list(data.leaked), []
+
+
+def ckacontrol(data: TableData, budget: str) -> Rows:
+    """The means over seeds of every game and agent with controls, at the main budget if it has any."""
+    findings = data.findings
+    groups: dict[tuple[str, str], list[CkaRecord]] = {}
+    for record in records_of_main_budget(data):
+        if record.A == record.A:
+            groups.setdefault((record.game, record.agent), []).append(record)
+    games = [env.game for env in findings.all_envs]
+    agents = [agent.lower() for agent in findings.source.agents]
+
+    def order(key: tuple[str, str]) -> tuple[Any, ...]:
+        game, agent = key
+        return _place_in(games, game), game, _place_in(agents, agent.lower()), agent
+
+    return [seed_means(groups[key]) for key in sorted(groups, key=order)], []
+
+
+def records_of_main_budget(data: TableData) -> list[CkaRecord]:
+    """The CKA results of the main budget, or of the first one that has any."""
+    budgets = [record.budget for record in data.cka]
+    wanted = data.findings.main_budget if data.findings.main_budget in budgets else next(iter(budgets), "")
+    return [record for record in data.cka if record.budget == wanted]
+
+
+def other_method(data: TableData, budget: str) -> Rows:
+    """The same comparisons and gaps by the other method."""
+    other = data.findings.results.other_method
+    return [*other.floor_comparisons, *other.gaps] if other else [], []
+
+
+def sensitivity(data: TableData, budget: str) -> Rows:
+    """What other estimators say."""
+    return [row for row in data.findings.results.sensitivity if row.rule in data.findings.two_rules], []
+
+
+def agent_differences(data: TableData, budget: str) -> Rows:
+    """Differences between agents."""
+    return [row for row in data.findings.results.encoders if row.rule in data.findings.two_rules], []
+
+
+def rule_differences(data: TableData, budget: str) -> Rows:
+    """Differences between rules; of the merged rule only on held-out levels."""
+    return [row for row in data.findings.results.pairs if row.rule != MERGED or row.quantity == "test"], []
+
+
+def profiles(data: TableData, budget: str) -> Rows:
+    """The suite's profiles."""
+    return list(data.findings.results.profiles), []
+
+
+def audit(data: TableData, budget: str) -> Rows:
+    """The audited code bases, in the order of the paper's table."""
+    return sorted(load_ledger(), key=lambda entry: entry.audit_row), []
+
+
+def commits(data: TableData, budget: str) -> Rows:
+    """The audited code bases."""
+    return list(load_ledger()), []
+
+
+#: How hyperparameters of the trainer's header are named in a table; others keep their own name.
+_HYPERPARAMETERS = {
+    "environments": "Parallel environments", "rollout_length": "Rollout length", "budget_steps": "Total timesteps",
+    "learning_rate": "Learning rate", "discount": "Discount factor γ", "gae_lambda": "GAE λ",
+    "minibatches": "Minibatches per update", "epochs": "Update epochs", "clip": "Clip coefficient",
+    "value_clipping": "Value loss clipping", "entropy_coefficient": "Entropy coefficient",
+    "value_coefficient": "Value loss coefficient", "max_gradient_norm": "Max gradient norm", "adam_epsilon": "Adam ε",
+    "rewards": "Reward normalization / clipping",
+}  # fmt: skip
+#: Fields that say how the arithmetic is cut into pieces; they are not hyperparameters of the method.
+_NOT_SHOWN = {"micro_batch", "inference_batch"}
+_REWARDS = {"raw": "none", "cleanrl": "normalized, clipped to ±10"}
+
+
+def hyper(data: TableData, budget: str) -> Rows:
+    """Hyperparameters, name and value; a value that differs between budgets names them."""
+    by_budget = {name: data.hyperparameters[name] for name in sorted(data.hyperparameters, key=steps_of)}
+    known = {name for values in by_budget.values() for name in values}
+    rows = []
+    for name in (*_HYPERPARAMETERS, *sorted(known - set(_HYPERPARAMETERS) - _NOT_SHOWN)):
+        shown = {
+            each: _value_text(name, values[name]) for each, values in by_budget.items() if name in values
+        }
+        texts = list(dict.fromkeys(shown.values()))
+        if not texts:
+            continue
+        if len(texts) > 1 and name != "budget_steps":
+            texts = [f"{text} ({each})" for each, text in shown.items()]
+        label = Text(_HYPERPARAMETERS.get(name, name.replace("_", " ").capitalize()))
+        plain = "; ".join(texts)
+        tex = _power_of_ten(escape_tex(plain))
+        rows.append((Cell(label.plain, label.tex, (name,)), Cell(plain, tex, (plain,))))
+    return [list(row) for row in rows], []
+
+
+def _value_text(name: str, value: Any) -> str:
+    if name == "rewards":
+        return _REWARDS.get(str(value), str(value))
+    if name == "budget_steps" and isinstance(value, int):
+        return f"{value / 1e6:g}M" if value >= 10**6 else f"{value / 1e3:g}k"
+    if name == "learning_rate":
+        return f"{_scientific(value)} (no annealing)"
+    if isinstance(value, bool):
+        return "enabled" if value else "disabled"
+    if isinstance(value, float):
+        return _scientific(value) if 0 < abs(value) < 1e-3 else f"{value:g}"
+    return str(value)
+
+
+def _scientific(value: float) -> str:
+    mantissa, exponent = f"{value:e}".split("e")
+    return f"{float(mantissa):g}×10^{int(exponent)}"
+
+
+def _power_of_ten(tex: str) -> str:
+    parts = tex.split(r"$\times$10\textasciicircum{}")
+    if len(parts) == 1:
+        return tex
+    head, _, factor = parts[0].rpartition(" ")
+    exponent, _, rest = parts[1].partition(" ")
+    return f"{head} ${factor}\\times10^{{{exponent}}}$ {rest}".strip()
+
+
+def _split(places: Iterable[Place], needed: Callable[[Place], object]) -> Rows:
+    """The places that have what is needed, and the names of the others."""
+    found: list[Any] = []
+    without: list[str] = []
+    for place in places:
+        if needed(place):
+            found.append(place)
+        else:
+            without.append(place.name)
+    return found, without
+
+
+def _ruled(blocks: Iterable[list[Any]]) -> list[Any]:
+    """Blocks of rows with a line between them."""
+    rows: list[Any] = []
+    for block in blocks:
+        rows += [RuleLine("midrule"), *block] if rows and block else block
+    return rows
+
+
+def _has_score(place: Place) -> bool:
+    findings = place.findings
+    rules = (*findings.two_rules, "uniform")
+    return any(place.score(rule, level_set) for rule in rules for level_set in (TRAIN, TEST))
+
+
+def _place_in(names: Sequence[str], name: str) -> int:
+    return names.index(name) if name in names else len(names)
