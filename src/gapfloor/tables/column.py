@@ -1,7 +1,7 @@
 """A quantity, described once: what it is called, what it means, and how it is made from a row and printed.
 
-The registry of columns is `data/columns.toml`, read by `tables.registry`. Every writer (terminal, HTML, LaTeX, Markdown,
-CSV, records) and the documentation of columns read the same description.
+The registry of columns is `data/columns.toml`, read by `tables.registry`. Every writer (terminal, HTML, LaTeX,
+Markdown, CSV, records) and the documentation of columns read the same description.
 """
 
 from __future__ import annotations
