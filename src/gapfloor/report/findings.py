@@ -60,7 +60,7 @@ class Env:
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class GameFindings:
     """A game at a budget with the rows of the analysis about it; a table may take one per agent or level set."""
 
     findings: Findings
@@ -144,7 +144,7 @@ class Place:
         ordered = [agent for agent in self.findings.source.agents if agent in found]
         return (*ordered, *sorted(found - set(ordered)))
 
-    def at(self, **labels: str) -> Place:
+    def at(self, **labels: str) -> GameFindings:
         """The same place for one agent or level set."""
         return replace(self, **labels)  # type: ignore[arg-type]
 
@@ -163,9 +163,9 @@ class Findings:
         self.source = results.source
 
     @cached_property
-    def _places(self) -> dict[tuple[Env, str], Place]:
+    def _places(self) -> dict[tuple[Env, str], GameFindings]:
         """The rows by place: a large study asks for them a hundred thousand times."""
-        places: dict[tuple[Env, str], Place] = {}
+        places: dict[tuple[Env, str], GameFindings] = {}
         for kind in _ROWS:
             for row in getattr(self.results, kind):
                 envs = [self.env_of(row)]
@@ -173,7 +173,7 @@ class Findings:
                     envs.append(Env(row.game, row.mode, row.agent_b))
                 for key in ((env, row.budget) for env in envs):
                     if key not in places:
-                        places[key] = Place(self, *key, rows={kind: [] for kind in _ROWS})
+                        places[key] = GameFindings(self, *key, rows={kind: [] for kind in _ROWS})
                     places[key].rows[kind].append(row)
         return places
 
@@ -191,11 +191,11 @@ class Findings:
         """The game, mode and, where agents are not pooled, the agent that a row is about."""
         return Env(row.game, row.mode, "" if self.plan.pooled else row.agent or "")
 
-    def place(self, env: Env, budget: str) -> Place:
+    def place(self, env: Env, budget: str) -> GameFindings:
         """A game at a budget, with or without runs."""
-        return self._places.get((env, budget)) or Place(self, env, budget)
+        return self._places.get((env, budget)) or GameFindings(self, env, budget)
 
-    def places(self, budget: str) -> tuple[Place, ...]:
+    def places(self, budget: str) -> tuple[GameFindings, ...]:
         """The games that have runs at that budget, in order."""
         found = (self._places.get((env, budget)) for env in self.all_envs)
         return tuple(
@@ -258,7 +258,7 @@ class Findings:
 
         return tuple(sorted(found, key=place_of))
 
-    def places_of(self, env: Env) -> list[Place]:
+    def places_of(self, env: Env) -> list[GameFindings]:
         """A game at each of its budgets."""
         return [place for budget in self.budgets for place in self.places(budget) if place.env == env]
 

@@ -20,7 +20,17 @@ from gapfloor.analysis.rows import Quantity
 from gapfloor.escape import key_part, safe_key
 from gapfloor.json_values import jsonable
 from gapfloor.report.cka_input import CkaRecord
-from gapfloor.report.findings import FLOOR, MERGED, SUITE, TEST, TRAIN, Env, Findings, Place, rule_letter
+from gapfloor.report.findings import (
+    FLOOR,
+    MERGED,
+    SUITE,
+    TEST,
+    TRAIN,
+    Env,
+    Findings,
+    GameFindings,
+    rule_letter,
+)
 from gapfloor.report.numbers_cka import cka_numbers
 from gapfloor.tables.cells import Cell, formatted, is_number
 
@@ -143,7 +153,7 @@ def _success(env: Env, name: str, row: Any) -> Iterator[_Source]:
         yield name, _Return(row.mean / whole, row.sem / whole, row.n, row.status), "success"
 
 
-def _rule(place: Place, rule: str) -> Iterator[_Source]:
+def _rule(place: GameFindings, rule: str) -> Iterator[_Source]:
     """What one game gives at one budget under one rule."""
     findings, gap = place.findings, place.gap(rule)
     stem = _join(findings.game_key(place.env), findings.budget_key(place.budget), safe_key(rule_letter(rule)))
@@ -175,7 +185,7 @@ def _rule(place: Place, rule: str) -> Iterator[_Source]:
                 yield f"{stem}.share{pair if at else ''}", difference, "agent_share"
 
 
-def _game(place: Place) -> Iterator[_Source]:
+def _game(place: GameFindings) -> Iterator[_Source]:
     """What one game gives at one budget whatever the rule."""
     findings = place.findings
     game, label = findings.game_key(place.env), findings.budget_key(place.budget)

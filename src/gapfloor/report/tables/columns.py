@@ -7,7 +7,17 @@ from typing import Any
 
 from gapfloor.analysis import columns as analysis
 from gapfloor.escape import escape_tex
-from gapfloor.report.findings import FLOOR, MERGED, SUITE, TEST, TRAIN, Env, Findings, Place, agent_name
+from gapfloor.report.findings import (
+    FLOOR,
+    MERGED,
+    SUITE,
+    TEST,
+    TRAIN,
+    Env,
+    Findings,
+    GameFindings,
+    agent_name,
+)
 from gapfloor.tables.cells import Cell, fixed, mark_cell, mean_sem, text_cell
 from gapfloor.tables.column import BLANK, Column
 from gapfloor.tables.registry import Source, read_registry
@@ -21,13 +31,13 @@ class Use:
     rule: str
 
 
-def _floor(place: Place, use: Use) -> Any:
+def _floor(place: GameFindings, use: Use) -> Any:
     rules = (*use.findings.two_rules, MERGED)
     return next((row for rule in rules if (row := place.comparison(rule, place.level_set))), None)
 
 
 def _score(level_set: str) -> Source:
-    def of(place: Place, use: Use) -> Any:
+    def of(place: GameFindings, use: Use) -> Any:
         # The floor's mean over training levels is left blank, as in the paper, which compares held-out scores.
         is_blank = place.game == SUITE and (use.rule, level_set) == (FLOOR, TRAIN)
         return BLANK if is_blank else place.score(use.rule, level_set)
@@ -35,7 +45,7 @@ def _score(level_set: str) -> Source:
     return of
 
 
-def _constants(place: Place, use: Use) -> Any:
+def _constants(place: GameFindings, use: Use) -> Any:
     if place.game == SUITE:
         return BLANK
     rules = (*use.findings.two_rules, FLOOR)
@@ -43,28 +53,28 @@ def _constants(place: Place, use: Use) -> Any:
     return next((row for row in found if row), None)
 
 
-def _cut(place: Place, use: Use) -> Any:
+def _cut(place: GameFindings, use: Use) -> Any:
     sweep = place.screen.sweep if place.screen else ()
     return next((point for point in sweep if f"{point.cut:.1f}" == use.rule), None)
 
 
 def _env(row: Any, use: Use) -> str:
     if row.game == SUITE:
-        return SUITE if isinstance(row, Place) else "all games"
-    if isinstance(row, Place):
+        return SUITE if isinstance(row, GameFindings) else "all games"
+    if isinstance(row, GameFindings):
         return row.name
     # Tables that have a column of agents name the game alone.
     is_named = hasattr(row, "left_out") or not hasattr(row, "plan_hash")
     return use.findings.name(Env(row.game, row.mode) if is_named else use.findings.env_of(row))
 
 
-def _env_at(place: Place, use: Use) -> Cell:
+def _env_at(place: GameFindings, use: Use) -> Cell:
     label = f"{place.name} ({place.budget})" if place.budget else place.name
     # The name is printed on a game's first row only; CSV repeats it on every row.
     return text_cell(label) if place.level_set == TRAIN else Cell("", "", (label,))
 
 
-def _env_other(place: Place, use: Use) -> str:
+def _env_other(place: GameFindings, use: Use) -> str:
     return place.name if place.budget == use.findings.main_budget else f"{place.name} ({place.budget})"
 
 

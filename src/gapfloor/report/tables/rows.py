@@ -14,7 +14,17 @@ from gapfloor.analysis.leaked import LeakedGap
 from gapfloor.audit.ledger.entries import load_ledger
 from gapfloor.escape import escape_tex
 from gapfloor.report.cka_input import CkaRecord, seed_means
-from gapfloor.report.findings import MERGED, SUITE, TEST, TRAIN, Env, Findings, Place, at_budget, steps_of
+from gapfloor.report.findings import (
+    MERGED,
+    SUITE,
+    TEST,
+    TRAIN,
+    Env,
+    Findings,
+    GameFindings,
+    at_budget,
+    steps_of,
+)
 from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.normalised import has_scale, score_range
@@ -126,7 +136,7 @@ def cobbe(data: TableData, budget: str) -> Rows:
     """Every game with a normalised score, a block per budget, then the means over games."""
     findings = data.findings
     blocks = [[place for place in findings.places(each) if _has_score(place)] for each in findings.budgets]
-    means = [Place(findings, Env(SUITE, ""), each) for each in findings.budgets]
+    means = [GameFindings(findings, Env(SUITE, ""), each) for each in findings.budgets]
     return _ruled([*blocks, [mean for mean in means if _has_score(mean)]] if any(blocks) else []), []
 
 
@@ -294,7 +304,7 @@ def _power_of_ten(tex: str) -> str:
     return f"{head} ${factor}\\times10^{{{exponent}}}$ {rest}".strip()
 
 
-def _split(places: Iterable[Place], needed: Callable[[Place], object]) -> Rows:
+def _split(places: Iterable[GameFindings], needed: Callable[[GameFindings], object]) -> Rows:
     """The places that have what is needed, and the names of the others."""
     found: list[Any] = []
     without: list[str] = []
@@ -314,7 +324,7 @@ def _ruled(blocks: Iterable[list[Any]]) -> list[Any]:
     return rows
 
 
-def _has_score(place: Place) -> bool:
+def _has_score(place: GameFindings) -> bool:
     findings = place.findings
     rules = (*findings.two_rules, "uniform")
     return any(place.score(rule, level_set) for rule in rules for level_set in (TRAIN, TEST))
