@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from gapfloor.cli.commands import COMMANDS
 from source_tree import ROOT, SOURCE, folder_of, modules
 
 pytestmark = pytest.mark.fast
@@ -24,9 +23,3 @@ def test_every_file_that_the_page_names_exists() -> None:
 def test_every_folder_is_described() -> None:
     folders = {folder_of(name) for name, path in modules().items() if path.parent.name != "gapfloor"}
     assert [folder for folder in sorted(folders) if f"| `{folder}/` |" not in PAGE] == []
-
-
-def test_the_readme_lists_every_command() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    names = {words.split()[0] for words in COMMANDS}
-    assert [name for name in sorted(names) if f"| `gapfloor {name}" not in text] == []

@@ -1,4 +1,4 @@
-"""The Python block of the README runs exactly as it is printed, in a plain script without a guard."""
+"""The README: its Python block runs in a plain script without a guard, and its table says what the data say."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from source_tree import SOURCE, readme_script
+import gapfloor
+from source_tree import ROOT, SOURCE, readme_script
 
 pytest.importorskip("procgen")
 
@@ -33,3 +34,21 @@ def test_the_python_block_runs_as_a_script(tmp_path: Path) -> None:
         for levels in ("train", "test")
     ]
     assert (tmp_path / "starpilot.png").stat().st_size > 10_000
+
+
+def test_the_table_of_public_agents_is_what_the_dataset_gives() -> None:
+    results = gapfloor.analyse(ROOT / "data" / "public", progress=False)
+    gaps = {(row.game, row.rule): row for row in results.gaps}
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = 0
+    for row in results.comparisons:
+        if row.level_set != "test" or row.reference != "uniform" or row.rule == "merged":
+            continue
+        gap = gaps[row.game, row.rule]
+        line = (
+            f"| {row.game} | {row.rule} | {gap.train:.2f} ± {gap.train_sem:.2f} | {row.mean:.2f} ± {row.sem:.2f} | "
+            f"{row.floor:.2f} ± {row.floor_sem:.2f} | {gap.gap:.2f} ± {gap.gap_sem:.2f} | {row.call} |"
+        )
+        assert line in text
+        shown += 1
+    assert shown == len([line for line in text.splitlines() if line.startswith(("| heist", "| coinrun"))])
