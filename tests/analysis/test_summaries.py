@@ -131,3 +131,19 @@ def test_a_table_of_episodes_is_still_one():
         for e in range(4)
     ]
     assert gapfloor.analyse(pa.Table.from_pylist(rows)).source.n_episodes == 24
+
+
+def test_a_column_of_means_next_to_episodes_does_not_make_a_table_of_means():
+    rows = [
+        {"game": "x", "agent": a, "seed": s, "rule": r, "level_set": "test", "score": float(s + e), "mean": 7.0}
+        for a, r in (("a", "sampled"), ("", "uniform"))
+        for s in range(3)
+        for e in range(4)
+    ]
+    assert gapfloor.analyse(pa.Table.from_pylist(rows)).source.n_episodes == 24
+
+
+def test_scores_with_their_spread_are_means():
+    table = pa.Table.from_pylist([{"game": "x", "agent": "a", "score": 5.0, "std": 1.0, "n": 8}])
+    (row,) = gapfloor.analyse(table, floor="2±0.1").floor_comparisons
+    assert (row.mean, row.call) == (5.0, "above")

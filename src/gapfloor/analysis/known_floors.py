@@ -5,12 +5,15 @@ from __future__ import annotations
 import functools
 import importlib.resources
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from gapfloor.analysis.registry_entries import shipped_registry
 from gapfloor.analysis.rows import ReturnRow
+from gapfloor.errors import UsageError
+from gapfloor.statistics.conventions import LARGEST
 from gapfloor.tables.cells import Cell, empty_cell, mean_sem
 from gapfloor.tables.column import Column
 
@@ -44,17 +47,29 @@ def _pair(entries: list[dict[str, Any]]) -> tuple[float, float] | None:
     return (entries[0]["mean"], entries[0]["sem"]) if entries else None
 
 
-def find_known_floor(game: str, mode: str, level_set: str) -> tuple[float, float, int, str] | None:
-    """Mean, standard error, episodes and origin of the floor that ships with gapfloor for a game by any name.
+@dataclass(frozen=True)
+class StatedFloor:
+    """A floor that was not measured here."""
 
-    >>> find_known_floor("CoinRun", "easy", "test")[2]
+    mean: float
+    sem: float
+    n: int
+    """Its episodes; 0 where they are not known."""
+    origin: str
+    """Where it comes from, in words; empty for rows of a table."""
+
+
+def find_known_floor(game: str, mode: str, level_set: str) -> StatedFloor | None:
+    """The floor that ships with gapfloor for a game by any of its names.
+
+    >>> find_known_floor("CoinRun", "easy", "test").n
     384
     """
     wanted = _folded(game)
     for entry in _document()["measured"]["floors"]:
         if (_folded(entry["game"]), entry["mode"], entry["level_set"]) == (wanted, mode, level_set):
             origin = f"the floor is the one that ships with gapfloor: {mode} levels {entry['levels']}"
-            return entry["mean"], entry["sem"], entry["n_episodes"], origin
+            return StatedFloor(entry["mean"], entry["sem"], entry["n_episodes"], origin)
     for known in shipped_registry().entries:
         name = known.game.partition(":")[2] or known.game
         if wanted in (_folded(known.game), _folded(name), _folded(name.rpartition("-v")[0])):
@@ -62,8 +77,55 @@ def find_known_floor(game: str, mode: str, level_set: str) -> tuple[float, float
             origin = (
                 f"the floor is the registry's: {known.game} {known.mode}".rstrip() + f", seeds {known.seeds}"
             )
-            return floor.mean, floor.sem, floor.n_episodes, origin
+            return StatedFloor(floor.mean, floor.sem, floor.n_episodes, origin)
     return None
+
+
+def stated_floors(text: str) -> dict[str, StatedFloor]:
+    """The floors in "3.1±0.2" (of every game, under an empty name) or "heist=3.1±0.2,maze=5±0.1"; ± is an error."""
+    found = {}
+    for part in text.split(","):
+        game, equals, value = part.rpartition("=")
+        parsed = parse_cell(value)
+        if parsed is None or (equals and not game.strip()):
+            raise UsageError(
+                f"--floor {part!r} is neither an agent of the table, nor registry, nor a number such as 3.1±0.2 (its "
+                "standard error) or heist=3.1±0.2."
+            )
+        mean, error, _ = parsed
+        origin = f"the floor {value.strip()} was stated" + (" without its error" if error is None else "")
+        found[game.strip()] = StatedFloor(mean, error or 0.0, 0, origin)
+    return found
+
+
+_NUMBER = r"[-+]?(?:\d[\d ]*(?:,\d{3})*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_CELL = re.compile(rf"\s*({_NUMBER})\s*(%?)\s*(?:(?:±|\+/-|\+-|\()\s*({_NUMBER})\s*%?\s*\)?)?\s*")
+
+
+def parse_cell(text: str) -> tuple[float, float | None, float] | None:
+    """A number, the one after ± if there is one, and what both were multiplied by; None for other texts.
+
+    >>> parse_cell("4.0 ± 0.3"), parse_cell("85%"), parse_cell("n/a")
+    ((4.0, 0.3, 1.0), (0.85, None, 0.01), None)
+    """
+    found = _CELL.fullmatch(text)
+    if found is None:
+        return None
+    scale = 0.01 if found[2] else 1.0
+    return parse_number(found[1]) * scale, parse_number(found[3]) * scale if found[3] else None, scale
+
+
+def parse_number(text: str) -> float:
+    """A number as people write it, with spaces or commas between thousands."""
+    try:
+        value = float(text.replace(" ", "").replace(",", ""))
+    except ValueError:
+        raise UsageError(f"{text!r} is not a number.") from None
+    if not abs(value) <= LARGEST:
+        raise UsageError(
+            f"The number {text} is too large to compute with: divide all of them by one constant."
+        )
+    return value
 
 
 def _folded(name: str) -> str:

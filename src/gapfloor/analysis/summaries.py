@@ -27,7 +27,13 @@ from gapfloor.analysis.apply import plan_used, resolve_plan
 from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.floor_rows import call_counts
 from gapfloor.analysis.grouping import Place, StudyEpisodes
-from gapfloor.analysis.known_floors import find_known_floor
+from gapfloor.analysis.known_floors import (
+    StatedFloor,
+    find_known_floor,
+    parse_cell,
+    parse_number,
+    stated_floors,
+)
 from gapfloor.analysis.planned_study import BOTH, PlannedStudy, families_of
 from gapfloor.analysis.results import AnalysisResults, Problem, SourceSummary
 from gapfloor.analysis.rows import ComparisonRow, Decision, Estimate, ReturnRow
@@ -36,15 +42,13 @@ from gapfloor.analysis.table_pieces import folded_name
 from gapfloor.errors import UsageError
 from gapfloor.plan.model import content_hash, paper_plan
 from gapfloor.statistics.components import VariancePart, components_interval, components_p
-from gapfloor.statistics.conventions import LARGEST, NAN, NO_PAIR, Call, check_sizes
+from gapfloor.statistics.conventions import NAN, NO_PAIR, Call, check_sizes
 from gapfloor.statistics.families import holm
 from gapfloor.statistics.reference_calls import holm_divisors
 from gapfloor.text_tables import counted
 
-#: A larger file holds episodes.
-_MOST_BYTES = 4 << 20
-_NUMBER = r"[-+]?(?:\d[\d ]*(?:,\d{3})*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-_CELL = re.compile(rf"\s*({_NUMBER})\s*(%?)\s*(?:(?:±|\+/-|\+-|\()\s*({_NUMBER})\s*(%?)\s*\)?)?\s*")
+#: A larger table holds episodes.
+_MOST_BYTES, _MOST_ROWS = 4 << 20, 10_000
 #: Agents that are the floor where the user names none.
 _FLOOR_NAMES = ("random", "uniform", "randompolicy", "randomagent", "uniformrandom", "floor")
 #: Degrees of freedom of a floor that is stated without its number of episodes.
@@ -69,16 +73,6 @@ class Summary:
     """Number of runs; 0 where it is not known."""
 
 
-@dataclass(frozen=True)
-class StatedFloor:
-    """A floor to compare with: its mean, standard error, number of episodes, and where it comes from."""
-
-    mean: float
-    sem: float
-    n: int
-    origin: str
-
-
 def read_summaries(source: Any, options: TableOptions) -> tuple[list[Summary], list[str]] | None:
     """The means in a table, with remarks on what was assumed; None where a source is not a table of means."""
     rows = _plain_rows(source)
@@ -86,15 +80,21 @@ def read_summaries(source: Any, options: TableOptions) -> tuple[list[Summary], l
         return None
     names = {ours: _find(rows[0], ours, options) for ours in (*_LABELS, *SUMMARY_ALIASES)}
     notes: list[str] = []
-    if names["mean"] is None:
-        if _find(rows[0], "episode_return", options) is not None:
+    returns = _find(rows[0], "episode_return", options)
+    if returns is not None:
+        # A table with returns holds episodes, unless it has their spread too.
+        if names["std"] is None and names["sem"] is None:
             return None
+        names["mean"] = returns
+    if names["mean"] is None:
         long = _lengthened(rows, names, notes)
         if long is None:
             return None
         rows = long
         names |= {"game": "game", "agent": "agent", "mean": "mean"}
     defaults = {**options.labels}
+    if any(names[label] is None and label not in defaults for label in ("game", "agent")):
+        return None
     if names["level_set"] is None and "level_set" not in defaults:
         defaults["level_set"] = "test"
         notes.append("no column 'level_set': the means are taken as held-out returns")
@@ -114,27 +114,22 @@ _LABELS = ("game", "agent", "seed", "rule", "level_set")
 
 
 def _plain_rows(source: Any) -> list[dict[str, str]]:
-    """The rows of a small table as texts."""
-    if isinstance(source, pa.Table):
-        if source.num_rows > 10_000:
-            return []
-        return [
-            {name: "" if value is None else str(value) for name, value in row.items()}
-            for row in source.to_pylist()
-        ]
-    if not isinstance(source, str | Path):
-        return []
-    path = Path(source)
-    if path.suffix.lower() not in (".csv", ".tsv", ".txt") or not path.is_file():
-        return []
-    if path.stat().st_size > _MOST_BYTES:
-        return []
+    """The rows of a small table as texts; nothing where a source is not one."""
     try:
+        if isinstance(source, pa.Table):
+            found = source.to_pylist() if source.num_rows <= _MOST_ROWS else []
+            return [
+                {name: "" if value is None else str(value) for name, value in row.items()} for row in found
+            ]
+        path = Path(source) if isinstance(source, str | Path) else Path()
+        is_text = path.suffix.lower() in (".csv", ".tsv", ".txt") and path.is_file()
+        if not is_text or path.stat().st_size > _MOST_BYTES:
+            return []
         lines = [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
         lines = [line for line in lines if not line.startswith("#")]
         delimiter = max(",\t;|", key=lines[0].count) if lines else ","
         rows = list(csv.DictReader(lines, delimiter=delimiter, restval=""))
-    except (UnicodeDecodeError, csv.Error):
+    except (UnicodeError, csv.Error, OSError, pa.ArrowException):
         return []
     return [{str(name).strip(): str(value) for name, value in row.items() if name} for row in rows]
 
@@ -161,7 +156,7 @@ def _lengthened(
     if label is None or not values:
         return None
     filled = [row[name] for row in rows for name in values if row.get(name, "").strip()]
-    if not filled or not all(_CELL.fullmatch(text) for text in filled):
+    if not filled or not all(map(parse_cell, filled)):
         return None
     rows_are_games = names["game"] is not None
     if names["game"] is None and names["agent"] is None:
@@ -192,43 +187,33 @@ def _summary(
         name = names.get(ours)
         return row.get(name, "").strip() if name is not None else defaults.get(ours, "")
 
-    found = _CELL.fullmatch(text("mean"))
+    found = parse_cell(text("mean"))
     if found is None:
         if text("mean"):
             raise UsageError(f"The mean {text('mean')!r} is not a number, nor a number ± its spread.")
         return None
-    scale = 0.01 if found[2] else 1.0
-    if found[2]:
+    mean, given, scale = found
+    if scale != 1:
         notes.append("percentages are read as shares: 85% is 0.85")
-    mean = _number(found[1]) * scale
     n = _count(text("n"))
     spread = NAN
-    if found[3]:
+    if given is not None:
         is_sem = defaults.get("spread", "std") in ("sem", "se", "stderr")
-        spread = _number(found[3]) * scale * (1.0 if is_sem or not n else 1 / math.sqrt(n))
+        spread = given / (1.0 if is_sem or not n else math.sqrt(n))
         notes.append(
             f"the number after ± is read as a standard {'error' if is_sem else 'deviation over runs'}"
             + ("" if is_sem else " (--label spread=sem otherwise)")
         )
     elif text("sem"):
-        spread = _number(text("sem")) * scale
+        spread = parse_number(text("sem")) * scale
     elif text("std") and n:
-        spread = _number(text("std")) * scale / math.sqrt(n)
+        spread = parse_number(text("std")) * scale / math.sqrt(n)
     check_sizes({"mean": mean, "spread": None if math.isnan(spread) else spread})
     level_set = text("level_set").lower()
     return Summary(
         game=text("game"), agent=text("agent"), rule=text("rule"), level_set=level_set, mean=mean,
         sem=spread if n else NAN, n=n,
     )  # fmt: skip
-
-
-def _number(text: str) -> float:
-    value = float(text.replace(" ", "").replace(",", ""))
-    if not abs(value) <= LARGEST:
-        raise UsageError(
-            f"The number {text} is too large to compute with: divide all of them by one constant."
-        )
-    return value
 
 
 def _count(text: str) -> int:
@@ -358,32 +343,10 @@ def _floors(own: Sequence[Summary], floor: str, mode: str) -> Callable[[Summary]
 
         return in_table
     if floor and floor != "registry":
-        stated = dict(_stated(floor))
+        stated = stated_floors(floor)
         return lambda row: stated.get(row.game) or stated.get("")
 
-    def shipped(row: Summary) -> StatedFloor | None:
-        found = find_known_floor(row.game, mode, row.level_set)
-        return StatedFloor(*found) if found is not None else None
-
-    return shipped
-
-
-def _stated(floor: str) -> Iterator[tuple[str, StatedFloor]]:
-    """The floors in "3.1±0.2" or "heist=3.1±0.2,maze=5"; the number after ± is a standard error."""
-    for part in floor.split(","):
-        game, equals, value = part.rpartition("=")
-        found = _CELL.fullmatch(value)
-        if found is None or (equals and not game.strip()):
-            raise UsageError(
-                f"--floor {part!r} is neither an agent of the table, nor registry, nor a number such as 3.1±0.2 (its "
-                "standard error) or heist=3.1±0.2."
-            )
-        scale = 0.01 if found[2] else 1.0
-        error = _number(found[3]) * scale if found[3] else 0.0
-        origin = f"the floor {value.strip()} was stated" + (
-            "" if found[3] else " without its error, which counts as 0"
-        )
-        yield game.strip(), StatedFloor(_number(found[1]) * scale, error, 0, origin)
+    return lambda row: find_known_floor(row.game, mode, row.level_set)
 
 
 def _floor_row(context: PlannedStudy, key: tuple[str, str], floor: StatedFloor) -> ReturnRow:
