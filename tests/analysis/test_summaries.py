@@ -135,7 +135,15 @@ def test_a_table_of_episodes_is_still_one():
 
 def test_a_column_of_means_next_to_episodes_does_not_make_a_table_of_means():
     rows = [
-        {"game": "x", "agent": a, "seed": s, "rule": r, "level_set": "test", "score": float(s + e), "mean": 7.0}
+        {
+            "game": "x",
+            "agent": a,
+            "seed": s,
+            "rule": r,
+            "level_set": "test",
+            "score": float(s + e),
+            "mean": 7.0,
+        }
         for a, r in (("a", "sampled"), ("", "uniform"))
         for s in range(3)
         for e in range(4)
