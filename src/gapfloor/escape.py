@@ -63,8 +63,8 @@ _MARKDOWN = re.compile(
 _LIST_ITEM = re.compile(r"^(\d*)([-+.)])(?= )")
 _KEY = re.compile(r"[^A-Za-z0-9.:+\-]")
 _KEY_WITH_UNDERSCORE = re.compile(r"[^A-Za-z0-9.:+\-_]")
-#: Starts of a cell that a spreadsheet takes for a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+#: Starts of a cell that a spreadsheet takes for a formula; some also read the full-width signs as one.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 
 
 def clean_text(text: str) -> str:

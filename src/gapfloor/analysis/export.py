@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.analysis.results import AnalysisResults
+from gapfloor.escape import clean_text, escape_csv
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.result_data import flat_row
 
@@ -43,10 +44,14 @@ def to_csv(rows: list[dict[str, Any]]) -> str:
     writer = csv.DictWriter(buffer, fieldnames=list(flat[0]), lineterminator="\n")
     writer.writeheader()
     for row in flat:
-        writer.writerow(
-            {key: json.dumps(value) if isinstance(value, list) else value for key, value in row.items()}
-        )
+        writer.writerow({key: _csv_value(value) for key, value in row.items()})
     return buffer.getvalue()
+
+
+def _csv_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return escape_csv(clean_text(value))
+    return json.dumps(value) if isinstance(value, list) else value
 
 
 def _is_pair(values: list[Any]) -> bool:

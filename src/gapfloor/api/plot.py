@@ -25,7 +25,7 @@ from gapfloor.report.figures.measurements import (
     training_log_figure,
 )
 from gapfloor.report.figures.model import FigureSpec
-from gapfloor.report.figures.print_figure import STYLE, draw_figure
+from gapfloor.report.figures.print_figure import draw_figure, drawing_style
 from gapfloor.report.figures.sweep import sweep_figure
 from gapfloor.report.figures.training_curves import training_curves_figure
 from gapfloor.report.source import source_of_results
@@ -61,7 +61,7 @@ def _figure(result: Any) -> Any:
 def _drawn(spec: FigureSpec) -> Any:
     import matplotlib.pyplot as plt
 
-    with plt.rc_context(STYLE):
+    with drawing_style():
         figure = draw_figure(spec)
     if in_notebook():
         plt.close(figure)  # the notebook shows what a cell returns; an open figure would be shown twice

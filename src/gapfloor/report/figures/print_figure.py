@@ -9,6 +9,7 @@ import io
 import math
 import warnings
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +41,8 @@ _GUIDES: dict[str, tuple[str, float, Any]] = {
     "maximum": (GREY, 0.9, ":"),
     "zero": ("black", 0.7, "-"),
 }
-#: What every figure shares; use it with `plt.rc_context`.
-STYLE = {
+#: What every figure changes in matplotlib's defaults.
+_STYLE = {
     "font.size": 8,
     "axes.titlesize": 8.5,
     "axes.spines.top": False,
@@ -60,6 +61,14 @@ STYLE = {
 }
 
 
+def drawing_style() -> AbstractContextManager[None]:
+    """The settings of our figures: matplotlib's defaults and ours, whatever a matplotlibrc of the reader says."""
+    import matplotlib.pyplot as plt
+
+    style: AbstractContextManager[None] = plt.style.context(["default", _STYLE])
+    return style
+
+
 def write_figures(figures: Iterable[FigureSpec], folder: Path, *, with_title: bool = False) -> list[Path]:
     """Draw each figure in three formats; the files written."""
     import matplotlib
@@ -68,7 +77,7 @@ def write_figures(figures: Iterable[FigureSpec], folder: Path, *, with_title: bo
     import matplotlib.pyplot as plt
 
     written: list[Path] = []
-    with plt.rc_context(STYLE), warnings.catch_warnings():
+    with drawing_style(), warnings.catch_warnings():
         # A name in letters that the font lacks is drawn with boxes; tables and page show it.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         for spec in figures:
