@@ -1,4 +1,4 @@
-"""All tables of a report, as `templates/tables.toml` describes them: first the paper's in its order."""
+"""All tables of a report, described in `templates/tables.toml`: first the paper's in its order."""
 
 from __future__ import annotations
 
