@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from gapfloor.engines.catalogue import package_version
 from gapfloor.engines.procgen import (
     EXPLORATION_LEVELS,
     GAMES,
@@ -172,8 +173,10 @@ def test_a_missing_wheel_is_answered_with_the_command_that_installs_it(monkeypat
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "version", missing)
+    package_version.cache_clear()
     with pytest.raises(MissingExtraError, match=r'pip install "gapfloor\[procgen\]"'):
         wheel_version.__wrapped__()
+    package_version.cache_clear()
 
 
 def test_an_engine_that_is_garbage_can_be_freed_while_another_is_made():
