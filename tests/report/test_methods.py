@@ -64,7 +64,7 @@ FLIPS = {
     "floor episodes": ("floor", {}, "over 120 episodes", {"repeats": 3}, "over 180 episodes"),
     "too few runs": ("not tested", {}, "", {"n_runs": 2}, "2 comparisons with fewer than 3 different runs"),
     "margin": ("calls", {}, "margin 0.25", {"floor_train": 8.0, "floor_test": 8.0}, "margins 0.7"),
-    "skew": ("doubt", {}, "", {"train": 0.2, "test": 0.2, "run_values": SKEWED, "run_sd": 0}, "skewed run values"),
+    "skew": ("not tested", {}, "", {"train": 0.2, "test": 0.2, "run_values": SKEWED, "run_sd": 0}, "right-skewed"),
     "common levels": ("gaps", {}, "60 training and 60 held-out", {"levels": FEWER},
                       "40 training and 50 held-out"),
     "untested gap": ("gaps", {}, "new runs on new levels", {"has_levels": False}, "not be tested (no level seeds)"),
