@@ -26,6 +26,16 @@ def test_false_calls_are_rare(world):
     assert rates["any"] * FAMILIES <= stats.binom.isf(1e-3, FAMILIES, allowed)
 
 
+@pytest.mark.parametrize("world", [WORLDS[1], WORLDS[4], WORLDS[10], SHIFTED[1]], ids=named)
+def test_the_simulated_calls_are_those_of_the_package(world):
+    words, p = simulation.words_of(world, 12, seed=2)
+    for family, found, values in zip(world.families(12, 2), words, p, strict=True):
+        calls = simulation.calls_of(family)
+        assert [call.test.p for call in calls] == pytest.approx(values.tolist(), rel=1e-9)
+        expected = {"above": 1.0, "below": -1.0, "not tested": float("nan")}
+        assert [expected.get(call.call, 0.0) for call in calls] == pytest.approx(found.tolist(), nan_ok=True)
+
+
 #: What today's method calls with these seeds, less three standard errors.
 LEAST_POWER = {("normal, +2 SD", 6): 0.68, ("normal, +2 SD", 20): 0.85, ("normal, -2 SD", 6): 0.55,
                ("normal, -2 SD", 20): 0.75, ("0-or-1 returns, rate .005 and .03", 6): 0.6}  # fmt: skip

@@ -39,9 +39,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 from scipy import special
 
-from gapfloor.statistics.conventions import Floats, Pair
+from gapfloor.statistics.conventions import Floats
 
 #: Normal scores at which a distribution is read, with their weights.
 _SCORES = np.arange(-64, 65) / 8
@@ -67,27 +68,26 @@ class RunsMean:
     """Zero where the runs do not differ."""
     df: float
     n: int
-    seen: Pair
+    seen: tuple[npt.ArrayLike, npt.ArrayLike]
     """The lowest and the highest return of the comparison; used where the runs do not differ."""
-    skewness: Pair = (0.0, 0.0)
+    skewness: tuple[npt.ArrayLike, npt.ArrayLike] = (0.0, 0.0)
     """To the left and to the right, by which the lower and the upper limit are widened."""
 
 
-def floor_mean(returns: Floats, extreme: float) -> FloorMean:
-    """The distribution of a floor's mean with `extreme` as one more return.
+def floor_mean(returns: Floats, extreme: npt.ArrayLike) -> FloorMean:
+    """The distribution of a floor's mean (episodes in the last axis) with `extreme` as one more return.
 
     >>> found = floor_mean(np.array([0.0] * 10), 1.0)  # Beta(1, 10)
     >>> round(float(found.mean), 4), round(float(found.sd), 4)
     (0.0909, 0.083)
     """
-    values = np.append(returns, extreme)
-    n = values.size
-    mean = values.mean()
-    centred = values - mean
-    variance = (centred**2).sum() / (n * (n + 1))
-    sd = math.sqrt(variance)
-    third = 2 * ((centred / (sd or 1.0)) ** 3).sum() / (n * (n + 1) * (n + 2))
-    return FloorMean(np.asarray(mean), np.asarray(sd), np.asarray(third), returns.size - 1)
+    values = np.concatenate([returns, np.asarray(extreme, dtype=np.float64)[..., None]], axis=-1)
+    n = values.shape[-1]
+    mean = values.mean(axis=-1)
+    centred = values - mean[..., None]
+    sd = np.sqrt((centred**2).sum(axis=-1) / (n * (n + 1)))
+    third = ((centred / np.where(sd > 0, sd, 1.0)[..., None]) ** 3).sum(axis=-1)
+    return FloorMean(mean, sd, 2 * third / (n * (n + 1) * (n + 2)), n - 2)
 
 
 def planned_floor(sd: float, n: int) -> FloorMean:
@@ -104,16 +104,22 @@ def tail_p(runs: RunsMean, floor: FloorMean, *, sign: int, shift: Floats | float
     >>> round(float(tail_p(runs, known, sign=1)), 4)  # scipy.stats.t.isf(0.025, 5) * 0.5 = 1.2853
     0.025
     """
-    mean, se, floor_mean, floor_sd, skewness = np.broadcast_arrays(
-        np.asarray(runs.mean) - shift, runs.se, floor.mean, floor.sd, floor.skewness
+    side = 0 if sign > 0 else 1
+    mean, se, floor_mean, floor_sd, skewness, widening, extreme = np.broadcast_arrays(
+        np.asarray(runs.mean) - shift,
+        runs.se,
+        floor.mean,
+        floor.sd,
+        floor.skewness,
+        np.asarray(runs.skewness[side]) / (6 * math.sqrt(runs.n)),
+        np.asarray(runs.seen[side]) - shift,
     )
     p = np.empty(mean.shape)
-    widening = runs.skewness[0 if sign > 0 else 1] / (6 * math.sqrt(runs.n))
     # The wider of the two distributions is smooth on the scale of the other, whose quantiles are averaged over.
     by_runs = (se > 0) & (se < floor_sd / 4)
     if by_runs.any():
         t = _quantiles(runs.df)
-        drawn = mean[by_runs, None] - sign * se[by_runs, None] * _widened(t, widening)
+        drawn = mean[by_runs, None] - sign * se[by_runs, None] * _widened(t, widening[by_runs, None])
         score = (drawn - floor_mean[by_runs, None]) / floor_sd[by_runs, None]
         p[by_runs] = special.stdtr(floor.df, -sign * _gamma_score(score, skewness[by_runs, None])) @ _WEIGHTS
     by_floor = ~by_runs
@@ -123,8 +129,8 @@ def tail_p(runs: RunsMean, floor: FloorMean, *, sign: int, shift: Floats | float
         distance = sign * (mean[by_floor, None] - drawn)
         error = se[by_floor, None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            t = _unwidened(distance / np.where(error > 0, error, 1.0), widening)
-            room = sign * (mean[by_floor, None] + shift - runs.seen[0 if sign > 0 else 1])
+            t = _unwidened(distance / np.where(error > 0, error, 1.0), widening[by_floor, None])
+            room = sign * (mean[by_floor, None] - extreme[by_floor, None])
             equal = np.where(room > 0, np.clip(1 - distance / room, 0.0, 1.0) ** runs.n, distance <= 0)
         p[by_floor] = np.where(error > 0, special.stdtr(runs.df, -t), equal) @ _WEIGHTS
     return p
@@ -135,7 +141,7 @@ def difference_limit(runs: RunsMean, floor: FloorMean, *, sign: int, alpha: floa
     from scipy import optimize  # a sixth of what a command imports, and few need it
 
     estimate = float(runs.mean - floor.mean)
-    scale = max(float(runs.se), float(floor.sd)) or abs(float(runs.mean) - runs.seen[0 if sign > 0 else 1])
+    scale = max(float(runs.se), float(floor.sd)) or abs(float(runs.mean - runs.seen[0 if sign > 0 else 1]))
     if scale == 0:
         return estimate
 
@@ -160,14 +166,12 @@ def _quantiles(df: float) -> Floats:
     return np.concatenate([lower, [0.0], -lower[::-1]])
 
 
-def _widened(t: Floats, widening: float) -> Floats:
-    return np.where(t > 0, t + np.minimum(widening * (1 + 2 * t**2), t), t) if widening else t
+def _widened(t: Floats, widening: Floats) -> Floats:
+    return np.where(t > 0, t + np.minimum(widening * (1 + 2 * t**2), t), t)
 
 
-def _unwidened(t: Floats, widening: float) -> Floats:
+def _unwidened(t: Floats, widening: Floats) -> Floats:
     """The inverse of `_widened`."""
-    if not widening:
-        return t
     room = np.maximum(t - widening, 0.0)
     # The root of 2 w x^2 + x = room, without cancellation where w is small.
     root = 2 * room / (1 + np.sqrt(1 + 8 * widening * room))

@@ -88,7 +88,8 @@ class ReferenceTest:
     @property
     def widened(self) -> tuple[bool, bool]:
         """Whether the lower and the upper limit were moved outwards for skewed runs."""
-        return (False, False) if self.runs is None else (self.runs.skewness[0] > 0, self.runs.skewness[1] > 0)
+        low, high = (0.0, 0.0) if self.runs is None else self.runs.skewness
+        return bool(low), bool(high)
 
     def interval(self, *, alpha: float) -> Pair:
         """The interval at 1 - alpha; it excludes zero exactly where p < alpha."""
