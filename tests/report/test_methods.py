@@ -113,7 +113,7 @@ def test_missing_and_unusual_cells_are_said(methods):
 def test_the_tests_are_those_of_the_plans_method(methods):
     recommended = methods(game_rows(), RECOMMENDED, locked=False)
     papers = methods(game_rows(), 'name = "x"\n[scope]\nrules = ["sampled"]\n', locked=False)
-    assert "Banerjee" in recommended.of("calls")
+    assert "Behrens-Fisher" in recommended.of("calls")
     assert "Welch" in papers.of("calls")
     assert "runs and levels crossed" in recommended.of("gaps")
     assert "Fisher's method" in papers.of("gaps")
@@ -158,7 +158,7 @@ def test_what_the_plan_does_not_name_is_said_to_be_exploratory(methods):
 def test_the_card_names_the_tests_that_were_used(tmp_path):
     path = tmp_path / "episodes.csv"
     pyarrow.csv.write_csv(table(game_rows()), path)
-    assert "Banerjee" in build_card(load_report_source(path))["tests"]["floor"]
+    assert "Behrens-Fisher" in build_card(load_report_source(path))["tests"]["floor"]
     plan = tmp_path / "plan.toml"
     plan.write_text('name = "x"\n[scope]\nrules = ["sampled"]\n')
     assert "Welch" in build_card(load_report_source(path, plan=plan))["tests"]["floor"]

@@ -264,7 +264,7 @@ def _reading(
         return (
             "open",
             f"nothing about the agent yet: {test.decision.label}.",
-            f"any reading of the gap of {size}: a call needs {findings.plan.least_runs} different runs.",
+            f"any reading of the gap of {size}: there is no call to read it with.",
         )
     if gap.n_shared:
         return (
