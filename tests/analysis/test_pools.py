@@ -67,7 +67,7 @@ def test_the_headline_of_a_report_tells_the_agents_apart():
     text = headline(findings)
     assert "heist (poor) runs are not tested" in text
     assert "heist (good) runs are above" in text
-    assert [verdict.badge for verdict in build_verdicts(findings)] == ["below the floor", "above the floor"]
+    assert [verdict.badge for verdict in build_verdicts(findings)] == ["not tested", "above the floor"]
 
 
 def test_the_headline_counts_games_per_agent():
