@@ -58,7 +58,7 @@ class GameLook:
             str(self.runs_used) if has_look else "-",
             f"{signed(self.delta)} {ends_text(self.interval)}" if has_look else "-",
             p_text(self.p),
-            f"{self.call} (unreliable: {self.doubt})" if self.doubt else self.call,
+            f"{self.call} ({self.not_tested})" if self.not_tested else self.call,
             f"continue: {counted(self.more_runs, 'more run')}" if self.more_runs else self.advice,
         ]
 
