@@ -1,112 +1,213 @@
-"""Simulated studies with known truth, many at once, for `claims_simulation.py`.
+"""Simulated studies with known truth: families of eight games, and games with training and held-out levels.
 
-A world says what run values look like (normal, 0-or-10 episodes, log-normal), whether the runs of two agents have equal
-standard deviations or 1:3, and what share of an episode's variance belongs to its level.
+Every world says how run values and floor episodes are drawn; the true difference is 0 unless `shift` says otherwise.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from gapfloor.statistics.conventions import Pair
 from gapfloor.statistics.level_crossing import LevelTable
 
 Array = np.ndarray
+Draw = Callable[[tuple[int, ...], np.random.Generator], Array]
+#: Per game: run values, floor episodes, and the lowest and highest episode return of the runs.
+Family = list[tuple[Array, Array, Pair]]
 
-SHAPES = ("normal", "0-or-10", "log-normal")
-RATIOS = (1.0, 3.0)
-SHARES = (0.3, 1.0)
-#: For calls about the played levels a share of 0 is the hardest: then all of the floor's SEM is error.
-CALL_SHARES = (0.0, 0.3, 1.0)
-RUNS = (3, 6, 12)
-
-#: SEM over six runs and floor SEM of the paper's eight games (sampled, held-out, 8M); success rates of 0-or-10 games.
+N_GAMES = 8
+N_FLOOR = 384
+#: SEM over six runs and floor SEM of the paper's eight games (sampled, held-out, 8M).
 SEMS = np.array([1.11, 0.39, 0.75, 0.31, 0.30, 0.13, 0.49, 0.21])
 FLOOR_SEMS = np.array([0.11, 0.21, 0.06, 0.24, 0.10, 0.05, 0.05, 0.24])
-SUCCESS = np.array([0.33, 0.315, 0.1, 0.5, 0.2, 0.05, 0.6, 0.4])
-N_GAMES = 8
-N_EPISODES = 384
-LEVELS = (200, 100)
-#: Between runs on one level set, in standard deviations of an episode: small enough that levels matter as much.
-RUN_SD = 0.15
 
 
 @dataclass(frozen=True)
 class World:
-    """What the runs of a simulated study look like."""
+    """What the games of a study look like."""
+
+    name: str
+    n: int
+    """Runs per game."""
+    draw: Callable[[int, int, np.random.Generator], Family]
+    """A family of so many runs and floor episodes."""
+    goal: float | None = 0.05
+    """The largest rate of families with a false call; None where the world has a true difference."""
+    n_floor: int = N_FLOOR
+
+    def families(self, count: int, seed: int) -> Iterator[Family]:
+        """So many independent families."""
+        rng = np.random.default_rng([seed, *self.name.encode(), self.n, self.n_floor])
+        for _ in range(count):
+            yield self.draw(self.n, self.n_floor, rng)
+
+
+def normal(size: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Mean 0 and standard deviation 1, as all of the following."""
+    return rng.standard_normal(size)
+
+
+def log_normal(size: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Skewness 6."""
+    return (rng.lognormal(0, 1, size) - math.exp(0.5)) / math.sqrt((math.e - 1) * math.e)
+
+
+def exponential(size: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Skewness 2."""
+    return rng.exponential(size=size) - 1
+
+
+def mirrored(draw: Draw) -> Draw:
+    """The same with the long tail on the left."""
+    return lambda size, rng: -draw(size, rng)
+
+
+def two_groups(spread: float, share: float = 0.5) -> Draw:
+    """A share of the runs above the mean, the others below it; `spread` within a group."""
+    above = math.sqrt((1 - share) / share)
+
+    def draw(size: tuple[int, ...], rng: np.random.Generator) -> Array:
+        return np.where(rng.random(size) < share, above, -1 / above) + spread * rng.standard_normal(size)
+
+    return draw
+
+
+def paper_like(
+    runs: Draw, floor: Draw = normal, *, shift: float = 0.0, ratio: float = 1.0
+) -> Callable[..., Family]:
+    """The spreads of the paper's eight games; `shift` in standard deviations of runs, `ratio` of their spread."""
+
+    def draw(n: int, n_floor: int, rng: np.random.Generator) -> Family:
+        spread = ratio * SEMS[:, None] * math.sqrt(6)
+        values = spread * (runs((N_GAMES, n), rng) + shift)
+        episodes = floor((N_GAMES, n_floor), rng) * FLOOR_SEMS[:, None] * math.sqrt(N_FLOOR)
+        return [(v, e, (float(v.min()), float(v.max()))) for v, e in zip(values, episodes, strict=True)]
+
+    return draw
+
+
+def successes(rate: float, *, concentration: float = math.inf, shift: float = 0.0) -> Callable[..., Family]:
+    """Returns of 0 or 1; runs of 384 episodes with this rate (plus shift), which varies between runs as a beta."""
+
+    def draw(n: int, n_floor: int, rng: np.random.Generator) -> Family:
+        own = np.full((N_GAMES, n), rate + shift)
+        if math.isfinite(concentration):
+            own = rng.beta(own * concentration, (1 - own) * concentration)
+        counts = rng.binomial(N_FLOOR, own)
+        episodes = (rng.random((N_GAMES, n_floor)) < rate).astype(float)
+        return [
+            (c / N_FLOOR, e, (float(c.min() == N_FLOOR), float(c.max() > 0)))
+            for c, e in zip(counts, episodes, strict=True)
+        ]
+
+    return draw
+
+
+def failing_runs(share: float, noise: float = 0.0, floor_spread: float = 1.0) -> Callable[..., Family]:
+    """This share of the runs scores 0 (plus noise), the others score so much that the mean is 1, as the floor's."""
+
+    def draw(n: int, n_floor: int, rng: np.random.Generator) -> Family:
+        values = np.where(rng.random((N_GAMES, n)) < share, 0.0, 1 / (1 - share))
+        values = values + noise * rng.standard_normal(values.shape)
+        episodes = 1 + floor_spread * rng.standard_normal((N_GAMES, n_floor))
+        return [(v, e, (float(v.min()), float(v.max()))) for v, e in zip(values, episodes, strict=True)]
+
+    return draw
+
+
+def jackpots(rate: float, size: float = 50.0) -> Callable[..., Family]:
+    """Normal returns, and now and then a very large one; runs of 384 episodes."""
+
+    def draw(n: int, n_floor: int, rng: np.random.Generator) -> Family:
+        def episodes(shape: tuple[int, ...]) -> Array:
+            return rng.standard_normal(shape) + size * (rng.random(shape) < rate)
+
+        runs = episodes((N_GAMES, n, N_FLOOR))
+        return [
+            (r.mean(axis=1), e, (float(r.min()), float(r.max())))
+            for r, e in zip(runs, episodes((N_GAMES, n_floor)), strict=True)
+        ]
+
+    return draw
+
+
+def one_skewed_game(n: int, n_floor: int, rng: np.random.Generator) -> Family:
+    """One game with log-normal runs among seven with normal ones."""
+    return [*paper_like(log_normal)(n, n_floor, rng)[:1], *paper_like(normal)(n, n_floor, rng)[1:]]
+
+
+def unequal_agents(size: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """The runs of two agents in turn, with standard deviations of 1:3."""
+    return rng.standard_normal(size) * np.where(np.arange(size[-1]) % 2, 3.0, 1.0) / math.sqrt(5)
+
+
+def gamma_half(size: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Skewness 2.8."""
+    return (rng.gamma(0.5, size=size) - 0.5) / math.sqrt(0.5)
+
+
+def heavy_tails(size: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Student's t with three degrees of freedom."""
+    return rng.standard_t(3, size) / math.sqrt(3)
+
+
+#: The worlds that the method was chosen on.
+WORLDS = (
+    *(World("normal", n, paper_like(normal)) for n in (3, 6, 20)),
+    World("0-or-1 returns, rate .005", 6, successes(0.005)),
+    World("0-or-1 returns, rate .002", 10, successes(0.002)),
+    World("0-or-1 returns, rate .02, varying between runs", 20, successes(0.02, concentration=200), 0.06),
+    World("0-or-1 returns, rate .98, varying between runs", 20, successes(0.98, concentration=200), 0.06),
+    World("0-or-1 returns, rate .3, 5 floor episodes", 6, successes(0.3), n_floor=5),
+    World("0-or-1 returns, rate .02, 20 floor episodes", 6, successes(0.02), n_floor=20),
+    World("two groups of runs, floor between them", 3, paper_like(two_groups(0.25)), 0.06),
+    World("80% of runs at 0", 6, failing_runs(0.8)),
+    World("80% of runs near 0", 6, failing_runs(0.8, noise=0.02)),
+    *(World("log-normal", n, paper_like(log_normal)) for n in (3, 6, 20)),
+    *(World("mirrored log-normal", n, paper_like(mirrored(log_normal))) for n in (3, 6, 20)),
+    *(World("exponential", n, paper_like(exponential)) for n in (6,)),
+)
+#: Worlds with a true difference in every game.
+SHIFTED = (
+    *(World(f"normal, {s:+g} SD", n, paper_like(normal, shift=s), None) for s in (2, -2) for n in (3, 6, 20)),
+    World("0-or-1 returns, rate .02 and .05", 6, successes(0.02, concentration=200, shift=0.03), None),
+    World("0-or-1 returns, rate .005 and .03", 6, successes(0.005, shift=0.025), None),
+    World(
+        "0-or-1 returns, rate .3 and .5, 20 floor episodes",
+        6,
+        successes(0.3, concentration=50, shift=0.2),
+        None,
+        20,
+    ),
+)
+#: Chosen after the method was fixed, and run once.
+LATE = (
+    World("skewed floor, runs that hardly differ", 6, paper_like(normal, gamma_half, ratio=0.1)),
+    World("heavy-tailed runs", 6, paper_like(heavy_tails)),
+    World("a return of 50 in one of 500 episodes", 6, jackpots(0.002)),
+    World("log-normal floor of 30 episodes", 10, paper_like(normal, log_normal), n_floor=30),
+    World("one log-normal game of eight", 6, one_skewed_game),
+    World("two agents, standard deviations 1:3", 6, paper_like(unequal_agents)),
+)
+
+
+@dataclass(frozen=True)
+class LevelWorld:
+    """What runs on two level sets look like: their shape, two agents' standard deviations, and the share of levels."""
 
     shape: str
     ratio: float
     share: float
 
 
-@dataclass(frozen=True)
-class Calls:
-    """Families of eight games: run values (families, games, runs), the floor's mean and the square of its SEM."""
-
-    runs: Array
-    floor: Array
-    floor_variance: Array
-    run_sd: Array
-    """Per game, to express effects in standard deviations."""
-
-
-def worlds(shares: tuple[float, ...] = SHARES) -> list[World]:
-    """All worlds: three shapes, two ratios of standard deviations, and the shares of levels."""
-    return [World(shape, ratio, share) for shape in SHAPES for ratio in RATIOS for share in shares]
-
-
-def agent_factors(n: int, ratio: float) -> Array:
-    """Standard deviations of the runs of two agents in turn, 1:ratio, with a mean square of one."""
-    factors = np.where(np.arange(n) % 2 == 0, 1.0, ratio)
-    return factors / math.sqrt((np.array([1.0, ratio]) ** 2).mean())
-
-
-def unit_draws(shape: str, size: tuple[int, ...], rng: np.random.Generator) -> Array:
-    """Mean zero and standard deviation one; log-normal with sigma 1 has skewness 6."""
-    if shape == "log-normal":
-        return (rng.lognormal(0, 1, size) - math.exp(0.5)) / math.sqrt((math.e - 1) * math.e)
-    return rng.standard_normal(size)
-
-
-def null_families(world: World, n: int, families: int, rng: np.random.Generator) -> Calls:
-    """Families in which every game's true mean over runs is that of its floor on the levels played.
-
-    The levels are given, so the floor variance that belongs to them does not add error to its mean; its SEM
-    over episodes counts it all the same.
-    """
-    size = (families, N_GAMES)
-    factors = agent_factors(n, world.ratio)
-    if world.shape == "0-or-10":
-        return _success_families(world, n, size, factors, rng)
-    sd = SEMS * math.sqrt(6)
-    runs = unit_draws(world.shape, (*size, n), rng) * factors * sd[:, None]
-    floor = rng.standard_normal(size) * FLOOR_SEMS * math.sqrt(1 - world.share)
-    variance = FLOOR_SEMS**2 * rng.chisquare(N_EPISODES - 1, size) / (N_EPISODES - 1)
-    return Calls(runs, floor, variance, sd)
-
-
-def _success_families(
-    world: World, n: int, size: tuple[int, int], factors: Array, rng: np.random.Generator
-) -> Calls:
-    """Run values are success rates times 10; between runs they vary by a quarter of an episode's standard deviation."""
-    within = SUCCESS * (1 - SUCCESS)
-    spread = 0.25 * factors[None, None, :]
-    concentration = 1 / spread**2 - 1
-    q = SUCCESS[None, :, None]
-    rates = rng.beta(q * concentration, (1 - q) * concentration, (*size, n))
-    noise = rng.binomial(N_EPISODES, rates) / N_EPISODES - rates
-    scale = math.sqrt(1 - world.share)
-    floor = SUCCESS + scale * (rng.binomial(N_EPISODES, SUCCESS, size) / N_EPISODES - SUCCESS)
-    variance = floor * (1 - floor) / (N_EPISODES - 1)
-    return Calls(
-        10 * (rates + scale * noise),
-        10 * floor,
-        100 * np.maximum(variance, 1e-9),
-        10 * 0.25 * np.sqrt(within),
-    )
+SHAPES = ("normal", "0-or-10", "log-normal")
+LEVELS = (200, 100)
+#: Between runs on one level set, in standard deviations of an episode: small enough that levels matter as much.
+RUN_SD = 0.15
 
 
 @dataclass(frozen=True)
@@ -123,7 +224,7 @@ class Gaps:
 
 
 def gap_games(
-    world: World,
+    world: LevelWorld,
     n: int,
     games: int,
     rng: np.random.Generator,
@@ -152,7 +253,7 @@ def gap_games(
 
 
 def _half(
-    world: World,
+    world: LevelWorld,
     n: int,
     games: int,
     n_levels: int,
@@ -163,17 +264,17 @@ def _half(
 ) -> tuple[LevelTable, Array, Array, Array, Array]:
     # Half of the level variance is shared by the runs, half is each run's own; the floor follows the shared part.
     share = world.share
-    levels = rng.integers(0, n_levels, (games, N_EPISODES))
+    levels = rng.integers(0, n_levels, (games, N_FLOOR))
     place = levels + np.arange(games)[:, None] * n_levels
     counts = np.bincount(place.ravel(), minlength=games * n_levels).reshape(games, n_levels)
-    weights = counts / N_EPISODES
+    weights = counts / N_FLOOR
     ease = rng.standard_normal((games, n_levels))
     if centred:
         ease = ease - np.sum(weights * ease, axis=1, keepdims=True)
     own = rng.standard_normal((games, n, n_levels))
-    runs = rng.standard_normal((games, n, 1)) * RUN_SD * agent_factors(n, world.ratio)[None, :, None]
+    runs = rng.standard_normal((games, n, 1)) * RUN_SD * _agent_factors(n, world.ratio)[None, :, None]
     score = math.sqrt(share / 2) * (ease[:, None, :] + own) + runs + shift
-    chosen = np.broadcast_to(levels[:, None, :], (games, n, N_EPISODES))
+    chosen = np.broadcast_to(levels[:, None, :], (games, n, N_FLOOR))
     returns = np.take_along_axis(score, chosen, axis=2)
     if share < 1:
         returns += math.sqrt(1 - share) * rng.standard_normal(returns.shape)
@@ -196,6 +297,12 @@ def _half(
         floor.mean(axis=1),
         floor.var(axis=1, ddof=1),
     )
+
+
+def _agent_factors(n: int, ratio: float) -> Array:
+    """Standard deviations of the runs of two agents in turn, 1:ratio, with a mean square of one."""
+    factors = np.where(np.arange(n) % 2 == 0, 1.0, ratio)
+    return factors / math.sqrt((np.array([1.0, ratio]) ** 2).mean())
 
 
 def _shaped(score: Array, shape: str) -> Array:

@@ -24,9 +24,9 @@ from gapfloor.statistics.clustered import (
     crossed_mean,
     level_matrix,
 )
-from gapfloor.statistics.detectable import equivalence_unreachable, minimum_detectable_effect
 from gapfloor.statistics.families import holm
 from gapfloor.statistics.gaps import combine_fisher
+from gapfloor.statistics.power import equivalence_unreachable, minimum_detectable_effect
 from gapfloor.statistics.random_effects import random_effects_mean
 from gapfloor.statistics.signflip import sign_flip_test
 from gapfloor.statistics.welch import equivalence_p, t_interval, welch

@@ -37,7 +37,8 @@ def two_agents(*games):
 def test_two_agents_get_two_rows_and_two_calls():
     results = analyse(two_agents())
     calls = {row.agent: row.call for row in results.floor_comparisons if row.level_set == "test"}
-    assert calls == {"poor": "below", "good": "above"}
+    # Three runs of one game cannot rule out right skew, so "below" is not called.
+    assert calls == {"poor": "not tested", "good": "above"}
     for name in FAMILIES:
         assert {row.agent for row in getattr(results, name)} <= {"poor", "good"}, name
     assert not results.plan.pooled
@@ -64,9 +65,9 @@ def test_the_headline_of_a_report_tells_the_agents_apart():
     findings = Findings(analyse(two_agents()))
     assert [findings.name(env) for env in findings.all_envs] == ["heist (poor)", "heist (good)"]
     text = headline(findings)
-    assert "heist (poor) runs are below" in text
+    assert "heist (poor) runs are not tested" in text
     assert "heist (good) runs are above" in text
-    assert [verdict.badge for verdict in build_verdicts(findings)] == ["below the floor", "above the floor"]
+    assert [verdict.badge for verdict in build_verdicts(findings)] == ["not tested", "above the floor"]
 
 
 def test_the_headline_counts_games_per_agent():

@@ -18,6 +18,8 @@ from gapfloor.statistics import compare_to_floor, minimum_detectable_effect
 from gapfloor.statistics.conventions import LARGEST, SMALLEST
 
 pytestmark = pytest.mark.fast
+#: So often every episode is repeated that the floors have enough of them for a test.
+REPEATS = 5
 POOLED = parse_plan('name = "x"\n[floor]\nmethod = "recommended"\n[gaps]\nmethod = "recommended"', source="x")
 
 
@@ -45,7 +47,7 @@ def test_every_command_that_reads_episodes_says_so(rows, as_table, command, caps
 
 @pytest.mark.parametrize("value", [LARGEST, -LARGEST])
 def test_the_largest_return_gives_finite_numbers(rows, as_table, value):
-    for row in analyse(as_table(with_one(rows, value)), POOLED).floor_comparisons:
+    for row in analyse(as_table(with_one(REPEATS * rows, value)), POOLED).floor_comparisons:
         assert math.isfinite(row.mean)
         assert math.isfinite(row.sem)
         assert math.isfinite(row.delta.p)
@@ -53,6 +55,7 @@ def test_the_largest_return_gives_finite_numbers(rows, as_table, value):
 
 @pytest.mark.parametrize("factor", [1e-45, 1e45])
 def test_the_unit_of_returns_does_not_change_a_test(rows, as_table, factor):
+    rows = REPEATS * rows
     usual = analyse(as_table(rows), POOLED).floor_comparisons
     found = analyse(as_table(scaled(rows, factor)), POOLED).floor_comparisons
     assert [(row.z, row.delta.p, row.decision.p_adjusted) for row in found] == [

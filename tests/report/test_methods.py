@@ -64,7 +64,7 @@ FLIPS = {
     "floor episodes": ("floor", {}, "over 120 episodes", {"repeats": 3}, "over 180 episodes"),
     "too few runs": ("not tested", {}, "", {"n_runs": 2}, "2 comparisons with fewer than 3 different runs"),
     "margin": ("calls", {}, "margin 0.25", {"floor_train": 8.0, "floor_test": 8.0}, "margins 0.7"),
-    "skew": ("doubt", {}, "", {"train": 0.2, "test": 0.2, "run_values": SKEWED, "run_sd": 0}, "skewed run values"),
+    "skew": ("not tested", {}, "", {"train": 0.2, "test": 0.2, "run_values": SKEWED, "run_sd": 0}, "right-skewed"),
     "common levels": ("gaps", {}, "60 training and 60 held-out", {"levels": FEWER},
                       "40 training and 50 held-out"),
     "untested gap": ("gaps", {}, "new runs on new levels", {"has_levels": False}, "not be tested (no level seeds)"),
@@ -113,7 +113,7 @@ def test_missing_and_unusual_cells_are_said(methods):
 def test_the_tests_are_those_of_the_plans_method(methods):
     recommended = methods(game_rows(), RECOMMENDED, locked=False)
     papers = methods(game_rows(), 'name = "x"\n[scope]\nrules = ["sampled"]\n', locked=False)
-    assert "Banerjee" in recommended.of("calls")
+    assert "Behrens-Fisher" in recommended.of("calls")
     assert "Welch" in papers.of("calls")
     assert "runs and levels crossed" in recommended.of("gaps")
     assert "Fisher's method" in papers.of("gaps")
@@ -158,7 +158,7 @@ def test_what_the_plan_does_not_name_is_said_to_be_exploratory(methods):
 def test_the_card_names_the_tests_that_were_used(tmp_path):
     path = tmp_path / "episodes.csv"
     pyarrow.csv.write_csv(table(game_rows()), path)
-    assert "Banerjee" in build_card(load_report_source(path))["tests"]["floor"]
+    assert "Behrens-Fisher" in build_card(load_report_source(path))["tests"]["floor"]
     plan = tmp_path / "plan.toml"
     plan.write_text('name = "x"\n[scope]\nrules = ["sampled"]\n')
     assert "Welch" in build_card(load_report_source(path, plan=plan))["tests"]["floor"]

@@ -1,109 +1,61 @@
-"""The simulation study decides as the package does, keeps its targets, and depends on nothing but its seed."""
+"""Each world of docs/claims.md with few families: false calls are as rare as they must be, and true ones are made."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import claims_simulation as simulation
-import skewed_limits as ways
-from claims_worlds import N_EPISODES, World, gap_games, null_families
-from gapfloor.statistics.reference_calls import call_reference_family, compare_to_reference
-from gapfloor.statistics.sequential import sequential_divisors
-from gapfloor.statistics.skewness import family_skewness
+from claims_worlds import LATE, SHIFTED, WORLDS, LevelWorld, gap_games
 
 pytestmark = pytest.mark.fast
 
-
-def floor_with(mean, variance_of_mean):
-    """Episodes with exactly this mean and square of the SEM."""
-    ends = np.sqrt(variance_of_mean * (N_EPISODES - 1))
-    return mean + np.tile([ends, -ends], N_EPISODES // 2)
+FAMILIES = 40
 
 
-@pytest.mark.parametrize("shape", ["normal", "log-normal"])
-def test_the_simulated_calls_are_the_packages_calls(shape):
-    data = null_families(World(shape, 3.0, 0.3), 6, 25, np.random.default_rng(0))
-    data.runs[:, :2] += 4.0
-    data.runs[:, 2] -= 3.0
-    found, marked = simulation.recommended_rejects(data), simulation.doubted_below(data)
-    for family in range(25):
-        tests = [
-            compare_to_reference(
-                data.runs[family, game],
-                floor_with(data.floor[family, game], data.floor_variance[family, game]),
-            )
-            for game in range(8)
-        ]
-        calls = call_reference_family(tests)
-        assert [call.call in ("above", "below") for call in calls] == found[family].tolist()
-        skewness = family_skewness(data.runs[family])
-        assert [skewness.doubts(-1.0, runs) for runs in data.runs[family]] == marked[family].tolist()
-        lower, upper = (ends[family] for ends in simulation.limits_at(data)(np.full((1, 1), 0.05)))
-        for game, call in enumerate(calls):
-            low, high = call.test.interval(alpha=0.05)
-            assert low == pytest.approx(call.test.delta - lower[game], rel=1e-9)
-            assert high == pytest.approx(call.test.delta + upper[game], rel=1e-9)
+def named(world):
+    return f"{world.name}, {world.n} runs"
 
 
-def test_the_last_of_the_ways_to_treat_skew_is_the_recommended_one():
-    data = null_families(World("log-normal", 1.0, 0.3), 6, 30, np.random.default_rng(3))
-    level = np.full((1, 1), 0.05)
-    expected, plain = simulation.limits_at(data)(level), ways.limits_of(ways.WAYS[0], data)(level)
-    found = ways.limits_of(ways.WAYS[-1], data)(level)
-    assert found[0] == pytest.approx(expected[0])
-    assert found[1] == pytest.approx(expected[1])
-    assert (found[1] >= plain[1]).all()
-    assert (found[1] > plain[1]).any()
+@pytest.mark.parametrize("world", [*WORLDS, *LATE], ids=named)
+def test_false_calls_are_rare(world):
+    rates = simulation.false_calls(world, FAMILIES, seed=1)
+    # Three runs are too few to show left skew: docs/claims.md says so.
+    allowed = 0.1 if (world.name, world.n) == ("mirrored log-normal", 3) else world.goal
+    assert rates["any"] * FAMILIES <= stats.binom.isf(1e-3, FAMILIES, allowed)
 
 
-def test_the_simulated_looks_are_the_packages_looks():
-    data = null_families(World("normal", 1.0, 0.3), 15, 20, np.random.default_rng(1))
-    data.runs[:, :4] += data.run_sd[:4, None] * 1.5
-    data.runs[:, 4] -= data.run_sd[4] * 1.5
-    called, _ = simulation.sequential_calls(data)
-    for family in range(20):
-        p = [
-            [
-                compare_to_reference(
-                    data.runs[family, game, :n],
-                    floor_with(data.floor[family, game], data.floor_variance[family, game]),
-                ).p
-                for n in simulation.LOOKS
-            ]
-            for game in range(8)
-        ]
-        assert sequential_divisors(p, simulation.LOOKS)[1].tolist() == called[family].tolist()
+@pytest.mark.parametrize("world", [WORLDS[1], WORLDS[4], WORLDS[10], SHIFTED[1]], ids=named)
+def test_the_simulated_calls_are_those_of_the_package(world):
+    words, p = simulation.words_of(world, 12, seed=2)
+    for family, found, values in zip(world.families(12, 2), words, p, strict=True):
+        calls = simulation.calls_of(family)
+        assert [call.test.p for call in calls] == pytest.approx(values.tolist(), rel=1e-9)
+        expected = {"above": 1.0, "below": -1.0, "not tested": float("nan")}
+        assert [expected.get(call.call, 0.0) for call in calls] == pytest.approx(found.tolist(), nan_ok=True)
 
 
-@pytest.mark.parametrize("section", ["calls", "equivalence", "looks"])
-def test_targets_are_kept_at_a_small_size(section):
-    rows = simulation.run(section, replicates=40, seed=1)
-    assert any(row.target for row in rows)
-    assert [row for row in rows if simulation.misses(row, errors=4.0)] == []
+#: What today's method calls with these seeds, less three standard errors.
+LEAST_POWER = {("normal, +2 SD", 6): 0.68, ("normal, +2 SD", 20): 0.85, ("normal, -2 SD", 6): 0.55,
+               ("normal, -2 SD", 20): 0.75, ("0-or-1 returns, rate .005 and .03", 6): 0.6}  # fmt: skip
 
 
-def test_games_without_a_gap_are_rarely_said_to_have_one():
-    rng = np.random.default_rng(2)
-    data = gap_games(World("normal", 1.0, 1.0), 6, 240, rng, shift=0.3)
-    rates = {
-        name.split("|")[0]: float(np.mean(value)) for name, value in simulation._gap_rates(data, rng).items()
-    }
-    assert rates["false gap of one game: recommended"] <= 0.05 + 3 * 0.014
-    assert rates["false gap of one game: paper (Fisher)"] > 0.5
-    assert rates['false sentence "what new levels cost": rule'] <= 0.02
-    assert rates['false sentence "what new levels cost": before'] > 0.05
+@pytest.mark.parametrize("world", [w for w in SHIFTED if (w.name, w.n) in LEAST_POWER], ids=named)
+def test_true_differences_are_called(world):
+    assert simulation.power_of(world, FAMILIES, seed=1) > LEAST_POWER[world.name, world.n]
 
 
-def test_the_same_seed_gives_the_same_rates_and_another_seed_others():
-    first, again, other = (simulation.run("equivalence", replicates=40, seed=s) for s in (1, 1, 2))
-    assert first == again
-    assert first != other
+def test_a_world_depends_on_nothing_but_its_seed():
+    world = WORLDS[1]
+    first, again, other = (next(iter(world.families(1, seed)))[0][0] for seed in (3, 3, 4))
+    assert (first == again).all()
+    assert (first != other).all()
 
 
-def test_the_table_has_a_row_per_quantity_and_says_what_is_missed():
-    rows = simulation.run("equivalence", replicates=20, seed=0)
-    table = simulation.markdown(rows)
-    assert table.count("\n") == 2 + 1 + len({(row.quantity, row.world) for row in rows})
-    missed = simulation.Measured("calls", "rate", "normal", "", 6, 0.5, "<= .05")
-    assert ".500 (missed)" in simulation.markdown([missed])
+def test_gaps_that_are_not_there_are_rarely_called():
+    data = gap_games(LevelWorld("normal", 1.0, 1.0), 6, 240, np.random.default_rng(0), shift=0.3)
+    fisher, recommended, _, established = simulation._gap_rates(data)
+    assert fisher.mean() > 0.5
+    assert recommended.mean() <= 0.05 + 3 * 0.014
+    assert established.mean() <= 0.02

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from gapfloor.analysis.rows import ComparisonRow, Decision
+from gapfloor.analysis.rows import ComparisonRow
 from gapfloor.tables.cells import fixed
 from gapfloor.tables.registry import Source, read_registry
-
-
-def decision_text(decision: Decision) -> str:
-    """The call with the reason where nothing was tested, or with what speaks against it."""
-    return f"{decision.call} (unreliable: {decision.doubt})" if decision.doubt else decision.label
 
 
 def _comparison_call(row: ComparisonRow, use: Any) -> str:
     if row.call == "not distinguishable" and not row.equivalence.is_reachable:
         return f"{row.call} (equivalence unreachable)"
-    return decision_text(row.decision)
+    return row.decision.label
 
 
 #: What columns take from a row where it is not one of its fields.
 SOURCES: dict[str, Source] = {
     "comparison_call": _comparison_call,
-    "decision_call": lambda row, use: decision_text(row.decision),
+    "decision_call": lambda row, use: row.decision.label,
     "quantity": lambda row, use: (
         row.level_set if isinstance(row, ComparisonRow) else getattr(row, "quantity", "gap")
     ),

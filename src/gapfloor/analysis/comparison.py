@@ -23,7 +23,7 @@ from gapfloor.errors import UsageError
 from gapfloor.plan.model import Plan, content_hash
 from gapfloor.statistics.conventions import GENERATOR, NAN
 from gapfloor.statistics.crossed import crossed_difference, levels_to_settle, runs_to_settle
-from gapfloor.statistics.detectable import POWER, minimum_detectable_effect
+from gapfloor.statistics.power import POWER, minimum_detectable_effect
 from gapfloor.text_tables import ReadableResult, TextTable, number, p_text, signed, with_error
 
 #: Of episodes that do not say their levels.

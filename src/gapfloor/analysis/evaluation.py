@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gapfloor.analysis.columns import decision_text
 from gapfloor.analysis.episodes import inputs_of_cells
 from gapfloor.analysis.floor_rows import comparison_rows, comparisons, floor_rows
 from gapfloor.analysis.gap_rows import gap_families, gap_rows
@@ -143,9 +142,7 @@ class Evaluation(ReadableResult):
         rows = [row for row in self.floor_comparisons if row.level_set == "test"] or self.floor_comparisons
         calls: dict[tuple[str, str], list[str]] = {}
         for row in rows:
-            calls.setdefault((row.agent or "", row.level_set), []).append(
-                f"{row.rule} {decision_text(row.decision)}"
-            )
+            calls.setdefault((row.agent or "", row.level_set), []).append(f"{row.rule} {row.decision.label}")
         return [
             f"{agent} compared with the floor on {level_set} levels: {', '.join(each)}."
             for (agent, level_set), each in calls.items()

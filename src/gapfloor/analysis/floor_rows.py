@@ -16,18 +16,13 @@ from gapfloor.analysis.rows import CallCount, ComparisonRow, Decision, Equivalen
 from gapfloor.plan.model import Method
 from gapfloor.statistics.clustered import clustered_sem
 from gapfloor.statistics.conventions import NAN, NO_PAIR, THESE_LEVELS, THESE_RUNS, finite_sample, sem
-from gapfloor.statistics.detectable import equivalence_unreachable
 from gapfloor.statistics.distinct import distinct
 from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.families import call_family, holm
 from gapfloor.statistics.floor import compare_to_floor
-from gapfloor.statistics.looks import call_at_look, next_runs
-from gapfloor.statistics.reference_calls import (
-    ReferenceCall,
-    ReferenceTest,
-    call_reference_family,
-    compare_to_reference,
-)
+from gapfloor.statistics.looks import next_runs
+from gapfloor.statistics.power import equivalence_unreachable
+from gapfloor.statistics.reference_calls import ReferenceCall, call_reference_family, compare_to_reference
 from gapfloor.statistics.welch import moments, t_interval, welch_of_moments
 from gapfloor.text_tables import counted
 
@@ -74,6 +69,12 @@ class RunsAndReference:
     distinct: dict[RunName, RunSample]
     """The runs without copies."""
     floor: RunSample
+
+    @property
+    def seen(self) -> tuple[float, float]:
+        """The lowest and the highest return of an episode, of the runs and of the reference."""
+        samples = [self.floor, *self.runs.values()]
+        return min(float(s.returns.min()) for s in samples), max(float(s.returns.max()) for s in samples)
 
     @property
     def n_copies(self) -> int:
@@ -207,6 +208,7 @@ def _recommended_rows(context: PlannedStudy, family: Sequence[RunsAndReference])
         compare_to_reference(
             [sample.mean for sample in one.distinct.values()],
             one.floor.units,
+            seen=one.seen,
             margin=context.margin(one.floor, *one.runs.values()),
             least_runs=context.plan.least_runs,
             is_called_later=True,
@@ -216,7 +218,7 @@ def _recommended_rows(context: PlannedStudy, family: Sequence[RunsAndReference])
     calls = call_reference_family(tests, alpha=context.plan.floor.alpha)
     steps: Sequence[LookStep | None] = [None] * len(family)
     if context.plan.floor.looks is not None and all(one.is_planned for one in family):
-        calls, steps = _calls_at_looks(context, family, tests)
+        calls, steps = _calls_at_looks(context, family)
     return [
         _recommended_row(context, one, call, step)
         for one, call, step in zip(family, calls, steps, strict=True)
@@ -229,20 +231,20 @@ def _recommended_row(
     test = call.test
     is_tested = call.call != "not tested"
     low, high = call.interval if is_tested else _episode_interval(context, one)
-    widened = (test.widened.lower is not None, test.widened.upper is not None)
     words: dict[tuple[bool, bool], Literal["", "upper", "lower", "both"]] = {
         (False, False): "", (True, False): "lower", (False, True): "upper", (True, True): "both",
     }  # fmt: skip
     reason = "not after correction over games"
     if not is_tested:
-        more = 0 if step is None else step.more_runs
-        reason = f"{counted(more, 'run')} to add before the first look" if step is not None else one.too_few
+        reason = one.too_few if call.not_tested.endswith((" run", " runs")) else call.not_tested
+        if step is not None and not step.runs_used:
+            reason = f"{counted(step.more_runs, 'run')} to add before the first look"
     elif call.call != "equivalent" or call.equivalent_in_family:
         reason = ""
     return ComparisonRow(
         **{**one.labels, "n": test.n},
         mean=test.mean,
-        sem=float(np.sqrt(test.parts[0].variance)),
+        sem=test.sem,
         floor=test.reference,
         floor_sem=sem(np.sort(one.floor.units)),
         floor_n=test.reference_n,
@@ -252,7 +254,7 @@ def _recommended_row(
             low=low,
             high=high,
             confidence=call.confidence if is_tested else context.plan.intervals.confidence,
-            p=test.p,
+            p=test.p if is_tested else NAN,
             estimand=THESE_LEVELS if is_tested else THESE_RUNS,
             method="recommended",
         ),
@@ -261,13 +263,12 @@ def _recommended_row(
             p_adjusted=call.p_holm,
             family=one.family,
             family_size=call.family_size,
-            doubt=call.doubt,
             reason=reason,
         ),
         equivalence=_equivalence(context, one, test.p_tost, call.p_tost_holm, test.margin),
         runs_above=sum(value > test.reference for value in test.run_values),
         n_copies=one.n_copies,
-        widened=words[widened] if is_tested else "",
+        widened=words[test.widened] if is_tested else "",
         look=step,
     )
 
@@ -294,30 +295,26 @@ def _equivalence(
 
 
 def _calls_at_looks(
-    context: PlannedStudy, family: Sequence[RunsAndReference], tests: Sequence[ReferenceTest]
+    context: PlannedStudy, family: Sequence[RunsAndReference]
 ) -> tuple[tuple[ReferenceCall, ...], tuple[LookStep, ...]]:
     """The calls of one family with the runs of its last planned look, and where each comparison is in the looks.
 
     Runs count in the order of their seeds (agents in turn), so that which runs belong to a look does not depend on what
     they scored. Games that the plan names and that have no runs yet count in the family: Holm's procedure must not
-    become stricter when they are added. `tests` are the comparisons of all runs there are, shown where no look has been
-    reached.
+    become stricter when they are added.
     """
     assert context.plan.floor.looks is not None
     waiting: list[list[float]] = [[] for _ in range(_without_runs(context, family))]
-    alpha = context.plan.floor.alpha
     decisions = next_runs(
         [*([sample.mean for sample in _by_seed(context, one.distinct)] for one in family), *waiting],
         [*(one.floor.units for one in family), *waiting],
         looks=context.plan.floor.looks,
-        alpha=alpha,
+        seen=[*(one.seen for one in family), *(None for _ in waiting)],
+        alpha=context.plan.floor.alpha,
         margin=context.margin(),
     )[: len(family)]
-    size = len(family) + len(waiting)
-    calls = tuple(
-        call_at_look(decision, test, family_size=size, alpha=alpha)
-        for decision, test in zip(decisions, tests, strict=True)
-    )
+    # Every comparison of the family has a run, so every decision has a call.
+    calls = tuple(decision.found for decision in decisions if decision.found is not None)
     steps = tuple(
         LookStep(
             runs=len(one.distinct),

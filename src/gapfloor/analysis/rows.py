@@ -65,8 +65,6 @@ class Decision:
     """The tests that were corrected together, e.g. "floor: sampled, test, 8M"."""
     family_size: int = 0
     """How many tests the family has."""
-    doubt: str = ""
-    """Why a call is unreliable; empty where nothing speaks against it."""
     reason: str = ""
     """Why nothing was tested, or that an equivalence does not hold after correction over games; empty otherwise."""
 

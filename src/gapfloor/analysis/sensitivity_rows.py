@@ -22,9 +22,9 @@ from gapfloor.statistics.clustered import (
     level_variance_share,
 )
 from gapfloor.statistics.conventions import GENERATOR, NAN, Call
-from gapfloor.statistics.detectable import minimum_detectable_effect
 from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.families import holm
+from gapfloor.statistics.power import minimum_detectable_effect
 from gapfloor.statistics.random_effects import random_effects_mean
 from gapfloor.statistics.reference_calls import call_reference_family, compare_strata_to_reference
 from gapfloor.statistics.signflip import sign_flip_test
@@ -92,6 +92,7 @@ def _stratified_calls(context: PlannedStudy, family: Sequence[RunsAndReference])
         compare_strata_to_reference(
             _means_by_agent(one.distinct),
             one.floor.units,
+            seen=one.seen,
             margin=context.margin(one.floor, *one.runs.values()),
             least_runs=context.plan.least_runs,
         )

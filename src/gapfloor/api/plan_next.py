@@ -41,8 +41,8 @@ class GameLook:
     """Adjusted for the looks, and by Holm's procedure for the games."""
     call: str = "not tested"
     """above, below, equivalent, not distinguishable or not tested."""
-    doubt: str = ""
-    """Why an above or below call is unreliable; empty where nothing speaks against it."""
+    not_tested: str = ""
+    """Why a look made no call, e.g. because the runs may be skewed; empty otherwise."""
     advice: LookAdvice = "continue"
     """stop: called, stop: all looks used, or continue."""
     more_runs: int
@@ -58,7 +58,7 @@ class GameLook:
             str(self.runs_used) if has_look else "-",
             f"{signed(self.delta)} {ends_text(self.interval)}" if has_look else "-",
             p_text(self.p),
-            f"{self.call} (unreliable: {self.doubt})" if self.doubt else self.call,
+            f"{self.call} ({self.not_tested})" if self.not_tested else self.call,
             f"continue: {counted(self.more_runs, 'more run')}" if self.more_runs else self.advice,
         ]
 
@@ -219,10 +219,10 @@ def _game(row: ComparisonRow) -> GameLook:
         runs=row.look.runs,
         runs_used=row.look.runs_used,
         delta=row.delta.value,
-        interval=row.delta.interval if row.look.runs_used else NO_PAIR,
+        interval=row.delta.interval if row.call != "not tested" else NO_PAIR,
         p=row.decision.p_adjusted,
         call=row.call,
-        doubt=row.decision.doubt,
+        not_tested=row.decision.reason if row.look.runs_used and row.call == "not tested" else "",
         advice=row.look.advice,
         more_runs=row.look.more_runs,
     )

@@ -16,15 +16,16 @@ from gapfloor.errors import UsageError
 from gapfloor.machine import one_blas_thread
 from gapfloor.plan.lock import load_plan
 from gapfloor.plan.model import Method
-from gapfloor.statistics.conventions import ALPHA, check_sizes
-from gapfloor.statistics.detectable import POWER
+from gapfloor.statistics.conventions import ALPHA, NAN, ROUNDING, check_sizes
 from gapfloor.statistics.power import (
+    POWER,
     Effect,
     StudyDesign,
     comparison_power,
     floor_episodes_for_equivalence,
     required_floor_episodes,
     required_runs,
+    skewed_power,
     smallest_design,
 )
 from gapfloor.text_tables import ReadableResult, TextTable, counted
@@ -56,15 +57,19 @@ class ComparisonPower:
     floor_is_guessed: bool = False
     """Whether no floor was given, so that a careful guess of its spread is used."""
     power_now: float
-    """Power of a study as large as the pilot."""
+    """Power of a study as large as the pilot; NaN where nothing can be computed."""
     design: StudyDesign | None
     """Runs and floor episodes that reach the power together; None if no design does."""
     required_runs: int | None
     """Fewest runs with the pilot's floor episodes; None if no number reaches the power."""
     required_floor_episodes: int | None
     """Fewest floor episodes with the pilot's runs; None if no number reaches the power."""
+    power_if_skewed: float = NAN
+    """Power of the design if run values are exponential, with the long tail to the right; NaN for the paper's calls."""
     floor_episodes_for_equivalence: int | None = None
     """Floor episodes with which policies that equal the floor can be called equivalent; None without a pilot."""
+    reason: str = ""
+    """Why nothing can be computed; empty where it can."""
 
     @property
     def label(self) -> str:
@@ -196,8 +201,8 @@ def _effect_of(
     missing = [name for name, value in (("delta", delta), ("sem", sem), ("runs", runs)) if value is None]
     if delta is None or sem is None or runs is None:
         raise UsageError(f"Without a pilot these must be given too: {', '.join(missing)}.")
-    if sem < 0 or (floor_sem is not None and floor_sem < 0):
-        raise UsageError("A SEM cannot be negative.")
+    if sem <= 0 or (floor_sem is not None and floor_sem < 0):
+        raise UsageError("The SEM over runs must be positive, and the floor's SEM must not be negative.")
     if runs < 2:
         raise UsageError(f"A SEM over runs needs at least 2 runs, but there are {runs}.")
     n_floor = USUAL_FLOOR if floor_episodes is None else floor_episodes
@@ -212,6 +217,15 @@ def _effect_of(
 def _of_pilot(
     found: PilotComparison, family_size: int, *, method: Method, alpha: float, power: float
 ) -> ComparisonPower:
+    labels = {name: getattr(found, name) for name in ("game", "budget", "rule", "level_set")}
+    effect, size = found.effect, abs(found.effect.delta) + found.effect.floor_sd
+    if effect.run_sd <= ROUNDING * size or effect.floor_sd <= ROUNDING * size:
+        who = "runs" if effect.run_sd <= ROUNDING * size else "floor episodes"
+        return ComparisonPower(
+            **labels, delta=effect.delta, n_runs=found.n_runs, n_floor=found.n_floor, family_size=family_size,
+            power_now=NAN, design=None, required_runs=None, required_floor_episodes=None,
+            reason=f"the pilot's {who} do not differ, so nothing is known about the spread of others",
+        )  # fmt: skip
     answer = _answer(
         found.effect, found.n_runs, found.n_floor, family_size, method=method, alpha=alpha, power=power
     )
@@ -226,14 +240,7 @@ def _of_pilot(
             alpha=alpha,
             power=power,
         )
-    return replace(
-        answer,
-        game=found.game,
-        budget=found.budget,
-        rule=found.rule,
-        level_set=found.level_set,
-        floor_episodes_for_equivalence=equivalent,
-    )
+    return replace(answer, **labels, floor_episodes_for_equivalence=equivalent)
 
 
 def _answer(
@@ -247,19 +254,27 @@ def _answer(
     power: float,
 ) -> ComparisonPower:
     test: dict[str, Any] = {"method": method, "family_size": family_size, "alpha": alpha}
+    design = smallest_design(effect, power=power, **test)
+    skewed = NAN
+    if design is not None and method == "recommended":
+        size = {"n_runs": design.n_runs, "n_floor": design.n_floor}
+        skewed = skewed_power(effect, **size, family_size=family_size, alpha=alpha)
     return ComparisonPower(
         delta=effect.delta,
         n_runs=n_runs,
         n_floor=n_floor,
         family_size=family_size,
         power_now=comparison_power(effect, n_runs=n_runs, n_floor=n_floor, **test),
-        design=smallest_design(effect, power=power, **test),
+        design=design,
+        power_if_skewed=skewed,
         required_runs=required_runs(effect, n_floor=n_floor, power=power, **test),
         required_floor_episodes=required_floor_episodes(effect, n_runs=n_runs, power=power, **test),
     )
 
 
 def _sentences(row: ComparisonPower) -> list[str]:
+    if row.reason:
+        return [f"{row.label}: delta {row.delta:+.2f}; {row.reason}."]
     guessed = ", whose spread is a careful guess" if row.floor_is_guessed else ""
     together = _size(row.design.n_runs, row.design.n_floor) if row.design else "no design reaches it"
     runs = counted(row.required_runs, "run") if row.required_runs else "no number of runs reaches it"
@@ -268,7 +283,7 @@ def _sentences(row: ComparisonPower) -> list[str]:
     lines = [
         f"{row.label}: delta {row.delta:+.2f}, power now {row.power_now:.2f} with "
         f"{_size(row.n_runs, row.n_floor)}{guessed}",
-        f"  needed: {together}",
+        f"  needed: {together}{_if_skewed(row)}",
         f"  with this floor: {runs}; with these runs: {more}",
     ]
     if row.floor_episodes_for_equivalence is not None:
@@ -276,6 +291,12 @@ def _sentences(row: ComparisonPower) -> list[str]:
         after = " after Holm" if row.family_size > 1 else ""
         lines.append(f"  to call policies that equal the floor equivalent{after}: {least}, with enough runs")
     return lines
+
+
+def _if_skewed(row: ComparisonPower) -> str:
+    if math.isnan(row.power_if_skewed):
+        return ""
+    return f"; if a few runs score far more than the others (exponential), their power is {row.power_if_skewed:.2f}"
 
 
 def _size(n_runs: int, n_floor: int) -> str:

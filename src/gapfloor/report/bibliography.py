@@ -79,15 +79,23 @@ WORKS: Mapping[str, BibEntry] = MappingProxyType(
             "657--680",
             1987,
         ),
-        "banerjee1960": _article(
-            "Banerjee, 1960",
-            "Banerjee, Saibal Kumar",
-            "Approximate confidence interval for linear functions of means of k populations when the population "
-            "variances are not equal",
-            "Sankhya",
-            22,
-            "357--358",
-            1960,
+        "fisher1935": _article(
+            "Fisher, 1935",
+            "Fisher, Ronald A.",
+            "The fiducial argument in statistical inference",
+            "Annals of Eugenics",
+            6,
+            "391--398",
+            1935,
+        ),
+        "clopper1934": _article(
+            "Clopper and Pearson, 1934",
+            "Clopper, Charles J. and Pearson, Egon S.",
+            "The use of confidence or fiducial limits illustrated in the case of the binomial",
+            "Biometrika",
+            26,
+            "404--413",
+            1934,
         ),
         "johnson1978": _article(
             "Johnson, 1978",

@@ -216,7 +216,6 @@ def _rule(findings: Findings, env: Env, budget: str, rule: str) -> dict[str, Any
                 "p_tost": row.equivalence.p,
                 "call": row.call,
                 "call_label": row.decision.label,
-                "doubt": row.decision.doubt,
             }
             if row
             else None

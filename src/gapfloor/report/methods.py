@@ -74,7 +74,7 @@ def describe_floor_test(method: str) -> str:
     if method == "recommended":
         return (
             "the mean over runs minus the floor, with separate degrees of freedom for runs and floor episodes "
-            "(Banerjee's interval), wider where run values may be skewed, Holm over games; TOST for equivalence"
+            "(Behrens-Fisher), wider where run values may be skewed, Holm over games; TOST for equivalence"
         )
     return "Welch t of run values against floor episodes, Holm over games; TOST for equivalence"
 
@@ -187,9 +187,9 @@ def _calls(source: ReportSource) -> Iterator[MethodsClause]:
     if plan.floor_method == "recommended":
         yield MethodsClause(
             "calls",
-            "The mean over runs was compared with the floor by a two-sided test in which the variance between runs and "
-            "the variance of the floor keep their own degrees of freedom",
-            ("banerjee1960",),
+            "The mean over runs was compared with the floor by the Behrens-Fisher test; the floor's mean is bounded as "
+            "for rare successes, by one more episode at the highest or lowest return that was seen",
+            ("fisher1935", "clopper1934"),
         )
         yield from _widened(rows)
         yield MethodsClause(
@@ -231,30 +231,31 @@ def _widened(rows: Sequence[ComparisonRow]) -> Iterator[MethodsClause]:
             yield MethodsClause(
                 "calls",
                 f"The {end} limit of {count} of {counted(len(tested), 'interval')} was moved outwards because {reason} "
-                "(the runs' degrees of freedom for the whole error, and a correction for skewness)",
+                "(a correction for skewness)",
                 ("johnson1978",),
             )
 
 
 def _exceptions(rows: Sequence[ComparisonRow], least: int, method: str) -> Iterator[MethodsClause]:
     untested = [row for row in rows if row.call == "not tested"]
-    if untested:
+    few = [row for row in untested if row.n < least]
+    if few:
         yield MethodsClause(
             "not tested",
-            f"{counted(len(untested), 'comparison')} with fewer than {least} different runs "
-            f"{'was' if len(untested) == 1 else 'were'} not tested",
+            f"{counted(len(few), 'comparison')} with fewer than {least} different runs "
+            f"{'was' if len(few) == 1 else 'were'} not tested",
+        )
+    others = [row for row in untested if row not in few]
+    if others:
+        yield MethodsClause(
+            "not tested",
+            f"{counted(len(others), 'comparison')} could not be called "
+            f"({_listed(sorted({row.decision.reason for row in others}))})",
         )
     copies = sum({(row.game, row.mode, row.budget): row.n_copies for row in rows}.values())
     if copies and method == "recommended":
         repeat = "repeats another run was" if copies == 1 else "repeat another run were"
         yield MethodsClause("copies", f"{counted(copies, 'run')} that {repeat} left out of the calls")
-    doubted = [row for row in rows if row.decision.doubt]
-    if doubted:
-        yield MethodsClause(
-            "doubt",
-            f"{counted(len(doubted), 'call')} {'is' if len(doubted) == 1 else 'are'} marked as unreliable "
-            f"({_listed(sorted({row.decision.doubt for row in doubted}))})",
-        )
 
 
 def _looks(source: ReportSource) -> Iterator[MethodsClause]:

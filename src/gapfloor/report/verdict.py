@@ -264,7 +264,7 @@ def _reading(
         return (
             "open",
             f"nothing about the agent yet: {test.decision.label}.",
-            f"any reading of the gap of {size}: a call needs {findings.plan.least_runs} different runs.",
+            f"any reading of the gap of {size}: there is no call to read it with.",
         )
     if gap.n_shared:
         return (
@@ -275,12 +275,6 @@ def _reading(
         )
     if test.call == "above":
         return _reading_above(findings, test, train, gap, other, size)
-    if test.call == "below" and test.decision.doubt:
-        return (
-            "open",
-            f"that held-out return was called below chance, but not reliably; the gap is {size}.",
-            f"that held-out play is worse than random: the call is in doubt ({test.decision.doubt}).",
-        )
     if test.call == "below":
         return (
             "unsupported",
@@ -363,12 +357,6 @@ def _reading_above(
     size: str,
 ) -> tuple[Tone, str, str]:
     transfers, levels = _reach(findings, test, gap, other)
-    if not may_say_transfers(test.decision):
-        return (
-            "open",
-            f"that held-out return was called above chance, but not reliably; the gap is {size}.",
-            f"that the policy transfers: the call is in doubt ({test.decision.doubt}).",
-        )
     tone: Tone = "supported" if transfers else "open"
     above = f"that the policy transfers: return is above chance on {levels}"
     beyond = "the same for another rule or other levels: another rule is another policy with another gap."
@@ -430,8 +418,6 @@ def _remarks(findings: Findings, env: Env, budget: str, test: ComparisonRow, gap
     # A call at a look has its own level and its own runs, so there is nothing to compare it with.
     if strata is not None and strata != test.call and test.look is None:
         remarks.append(f"With agents as strata instead of one pool the call would be: {_BADGES[strata]}.")
-    if test.decision.doubt:
-        remarks.append(f"The call {test.call} is unreliable: {test.decision.doubt}.")
     if test.n_copies and is_recommended:
         remarks.append(f"{test.decision.label.capitalize()}: runs that repeat another run do not count.")
     remarks += _agents_that_differ(findings, env, budget)

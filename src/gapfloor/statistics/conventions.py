@@ -35,6 +35,9 @@ N_RESAMPLES = 10_000
 #: Sizes between which sums of sixth powers are neither infinite nor 0. Every float32 that is not 0 lies between them.
 SMALLEST, LARGEST = 1e-50, 1e50
 
+#: Differences smaller than this part of the values are rounding errors of their sums.
+ROUNDING = 1e-9
+
 NAN = float("nan")
 NO_PAIR: Pair = (NAN, NAN)
 
@@ -86,6 +89,15 @@ def check_sizes(numbers: Mapping[str, float | None]) -> None:
             raise UsageError(
                 f"The {name} must be 0 or between {SMALLEST:g} and {LARGEST:g} in size, but is {value:g}."
             )
+
+
+def do_not_differ(values: Floats, *, scale: float = 0.0) -> bool:
+    """Whether values are equal up to rounding errors: their range is tiny compared with their size (or `scale`).
+
+    >>> do_not_differ(np.array([0.1, 0.1 + 1e-17, 0.3 / 3]))
+    True
+    """
+    return bool(np.ptp(values) <= ROUNDING * max(float(np.abs(values).max()), scale))
 
 
 def sem(values: Floats) -> float:

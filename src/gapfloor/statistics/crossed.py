@@ -20,9 +20,8 @@ import numpy as np
 
 from gapfloor.statistics.clustered import level_matrix
 from gapfloor.statistics.conventions import ALPHA, CONFIDENCE, GENERATOR, NAN, Floats, Ints
-from gapfloor.statistics.detectable import POWER, power_of_t
 from gapfloor.statistics.estimate import Estimate
-from gapfloor.statistics.power import MAX_RUNS, smallest_reaching
+from gapfloor.statistics.power import MAX_RUNS, POWER, power_of_t, smallest_reaching
 from gapfloor.statistics.satterthwaite import satterthwaite
 from gapfloor.statistics.welch import t_estimate
 

@@ -27,7 +27,17 @@ import numpy as np
 from gapfloor.errors import UsageError
 from gapfloor.statistics.clustered import level_matrix
 from gapfloor.statistics.components import VariancePart, components_interval, components_p
-from gapfloor.statistics.conventions import ALPHA, GENERATOR, NAN, NO_PAIR, Floats, Ints, Pair
+from gapfloor.statistics.conventions import (
+    ALPHA,
+    GENERATOR,
+    NAN,
+    NO_PAIR,
+    ROUNDING,
+    Floats,
+    Ints,
+    Pair,
+    do_not_differ,
+)
 from gapfloor.statistics.distinct import distinct
 from gapfloor.statistics.families import holm
 from gapfloor.statistics.level_crossing import LevelTable, crossed_parts, reference_slope
@@ -132,6 +142,8 @@ def excess_gap(
         return _untested(train, test, played, "no common levels")
     if len(train) < least_runs:
         return _untested(train, test, played, f"{len(train)} run{'' if len(train) == 1 else 's'}")
+    if all(do_not_differ(table.values) for table in tables if table):
+        return _untested(train, test, played, "the returns of a level set do not differ")
     return _tested(tables[0], tables[1], played)
 
 
@@ -208,8 +220,14 @@ def _tested(train: LevelTable, test: LevelTable, played: tuple[int, int]) -> Exc
 
 def _estimate(train: LevelTable, test: LevelTable, slope: Floats) -> tuple[float, tuple[VariancePart, ...]]:
     found = crossed_parts([(1.0, train.minus(slope), train.weights), (-1.0, test.minus(slope), test.weights)])
-    parts = zip(found.variances, found.dfs, strict=True)
-    return float(found.estimate), tuple(VariancePart(float(v), float(df)) for v, df in parts)
+    # What is left of equal numbers is rounding error, not a difference.
+    least = ROUNDING * float(max(np.abs(table.values).max() for table in (train, test)))
+    parts = tuple(
+        VariancePart(float(v) if v > least**2 else 0.0, float(df))
+        for v, df in zip(found.variances, found.dfs, strict=True)
+    )
+    estimate = float(found.estimate)
+    return (estimate if abs(estimate) > least else 0.0), parts
 
 
 def _untested(

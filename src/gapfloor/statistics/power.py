@@ -1,20 +1,20 @@
-"""Runs and floor episodes that a call against the floor needs.
+"""Runs and floor episodes that a call against the floor needs, and what a comparison could have found.
 
 The power is that of Holm's first, hardest step (alpha / family size), so it is reached whatever the other games do. The
-paper's test is Welch's, whose power comes from the noncentral t. The error of the recommended test is a sum of parts
-with their own degrees of freedom: given the estimated parts the estimate is normal, and the probability of a call is
-averaged over quantiles of the parts' chi-square distributions, so nothing is drawn. A call below the floor is planned
-with the runs' degrees of freedom for the whole error, because its limit is that far out unless skewed run values can
-be ruled out (`skewed_limits`).
+paper's test is Welch's, whose power comes from the noncentral t. For the recommended test the limit of the difference
+is that of `behrens_fisher`, read from a table by the runs' share of the variance; given the estimated variance between
+runs the estimate is normal, and the probability of a call is averaged over quantiles of chi-square. The shape of normal
+samples is independent of their mean and variance (Basu), so the probability that it allows a call is a factor, which is
+counted in simulated samples. Skewed runs are simulated as a whole.
 
 References:
     Lenth, R. V. (2001). Some practical guidelines for effective sample size determination. The American
         Statistician 55, 187-193 (power from the noncentral t).
-    Banerjee, S. K. (1960); see `components`.
     Phillips, K. F. (1990). Power of the two one-sided tests procedure in bioequivalence. Journal of Pharmacokinetics
         and Biopharmaceutics 18, 137-144.
     Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6,
         65-70.
+    Basu, D. (1955). On statistics independent of a complete sufficient statistic. Sankhya 15, 377-380.
 """
 
 from __future__ import annotations
@@ -27,13 +27,16 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
+from scipy import optimize, special
 
 from gapfloor.errors import UsageError
-from gapfloor.statistics.conventions import ALPHA, Floats
-from gapfloor.statistics.detectable import POWER, power_of_t
-from gapfloor.statistics.reference_calls import LEAST_RUNS
+from gapfloor.statistics.behrens_fisher import FloorMean, RunsMean, planned_floor, tail_p
+from gapfloor.statistics.conventions import ALPHA, NAN, NO_PAIR, Floats
+from gapfloor.statistics.reference_calls import LEAST_FLOOR, LEAST_RUNS
+from gapfloor.statistics.run_shape import are_in_doubt
 from gapfloor.statistics.satterthwaite import satterthwaite
+
+POWER = 0.8
 
 #: Whose call is planned.
 Method = Literal["paper", "recommended"]
@@ -41,13 +44,11 @@ Method = Literal["paper", "recommended"]
 #: A design that needs more than these is called out of reach.
 MAX_RUNS = 1000
 MAX_EPISODES = 10_000_000
-#: Never advise a smaller floor: the mean of a few episodes of random play is far from normal.
-LEAST_FLOOR = 32
 #: How many floor episodes a design may add to save one run.
 EPISODES_PER_RUN = 1000
-#: Parts of the variance with more degrees of freedom than this are taken as known.
-_KNOWN_FROM = 150
 _QUANTILES = 48
+#: Simulated comparisons behind a probability.
+_SIMULATED = 4000
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def comparison_power(
 
     >>> bigfish = Effect(delta=1.98, run_sd=0.75 * 6**0.5, floor_sd=0.06 * 384**0.5)
     >>> round(comparison_power(bigfish, n_runs=15, n_floor=384, family_size=8), 2)
-    0.8
+    0.78
     """
     variances, dfs = variance_parts(effect, n_runs=n_runs, n_floor=n_floor)
     level = alpha / family_size
@@ -92,9 +93,32 @@ def comparison_power(
     if method == "paper":
         df = float(satterthwaite(tuple(variances), tuple(dfs)))
         return power_of_t(effect.delta, se=math.sqrt(variances.sum()), df=df, alpha=level)
-    sd, half = _half_widths(variances, dfs, level, with_smallest_df=effect.delta < 0)
-    called = special.ndtr((effect.delta - half) / sd) + special.ndtr((-effect.delta - half) / sd)
-    return float(called.mean())
+    if n_runs < LEAST_RUNS or n_floor < LEAST_FLOOR:
+        return 0.0
+    half = _half_widths(effect, n_runs, n_floor, level)
+    called = special.ndtr((abs(effect.delta) - half) / math.sqrt(variances.sum())).mean()
+    return float(called) * _kept(n_runs, family_size, 1 if effect.delta > 0 else -1)
+
+
+def skewed_power(
+    effect: Effect, *, n_runs: int, n_floor: int, family_size: int = 1, alpha: float = ALPHA
+) -> float:
+    """Power of the recommended test if the run values of all games are exponential, with the long tail to the right.
+
+    Simulated with fixed random numbers.
+    """
+    variance_parts(effect, n_runs=n_runs, n_floor=n_floor)
+    if n_runs < LEAST_RUNS or n_floor < LEAST_FLOOR:
+        return 0.0
+    rng = np.random.default_rng(0)
+    values = rng.exponential(size=(max(_SIMULATED // family_size, 1), family_size, n_runs)) - 1
+    noise = rng.standard_normal(values.shape[:2]) * effect.floor_sd / math.sqrt(n_floor)
+    sign = 1 if effect.delta > 0 else -1
+    error = effect.run_sd * values.std(axis=-1, ddof=1) / math.sqrt(n_runs)
+    mean = sign * (effect.delta + effect.run_sd * values.mean(axis=-1) + noise)
+    runs = RunsMean(mean, error, n_runs - 1, n_runs, NO_PAIR)
+    called = 2 * tail_p(runs, planned_floor(effect.floor_sd, n_floor), sign=1) < alpha / family_size
+    return float(np.mean(called & ~are_in_doubt(values)[0 if sign > 0 else 1]))
 
 
 def required_runs(
@@ -110,7 +134,7 @@ def required_runs(
 
     >>> bigfish = Effect(delta=1.98, run_sd=0.75 * 6**0.5, floor_sd=0.06 * 384**0.5)
     >>> required_runs(bigfish, n_floor=384, family_size=8)
-    15
+    16
     """
 
     def power_at(n_runs: int) -> float:
@@ -118,7 +142,7 @@ def required_runs(
             effect, n_runs=n_runs, n_floor=n_floor, method=method, family_size=family_size, alpha=alpha
         )
 
-    return smallest_reaching(power_at, power, MAX_RUNS)
+    return smallest_reaching(power_at, power, MAX_RUNS, least=LEAST_RUNS)
 
 
 def required_floor_episodes(
@@ -139,7 +163,7 @@ def required_floor_episodes(
 
     if power_at(MAX_EPISODES) < power:
         return None
-    return smallest_reaching(power_at, power, MAX_EPISODES)
+    return smallest_reaching(power_at, power, MAX_EPISODES, least=LEAST_FLOOR)
 
 
 def smallest_design(
@@ -170,7 +194,7 @@ def smallest_design(
         )
         if found is None:
             continue
-        n_floor = max(found, LEAST_FLOOR)
+        n_floor = found
         size = n_runs + n_floor / EPISODES_PER_RUN
         if size < smallest:
             reached = comparison_power(
@@ -201,14 +225,12 @@ def equivalence_power(
     """
     if not margin > 0:
         raise UsageError(f"`margin` must be positive, but is {margin}.")
-    variances, dfs = variance_parts(effect, n_runs=n_runs or 2, n_floor=n_floor)
-    if n_runs is None:
-        variances, dfs = variances[1:], dfs[1:]
-    # A one-sided test at alpha uses the quantile of a two-sided one at twice alpha.
-    sd, half = _half_widths(variances, dfs, 2 * alpha / family_size)
+    variances, _ = variance_parts(effect, n_runs=n_runs or 2, n_floor=n_floor)
+    sd = math.sqrt(variances.sum() if n_runs is not None else variances[1])
     if sd == 0:
         return float(abs(effect.delta) < margin)
-    room = margin - half
+    # A one-sided test at alpha uses the quantile of a two-sided one at twice alpha.
+    room = margin - _half_widths(effect, n_runs, n_floor, 2 * alpha / family_size)
     passed = special.ndtr((room - effect.delta) / sd) - special.ndtr((-room - effect.delta) / sd)
     return float(np.mean(np.where(room > 0, passed, 0.0)))
 
@@ -228,7 +250,7 @@ def floor_episodes_for_equivalence(
 
     >>> heist = Effect(delta=0.0, run_sd=0.0, floor_sd=0.24 * 384**0.5)
     >>> floor_episodes_for_equivalence(heist, n_runs=None, margin=0.315)
-    1911
+    1923
     """
 
     def power_at(n_floor: int) -> float:
@@ -239,16 +261,17 @@ def floor_episodes_for_equivalence(
     return smallest_reaching(power_at, power, MAX_EPISODES)
 
 
-def smallest_reaching(power_at: Callable[[int], float], power: float, most: int) -> int | None:
-    """The smallest n >= 2 that reaches `power`, by doubling and bisection (power rises with n)."""
+def smallest_reaching(
+    power_at: Callable[[int], float], power: float, most: int, *, least: int = 2
+) -> int | None:
+    """The smallest n >= `least` that reaches `power`, by doubling and bisection (power rises with n)."""
     if not 0 < power < 1:
         raise UsageError(f"The power must lie between 0 and 1, but is {power}.")
-    high = 2
+    low, high = least - 1, least
     while power_at(high) < power:
         if high >= most:
             return None
-        high = min(2 * high, most)
-    low = high // 2
+        low, high = high, min(2 * high, most)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if power_at(middle) >= power else (middle, high)
@@ -273,17 +296,27 @@ def _run_counts() -> Iterator[int]:
         n += max(1, n // 20 if n >= 40 else 1)
 
 
-def _half_widths(
-    variances: Floats, dfs: Floats, alpha: float, *, with_smallest_df: bool = False
-) -> tuple[float, Floats]:
-    """The true standard deviation, and equally likely half-widths of Banerjee's interval at 1 - alpha."""
-    quantiles = special.stdtrit(np.full(dfs.shape, dfs.min()) if with_smallest_df else dfs, alpha / 2)
-    squares: Floats = np.zeros(1)
-    for part, df in zip(variances * quantiles**2, dfs, strict=True):
-        ratios = _chi_square_ratios(float(df)) if df <= _KNOWN_FROM else np.ones(1)
-        # Every combination of quantiles: the parts are independent.
-        squares = (squares[:, None] + part * ratios).ravel()
-    return math.sqrt(variances.sum()), np.sqrt(squares)
+def _half_widths(effect: Effect, n_runs: int | None, n_floor: int, alpha: float) -> Floats:
+    """Equally likely distances of a limit of the difference from the estimate, at two-sided 1 - alpha."""
+    floor = planned_floor(effect.floor_sd, n_floor)
+    runs = np.zeros(1) if n_runs is None else effect.run_sd**2 / n_runs * _chi_square_ratios(n_runs - 1)
+    total = runs + float(floor.sd) ** 2
+    # Beyond some hundred episodes the floor's degrees of freedom make no difference.
+    shares, factors = _critical(n_runs or 2, min(n_floor - 1, 400), alpha)
+    return np.asarray(float(floor.mean) + np.sqrt(total) * np.interp(np.sqrt(runs / total), shares, factors))
+
+
+@lru_cache(maxsize=4096)
+def _critical(n_runs: int, floor_df: int, alpha: float) -> tuple[Floats, Floats]:
+    """By the root of the runs' share of the variance: the limit's distance, in standard errors of the difference."""
+    shares = np.sin(np.linspace(0.0, np.pi / 2, 17))
+    floor = FloorMean(np.zeros(17), np.sqrt(1 - shares**2), np.zeros(17), floor_df)
+    low, high = np.zeros(17), np.full(17, -2 * float(special.stdtrit(n_runs - 1, alpha / 2)))
+    for _ in range(32):
+        middle = (low + high) / 2
+        found = tail_p(RunsMean(middle, shares, n_runs - 1, n_runs, NO_PAIR), floor, sign=1) > alpha / 2
+        low, high = np.where(found, middle, low), np.where(found, high, middle)
+    return shares, high
 
 
 @lru_cache(maxsize=1024)
@@ -291,3 +324,73 @@ def _chi_square_ratios(df: float) -> npt.NDArray[np.float64]:
     """Midpoint quantiles of chi-square over its df: equally likely values of an estimated over the true variance."""
     middle = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
     return np.asarray(special.chdtri(df, 1 - middle) / df)
+
+
+@lru_cache(maxsize=1024)
+def _kept(n_runs: int, family_size: int, sign: int) -> float:
+    """How often the shape of normal runs allows a call above (1) or below (-1)."""
+    size = (max(_SIMULATED // family_size, 1), family_size, n_runs)
+    above, below = are_in_doubt(np.random.default_rng(0).standard_normal(size))
+    return 1 - float(np.mean(above if sign > 0 else below))
+
+
+def power_of_t(effect: float, *, se: float, df: float, alpha: float) -> float:
+    """Power of a two-sided t-test for a true `effect` (noncentral t).
+
+    >>> round(power_of_t(0.0, se=1.0, df=10, alpha=0.05), 3)
+    0.05
+    """
+    return _power(effect / se, df=df, critical=float(special.stdtrit(df, 1 - alpha / 2)))
+
+
+def _power(shift: float, *, df: float, critical: float) -> float:
+    if abs(shift) > 35:
+        # Beyond this the noncentral t loses its digits; a normal with the same shift is exact enough.
+        return float(special.ndtr(abs(shift) - critical))
+    upper, lower = _upper_tail(critical, df, shift), float(special.nctdtr(df, shift, -critical))
+    return (0.0 if math.isnan(upper) else upper) + (0.0 if math.isnan(lower) else lower)
+
+
+def _upper_tail(critical: float, df: float, shift: float) -> float:
+    """`stats.nct.sf`, whose checks of arguments take fifty times as long as the number itself.
+
+    Importing `scipy.stats` takes as long as the analysis of a small study.
+    """
+    tail = getattr(special._ufuncs, "_nct_sf", None)
+    if tail is None:  # another version of scipy
+        from scipy import stats
+
+        tail = stats.nct._sf
+    with np.errstate(over="ignore"):
+        return min(max(float(tail(critical, df, shift)), 0.0), 1.0)
+
+
+def minimum_detectable_effect(
+    *, se: float, df: float, alpha: float = ALPHA, family_size: int = 1, power: float = POWER
+) -> float:
+    """The smallest |effect| found with this power at Holm's first, hardest step (alpha / family size)."""
+    level = alpha / max(1, family_size)
+    critical = float(special.stdtrit(df, 1 - level / 2))
+    if not (0 < se < math.inf and 0 < df < math.inf and critical < math.inf):
+        return NAN
+
+    def lacking(effect: float) -> float:
+        return _power(effect / se, df=df, critical=critical) - power
+
+    high = se * (critical + 3)
+    while lacking(high) < 0:
+        high *= 2
+        if not high < 1e9 * se:
+            return NAN
+    return float(optimize.brentq(lacking, 0.0, high, xtol=1e-6 * se))
+
+
+def equivalence_unreachable(*, margin: float, floor_sem: float, floor_n: int, alpha: float = ALPHA) -> bool:
+    """Whether the floor's SEM alone forbids TOST, however many runs there are and however well they agree.
+
+    >>> equivalence_unreachable(margin=0.315, floor_sem=0.24, floor_n=384)
+    True
+    >>> equivalence_unreachable(margin=0.25, floor_sem=0.10, floor_n=384)
+    False
+    """
+    return bool(floor_sem > 0 and margin / floor_sem <= special.stdtrit(floor_n - 1, 1 - alpha))

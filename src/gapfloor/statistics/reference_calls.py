@@ -1,57 +1,51 @@
 """The recommended calls of runs against a reference (usually the random floor).
 
-The run values and the reference's episodes are two independent parts of the error, each with its own degrees of
-freedom (`components`). Where the run values may be skewed, the limit on the side of the long tail is moved outwards
-(`skewed_limits`). Holm's procedure runs over the games of a family, and each row has the interval at the level at which
-Holm tested it, so that the interval excludes zero exactly when a call is made.
+The p compares what is known about the mean over runs with what is known about the reference's mean (`behrens_fisher`).
+Holm's procedure runs over the games of a family, and each row has the interval at the level at which Holm tested it, so
+that the interval excludes zero exactly when a call is made. A call that the shape of the runs does not allow
+(`run_shape`) is not made: the row is "not tested", with the reason.
 
 References:
     Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6,
         65-70.
-    Schuirmann, D. J. (1987), for the two one-sided tests; see `skewed_limits`.
+    Schuirmann, D. J. (1987). A comparison of the two one-sided tests procedure and the power approach. Journal of
+        Pharmacokinetics and Biopharmaceutics 15, 657-680.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from gapfloor.errors import UsageError
-from gapfloor.statistics.components import VariancePart
+from gapfloor.statistics.behrens_fisher import FloorMean, RunsMean, difference_limit, floor_mean, tail_p
 from gapfloor.statistics.conventions import (
     ALPHA,
     NAN,
     NO_PAIR,
     PAPER_MARGIN,
+    ROUNDING,
     THESE_LEVELS,
     Call,
     Floats,
     Ints,
     MarginRule,
     Pair,
+    do_not_differ,
     finite_sample,
+    sem,
 )
 from gapfloor.statistics.families import holm
-from gapfloor.statistics.skewed_limits import (
-    NOT_WIDENED,
-    WidenedLimits,
-    limits,
-    limits_p,
-    limits_tost,
-    widened_limits,
-)
-from gapfloor.statistics.skewness import Skewness, family_skewness
-
-RecommendedCall = Call
-#: Why a call is unreliable.
-Doubt = Literal["", "skewed run values", "runs do not differ"]
+from gapfloor.statistics.run_shape import FamilyShape, family_shape
 
 #: With fewer runs a comparison is not tested, unless the plan says otherwise.
 LEAST_RUNS = 3
+#: With fewer episodes of the reference nothing is tested: their spread says too little about rare returns.
+LEAST_FLOOR = 20
 
 
 @dataclass(frozen=True)
@@ -60,24 +54,52 @@ class ReferenceTest:
 
     n: int
     mean: float
+    sem: float
+    """Of the mean over runs; with strata, within agents."""
     reference: float
     reference_n: int
     delta: float
     se: float
-    parts: tuple[VariancePart, ...]
-    """Variances of the mean over runs (one part per stratum) and, last, of the reference's mean."""
     p: float
     p_tost: float
+    """1 where the runs are known to be skewed or to form two groups."""
     margin: float
     run_values: tuple[float, ...]
-    """In ascending order (with strata: around their agent's mean); the family's skewness is taken from them."""
+    """In ascending order (with strata: around their agent's mean); the family's shape is taken from them."""
+    not_tested: str = ""
+    """Why nothing can be tested; empty where it can."""
+    doubts: tuple[str, str] = ("", "")
+    """Why the runs cannot be called above, and below, by the shape of these runs or of the family once it is called."""
+    runs: RunsMean | None = field(default=None, repr=False)
+    floors: tuple[FloorMean, FloorMean] | None = field(default=None, repr=False)
+    """With the highest, and with the lowest return of the comparison as one more episode."""
     estimand: str = THESE_LEVELS
-    widened: WidenedLimits = NOT_WIDENED
-    """Limits that are moved outwards: by the shape of these runs, or by that of the family once it is called."""
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether there is a p."""
+        return not self.not_tested
+
+    @property
+    def doubt(self) -> str:
+        """Why a call in the direction of the difference cannot be made; empty if it can."""
+        return self.doubts[0 if self.delta > 0 else 1]
+
+    @property
+    def widened(self) -> tuple[bool, bool]:
+        """Whether the lower and the upper limit were moved outwards for skewed runs."""
+        low, high = (0.0, 0.0) if self.runs is None else self.runs.skewness
+        return bool(low), bool(high)
 
     def interval(self, *, alpha: float) -> Pair:
         """The interval at 1 - alpha; it excludes zero exactly where p < alpha."""
-        return limits(self.delta, self.parts, self.widened, n=self.n, alpha=alpha)
+        if self.runs is None or self.floors is None:
+            return NO_PAIR
+        low, high = (
+            difference_limit(self.runs, floor, sign=sign, alpha=alpha / 2)
+            for floor, sign in zip(self.floors, (1, -1), strict=True)
+        )
+        return low, high
 
 
 @dataclass(frozen=True)
@@ -85,20 +107,25 @@ class ReferenceCall:
     """A comparison's recommended call within its family."""
 
     test: ReferenceTest
-    call: RecommendedCall
+    call: Call
     p_holm: float
     p_tost_holm: float
     """Holm over the family's equivalence tests."""
     divisor: int
     """Holm's divisor at which this row was rejected, or at which the procedure stopped; 0 if not tested."""
-    interval: Pair
-    """At 1 - alpha / divisor: it excludes zero exactly when the call is above or below."""
+    level: float
+    """The level of its test: alpha / divisor, or less at a look; NaN if not tested."""
     equivalent_in_family: bool
     """Whether the row is also called equivalent when the equivalence tests are Holm-adjusted."""
-    doubt: Doubt
-    """Why an above or below call is unreliable; empty where it is not, and for other calls."""
     family_size: int
     alpha: float
+    not_tested: str = ""
+    """Why there is no call; empty where there is one."""
+
+    @property
+    def interval(self) -> Pair:
+        """At 1 - level: it excludes zero exactly when the call is above or below; NaN if not tested."""
+        return self.test.interval(alpha=self.level) if self.divisor else NO_PAIR
 
     @property
     def confidence(self) -> float:
@@ -107,16 +134,15 @@ class ReferenceCall:
 
     @property
     def label(self) -> str:
-        """The call in words; a row that was not tested says how many runs it has."""
-        if self.call != "not tested":
-            return self.call
-        return f"not tested ({self.test.n} run{'' if self.test.n == 1 else 's'})"
+        """The call in words, with the reason where nothing was tested."""
+        return f"not tested ({self.not_tested})" if self.call == "not tested" else self.call
 
 
 def compare_to_reference(
     run_values: npt.ArrayLike,
     reference_returns: npt.ArrayLike,
     *,
+    seen: Pair | None = None,
     margin: MarginRule = PAPER_MARGIN,
     least_runs: int = LEAST_RUNS,
     is_called_later: bool = False,
@@ -126,77 +152,107 @@ def compare_to_reference(
     Args:
         run_values: one value per run, its mean over all of its episodes.
         reference_returns: the reference's episode returns on the same levels.
+        seen: the lowest and the highest episode return of the runs (default: of the run values). Without it a reference
+            whose episodes do not differ cannot be tested.
         margin: the difference that still counts as equivalent.
         least_runs: with fewer runs the p are NaN ("not tested").
-        is_called_later: whether `call_reference_family` follows, which computes limits and p again by the family's
-            shape: until then the p are 1 where something is tested.
+        is_called_later: whether `call_reference_family` follows, which computes p again by the family's shape: until
+            then the p are 1 where something is tested.
 
-    >>> found = compare_to_reference([5.2, 6.1, 5.9], [0, 0, 2, 4, 0, 1])
+    >>> found = compare_to_reference([5.2, 6.1, 5.9], [0, 0, 2, 4, 0, 1] * 10)
     >>> round(found.delta, 2), round(found.p, 4)
     (4.57, 0.0061)
     """
     if least_runs < 2:
         raise UsageError(f"`least_runs` must be at least 2, but is {least_runs}.")
-    runs = finite_sample(run_values, "run_values")
-    reference = finite_sample(reference_returns, "reference_returns", minimum=2)
-    mean, reference_mean = float(runs.mean()), float(reference.mean())
-    own = VariancePart(_variance_of_mean(runs), runs.size - 1)
-    other = VariancePart(_variance_of_mean(reference), reference.size - 1)
-    parts = (own, other)
-    found = ReferenceTest(
-        n=runs.size,
-        mean=mean,
-        reference=reference_mean,
-        reference_n=reference.size,
-        delta=mean - reference_mean,
-        se=float(np.sqrt(own.variance + other.variance)),
-        parts=parts,
-        p=NAN,
-        p_tost=NAN,
-        margin=margin.at(reference_mean),
-        run_values=tuple(runs.tolist()),
+    values = finite_sample(run_values, "run_values")
+    return _compared(
+        values, (sem(values), values.size - 1), reference_returns, seen, margin, least_runs, is_called_later
     )
-    if runs.size < least_runs:
-        return found
-    return replace(found, p=1.0, p_tost=1.0) if is_called_later else _shaped(found, family_skewness([runs]))
 
 
 def compare_strata_to_reference(
     values_by_agent: Sequence[npt.ArrayLike],
     reference_returns: npt.ArrayLike,
     *,
+    seen: Pair | None = None,
     margin: MarginRule = PAPER_MARGIN,
     least_runs: int = LEAST_RUNS,
 ) -> ReferenceTest:
     """The same comparison with agents as strata: the run-to-run variance is taken within agents.
 
-    Agents that differ are then not noise. Each agent's variance keeps its own degrees of freedom, so that agents with
-    unequal variances keep the level. Not tested if an agent has fewer than `least_runs` runs.
+    Agents that differ are then not noise. The sum of their variances gets the degrees of freedom of the smallest agent.
+    Not tested if an agent has fewer than `least_runs` runs.
     """
     if not values_by_agent:
         raise UsageError("`values_by_agent` must hold at least one agent.")
     agents = [finite_sample(values, "values_by_agent") for values in values_by_agent]
     pooled = np.sort(np.concatenate(agents))
-    tested = min(agent.size for agent in agents) >= least_runs
-    found = compare_to_reference(
-        pooled, reference_returns, margin=margin, least_runs=least_runs, is_called_later=tested
-    )
-    own = [
-        VariancePart((agent.size / pooled.size) ** 2 * _variance_of_mean(agent), agent.size - 1)
-        for agent in agents
-    ]
-    parts = (*own, found.parts[-1])
+    error = math.hypot(*(agent.size / pooled.size * sem(agent) for agent in agents))
     # The shape is that of the runs around their agents' means.
     centred = np.sort(np.concatenate([agent - agent.mean() for agent in agents])) + pooled.mean()
-    found = replace(
-        found,
-        se=float(np.sqrt(sum(part.variance for part in parts))),
-        parts=parts,
+    smallest = min(agent.size for agent in agents)
+    least = pooled.size + 1 if smallest < least_runs else least_runs
+    return _compared(centred, (error, smallest - 1), reference_returns, seen, margin, least, False)
+
+
+def _compared(
+    values: Floats,
+    error: tuple[float, int],
+    reference_returns: npt.ArrayLike,
+    seen: Pair | None,
+    margin: MarginRule,
+    least_runs: int,
+    is_called_later: bool,
+) -> ReferenceTest:
+    reference = finite_sample(reference_returns, "reference_returns", minimum=2)
+    low, high = (float(values[0]), float(values[-1])) if seen is None else seen
+    low, high = (
+        min(low, float(reference[0]), float(values[0])),
+        max(high, float(reference[-1]), float(values[-1])),
+    )
+    size = max(abs(low), abs(high))
+    mean, reference_mean = float(values.mean()), float(reference.mean())
+    delta = mean - reference_mean
+    own = 0.0 if do_not_differ(values, scale=size) else error[0]
+    found = ReferenceTest(
+        n=values.size,
+        mean=mean,
+        sem=own,
+        reference=reference_mean,
+        reference_n=reference.size,
+        delta=0.0 if abs(delta) <= ROUNDING * size else delta,
+        se=math.hypot(own, sem(reference)),
         p=NAN,
         p_tost=NAN,
-        run_values=tuple(float(value) for value in centred),
+        margin=margin.at(reference_mean),
+        run_values=tuple(values.tolist()),
     )
-    return _shaped(found, family_skewness([centred])) if tested else found
+    reason = _why_not_tested(values, reference, low, high, least_runs, is_range_known=seen is not None)
+    if reason:
+        return replace(found, not_tested=reason)
+    found = replace(
+        found,
+        p=1.0,
+        p_tost=1.0,
+        runs=RunsMean(np.asarray(mean), np.asarray(own), error[1], values.size, (low, high)),
+        floors=(floor_mean(reference, high), floor_mean(reference, low)),
+    )
+    return found if is_called_later else _shaped(found, family_shape([values]))
+
+
+def _why_not_tested(
+    values: Floats, reference: Floats, low: float, high: float, least_runs: int, *, is_range_known: bool
+) -> str:
+    if values.size < least_runs:
+        return f"{values.size} run{'' if values.size == 1 else 's'}"
+    if reference.size < LEAST_FLOOR:
+        return f"the floor has {reference.size} episodes, and {LEAST_FLOOR} are needed"
+    if high - low <= ROUNDING * max(abs(low), abs(high)):
+        return "no return differs from another"
+    if not is_range_known and do_not_differ(reference, scale=max(abs(low), abs(high))):
+        return "the floor's episodes do not differ, and the returns of the runs' episodes are not known"
+    return ""
 
 
 def call_reference_family(
@@ -204,17 +260,17 @@ def call_reference_family(
 ) -> tuple[ReferenceCall, ...]:
     """The recommended calls of a family, in the order given.
 
-    Holm p < alpha: above or below; else TOST p < alpha (not adjusted): equivalent; else not distinguishable. Rows
-    that were not tested do not count in the family.
+    Holm p < alpha: above or below, or not tested where the shape of the runs forbids the call; else TOST p < alpha (not
+    adjusted): equivalent; else not distinguishable. Rows that cannot be tested do not count in the family.
     """
-    skewness = family_skewness([test.run_values for test in tests if not np.isnan(test.p)])
-    tests = [test if np.isnan(test.p) else _shaped(test, skewness) for test in tests]
+    shape = family_shape([test.run_values for test in tests if test.is_tested])
+    tests = [_shaped(test, shape) if test.is_tested else test for test in tests]
     p_values = np.array([test.p for test in tests])
     adjusted, divisors = holm(p_values), holm_divisors(p_values, alpha=alpha)
     equivalent = holm([test.p_tost for test in tests])
     size = int(np.count_nonzero(~np.isnan(p_values)))
     return tuple(
-        _call(test, float(p), float(q), int(divisor), skewness, size=size, alpha=alpha)
+        _call(test, float(p), float(q), int(divisor), size=size, alpha=alpha)
         for test, p, q, divisor in zip(tests, adjusted, equivalent, divisors, strict=True)
     )
 
@@ -241,60 +297,48 @@ def holm_divisors(p_values: npt.ArrayLike, *, alpha: float = ALPHA) -> Ints:
     return divisors
 
 
-def call_doubt(test: ReferenceTest, skewness: Skewness) -> Doubt:
-    """Why an above or below call of this comparison is unreliable; empty if nothing speaks against it."""
-    if not any(part.variance > 0 for part in test.parts[:-1]):
-        return "runs do not differ"
-    return "skewed run values" if skewness.doubts(test.delta, test.run_values) else ""
-
-
 def _call(
-    test: ReferenceTest,
-    p_holm: float,
-    p_tost_holm: float,
-    divisor: int,
-    skewness: Skewness,
-    *,
-    size: int,
-    alpha: float,
+    test: ReferenceTest, p_holm: float, p_tost_holm: float, divisor: int, *, size: int, alpha: float
 ) -> ReferenceCall:
-    call: RecommendedCall = "not distinguishable"
-    interval = NO_PAIR
-    if divisor == 0:
-        call = "not tested"
-    else:
-        interval = test.interval(alpha=alpha / divisor)
-        # Holm's adjusted p and the divisor say the same; the unadjusted p is compared so that rounding cannot part
-        # them.
-        if test.p < alpha / divisor:
-            call = "above" if test.delta > 0 else "below"
-        elif test.p_tost < alpha:
-            call = "equivalent"
-    doubt: Doubt = call_doubt(test, skewness) if call in ("above", "below") else ""
+    call: Call = "not distinguishable"
+    reason = test.not_tested
+    # Holm's adjusted p and the divisor say the same; the unadjusted p is compared so that rounding cannot part them.
+    if divisor and test.p < alpha / divisor:
+        call, reason = ("above" if test.delta > 0 else "below"), test.doubt
+    elif test.p_tost < alpha:
+        call = "equivalent"
+    if reason:
+        call, p_holm, p_tost_holm, divisor = "not tested", NAN, NAN, 0
     return ReferenceCall(
         test=test,
         call=call,
         p_holm=p_holm,
         p_tost_holm=p_tost_holm,
         divisor=divisor,
-        interval=interval,
+        level=alpha / divisor if divisor else NAN,
         equivalent_in_family=bool(call == "equivalent" and p_tost_holm < alpha),
-        doubt=doubt,
         family_size=size,
         alpha=alpha,
+        not_tested=reason,
     )
 
 
-def _shaped(test: ReferenceTest, skewness: Skewness) -> ReferenceTest:
-    """The comparison with the limits and p that this skewness asks for."""
-    widened = widened_limits(skewness, test.run_values)
-    return replace(
-        test,
-        widened=widened,
-        p=limits_p(test.delta, test.parts, widened, n=test.n),
-        p_tost=limits_tost(test.delta, test.parts, widened, n=test.n, margin=test.margin),
-    )
-
-
-def _variance_of_mean(values: Floats) -> float:
-    return float(values.var(ddof=1) / values.size) if values.size > 1 else NAN
+def _shaped(test: ReferenceTest, shape: FamilyShape) -> ReferenceTest:
+    """The comparison with the limits and p that this shape asks for."""
+    assert test.runs is not None
+    assert test.floors is not None
+    above, below = shape.doubt(1, test.run_values), shape.doubt(-1, test.run_values)
+    skewness = (max(-shape.skewness, 0.0) if above else 0.0, max(shape.skewness, 0.0) if below else 0.0)
+    runs = replace(test.runs, skewness=skewness)
+    sides = tuple(zip(test.floors, (1, -1), strict=True))
+    p = 1.0
+    if test.delta:
+        floor, sign = sides[0 if test.delta > 0 else 1]
+        p = min(1.0, 2 * float(tail_p(runs, floor, sign=sign)))
+    equivalent = 1.0
+    if shape.allows_equivalence:
+        # Each limit must lie inside the margin: more than -margin, and less than +margin.
+        equivalent = max(
+            float(tail_p(runs, floor, sign=sign, shift=-sign * test.margin)) for floor, sign in sides
+        )
+    return replace(test, runs=runs, doubts=(above, below), p=p, p_tost=equivalent)

@@ -40,8 +40,6 @@ class CallOfReturn(Protocol):
 
     @property
     def call(self) -> str: ...
-    @property
-    def doubt(self) -> str: ...
 
 
 def may_say_new_levels_cost(is_established: bool, *, train: CallOfReturn, test: CallOfReturn) -> bool:
@@ -49,7 +47,7 @@ def may_say_new_levels_cost(is_established: bool, *, train: CallOfReturn, test: 
 
     It must be established, and it must lie between two returns above chance.
     """
-    return is_established and _clearly_above(train) and _clearly_above(test)
+    return is_established and train.call == "above" and test.call == "above"
 
 
 def may_say_training_levels_learnt(is_established: bool, *, train: CallOfReturn, test: CallOfReturn) -> bool:
@@ -58,12 +56,12 @@ def may_say_training_levels_learnt(is_established: bool, *, train: CallOfReturn,
     That training return is called above the floor and held-out return is not does not say so (Gelman and Stern): the
     gap between them must be established itself.
     """
-    return is_established and _clearly_above(train) and test.call not in ("above", "not tested")
+    return is_established and train.call == "above" and test.call not in ("above", "not tested")
 
 
 def may_say_transfers(test: CallOfReturn) -> bool:
-    """Whether the policy transfers: held-out return is above chance, and the call is not in doubt."""
-    return _clearly_above(test)
+    """Whether the policy transfers: held-out return is above chance."""
+    return test.call == "above"
 
 
 def may_say_played_levels_differ(gap: GapCall) -> bool:
@@ -106,7 +104,3 @@ def equivalence_reach(
     return EquivalenceReach(
         "floor error exceeds margin" if exceeds else "floor error too large", margin, needed, episodes
     )
-
-
-def _clearly_above(call: CallOfReturn) -> bool:
-    return call.call == "above" and not call.doubt
