@@ -60,8 +60,8 @@ PEERS := $(if $(CLEANRL),--cleanrl $(CLEANRL)) $(if $(CLEANRL_PYTHON),--cleanrl-
 
 bench: $(STAMP)
 	$(INSTALL) -c constraints.txt -e ".[bench]"
-	-$(BIN)/python benchmarks/bench.py --write docs/performance.md $(PEERS)
-	-$(BIN)/python benchmarks/analysis_scaling.py episodes agents store report --repeats 3 --write docs/performance.md
+	-$(BIN)/python benchmarks/bench.py --write research-notes/performance.md $(PEERS)
+	-$(BIN)/python benchmarks/analysis_scaling.py episodes agents store report --repeats 3 --write research-notes/performance.md
 
 
 clean:

@@ -1,4 +1,4 @@
-"""One table of speed against other tools: `make bench` writes it into docs/performance.md.
+"""One table of speed against other tools: `make bench` writes it into research-notes/performance.md.
 
     .venv/bin/python benchmarks/bench.py [--repeats 3] [--only sampled,floor-paper] [--quick] [--write PAGE]
         [--cleanrl CLONE --cleanrl-python PYTHON] [--rliable PYTHON]

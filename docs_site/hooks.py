@@ -30,7 +30,7 @@ def on_config(config: Any) -> Any:
         str(path.relative_to(docs)) for path in docs.rglob("*.md") if str(path.relative_to(docs)) not in named
     )
     for page in unnamed:
-        section = "Tutorials" if page.startswith("tutorial-") else "Decisions" if "/" in page else "Reference"
+        section = "Tutorials" if page.startswith("tutorial-") else "Reference"
         next(entry for entry in config.nav if section in entry)[section].append(page)
     return config
 
