@@ -22,7 +22,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 CONFIGURATION = Path(__file__).with_suffix(".toml")
 #: Where to look below the root of the repository; files next to them (README.md, pyproject.toml) are added.
-FOLDERS = ("src", "tests", "docs", "research-notes", "docs_site", "benchmarks", "examples", "studies", "agents", "tools")
+FOLDERS = (
+    "src", "tests", "docs", "research-notes", "docs_site", "benchmarks", "examples", "studies", "agents", "tools",
+)  # fmt: skip
 SUFFIXES = (".py", ".md", ".toml", ".j2")
 #: These quote what is looked for.
 SELF = ("tools/plain_english.py", "tools/plain_english.toml", "tests/docs/test_plain_english.py")

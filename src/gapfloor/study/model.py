@@ -68,9 +68,9 @@ class Study(LevelSettings):
         >>> import gapfloor
         >>> study = gapfloor.Study.read("studies/demo.toml")
         >>> study.games, study.agents
-        (('starpilot', 'fruitbot', 'miner'), ('impala', 'fpn'))
+        (('starpilot', 'miner'), ('impala', 'fpn'))
         >>> study.preview(workers=2).size.n_runs
-        10
+        7
     """
 
     name: str
