@@ -2,7 +2,7 @@
 
 A fresh batch plays through its draw of levels, as ProcGen does in C++. After the first call of `begin` or `load` the
 caller decides what is played, and a slot whose episode has ended waits: it shows nothing and earns nothing until it
-begins again.
+begins again. An engine adds how one slot is reset and how all of them advance.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ import contextlib
 import functools
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.actions.spaces import ActionSpace, Discrete, Masks, MultiDiscrete
+from gapfloor.actions.spaces import Actions, ActionSpace, Discrete, Masks, MultiDiscrete
 from gapfloor.engines.engine import Observations, State, Step
-from gapfloor.engines.gymnasium.description import SUCCESS, Description
+from gapfloor.engines.gymnasium.description import SUCCESS, Description, score_name
 from gapfloor.engines.gymnasium.factory import Recipe
 from gapfloor.engines.gymnasium.spaces import put_row
 from gapfloor.errors import GapfloorError, UsageError
@@ -31,6 +32,9 @@ MOST_STEPS, MOST_STEPS_UNDECLARED = 1_000_000, 110_000
 
 #: Longer sides of a frame are averaged down to at most this many pixels.
 MOST_PIXELS = 200
+
+#: What a step brought one slot: its number, observation, reward, whether the episode has ended, and info.
+SlotStep = tuple[int, Any, Any, bool, Any]
 
 
 class EnvironmentBatch(ABC):
@@ -78,8 +82,48 @@ class EnvironmentBatch(ABC):
         self._rewards[slot] = 0
 
     @abstractmethod
+    def _reset(self, slot: int, level_seed: int) -> tuple[Any, Any]:
+        """Put a slot's environment at the start of a level; its first observation and info."""
+
+    @abstractmethod
+    def _advance(self, slots: Sequence[int], actions: Actions) -> Iterator[SlotStep]:
+        """Step these slots, which play; `actions` has a row for every slot."""
+
+    def step(self, actions: Actions) -> Step:
+        self._start()
+        playing = np.flatnonzero(self._plays)
+        self._count_steps(playing)
+        self._firsts[playing] = False
+        rewards, ended = [], []
+        for slot, observation, reward, has_ended, info in self._advance(playing.tolist(), actions):
+            rewards.append(self._score(slot, info) if self._scores else reward)
+            if has_ended:
+                ended.append(slot)
+                continue
+            self._show(slot, observation)
+            if self._masks is not None:
+                self._read_mask(slot, info)
+        self._earn(playing, rewards)
+        for slot in ended:
+            if self._follows_draw:
+                self._play(slot, self._next_level(slot))
+            else:
+                self._wait(slot)
+        return self._rows, self._rewards, self._firsts
+
     def _play(self, slot: int, level_seed: int) -> None:
-        """Put a slot at the start of a level."""
+        try:
+            observation, info = self._reset(slot, level_seed)
+        except GapfloorError:
+            raise
+        except Exception as error:
+            raise self._fail(f"reset(seed={level_seed})", error) from error
+        self._show(slot, observation)
+        self._level[slot], self._lengths[slot] = level_seed, 0
+        self._firsts[slot] = self._plays[slot] = True
+        self._succeeded[slot] = False
+        if self._masks is not None:
+            self._read_mask(slot, info)
 
     def _start(self) -> None:
         """The first levels of the draw, unless somebody has begun others."""
@@ -116,13 +160,8 @@ class EnvironmentBatch(ABC):
         self._start()
         return self._rows, self._rewards, self._firsts
 
-    def _note_start(self, slot: int, level_seed: int) -> None:
-        self._level[slot], self._lengths[slot] = level_seed, 0
-        self._firsts[slot] = self._plays[slot] = True
-        self._succeeded[slot] = False
-
     def _wait(self, slot: int) -> None:
-        self._plays[slot] = False
+        self._firsts[slot], self._plays[slot] = True, False
         if self._masks is not None:
             self._masks[slot] = True
         put_row(self._rows, slot, None)
@@ -150,30 +189,53 @@ class EnvironmentBatch(ABC):
                 f"({self.description.layout.describe()}): {words}. Correct the observation or the space."
             ) from error
 
-    def _reward(self, slot: int, reward: Any) -> None:
-        if type(reward) is float and reward - reward == 0.0:  # finite
-            self._rewards[slot] = reward
-            return
+    def _earn(self, playing: npt.NDArray[np.integer[Any]], rewards: Sequence[Any]) -> None:
+        """Write the rewards of a step, all at once where they are plain numbers."""
+        self._rewards[:] = 0
         with contextlib.suppress(TypeError, ValueError, RuntimeError):
-            self._rewards[slot] = float(reward.item() if hasattr(reward, "item") else reward)
-            if math.isfinite(self._rewards[slot]):
+            numbers = np.array(rewards, dtype=np.float64)
+            if numbers.shape == playing.shape and np.isfinite(numbers).all():
+                self._rewards[playing] = numbers
                 return
+        for slot, reward in zip(playing, rewards, strict=True):
+            self._rewards[slot] = self._as_number(reward)
+
+    def _as_number(self, reward: Any) -> float:
+        with contextlib.suppress(TypeError, ValueError, RuntimeError):
+            number = float(reward.item() if hasattr(reward, "item") else reward)
+            if math.isfinite(number):
+                return number
         raise UsageError(
             f"{self.recipe.game} returned the reward {' '.join(repr(reward).split())[:100]}, which is not one finite "
             "number: give it a wrapper that returns one (--option wrapper=module:Class)."
         )
 
-    def _score(self, slot: int, reported: Any) -> Any:
+    def _score(self, slot: int, info: Any) -> Any:
         """The score of a step where the user asked for one: of success, 1 when it is reported for the first time.
 
         Robot tasks give a shaped reward and say in `info` whether the task is solved. Papers report the share of
         episodes in which it was solved at some step. Any other score is added up as rewards are.
         """
+        reported = info[score_name(self.recipe, info or ())]
         if self.recipe.own("score") != SUCCESS:
             return reported
         is_first = bool(reported) and not self._succeeded[slot]
         self._succeeded[slot] |= bool(reported)
         return float(is_first)
+
+    def _read_mask(self, slot: int, info: Any) -> None:
+        """Write which actions are legal in a slot's state."""
+        assert self._masks is not None
+        try:
+            mask = self._stated_mask(slot, info)
+        except Exception as error:
+            raise self._fail("stating which actions are legal", error) from error
+        where = f"{self.recipe.game} (level {self._level[slot]})"
+        self._masks[slot] = self.description.form.legal_row(mask, where=where)
+
+    def _stated_mask(self, slot: int, info: Any) -> Any:
+        """The environment's own mask of a slot's state; called only where the description names masks."""
+        return info[self.description.masks]
 
     def _fail(self, what: str, error: Exception) -> GapfloorError:
         return UsageError(f"{self.recipe.game} failed in {what}: {type(error).__name__}: {error}")

@@ -21,6 +21,7 @@ from gapfloor.engines import pool_engine, procgen
 from gapfloor.engines.catalogue import ENVPOOL
 from gapfloor.engines.engine import Engine, EngineSpec, Option
 from gapfloor.engines.gymnasium.actions import ActionForm
+from gapfloor.engines.gymnasium.description import Description
 from gapfloor.engines.gymnasium.factory import Recipe
 from gapfloor.engines.gymnasium.spaces import Layout, Part
 from gapfloor.errors import MissingExtraError, UsageError
@@ -100,7 +101,7 @@ class EnvpoolEngine(pool_engine.PoolEngine):
     def __init__(self, spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> None:
         check_levels(spec, levels)
         frames = Layout((Part((), procgen.OBSERVATION_SHAPE, "|u1"),))
-        description = pool_engine.PoolDescription(
+        description = Description(
             spec.version, ActionForm(Discrete(procgen.N_ACTIONS), dtype="<i4"), procgen.NOOP,
             f"action {procgen.NOOP}", procgen.ACTION_NAMES, frames,
         )  # fmt: skip

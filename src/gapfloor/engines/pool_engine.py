@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,8 @@ import numpy.typing as npt
 
 from gapfloor.actions.spaces import Actions, Discrete
 from gapfloor.engines.catalogue import ENVPOOL
-from gapfloor.engines.engine import EngineSpec, Option, Step
-from gapfloor.engines.environment_batch import EnvironmentBatch, as_frame
+from gapfloor.engines.engine import EngineSpec, Option
+from gapfloor.engines.environment_batch import EnvironmentBatch, SlotStep, as_frame
 from gapfloor.engines.gymnasium.actions import ActionForm, action_form
 from gapfloor.engines.gymnasium.description import Description, noop_of, score_name
 from gapfloor.engines.gymnasium.engine import MODE
@@ -44,14 +43,6 @@ _ONLY = np.zeros(1, dtype=np.int32)
 """The number of the only environment of a pool."""
 
 
-@dataclass(frozen=True)
-class PoolDescription(Description):
-    """What was learnt about an environment of EnvPool; `masks` is the name of the array with the legal actions."""
-
-    score: str = ""
-    """The name of the array that has the score, where it is not the reward."""
-
-
 def make_spec(game: str, *, mode: str | None, options: Mapping[str, Option] | None) -> EngineSpec:
     """The checked recipe of an environment of EnvPool."""
     if mode not in (None, MODE):
@@ -73,7 +64,6 @@ class PoolEngine(EnvironmentBatch):
     """A batch of pools with one environment each; see `gapfloor.engines.engine.Engine`."""
 
     idle_slots_cost = False
-    description: PoolDescription
 
     def __init__(
         self,
@@ -82,26 +72,25 @@ class PoolEngine(EnvironmentBatch):
         slots: int,
         levels: LevelSet,
         draw: int = 0,
-        description: PoolDescription | None = None,
+        description: Description | None = None,
     ) -> None:
         description = description or describe_pool(recipe)
         super().__init__(recipe, description, slots=slots, levels=levels, draw=draw)
         self._pools: list[Any] = [None] * slots
 
-    def step(self, actions: Actions) -> Step:
-        self._start()
+    def _advance(self, slots: Sequence[int], actions: Actions) -> Iterator[SlotStep]:
         form = self.description.form
-        playing = np.flatnonzero(self._plays)
-        self._count_steps(playing)
         # All are sent before the first is received: the pools' threads then work while this one does.
-        for slot in playing:
+        for slot in slots:
             action = form.to_environment(actions[slot])
             row = np.ascontiguousarray(np.asarray(action, dtype=form.dtype).reshape(1, *form.shape))
             self._pools[slot]._send([_ONLY, _ONLY, row])
-        self._rewards[:] = 0
-        for slot in playing:
-            self._receive(int(slot))
-        return self._rows, self._rewards, self._firsts
+        for slot in slots:
+            state = _received(self._pools[slot])
+            has_ended = bool(state["done"][0])
+            if has_ended:
+                self._pools[slot] = None
+            yield slot, state, state["reward"][0], has_ended, state
 
     def frame(self, slot: int) -> npt.NDArray[np.uint8] | None:
         self._start()
@@ -111,17 +100,12 @@ class PoolEngine(EnvironmentBatch):
     def close(self) -> None:
         self._pools = [None] * self.n_slots
 
-    def _play(self, slot: int, level_seed: int) -> None:
-        try:
-            pool = self._make_pool(level_seed)
-        except Exception as error:
-            raise self._fail(f"making a pool with seed {level_seed}", error) from error
-        self._pools[slot] = pool
+    def _reset(self, slot: int, level_seed: int) -> tuple[Any, Any]:
+        self._pools[slot] = pool = self._make_pool(level_seed)
         pool._reset(_ONLY)
         state = _received(pool)
         self._check_level(state, level_seed)
-        self._show(slot, state)
-        self._note_start(slot, level_seed)
+        return state, state
 
     def _make_pool(self, level_seed: int) -> Any:
         import envpool
@@ -134,21 +118,6 @@ class PoolEngine(EnvironmentBatch):
     def _check_level(self, state: Mapping[str, Any], level_seed: int) -> None:
         """Refuse a pool that plays another level; only ProcGen's pools say which one they play."""
 
-    def _receive(self, slot: int) -> None:
-        state = _received(self._pools[slot])
-        reward = state["reward"][0]
-        if self._scores:
-            reward = self._score(slot, state[self.description.score][0])
-        self._reward(slot, reward)
-        self._firsts[slot] = bool(state["done"][0])
-        if not self._firsts[slot]:
-            self._show(slot, state)
-        elif self._follows_draw:
-            self._play(slot, self._next_level(slot))
-        else:
-            self._pools[slot] = None
-            self._wait(slot)
-
     def _show(self, slot: int, state: Mapping[str, Any]) -> None:
         found = self.description
         if found.layout.is_plain:
@@ -156,13 +125,10 @@ class PoolEngine(EnvironmentBatch):
         else:
             for part in found.layout.parts:
                 self._rows[part.key][slot] = state[f"obs:{part.key}"][0]
-        if self._masks is not None:
-            where = f"{self.recipe.game} (level {self._level[slot]})"
-            self._masks[slot] = found.form.legal_row(state[found.masks][0], where=where)
 
 
 @functools.lru_cache(maxsize=64)
-def describe_pool(recipe: Recipe) -> PoolDescription:
+def describe_pool(recipe: Recipe) -> Description:
     """What an environment of EnvPool is, by its own specification; refuses wrong names and settings."""
     version = ENVPOOL.installed_version()
     spec = _pool_spec(recipe)
@@ -178,9 +144,11 @@ def describe_pool(recipe: Recipe) -> PoolDescription:
     names = tuple(map(str, range(form.space.n))) if isinstance(form.space, Discrete) else ()
     noop, words = noop_of(recipe, form, names)
     info = [name for name in states if name.startswith("info:")]
-    return PoolDescription(
+    if recipe.own("score") is not None:
+        score_name(recipe, info)
+    return Description(
         version, form, noop, words, names, Layout(tuple(parts)), masks=masks[0] if wanted else "",
-        offers_masks=bool(masks), score=score_name(recipe, info) if recipe.own("score") is not None else "",
+        offers_masks=bool(masks),
     )  # fmt: skip
 
 

@@ -44,12 +44,17 @@ class ActionForm:
             return tuple(np.asarray(action).tolist())
         return np.asarray(action).astype(self.dtype).reshape(self.shape)
 
+    def each(self, actions: npt.NDArray[Any]) -> list[Any]:
+        """The actions of several environments, one after the other."""
+        if isinstance(self.space, Discrete) and not self.space.factors:
+            # Whole numbers as Python's own: some environments look them up in a dict.
+            numbers: list[Any] = (actions + self.start).tolist()
+            return numbers
+        return [self.to_environment(action) for action in (actions if actions.ndim > 1 else actions.tolist())]
+
     def batch(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The actions of a vector environment."""
-        if isinstance(self.space, Discrete) and not self.space.factors:
-            numbered: npt.NDArray[Any] = actions + self.start
-            return numbered
-        return np.stack([self.to_environment(action) for action in actions])
+        return np.array(self.each(actions))
 
     def legal_row(self, mask: Any, *, where: str) -> npt.NDArray[np.bool_]:
         """A mask of the environment as one row; a mask per dimension becomes one of the numbered actions."""

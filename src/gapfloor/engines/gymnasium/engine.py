@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,18 +18,21 @@ import numpy.typing as npt
 
 from gapfloor.actions.spaces import Actions
 from gapfloor.engines.catalogue import GYMNASIUM
-from gapfloor.engines.engine import Engine, EngineSpec, Option, Step
-from gapfloor.engines.environment_batch import EnvironmentBatch, as_frame
+from gapfloor.engines.engine import Engine, EngineSpec, Option
+from gapfloor.engines.environment_batch import EnvironmentBatch, SlotStep, as_frame
 from gapfloor.engines.gymnasium.actions import LegalChoice, read_mask
 from gapfloor.engines.gymnasium.cloning import CloningMethod, find_cloning_method
-from gapfloor.engines.gymnasium.description import describe, score_name
+from gapfloor.engines.gymnasium.description import describe
 from gapfloor.engines.gymnasium.factory import Recipe, begin_level
 from gapfloor.engines.gymnasium.spaces import copy_row, put_row
-from gapfloor.errors import GapfloorError, UsageError
+from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 
 #: The mode that records name, since Gymnasium has none.
 MODE = "default"
+
+#: More steps than any episode has.
+NO_LIMIT = np.iinfo(np.int64).max
 
 
 def make_spec(
@@ -90,6 +93,10 @@ class GymnasiumEngine(EnvironmentBatch):
     def __init__(self, recipe: Recipe, *, slots: int, levels: LevelSet, draw: int = 0) -> None:
         super().__init__(recipe, describe(recipe), slots=slots, levels=levels, draw=draw)
         self._envs: list[Any] = [None] * slots
+        self._steps: list[Any] = [None] * slots
+        """How each slot's environment is stepped."""
+        self._limits = np.full(slots, NO_LIMIT)
+        """Steps after which each slot's episode is cut."""
         self._actions: list[list[Any]] = [[] for _ in range(slots)]
         self._begin = functools.partial(begin_level, recipe, render_mode=self.description.render_mode)
 
@@ -102,17 +109,18 @@ class GymnasiumEngine(EnvironmentBatch):
         """How states are saved; tried when it is first needed."""
         return cloning_method_of(self.recipe)
 
-    def step(self, actions: Actions) -> Step:
-        self._start()
-        self._rewards[:] = 0
-        playing = np.flatnonzero(self._plays)
-        self._count_steps(playing)
-        to_environment = self.description.form.to_environment
-        # Whole numbers as Python's own: some environments look them up in a dict.
-        chosen = actions.tolist() if actions.ndim == 1 else actions
-        for slot in playing.tolist():
-            self._step(slot, to_environment(chosen[slot]))
-        return self._rows, self._rewards, self._firsts
+    def _advance(self, slots: Sequence[int], actions: Actions) -> Iterator[SlotStep]:
+        chosen = self.description.form.each(actions)
+        is_late = (self._lengths >= self._limits).tolist()
+        for slot in slots:
+            action = chosen[slot]
+            try:
+                observation, reward, terminated, truncated, info = self._steps[slot](action)
+                has_ended = bool(terminated or truncated or is_late[slot])
+            except Exception as error:
+                raise self._fail(f"step({action}) on level {self._level[slot]}", error) from error
+            self._actions[slot].append(action)
+            yield slot, observation, reward, has_ended, info
 
     def save(self, slot: int) -> SlotState:
         self._start()
@@ -129,7 +137,7 @@ class GymnasiumEngine(EnvironmentBatch):
     def load(self, slot: int, state: SlotState) -> None:
         self._follows_draw = False
         if state.plays:
-            self._envs[slot] = self._known_cloning_method().bring_back(state.content, self._envs[slot])
+            self._use(slot, self._known_cloning_method().bring_back(state.content, self._envs[slot]))
         put_row(self._rows, slot, state.observation)
         if self._masks is not None:
             self._masks[slot] = state.legal
@@ -166,48 +174,25 @@ class GymnasiumEngine(EnvironmentBatch):
             )
         return method
 
-    def _play(self, slot: int, level_seed: int) -> None:
-        try:
-            self._envs[slot], observation, info = self._begin(self._envs[slot], level_seed)
-        except GapfloorError:
-            raise
-        except Exception as error:
-            raise self._fail(f"reset(seed={level_seed})", error) from error
-        self._show(slot, observation)
-        self._note_start(slot, level_seed)
+    def _reset(self, slot: int, level_seed: int) -> tuple[Any, Any]:
+        env, observation, info = self._begin(self._envs[slot], level_seed)
+        self._use(slot, env)
         self._actions[slot] = []
-        self._read_mask(slot, info)
+        return observation, info
 
-    def _step(self, slot: int, action: Any) -> None:
-        try:
-            observation, reward, terminated, truncated, info = self._envs[slot].step(action)
-            has_ended = bool(terminated or truncated)
-        except Exception as error:
-            raise self._fail(f"step({action}) on level {self._level[slot]}", error) from error
-        if self._scores:
-            reward = self._score(slot, info[score_name(self.recipe, info or ())])
-        self._reward(slot, reward)
-        self._actions[slot].append(action)
-        self._firsts[slot] = False
-        if not has_ended:
-            self._show(slot, observation)
-            self._read_mask(slot, info)
-        elif self._follows_draw:
-            self._play(slot, self._next_level(slot))
-        else:
-            self._wait(slot)
-            self._firsts[slot] = True
+    def _use(self, slot: int, env: Any) -> None:
+        """Make this a slot's environment; wrappers that only count or check steps are left out of its steps."""
+        self._envs[slot], self._limits[slot] = env, NO_LIMIT
+        from gymnasium.wrappers import OrderEnforcing, TimeLimit
 
-    def _read_mask(self, slot: int, info: Any) -> None:
-        if self._masks is None:
-            return
-        found = self.description
-        where = f"{self.recipe.game} (level {self._level[slot]})"
-        try:
-            mask = read_mask(self._envs[slot], info, found.masks)
-        except Exception as error:
-            raise self._fail("stating which actions are legal", error) from error
-        self._masks[slot] = found.form.legal_row(mask, where=where)
+        while type(env) in (OrderEnforcing, TimeLimit):
+            if type(env) is TimeLimit:
+                self._limits[slot] = min(self._limits[slot], env._max_episode_steps)
+            env = env.env
+        self._steps[slot] = env.step
+
+    def _stated_mask(self, slot: int, info: Any) -> Any:
+        return read_mask(self._envs[slot], info, self.description.masks)
 
 
 @functools.lru_cache(maxsize=64)

@@ -9,14 +9,14 @@ here. A step that only resets (NEXT_STEP), or that plays an environment whose sl
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gapfloor.actions.spaces import Actions
-from gapfloor.engines.engine import Step
-from gapfloor.engines.environment_batch import EnvironmentBatch, as_frame
+from gapfloor.engines.environment_batch import EnvironmentBatch, SlotStep, as_frame
 from gapfloor.engines.gymnasium.description import describe
 from gapfloor.engines.gymnasium.factory import Recipe, make_env, takes_num_envs
 from gapfloor.errors import UsageError
@@ -46,17 +46,16 @@ class VectorEngine(EnvironmentBatch):
         for vector in self._vectors:
             vector.reset(seed=[0] * size)
 
-    def step(self, actions: Actions) -> Step:
-        self._start()
-        self._rewards[:] = 0
-        self._firsts = ~self._plays
-        self._count_steps(np.flatnonzero(self._plays))
+    def _advance(self, slots: Sequence[int], actions: Actions) -> Iterator[SlotStep]:
         rest = len(self._vectors) * self._size - self.n_slots
         idle = np.array([self.noop] * rest, dtype=actions.dtype).reshape(rest, *actions.shape[1:])
         padded = self.description.form.batch(np.concatenate([actions, idle]))
         for number, vector in enumerate(self._vectors):
-            self._step_vector(number, vector, padded[number * self._size : (number + 1) * self._size])
-        return self._rows, self._rewards, self._firsts
+            first = number * self._size
+            rows = self._step_vector(vector, padded[first : first + self._size])
+            for row, (observation, reward, has_ended) in enumerate(rows):
+                if first + row < self.n_slots and self._plays[first + row]:
+                    yield first + row, observation, reward, has_ended, None
 
     def frame(self, slot: int) -> npt.NDArray[np.uint8] | None:
         number, row = divmod(slot, self._size)
@@ -71,47 +70,32 @@ class VectorEngine(EnvironmentBatch):
             with contextlib.suppress(Exception):
                 vector.close()
 
-    def _step_vector(self, number: int, vector: Any, actions: Actions) -> None:
+    def _step_vector(self, vector: Any, actions: Actions) -> list[tuple[Any, Any, bool]]:
+        """The observation, the reward and the end of every row of a vector environment."""
         from gymnasium.vector.utils import iterate
 
         try:
             observations, rewards, terminated, truncated, _ = vector.step(actions)
             ended = (np.asarray(terminated) | np.asarray(truncated)).reshape(self._size)
-            rows = list(zip(iterate(vector.observation_space, observations), rewards, strict=True))
+            rows = list(
+                zip(iterate(vector.observation_space, observations), rewards, ended.tolist(), strict=True)
+            )
         except Exception as error:
             raise self._fail("step", error) from error
         if self.description.autoreset not in _RESETS_ITSELF and ended.any():
             self._reset_rows(vector, ended, seed=0)
-        for row, (observation, reward) in enumerate(rows):
-            slot = number * self._size + row
-            if slot >= self.n_slots or not self._plays[slot]:
-                continue
-            self._reward(slot, reward)
-            if not ended[row]:
-                self._show(slot, observation)
-                continue
-            self._firsts[slot] = True
-            if self._follows_draw:
-                self._play(slot, self._next_level(slot))
-            else:
-                self._wait(slot)
+        return rows
 
-    def _play(self, slot: int, level_seed: int) -> None:
+    def _reset(self, slot: int, level_seed: int) -> tuple[Any, Any]:
         from gymnasium.vector.utils import iterate
 
         number, row = divmod(slot, self._size)
         vector = self._vectors[number]
-        mask = np.zeros(self._size, dtype=bool)
-        mask[row] = True
+        mask = np.arange(self._size) == row
         observations = self._reset_rows(vector, mask, seed=level_seed)
-        mine = list(iterate(vector.observation_space, observations))[row]
-        self._show(slot, mine)
-        self._note_start(slot, level_seed)
+        return list(iterate(vector.observation_space, observations))[row], None
 
     def _reset_rows(self, vector: Any, mask: npt.NDArray[np.bool_], *, seed: int) -> Any:
-        try:
-            options = {"reset_mask": mask} if self._size > 1 else None
-            observations, _ = vector.reset(seed=[seed] * self._size, options=options)
-        except Exception as error:
-            raise self._fail(f"reset(seed={seed})", error) from error
+        options = {"reset_mask": mask} if self._size > 1 else None
+        observations, _ = vector.reset(seed=[seed] * self._size, options=options)
         return observations
