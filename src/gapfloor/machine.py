@@ -23,9 +23,15 @@ def check_workers(workers: int | None) -> None:
         raise UsageError(f"workers is {workers}: use at least 1.")
 
 
+_HOME = os.getpid()
+
+
 def may_start_processes() -> bool:
-    """Whether this process may start others: daemonic ones, e.g. those of `multiprocessing.Pool`, may not."""
-    return not multiprocessing.current_process().daemon
+    """Whether this process may start others: daemonic ones, e.g. those of `multiprocessing.Pool`, may not.
+
+    Neither does a process that was forked from one that had imported gapfloor: it would wait for its parent's workers.
+    """
+    return not multiprocessing.current_process().daemon and os.getpid() == _HOME
 
 
 _BLAS_LOCK, _BLAS_LIMIT = threading.Lock(), contextlib.ExitStack()

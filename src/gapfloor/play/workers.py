@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from gapfloor import errors
+from gapfloor.engines.catalogue import PROCGEN
 from gapfloor.engines.engine import EngineSpec
 from gapfloor.errors import GapfloorError, UsersCodeError
 from gapfloor.machine import available_cores, may_start_processes
@@ -67,6 +68,14 @@ MOST_PIECES = 8
 #: What a new process needs before it can play, in seconds: a second worker for less work than this only costs.
 _START_SECONDS = 2.0
 
+#: Play from which the time of the rest is estimated, in seconds, where an episode may take anything.
+_TRIAL_SECONDS = 0.5
+
+
+def _is_cost_known(engine: EngineSpec) -> bool:
+    """Whether `_EPISODE_SECONDS` are about this engine: an episode of a stranger's environment may take anything."""
+    return engine.engine == PROCGEN.name
+
 
 @dataclass(frozen=True)
 class CellWorkers:
@@ -83,10 +92,10 @@ class CellWorkers:
             return
         self.progress.start([cell for group in groups for cell in group.cells])
         workers = min(self.count or worthwhile_workers(groups), sum(len(group.pieces()) for group in groups))
-        packed = _packed(groups) if workers > 1 and may_start_processes() else None
+        is_known = self.count is not None or all(_is_cost_known(group.engine) for group in groups)
         with _Filing(groups, store, self.progress) as filing:
-            if packed is not None:
-                _Team(groups, packed, filing=filing, workers=workers).play()
+            if workers > 1 and may_start_processes():
+                _Team(groups, filing=filing, workers=workers, starts_at_once=is_known).play()
                 return
             for group in groups:
                 for piece in play_group(group, iter(group.whole_pieces()), on_episode=filing.episode):
@@ -114,7 +123,7 @@ def started_workers(
     Benchmark row: greedy-starpilot, which takes nine seconds; the first policy of a process takes two to load.
     """
     workers = _worthwhile(episodes) if count is None else min(count, episodes)
-    if workers < 2 or not may_start_processes():
+    if workers < 2 or not may_start_processes() or (count is None and not _is_cost_known(engine)):
         return contextlib.nullcontext()
     from gapfloor.engines.worker_pool import started_early
 
@@ -231,46 +240,69 @@ class _Team:
     """This process and workers next to it, which play pieces of groups until none is left.
 
     A worker gets several pieces at a time, and the less is left the fewer: the episodes of one future go through one
-    queue, whose end leaves slots idle. A worker gets nothing before it has started, so it is never waited for.
+    queue, whose end leaves slots idle. A worker gets nothing before it has started, so it is never waited for. Where
+    the cost of an episode is not known, workers start once play here has shown that there is enough for them.
     """
 
     def __init__(
-        self, groups: Sequence[CellGroup], packed: Sequence[bytes], *, filing: _Filing, workers: int
+        self, groups: Sequence[CellGroup], *, filing: _Filing, workers: int, starts_at_once: bool
     ) -> None:
-        from gapfloor.engines.worker_pool import shared_pool
-
-        self._groups, self._packed = groups, packed
+        self._groups, self._starts_at_once = groups, starts_at_once
+        self._packed: list[bytes] = []
+        self._pool: Any = None
+        self._began, self._n_here = time.monotonic(), 0
+        self._n_episodes = sum(len(cell.schedule()) for group in groups for cell in group.cells)
         self._left = [deque(group.pieces()) for group in groups]
         self._n_away = 0
         """Pieces that workers have and that are not filed yet."""
         self._filing, self._workers = filing, workers
-        self._pool = shared_pool(workers - 1)
         self._lock = threading.Lock()
         self._error: BaseException | None = None
 
     def play(self) -> None:
         """Play everything; whatever goes wrong here or in a worker stops all of them."""
         try:
-            for number in range(1, self._workers):
-                order = self._order(number)
-                self._submit(order, order[0], [])
+            if self._starts_at_once:
+                self._start_workers()
             self._play_here()
             while self._n_away and self._error is None:
                 time.sleep(0.02)  # a wait without an end would keep Ctrl-C waiting
             self._raise_error()
         except BaseException:
             # Ctrl-C, a failed worker or a failed policy: no worker continues for a caller that has left.
-            self._pool.shutdown(wait=True, kill_workers=True)
+            if self._pool is not None:
+                self._pool.shutdown(wait=True, kill_workers=True)
             raise
         finally:
             # The error's traceback holds the engine's buffers and leads back here. A circle of them would be left to
             # the garbage collector, which can crash on such buffers when the interpreter ends.
             self._error = None
 
+    def _start_workers(self) -> None:
+        """Start the workers; none where a policy cannot leave this process."""
+        from gapfloor.engines.worker_pool import shared_pool
+
+        packed = _packed(self._groups)
+        if packed is None:
+            self._workers = 1
+            return
+        self._packed, self._pool = packed, shared_pool(self._workers - 1)
+        for number in range(1, self._workers):
+            order = self._order(number)
+            self._submit(order, order[0], [])
+
+    def _seconds_left(self) -> float:
+        """What the rest would take this process alone; 0 as long as too little has been played to say."""
+        spent = time.monotonic() - self._began
+        return spent * (self._n_episodes / self._n_here - 1) if spent > _TRIAL_SECONDS else 0.0
+
     def _play_here(self) -> None:
         def on_episode(cell: CellSpec, episode_return: float) -> None:
             self._raise_error()
             self._filing.episode(cell, episode_return)
+            self._n_here += 1
+            if self._pool is None and self._workers > 1 and self._seconds_left() > _START_SECONDS:
+                self._start_workers()
 
         for position in self._order(0):
             pieces = self._pieces_here(position)

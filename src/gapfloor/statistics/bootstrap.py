@@ -20,7 +20,6 @@ import math
 from functools import cache
 
 import numpy as np
-from scipy import fft
 
 from gapfloor.statistics.conventions import CONFIDENCE, N_RESAMPLES, NO_PAIR, Floats, Ints, Pair
 from gapfloor.statistics.convolution import distribution_of_mean, power
@@ -172,6 +171,8 @@ def _grid(values: Floats) -> tuple[float, int] | None:
 
 def _convolved(values: Floats, step: float, points: int) -> tuple[Floats, Floats]:
     """The possible means of a resample and their probabilities."""
+    from scipy import fft  # few commands need it
+
     n = values.size
     frequency = np.bincount(np.rint((values - values[0]) / step).astype(np.int64), minlength=points) / n
     length = n * (points - 1) + 1

@@ -18,7 +18,6 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy import fft
 
 from gapfloor.statistics.conventions import Floats
 
@@ -47,6 +46,8 @@ def _cached(data: bytes, step: float | None) -> tuple[Floats, Floats]:
 
 
 def _distribution(values: Floats, step: float | None) -> tuple[Floats, Floats]:
+    from scipy import fft  # few commands need it
+
     n, mean, variance = values.size, float(values.mean()), float(values.var())
     if values[0] == values[-1]:
         return values[:1], np.ones(1)

@@ -27,7 +27,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, special
+from scipy import special
 
 from gapfloor.errors import UsageError
 from gapfloor.statistics.behrens_fisher import FloorMean, RunsMean, planned_floor, tail_p
@@ -373,6 +373,7 @@ def minimum_detectable_effect(
     critical = float(special.stdtrit(df, 1 - level / 2))
     if not (0 < se < math.inf and 0 < df < math.inf and critical < math.inf):
         return NAN
+    from scipy import optimize  # a sixth of what a command imports, and few need it
 
     def lacking(effect: float) -> float:
         return _power(effect / se, df=df, critical=critical) - power
