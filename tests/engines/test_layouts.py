@@ -2,12 +2,11 @@
 
 import io
 
-import numpy as np
 import pytest
 from PIL import Image
 from tests.engines.procgen_state import objects
 
-from gapfloor.engines.layout_pictures import draw_pairs, part_that_matters
+from gapfloor.engines.layout_pictures import draw_pairs
 from gapfloor.engines.layouts import LATER, SCREEN, Layouts, fixed_sequences, random_sequences
 from gapfloor.engines.level_comparison import compare_levels
 from gapfloor.engines.procgen import GAMES, ProcgenEngine, make_spec
@@ -126,20 +125,3 @@ def test_the_sheet_shows_a_block_for_every_leaked_level(coinrun):
     assert sheet.height > one.height
     # Not a blank page: engine pictures have many colours.
     assert len(sheet.getcolors(maxcolors=100_000)) > 50
-
-
-def test_a_picture_is_cut_to_what_is_in_it():
-    frame = np.zeros((64, 64, 3), dtype=np.uint8)
-    frame[:32] = 200
-    frame[40:43, 10:30] = 77
-    assert part_that_matters(frame).shape == (24, 24, 3)
-    assert (part_that_matters(frame) == 77).sum() == 3 * 20 * 3
-
-
-def test_a_small_maze_is_shown_whole():
-    frame = np.full((64, 64, 3), 90, dtype=np.uint8)
-    frame[20:32, 20:32] = 0
-    frame[22:24, 22:24] = 255
-    part = part_that_matters(frame)
-    assert part.shape == (16, 16, 3)
-    assert (part == 0).sum() == (frame == 0).sum()

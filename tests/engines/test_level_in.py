@@ -110,7 +110,7 @@ def test_only_the_thread_that_makes_a_level_is_silent(capsys):
 
 
 @pytest.mark.parametrize(
-    ("library", "wrapper"), [("pettingzoo", "supersuit"), ("gymnax", "GymnaxToGymWrapper")]
+    ("library", "wrapper"), [("pettingzoo", "gymnasium.Env"), ("gymnax", "GymnaxToGymWrapper")]
 )
 def test_environments_of_other_interfaces_get_the_name_of_a_wrapper(monkeypatch, library, wrapper):
     kind = type("ParallelEnv", (), {"__module__": f"{library}.utils.env", "reset": None, "step": None})

@@ -16,6 +16,7 @@ from gapfloor.engines import contract_promises as promises
 from gapfloor.engines.contract_promises import Clause
 from gapfloor.engines.engine import Engine, EngineSpec, Option
 from gapfloor.engines.families import family_of
+from gapfloor.engines.level_play import first_observation
 from gapfloor.engines.registry import engine_from_spec, make_spec
 from gapfloor.errors import GapfloorError, MissingExtraError, UnknownEnvironmentError
 from gapfloor.text_tables import ReportResult
@@ -95,7 +96,7 @@ def check_contract(game: str, *, options: Mapping[str, Option] | None = None) ->
 def _try_promises(spec: EngineSpec, fresh: Engine) -> list[Clause]:
     """The parts that are tried by play; what a fresh engine plays is the standard for all the others."""
     started = time.process_time()
-    promises.first_observation(fresh, LEVELS[0])
+    first_observation(fresh, LEVELS[0])
     levels = LEVELS[:FEW_LEVELS] if time.process_time() - started > SLOW_SECONDS else LEVELS
     known = promises.plays_of(fresh, levels)
     again = promises.plays_after_others(spec, levels)

@@ -5,16 +5,15 @@ Each function returns one clause. A part that held on the levels tried here is n
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from gapfloor.actions.spaces import Actions
 from gapfloor.engines.engine import Engine, EngineSpec
 from gapfloor.engines.global_random_state import read_random_states, restore_random_states, seed_everything
 from gapfloor.engines.gymnasium.spaces import row_bytes
+from gapfloor.engines.level_play import hash_play, random_actions
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.engines.worker_pool import private_pool
 from gapfloor.levels import LevelSet, draw_levels
@@ -131,6 +130,11 @@ def fresh_process(spec: EngineSpec, known: Plays) -> Clause:
     return Clause(name, "holds", f"{len(known)} levels")
 
 
+def plays_of(engine: Engine, levels: tuple[int, ...], *, slot: int = 0) -> Plays:
+    """Two hashes per level: of its first observation, and of its first steps under the same actions everywhere."""
+    return {level: hash_play(engine, level, slot=slot, steps=STEPS) for level in levels}
+
+
 def _plays_here(spec: EngineSpec, levels: tuple[int, ...]) -> Plays:
     return plays_of(engine_from_spec(spec, slots=1, levels=ANY_LEVELS), levels)
 
@@ -208,35 +212,3 @@ def cloning(spec: EngineSpec, levels: tuple[int, ...]) -> Clause:
             if firsts[0]:
                 break
     return Clause(name, "holds", f"by {method}", is_needed=False)
-
-
-def random_actions(engine: Engine, rng: np.random.Generator, *, same: bool = False) -> Actions:
-    """Uniform legal actions; `same` takes one number for all slots, so that slots in one state take one action."""
-    engine.observe()  # the masks of a fresh engine exist once its levels have begun
-    space, rows = engine.action_space, 1 if same else engine.n_slots
-    numbers = rng.random((rows, space.width) if space.width else rows)
-    return space.uniform(np.repeat(numbers, engine.n_slots // rows, axis=0), engine.masks)
-
-
-def first_observation(engine: Engine, level: int, *, slot: int = 0) -> bytes:
-    """What a level shows first."""
-    engine.begin(slot, level)
-    return row_bytes(engine.observe()[0], slot)
-
-
-def plays_of(engine: Engine, levels: tuple[int, ...], *, slot: int = 0) -> Plays:
-    """Two hashes per level: of its first observation, and of its first steps under the same actions everywhere."""
-    plays = {}
-    for level in levels:
-        start = first_observation(engine, level, slot=slot)
-        digest = hashlib.sha256(start)
-        rng = np.random.default_rng(0)
-        for _ in range(STEPS):
-            rows, rewards, firsts = engine.step(random_actions(engine, rng, same=True))
-            digest.update(
-                row_bytes(rows, slot) + np.float64(rewards[slot]).tobytes() + bytes([bool(firsts[slot])])
-            )
-            if firsts[slot]:
-                break
-        plays[level] = (hashlib.sha256(start).hexdigest(), digest.hexdigest())
-    return plays

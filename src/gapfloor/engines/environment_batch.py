@@ -11,7 +11,7 @@ import contextlib
 import functools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,9 +32,6 @@ MOST_STEPS, MOST_STEPS_UNDECLARED = 1_000_000, 110_000
 
 #: Longer sides of a frame are averaged down to at most this many pixels.
 MOST_PIXELS = 200
-
-#: What a step brought one slot: its number, observation, reward, whether the episode has ended, and info.
-SlotStep = tuple[int, Any, Any, bool, Any]
 
 
 class EnvironmentBatch(ABC):
@@ -86,23 +83,18 @@ class EnvironmentBatch(ABC):
         """Put a slot's environment at the start of a level; its first observation and info."""
 
     @abstractmethod
-    def _advance(self, slots: Sequence[int], actions: Actions) -> Iterator[SlotStep]:
-        """Step these slots, which play; `actions` has a row for every slot."""
+    def _advance(self, slots: list[int], actions: Actions) -> tuple[Sequence[Any], Sequence[int]]:
+        """Step these slots, which play, and show what they see; their rewards, and the slots whose episode has ended.
+
+        `actions` has a row for every slot.
+        """
 
     def step(self, actions: Actions) -> Step:
         self._start()
         playing = np.flatnonzero(self._plays)
         self._count_steps(playing)
         self._firsts[playing] = False
-        rewards, ended = [], []
-        for slot, observation, reward, has_ended, info in self._advance(playing.tolist(), actions):
-            rewards.append(self._score(slot, info) if self._scores else reward)
-            if has_ended:
-                ended.append(slot)
-                continue
-            self._show(slot, observation)
-            if self._masks is not None:
-                self._read_mask(slot, info)
+        rewards, ended = self._advance(playing.tolist(), actions)
         self._earn(playing, rewards)
         for slot in ended:
             if self._follows_draw:
@@ -118,10 +110,14 @@ class EnvironmentBatch(ABC):
             raise
         except Exception as error:
             raise self._fail(f"reset(seed={level_seed})", error) from error
-        self._show(slot, observation)
         self._level[slot], self._lengths[slot] = level_seed, 0
         self._firsts[slot] = self._plays[slot] = True
         self._succeeded[slot] = False
+        self._see(slot, observation, info)
+
+    def _see(self, slot: int, observation: Any, info: Any) -> None:
+        """Take in a slot's observation and its legal actions."""
+        self._show(slot, observation)
         if self._masks is not None:
             self._read_mask(slot, info)
 

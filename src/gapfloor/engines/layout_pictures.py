@@ -19,8 +19,6 @@ Frame = npt.NDArray[np.uint8]
 #: Pixels of a picture's side, of the space between, and of a line of text.
 _SIDE, _GAP, _LINE = 128, 6, 18
 _COLUMNS = 2
-#: Pixels left around the part of a level that is shown, and the smallest part.
-_MARGIN, _SMALLEST = 2, 16
 #: Held-out levels on one sheet; a longer list is cut, and the sheet says so.
 MOST_PAIRS = 60
 
@@ -57,44 +55,19 @@ def draw_pairs(overlap: LevelOverlap) -> bytes:
     draw = ImageDraw.Draw(sheet)
     font: Any = ImageFont.load_default(size=13)
     draw.text((_GAP, _GAP), _heading(overlap, len(shown)), fill="black", font=font)
-    legend = "each: training | held-out as an agent first sees them, then both whole levels as compared (cut to size)"
+    legend = "each: training | held-out as an agent first sees them, then both whole levels as compared"
     draw.text((_GAP, _GAP + _LINE), legend, fill="dimgray", font=font)
     for at, held in enumerate(shown):
         left = at % _COLUMNS * width + _GAP
         top = 2 * _LINE + 2 * _GAP + at // _COLUMNS * height
         known = twins[held][0]
         draw.text((left, top), _label(known, held, twins[held][1:]), fill="black", font=font)
-        for place, frame in enumerate(
-            (seen[known], seen[held], part_that_matters(whole[known]), part_that_matters(whole[held]))
-        ):
+        for place, frame in enumerate((seen[known], seen[held], whole[known], whole[held])):
             picture = Image.fromarray(frame).resize((_SIDE, _SIDE), Image.Resampling.NEAREST)
             sheet.paste(picture, (left + place * (_SIDE + _GAP), top + _LINE))
     buffer = io.BytesIO()
     sheet.save(buffer, format="PNG", optimize=True)
     return buffer.getvalue()
-
-
-def part_that_matters(frame: Frame) -> Frame:
-    """The square around everything that is not wall, or, where open space fills the picture, not wall or space.
-
-    Wall and space are taken to be the picture's two commonest colours.
-    """
-    codes = frame.astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
-    colours, counts = np.unique(codes, return_counts=True)
-    common = colours[np.argsort(counts)[::-1]]
-    height, width = frame.shape[:2]
-    for left_out in (common[:1], common[:2]):
-        rest = ~np.isin(codes, left_out)
-        if not rest.any():
-            return frame
-        rows, columns = np.flatnonzero(rest.any(axis=1)), np.flatnonzero(rest.any(axis=0))
-        extent = max(int(np.ptp(rows)), int(np.ptp(columns))) + 1
-        if 2 * extent <= min(height, width):
-            break
-    side = min(max(extent + 2 * _MARGIN, _SMALLEST), height, width)
-    top = min(max(int(rows[0]) - _MARGIN, 0), height - side)
-    left = min(max(int(columns[0]) - _MARGIN, 0), width - side)
-    return frame[top : top + side, left : left + side]
 
 
 def _heading(overlap: LevelOverlap, shown: int) -> str:

@@ -49,7 +49,7 @@ _SLOTS = 32
 
 
 class Layouts:
-    """The layouts of one game; see `gapfloor.engines.level_comparison.LevelView`."""
+    """The layouts of one game; the methods are those of `gapfloor.engines.level_comparison.SeenLevels`."""
 
     def __init__(self, spec: EngineSpec) -> None:
         self._spec = spec

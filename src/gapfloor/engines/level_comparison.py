@@ -15,13 +15,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Protocol
-
-import numpy as np
 
 from gapfloor.engines.catalogue import PROCGEN
 from gapfloor.engines.engine import EngineSpec
-from gapfloor.engines.gymnasium.spaces import row_bytes
+from gapfloor.engines.level_play import hash_play
 from gapfloor.engines.registry import check_levels, engine_from_spec, written_game
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
@@ -42,32 +39,6 @@ STEPS, LONG_STEPS = 64, 256
 Fingerprints = dict[int, str]
 
 
-class LevelView(Protocol):
-    """How the levels of one game are looked at."""
-
-    def first_screens(self, levels: Sequence[int]) -> Fingerprints: ...
-
-    def first_pictures(self, levels: Sequence[int]) -> Fingerprints:
-        """The first picture of the whole level; empty texts where there is none."""
-        ...
-
-    def played(self, levels: Sequence[int]) -> Fingerprints:
-        """What `STEPS` fixed actions bring."""
-        ...
-
-    def played_longer(self, levels: Sequence[int]) -> tuple[Fingerprints, Fingerprints]:
-        """What `LONG_STEPS` random moves bring, and the same with every action."""
-        ...
-
-    def words(self, n_alike: int) -> str:
-        """What was compared, where this many levels started alike."""
-        ...
-
-    def shown_later(self, first_frame: int, leaked: int) -> str:
-        """What a first frame leaves open; the numbers are those of held-out levels with such a twin and a real one."""
-        ...
-
-
 def compare_levels(
     spec: EngineSpec, *, train: LevelSet, test: LevelSet, tell: Callable[[str], None] = lambda words: None
 ) -> LevelOverlap:
@@ -75,7 +46,9 @@ def compare_levels(
     for levels in (train, test):
         check_levels(spec, levels)
     check_comparable(train, test)
-    view = _view(spec, train)
+    from gapfloor.engines.layouts import Layouts
+
+    view = Layouts(spec) if spec.engine == PROCGEN.name else SeenLevels(spec, train)
     game = f"{spec.game} {spec.mode}" if spec.engine == PROCGEN.name else written_game(spec)
     both = [*range(train.start, train.stop), *range(test.start, test.stop)]
 
@@ -114,14 +87,6 @@ def compare_levels(
     )
 
 
-def _view(spec: EngineSpec, train: LevelSet) -> LevelView:
-    if spec.engine == PROCGEN.name:
-        from gapfloor.engines.layouts import Layouts
-
-        return Layouts(spec)
-    return SeenLevels(spec, train)
-
-
 class SeenLevels:
     """Levels by what they show: first observation, first picture, and what random actions bring.
 
@@ -138,9 +103,10 @@ class SeenLevels:
             )
 
     def first_screens(self, levels: Sequence[int]) -> Fingerprints:
-        return {level: hashlib.sha256(self._first_row(level)).hexdigest() for level in levels}
+        return {level: hash_play(self._engine, level, steps=0)[0] for level in levels}
 
     def first_pictures(self, levels: Sequence[int]) -> Fingerprints:
+        """The first picture of the whole level; empty texts where there is none."""
         marks = {}
         for level in levels:
             self._engine.begin(0, level)
@@ -150,14 +116,16 @@ class SeenLevels:
         return marks
 
     def played(self, levels: Sequence[int]) -> Fingerprints:
-        return {level: self._play(level, seed=0, steps=STEPS) for level in levels}
+        """What `STEPS` random actions bring."""
+        return {level: hash_play(self._engine, level, steps=STEPS)[1] for level in levels}
 
     def played_longer(self, levels: Sequence[int]) -> tuple[Fingerprints, Fingerprints]:
-        """Every action counts as a move here."""
-        longer = {level: self._play(level, seed=1, steps=LONG_STEPS) for level in levels}
+        """What `LONG_STEPS` random moves bring, and the same with every action: here every action is a move."""
+        longer = {level: hash_play(self._engine, level, steps=LONG_STEPS, seed=1)[1] for level in levels}
         return longer, longer
 
     def words(self, n_alike: int) -> str:
+        """What was compared, where this many levels started alike."""
         looks = "first observation and picture" if self._has_pictures else "first observation"
         return (
             f"{looks}; of the {n_alike} alike, {STEPS} random actions"
@@ -166,21 +134,5 @@ class SeenLevels:
         )
 
     def shown_later(self, first_frame: int, leaked: int) -> str:
+        """What a first frame leaves open; the numbers are those of held-out levels with such a twin and a real one."""
         return "what chance brings later" if first_frame > leaked else ""
-
-    def _first_row(self, level: int) -> bytes:
-        self._engine.begin(0, level)
-        return row_bytes(self._engine.observe()[0], 0)
-
-    def _play(self, level: int, *, seed: int, steps: int) -> str:
-        """A hash of what the same random actions bring: observations, rewards and ends."""
-        self._engine.begin(0, level)
-        rng, space = np.random.default_rng(seed), self._engine.action_space
-        digest = hashlib.sha256()
-        for _ in range(steps):
-            numbers = rng.random((1, space.width) if space.width else 1)
-            rows, rewards, firsts = self._engine.step(space.uniform(numbers, self._engine.masks))
-            digest.update(row_bytes(rows, 0) + np.float64(rewards[0]).tobytes() + bytes([bool(firsts[0])]))
-            if firsts[0]:
-                break
-        return digest.hexdigest()

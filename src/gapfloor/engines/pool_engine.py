@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from gapfloor.actions.spaces import Actions, Discrete
 from gapfloor.engines.catalogue import ENVPOOL
 from gapfloor.engines.engine import EngineSpec, Option
-from gapfloor.engines.environment_batch import EnvironmentBatch, SlotStep, as_frame
+from gapfloor.engines.environment_batch import EnvironmentBatch, as_frame
 from gapfloor.engines.gymnasium.actions import ActionForm, action_form
 from gapfloor.engines.gymnasium.description import Description, noop_of, score_name
 from gapfloor.engines.gymnasium.engine import MODE
@@ -78,19 +78,23 @@ class PoolEngine(EnvironmentBatch):
         super().__init__(recipe, description, slots=slots, levels=levels, draw=draw)
         self._pools: list[Any] = [None] * slots
 
-    def _advance(self, slots: Sequence[int], actions: Actions) -> Iterator[SlotStep]:
+    def _advance(self, slots: list[int], actions: Actions) -> tuple[Sequence[Any], Sequence[int]]:
         form = self.description.form
         # All are sent before the first is received: the pools' threads then work while this one does.
         for slot in slots:
             action = form.to_environment(actions[slot])
             row = np.ascontiguousarray(np.asarray(action, dtype=form.dtype).reshape(1, *form.shape))
             self._pools[slot]._send([_ONLY, _ONLY, row])
+        rewards, ended = [], []
         for slot in slots:
             state = _received(self._pools[slot])
-            has_ended = bool(state["done"][0])
-            if has_ended:
+            rewards.append(self._score(slot, state) if self._scores else state["reward"][0])
+            if state["done"][0]:
+                ended.append(slot)
                 self._pools[slot] = None
-            yield slot, state, state["reward"][0], has_ended, state
+            else:
+                self._see(slot, state, state)
+        return rewards, ended
 
     def frame(self, slot: int) -> npt.NDArray[np.uint8] | None:
         self._start()

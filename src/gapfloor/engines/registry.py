@@ -118,15 +118,15 @@ def check_cloning(spec: EngineSpec, *, what: str) -> None:
         engine.close()
 
 
-#: Seeds of both of the usual level sets, by which the check at the start tells levels apart.
-_TRIED_SEEDS = (0, 1, 2, 1000)
+#: Seeds of both of the usual level sets, by which the check at the start tells levels apart, and its random steps.
+_TRIED_SEEDS, _TRIED_STEPS = (0, 1, 2, 1000), 60
 
 
 def check_seed(spec: EngineSpec) -> None:
     """Refuse, before any work, an environment whose seed is ignored; warn where every seed is the same level."""
     if spec.engine != GYMNASIUM.name:
         return
-    from gapfloor.engines.contract_promises import STEPS, first_observation, plays_of
+    from gapfloor.engines.level_play import first_observation, hash_play
 
     game = written_game(spec)
     engines = [engine_from_spec(spec, slots=1, levels=LevelSet(0, 1)) for _ in range(2)]
@@ -140,11 +140,11 @@ def check_seed(spec: EngineSpec) -> None:
         # The environment is played only where the first observations leave it open.
         if any(first_observation(engines[0], seed) != first[0] for seed in _TRIED_SEEDS[1:]):
             return
-        if len({episode for _, episode in plays_of(engines[0], _TRIED_SEEDS).values()}) == 1:
+        if len({hash_play(engines[0], seed, steps=_TRIED_STEPS)[1] for seed in _TRIED_SEEDS}) == 1:
             warnings.warn(
-                f"{game} is the same level for every seed ({len(_TRIED_SEEDS)} seeds, {STEPS} random steps each): "
-                "training and held-out levels are one level, and a gap between them measures nothing. If it takes its "
-                "level elsewhere, say where with --level-in options:NAME or --level-in argument:NAME.",
+                f"{game} is the same level for every seed ({len(_TRIED_SEEDS)} seeds, {_TRIED_STEPS} random steps "
+                "each): training and held-out levels are one level, and a gap between them measures nothing. If it "
+                "takes its level elsewhere, say where with --level-in options:NAME or --level-in argument:NAME.",
                 LevelWarning,
                 stacklevel=2,
             )

@@ -148,7 +148,8 @@ def run(
     opened = Store(Store(store or study.name).root.resolve())
     others = TaskJournal(opened.root).coordinators()
     opened.prepare()
-    opened.write_order(games=study.games, agents=study.agents)
+    games = [study.protocol(game).engines[0].game for game in study.games]
+    opened.write_order(games=games, agents=study.agents)
     backend = backend_for(opened, study.evaluation.backend) or usual_backend("cpu")
 
     def make_executor(coordinator: str) -> Executor:
@@ -167,7 +168,7 @@ def run(
 
     if progress is None or isinstance(progress, bool):
         is_shown = is_watched() if progress is None else progress
-        progress = StudyProgress(study, is_quiet=not is_shown)
+        progress = StudyProgress(study, is_quiet=not is_shown, workers=workers or available_cores())
         for other in others:
             progress.tell(
                 f"Another study run works on this store: {other.words}. Both can continue; some tasks may be done "

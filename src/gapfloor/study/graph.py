@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from gapfloor.play.candidate import Entrant
 from gapfloor.study.model import Study
 from gapfloor.study.tasks import (
     AnalyseTask,
@@ -52,26 +53,31 @@ def _tasks_of_game(study: Study, game: str) -> list[Task]:
         if spec.game == game
     ]
     tasks += trained
+    runs: list[tuple[str, Entrant | None, tuple[str, ...]]] = [
+        (task.spec.run, None, (task.name,)) for task in trained
+    ]
+    runs += [(run, entrant, ()) for run, entrant in study.given_runs(game)]
     tasks += [
         EvaluateTask(
-            name=f"evaluate {run.spec.run} {rule} {role}",
-            needs=(run.name, *classes),
+            name=f"evaluate {run} {rule} {role}",
+            needs=(*needs, *classes),
             game=game,
-            run=run.spec.run,
+            run=run,
+            entrant=entrant,
             rule=rule,
             level_set=role,
         )
-        for run in trained
+        for run, entrant, needs in runs
         for rule in (*study.evaluation.rules, *study.addendum.rules)
         for role, _ in study.protocol(game).level_sets
     ]
     if study.replays:
         measured = tuple(task.name for task in tasks if isinstance(task, CellTask))
         tasks.append(ReplayTask(name=f"replay {game}", needs=measured, game=game))
-    if study.cka:
-        runs = tuple(task.spec.run for task in trained)
+    if study.cka and trained:
+        names = tuple(task.spec.run for task in trained)
         tasks.append(
-            CkaTask(name=f"cka {game}", needs=tuple(task.name for task in trained), game=game, runs=runs)
+            CkaTask(name=f"cka {game}", needs=tuple(task.name for task in trained), game=game, runs=names)
         )
     return tasks
 

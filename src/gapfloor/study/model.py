@@ -1,5 +1,7 @@
 """The study file: games, agents, seeds, budgets, rules, draws, references, calibration and plan.
 
+Runs are trained here (ProcGen), copied from a folder of checkpoints, or policies of any kind in any environment.
+
 Everything that can change a result is in the file; the number of workers, and where they run, is not.
 """
 
@@ -9,9 +11,9 @@ import os
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from gapfloor.engines.registry import make_spec
 from gapfloor.errors import UsageError
 from gapfloor.lazy import LazyMethod
+from gapfloor.play.candidate import Entrant
 from gapfloor.play.protocol import (
     DesignSettings,
     InferenceSettings,
@@ -23,6 +25,7 @@ from gapfloor.play.protocol import (
 )
 from gapfloor.play.references import check_references
 from gapfloor.policies.backends import check_backend
+from gapfloor.records.run_identity import RunIdentity
 from gapfloor.rules import parse_rule, rule_kind
 from gapfloor.settings import from_table, read_toml
 from gapfloor.training.hyperparameters import Hyperparameters
@@ -31,10 +34,11 @@ from gapfloor.training.spec import TrainingSpec
 
 @dataclass(frozen=True)
 class RunGroup:
-    """Runs that share a budget: every game with every encoder and every seed."""
+    """Runs that share a budget: every game with every encoder and every seed, or with the policy of every seed."""
 
     games: tuple[str, ...]
-    steps: int
+    steps: int = 0
+    """Steps of training; not needed where `policies` are named."""
     encoders: tuple[str, ...] = ("impala", "fpn")
     seeds: tuple[int, ...] = (1, 2, 3)
     budget: str = ""
@@ -43,6 +47,16 @@ class RunGroup:
     rewards: str = "raw"
     checkpoints: str = ""
     """Folder of trained runs to take instead of training, relative to the study file; empty: train."""
+    policies: str | None = None
+    """Policies to play instead of training, in the form that `evaluate` takes: {seed} and {game} are filled in, and a
+    path is relative to the study file, e.g. sb3:models/{game}-{seed}.zip."""
+    agent: str | None = None
+    """The agent's name in tables where `policies` are named (default: policy)."""
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """The names of the group's agents."""
+        return self.encoders if self.policies is None else (self.agent or "policy",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,11 +122,11 @@ class Study(LevelSettings):
 
     @property
     def agents(self) -> tuple[str, ...]:
-        """All encoders, in the order of the file."""
-        return tuple(dict.fromkeys(encoder for group in self.runs for encoder in group.encoders))
+        """All agents, in the order of the file."""
+        return tuple(dict.fromkeys(agent for group in self.runs for agent in group.agents))
 
     def training_specs(self) -> list[tuple[RunGroup, TrainingSpec]]:
-        """Every run of the study with its group."""
+        """Every trained run of the study with its group."""
         from gapfloor.levels import LevelSet
 
         return [
@@ -130,10 +144,27 @@ class Study(LevelSettings):
                 ),
             )
             for group in self.runs
+            if group.policies is None
             for game in expand_games(group.games)
             for encoder in group.encoders
             for seed in group.seeds
         ]
+
+    def given_runs(self, game: str) -> list[tuple[str, Entrant]]:
+        """The runs of a game whose policies the file names: the name of each, and what is evaluated."""
+        engine = self.protocol(game).engines[0]
+        found = []
+        for group in self.runs:
+            if group.policies is None or game not in expand_games(group.games):
+                continue
+            for seed in group.seeds:
+                policy = _relative_policy(group.policies.replace("{game}", engine.game), seed, self.home)
+                entrant = Entrant(policy, group.agents[0], group.budget, seed)
+                run = RunIdentity(
+                    game=engine.game, mode=engine.mode, agent=group.agents[0], budget=group.budget, seed=seed
+                )
+                found.append((run.name, entrant))
+        return found
 
     def references_of(self, game: str) -> tuple[str, ...]:
         """The references of one game: a run that is named with `{game}` is left out where there is none."""
@@ -176,6 +207,14 @@ class Study(LevelSettings):
         return bool(self.evaluation.probe) or any(rule_kind(rule).needs_classes for rule in rules)
 
 
+def _relative_policy(name: str, seed: int, home: Path) -> str:
+    """A policy as `evaluate` takes it; the path of a file next to the study file becomes a full one."""
+    filled = name.replace("{seed}", str(seed))
+    line, comma, options = filled.partition(",")
+    kind, colon, path = line.rpartition(":")
+    return f"{kind}{colon}{home / path}{comma}{options}" if os.path.exists(home / path) else filled
+
+
 def read_study(path: Path) -> Study:
     """The checked study of a file: every name, number and combination is tried before any work starts."""
     study = from_table(Study, read_toml(path), source=path.name)
@@ -195,7 +234,6 @@ def _check_study(study: Study) -> None:
             'evaluation.rules is empty: name at least one rule, e.g. rules = ["sampled", "greedy"].'
         )
     for game in study.games:
-        make_spec(game, mode=study.mode, options=study.options)
         study.protocol(game)
     for rule in (*study.evaluation.rules, *study.addendum.rules):
         parse_rule(rule)
@@ -213,15 +251,14 @@ def _check_study(study: Study) -> None:
 
 
 def _check_runs(study: Study) -> None:
-    seen: set[str] = set()
-    for group, spec in study.training_specs():
-        if spec.run in seen:
+    named = [spec.run for _, spec in study.training_specs()]
+    named += [run for game in study.games for run, _ in study.given_runs(game)]
+    for run in named:
+        if named.count(run) > 1:
             raise UsageError(
-                f"The run {spec.run} is named twice (budget '{group.budget or spec.budget}'): "
-                "give one of them another budget label, or other seeds."
+                f"The run {run} is named twice: give one of them another budget label, or other seeds."
             )
-        seen.add(spec.run)
-    if not seen:
+    if not named:
         raise UsageError("The [[runs]] table has no encoders or no seeds: name at least one of each.")
 
 

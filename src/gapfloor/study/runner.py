@@ -38,8 +38,8 @@ class Listener(Protocol):
 class StudyProgress:
     """Prints one line per task that ends, with the time left."""
 
-    def __init__(self, study: Study, *, is_quiet: bool) -> None:
-        self._study, self._is_quiet = study, is_quiet
+    def __init__(self, study: Study, *, is_quiet: bool, workers: int = 1) -> None:
+        self._study, self._is_quiet, self._workers = study, is_quiet, workers
         self._started = time.monotonic()
 
     def start(self, todo: Sequence[Task], done: Sequence[Task]) -> None:
@@ -60,12 +60,18 @@ class StudyProgress:
         self._count += 1
         self._left -= self._cost[ending.task.name]
         spent = time.monotonic() - self._started
-        passed = self._total - self._left
-        left = (
-            f", about {duration(spent * self._left / passed)} left" if passed > 0 and self._left > 1 else ""
-        )
+        left = f", about {duration(self.seconds_left(spent))} left" if self._left > 1 else ""
         if not ending.error:
             self.tell(f"[{self._count}/{self._n}, {duration(spent)}{left}] {ending.task.name}")
+
+    def seconds_left(self, spent: float) -> float:
+        """The time left after so many seconds: the rates that ship count as much as a tenth of the study, or a minute.
+
+        The first tasks are short ones, and their time is mostly the start of processes: alone they say little.
+        """
+        trust = max(60.0, 0.1 * self._total)
+        per_second = (spent + trust / self._workers) / (self._total - self._left + trust)
+        return self._left * per_second
 
     def tell(self, text: str) -> None:
         """Print a line, unless nobody wants one."""

@@ -211,6 +211,8 @@ class EvaluateTask(CellTask):
 
     kind = "evaluate"
     run: str
+    entrant: Entrant | None = None
+    """The policy where the study names it; None: the run of this name in the store."""
     rule: str
     level_set: str
 
@@ -224,11 +226,14 @@ class EvaluateTask(CellTask):
 
     def perform(self, workplace: Workplace) -> None:
         settings = workplace.study.evaluation
+        entrant = self.entrant or Entrant(str(workplace.store.root / "runs" / self.run))
+        # The library of the whole study is that of gapfloor's own networks.
+        backend = settings.backend if self.entrant else workplace.backend or settings.backend
         play_policies(
-            {self.game: [Entrant(str(workplace.store.root / "runs" / self.run))]},
+            {self.game: [entrant]},
             rules=parse_rules(self.rule),
             asked=CampaignSettings(
-                **{**settings.inference, "backend": workplace.backend or settings.backend},
+                **{**settings.inference, "backend": backend},
                 workers=1,
                 progress=_HeartbeatProgress(workplace.heartbeat),
             ),
@@ -276,15 +281,15 @@ class ReplayTask(Task):
         from gapfloor.play.replay import code_names
 
         study = workplace.study
-        # The study file names the environment, so its code is the user's own.
-        allowed = code_names(study.protocol(self.game).engines[0])
-        level_set = "test" if study.test != "none" else "train"
+        engine = study.protocol(self.game).engines[0]
         replay(
             workplace.store.root,
-            games=(self.game,),
+            games=(engine.game,),
             count=study.replays,
-            level_set=level_set,
-            allow=allowed,
+            level_set="test" if study.test != "none" else "train",
+            policies=[entrant.policy for _, entrant in study.given_runs(self.game)],
+            # The study file names the environment, so its code is the user's own.
+            allow=code_names(engine),
         )
 
 

@@ -34,9 +34,9 @@ SUCCESS, SUCCESS_NAMES = "success", ("success", "is_success", "solved")
 
 #: Libraries whose environments have another interface, and what makes a Gymnasium environment of them.
 OTHER_INTERFACES: Mapping[str, str] = {
-    "pettingzoo": "a PettingZoo environment of several agents: return a Gymnasium environment of one of them, e.g. "
-    "supersuit.pettingzoo_env_to_vec_env_v1(parallel_env) where the agents are alike",
-    "gymnax": "a gymnax environment of pure functions: return gymnax.wrappers.GymnaxToGymWrapper(env)",
+    "pettingzoo": "a PettingZoo environment of several agents, and gapfloor measures one: return a gymnasium.Env whose "
+    "step plays the others too",
+    "gymnax": "a gymnax environment of pure functions: return GymnaxToGymWrapper(env) of gymnax.wrappers.gym",
 }
 
 
@@ -74,9 +74,10 @@ def describe(recipe: Recipe) -> Description:
     from gymnasium.vector import VectorEnv
 
     is_vector = isinstance(env, VectorEnv)
-    if not is_vector:
-        _refuse_other_interface(env, recipe)
-    elif recipe.own("score") is not None or recipe.level_place[0] != "seed" or recipe.own("masks"):
+    _refuse_other_interface(env, recipe, prefix="single_" if is_vector else "")
+    if is_vector and (
+        recipe.own("score") is not None or recipe.level_place[0] != "seed" or recipe.own("masks")
+    ):
         raise UsageError(
             f"{recipe.game} is a vector environment: masks, --score and --level-in need a factory of single "
             "environments."
@@ -107,17 +108,20 @@ def describe(recipe: Recipe) -> Description:
     return Description(version, form, noop, words, names, layout, **facts)
 
 
-def _refuse_other_interface(env: Any, recipe: Recipe) -> None:
+def _refuse_other_interface(env: Any, recipe: Recipe, *, prefix: str) -> None:
+    """Refuse what is not an environment of Gymnasium; `prefix` begins the names of a vector environment's spaces."""
     import gymnasium
 
-    if isinstance(env, gymnasium.Env):
-        return
-    libraries = {kind.__module__.partition(".")[0] for kind in type(env).__mro__}
-    for library in libraries & OTHER_INTERFACES.keys():
-        raise UsageError(f"{recipe.game} returned {OTHER_INTERFACES[library]}.")
-    if not all(hasattr(env, name) for name in ("reset", "step", "action_space", "observation_space")):
+    # gymnax.make returns the environment with its parameters.
+    for kind in type(env[0] if isinstance(env, tuple) and env else env).__mro__:
+        words = OTHER_INTERFACES.get(kind.__module__.partition(".")[0])
+        if words is not None and not isinstance(env, gymnasium.Env):
+            raise UsageError(f"{recipe.game} returned {words}.")
+    needed = ("reset", "step", f"{prefix}action_space", f"{prefix}observation_space")
+    if not all(hasattr(env, name) for name in needed):
         raise UsageError(
-            f"{recipe.game} returned a {type(env).__name__}, which is not a Gymnasium environment: return one."
+            f"{recipe.game} returned a {type(env).__name__}, which is not a Gymnasium environment: return one with "
+            f"{', '.join(needed)}."
         )
 
 

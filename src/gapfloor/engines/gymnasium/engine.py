@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from gapfloor.actions.spaces import Actions
 from gapfloor.engines.catalogue import GYMNASIUM
 from gapfloor.engines.engine import Engine, EngineSpec, Option
-from gapfloor.engines.environment_batch import EnvironmentBatch, SlotStep, as_frame
+from gapfloor.engines.environment_batch import EnvironmentBatch, as_frame
 from gapfloor.engines.gymnasium.actions import LegalChoice, read_mask
 from gapfloor.engines.gymnasium.cloning import CloningMethod, find_cloning_method
 from gapfloor.engines.gymnasium.description import describe
@@ -109,7 +109,8 @@ class GymnasiumEngine(EnvironmentBatch):
         """How states are saved; tried when it is first needed."""
         return cloning_method_of(self.recipe)
 
-    def _advance(self, slots: Sequence[int], actions: Actions) -> Iterator[SlotStep]:
+    def _advance(self, slots: list[int], actions: Actions) -> tuple[Sequence[Any], Sequence[int]]:
+        rewards, ended = [], []
         chosen = self.description.form.each(actions)
         is_late = (self._lengths >= self._limits).tolist()
         for slot in slots:
@@ -120,7 +121,12 @@ class GymnasiumEngine(EnvironmentBatch):
             except Exception as error:
                 raise self._fail(f"step({action}) on level {self._level[slot]}", error) from error
             self._actions[slot].append(action)
-            yield slot, observation, reward, has_ended, info
+            rewards.append(self._score(slot, info) if self._scores else reward)
+            if has_ended:
+                ended.append(slot)
+            else:
+                self._see(slot, observation, info)
+        return rewards, ended
 
     def save(self, slot: int) -> SlotState:
         self._start()

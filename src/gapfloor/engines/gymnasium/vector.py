@@ -9,14 +9,14 @@ here. A step that only resets (NEXT_STEP), or that plays an environment whose sl
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gapfloor.actions.spaces import Actions
-from gapfloor.engines.environment_batch import EnvironmentBatch, SlotStep, as_frame
+from gapfloor.engines.environment_batch import EnvironmentBatch, as_frame
 from gapfloor.engines.gymnasium.description import describe
 from gapfloor.engines.gymnasium.factory import Recipe, make_env, takes_num_envs
 from gapfloor.errors import UsageError
@@ -46,16 +46,19 @@ class VectorEngine(EnvironmentBatch):
         for vector in self._vectors:
             vector.reset(seed=[0] * size)
 
-    def _advance(self, slots: Sequence[int], actions: Actions) -> Iterator[SlotStep]:
+    def _advance(self, slots: list[int], actions: Actions) -> tuple[Sequence[Any], Sequence[int]]:
         rest = len(self._vectors) * self._size - self.n_slots
         idle = np.array([self.noop] * rest, dtype=actions.dtype).reshape(rest, *actions.shape[1:])
         padded = self.description.form.batch(np.concatenate([actions, idle]))
+        rewards: list[Any] = []
+        ended: list[int] = []
         for number, vector in enumerate(self._vectors):
             first = number * self._size
-            rows = self._step_vector(vector, padded[first : first + self._size])
-            for row, (observation, reward, has_ended) in enumerate(rows):
-                if first + row < self.n_slots and self._plays[first + row]:
-                    yield first + row, observation, reward, has_ended, None
+            mine = self._plays[first : first + self._size]
+            rows = self._step_vector(vector, first, mine, padded[first : first + self._size])
+            rewards += rows[0]
+            ended += rows[1]
+        return rewards, ended
 
     def frame(self, slot: int) -> npt.NDArray[np.uint8] | None:
         number, row = divmod(slot, self._size)
@@ -70,21 +73,35 @@ class VectorEngine(EnvironmentBatch):
             with contextlib.suppress(Exception):
                 vector.close()
 
-    def _step_vector(self, vector: Any, actions: Actions) -> list[tuple[Any, Any, bool]]:
-        """The observation, the reward and the end of every row of a vector environment."""
-        from gymnasium.vector.utils import iterate
-
+    def _step_vector(
+        self, vector: Any, first: int, plays: npt.NDArray[np.bool_], actions: Actions
+    ) -> tuple[list[Any], list[int]]:
+        """Step one vector environment, whose slots begin at `first`: rewards of those that play, and which ended."""
         try:
             observations, rewards, terminated, truncated, _ = vector.step(actions)
             ended = (np.asarray(terminated) | np.asarray(truncated)).reshape(self._size)
-            rows = list(
-                zip(iterate(vector.observation_space, observations), rewards, ended.tolist(), strict=True)
-            )
+            playing = np.flatnonzero(plays)
+            earned = list(np.asarray(rewards)[playing])
         except Exception as error:
             raise self._fail("step", error) from error
+        self._show_rows(vector, observations, first, playing[~ended[playing]])
         if self.description.autoreset not in _RESETS_ITSELF and ended.any():
             self._reset_rows(vector, ended, seed=0)
-        return rows
+        return earned, (first + playing[ended[playing]]).tolist()
+
+    def _show_rows(
+        self, vector: Any, observations: Any, first: int, rows: npt.NDArray[np.integer[Any]]
+    ) -> None:
+        """Show rows of a vector environment: an array is copied at once."""
+        shape = (self._size, *(self._plain_shape or ()))
+        if self._plain_shape and isinstance(observations, np.ndarray) and observations.shape == shape:
+            self._rows[first + rows] = observations[rows]
+            return
+        from gymnasium.vector.utils import iterate
+
+        each = list(iterate(vector.observation_space, observations))
+        for row in rows.tolist():
+            self._show(first + row, each[row])
 
     def _reset(self, slot: int, level_seed: int) -> tuple[Any, Any]:
         from gymnasium.vector.utils import iterate
