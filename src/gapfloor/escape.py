@@ -76,6 +76,17 @@ def clean_text(text: str) -> str:
     return text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
 
 
+def printable_text(text: str) -> str:
+    r"""`text` with its line breaks, and every other character that a terminal would obey written as an escape.
+
+    >>> printable_text("a\x1b[2J")
+    'a\\x1b[2J'
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
+
+
 @lru_cache(maxsize=1 << 14)  # the tables of a large study repeat a few labels a hundred thousand times
 def escape_tex(text: str) -> str:
     r"""`text` so that pdflatex prints it as it is; characters that it has no glyph for become a question mark.

@@ -156,6 +156,39 @@ def mutate_text(text: str, rng: random.Random) -> bytes:
     return text.encode()
 
 
+#: What can be typed where something else is expected. No number among them is a large amount of sound work.
+ODD_WORDS = (
+    "", "-", "--", "-1", "0", "1.5", "9" * 5000, "1e999", "nan", "inf", "1e-400", "2**63", str(2**63), "٣", "\0",
+    "\x1b[2J", "\udcff", "é" * 300, "x" * 5000, "../..", "/", ".", "~", "/dev/null", "/dev/zero", "nothing.csv", "a=b",
+    "=", "a,b", ",", "0:0", "-5:5", "5:1", "none", "paper", "sb3:", "onnx:.", "hf:a/b c", "hf:", "gym:", "gym:nothing",
+    "a.b:c", "os:system", "{0}", "%s", "--json", "--wide", "--help", "--out", "--plan", "--store", "--traceback",
+    "-q", "episodes.csv", "store", "plan.toml", "repo", "temperature:nan", "epsilon:2", "merged", "own", "*", "[a", "@",
+)  # fmt: skip
+
+
+def mutate_words(words: list[str], rng: random.Random) -> list[str]:
+    """A command line with one to three of its words replaced, repeated, removed, swapped or damaged."""
+    words = list(words)
+    for _ in range(rng.randint(1, 3)):
+        at, other = rng.randrange(len(words)), rng.randrange(len(words))
+        kind = rng.randrange(8)
+        if kind <= 2 and len(words) > 1:
+            words[max(at, 1)] = rng.choice(ODD_WORDS)
+        elif kind == 3:
+            words.insert(at + 1, rng.choice(ODD_WORDS))
+        elif kind == 4 and len(words) > 1 and "--workers" not in words[at - 1 : at + 1]:
+            del words[at]
+        elif kind == 5:
+            words[at], words[other] = words[other], words[at]
+        elif kind == 6:
+            words.insert(other, words[at])
+        else:
+            words[at] = mutate_bytes(words[at].encode("utf-8", "surrogateescape"), rng).decode(
+                "utf-8", "surrogateescape"
+            )
+    return words
+
+
 def mutant(content: bytes, number: int) -> bytes:
     """The damaged copy with this number."""
     rng = random.Random(number)

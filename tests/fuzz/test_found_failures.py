@@ -1,10 +1,12 @@
-"""What fuzzing found: each file once ended in a traceback, and is now read around or refused in a sentence."""
+"""What fuzzing found: each input once ended in a traceback, and is now used or refused in a sentence."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
+import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,31 +15,43 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fuzz.damaged_files import FILE_KINDS, run_case
-from fuzz.input_files import write_sound_inputs
-from fuzz.side_files import write_side_files
+from fuzz.harness import lay_out, run_line, write_sound_folder, wrong_with
+from fuzz.kinds import KINDS
 from gapfloor.audit.judgement.findings import SCHEMA as BASELINE
 from gapfloor.audit.ledger.registry import SCHEMA as REGISTRY
 from gapfloor.npy_bytes import read_npz
 from gapfloor.records.manifest import content_key
 
-ROOT = Path(__file__).parents[2]
-CHECKPOINT = next((ROOT / "agents").rglob("checkpoint.safetensors"))
 DEEP = b"[" * 100_000
+REPORT = "report store --out out --formats md,csv"
+USED, CHECK_FAILED, REFUSED = 0, 1, 2
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("fuzz") / "sound"
+    write_sound_folder(folder)
+    return folder
+
+
+Outcome = Callable[..., int]
 
 
 @pytest.fixture
-def inputs(tmp_path: Path) -> Path:
-    write_sound_inputs(tmp_path / "inputs")
-    write_side_files(tmp_path / "inputs", CHECKPOINT)
-    return tmp_path / "inputs"
+def outcome(sound: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    """The exit code of a command (the first of its kind) that is given a file with other content."""
 
+    def run(kind: str, change: bytes | Callable[[bytes], bytes], line: str = "") -> int:
+        line = line or KINDS[kind].commands[0]
+        lay_out(sound, line, tmp_path / "case")
+        path = tmp_path / "case" / min(sound.glob(KINDS[kind].file)).relative_to(sound)
+        path.write_bytes(change if isinstance(change, bytes) else change(path.read_bytes()))
+        monkeypatch.chdir(tmp_path / "case")
+        done = run_line(shlex.split(line))
+        assert wrong_with(done) == ""
+        return int(done.code)
 
-def outcome(inputs: Path, kind: str, content: bytes) -> str:
-    """What becomes of a file of this kind with this content."""
-    path = inputs / FILE_KINDS[kind].file
-    path.write_bytes(content)
-    return run_case(FILE_KINDS[kind].read, path)
+    return run
 
 
 def signed_index(body: bytes) -> bytes:
@@ -55,8 +69,10 @@ def signed_index(body: bytes) -> bytes:
         ("hosts", DEEP),
     ],
 )
-def test_notes_in_a_log_that_make_no_sense_are_passed_over(inputs: Path, kind: str, content: bytes) -> None:
-    assert outcome(inputs, kind, content) == "loaded"
+def test_notes_in_a_log_that_make_no_sense_are_passed_over(
+    outcome: Outcome, kind: str, content: bytes
+) -> None:
+    assert outcome(kind, content) == USED
 
 
 @pytest.mark.parametrize(
@@ -71,50 +87,65 @@ def test_notes_in_a_log_that_make_no_sense_are_passed_over(inputs: Path, kind: s
         ("cka", {"game": "a", "agent": "b", "as_computed": "0.5"}),
     ],
 )
-def test_a_document_of_another_form_is_refused(inputs: Path, kind: str, document: Any) -> None:
-    assert outcome(inputs, kind, json.dumps(document).encode()) == "refused"
+def test_a_document_of_another_form_is_refused(outcome: Outcome, kind: str, document: Any) -> None:
+    line = REPORT if kind == "cka" else ""
+    assert outcome(kind, json.dumps(document).encode(), line) == REFUSED
 
 
-@pytest.mark.parametrize("evidence", [1, [0.5], [{}], [{"odd": 1}]])
-def test_odd_evidence_of_a_registry_is_refused(inputs: Path, evidence: Any) -> None:
-    document = json.loads((inputs / "registry.json").read_text())
-    document["entries"][0]["evidence"] = evidence
-    assert outcome(inputs, "registry", json.dumps(document).encode()) == "refused"
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("evidence", 1), ("evidence", [0.5]), ("evidence", [{}]), ("evidence", [{"odd": 1}]), ("name", {}), ("rule", 1),
+        ("commit", None), ("in_loop", "no"), ("evaluates_heldout", [1]), ("notes", 2),
+    ],
+)  # fmt: skip
+def test_odd_values_of_a_registry_are_refused(outcome: Outcome, field: str, value: Any) -> None:
+    def change(content: bytes) -> bytes:
+        document = json.loads(content)
+        document["entries"][0][field] = value
+        return json.dumps(document).encode()
+
+    assert outcome("registry", change) == REFUSED
 
 
 @pytest.mark.parametrize("number", ["Infinity", "NaN", "1" + "0" * 400])
-def test_numbers_of_cka_that_are_not_finite_are_missing_ones(inputs: Path, number: str) -> None:
+def test_numbers_of_cka_that_are_not_finite_are_missing_ones(outcome: Outcome, number: str) -> None:
     text = f'{{"game": "a", "agent": "b", "as_computed": {number}, "n": {number}}}'
-    assert outcome(inputs, "cka", text.encode()) == "loaded"
+    assert outcome("cka", text.encode(), REPORT) == USED
 
 
 @pytest.mark.parametrize("line", [b'{"ga\xffme": 1}', b'{"game": "\xff"}'])
-def test_json_lines_that_are_not_utf_8_are_refused(inputs: Path, line: bytes) -> None:
-    assert outcome(inputs, "json-lines", line + b"\n") == "refused"
+def test_json_lines_that_are_not_utf_8_are_refused(outcome: Outcome, line: bytes) -> None:
+    assert outcome("json-lines", line + b"\n") == REFUSED
 
 
-def test_an_infinite_number_of_levels_is_refused(inputs: Path) -> None:
-    text = re.sub(r'("[a-z_]*": )[0-9.]+', r"\1Infinity", (inputs / "leakage.json").read_text())
-    assert "Infinity" in text
-    assert outcome(inputs, "leakage", text.encode()) == "refused"
+def test_an_infinite_number_of_levels_is_refused(outcome: Outcome) -> None:
+    def change(content: bytes) -> bytes:
+        text = re.sub(rb'("[a-z_]*": )[0-9.]+', rb"\1Infinity", content)
+        assert text != content
+        return text
+
+    assert outcome("leakage", change) == REFUSED
 
 
 @pytest.mark.parametrize("field", ["text", "name", "cells_seen"])
 def test_a_lock_with_a_value_of_another_type_is_refused_although_its_seal_fits(
-    inputs: Path, field: str
+    outcome: Outcome, field: str
 ) -> None:
-    document = json.loads((inputs / "plan.lock").read_text())
-    document.pop("seal")
-    document["plan"][field] = [True]
-    seal = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
-    assert outcome(inputs, "lock", json.dumps({**document, "seal": seal}).encode()) == "refused"
+    def change(content: bytes) -> bytes:
+        document = json.loads(content)
+        document.pop("seal")
+        document["plan"][field] = [True]
+        seal = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+        return json.dumps({**document, "seal": seal}).encode()
+
+    assert outcome("lock", change) == CHECK_FAILED
 
 
 @pytest.mark.parametrize("kind", ["evaluations", "matrices"])
-def test_a_cut_or_crafted_npz_is_refused(inputs: Path, kind: str) -> None:
-    sound = (inputs / FILE_KINDS[kind].file).read_bytes()
-    assert outcome(inputs, kind, sound[:-40]) == "refused"
-    assert outcome(inputs, kind, sound.replace(b"'descr'", b"'descr(")) == "refused"
+def test_a_cut_or_crafted_npz_is_refused(outcome: Outcome, kind: str) -> None:
+    assert outcome(kind, lambda content: content[:-40]) == REFUSED
+    assert outcome(kind, lambda content: content.replace(b"'descr'", b"'descr(")) == REFUSED
 
 
 def test_a_small_npz_that_unpacks_to_more_is_not_unpacked(tmp_path: Path) -> None:
@@ -126,25 +157,30 @@ def test_a_small_npz_that_unpacks_to_more_is_not_unpacked(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["steps", "in_loop_return", "n_episodes", "entropy_nats"])
 @pytest.mark.parametrize("values", [["a", "b"], [[1], [2]], [{"x": 1}, {"x": 2}], [None, None]])
-def test_a_training_log_of_other_types_is_read_or_refused(inputs: Path, name: str, values: Any) -> None:
-    path = inputs / FILE_KINDS["training-log"].file
-    table = pq.read_table(path)
-    at = table.column_names.index(name)
-    pq.write_table(table.set_column(at, name, pa.array(values)), path)
-    assert run_case(FILE_KINDS["training-log"].read, path) in ("loaded", "refused")
+def test_a_training_log_of_other_types_is_read_or_refused(outcome: Outcome, name: str, values: Any) -> None:
+    def change(content: bytes) -> bytes:
+        table = pq.read_table(pa.BufferReader(content))
+        sink = pa.BufferOutputStream()
+        pq.write_table(table.set_column(table.column_names.index(name), name, pa.array(values)), sink)
+        return bytes(sink.getvalue())
+
+    assert outcome("training-log", change, REPORT) in (USED, REFUSED)
 
 
 @pytest.mark.parametrize("label", ["9" * 5000, "²", "٣", "007"])
-def test_labels_that_look_like_numbers_are_sorted_without_being_converted(inputs: Path, label: str) -> None:
+def test_labels_that_look_like_numbers_are_sorted_without_being_converted(
+    outcome: Outcome, label: str
+) -> None:
     header = "game,mode,budget,agent,seed,rule,level_set,draw,episode_return\n"
     rows = "".join(f"{game},easy,8M,impala,1,greedy,test,0,1.0\n" for game in (label, "10", "coinrun"))
-    assert outcome(inputs, "csv", (header + rows).encode()) == "loaded"
+    assert outcome("csv", (header + rows).encode()) == USED
 
 
-def test_half_a_character_in_a_label_makes_a_manifest_unreadable_not_a_traceback(inputs: Path) -> None:
-    path = inputs / FILE_KINDS["manifest"].file
-    document = json.loads(path.read_text())
-    document.pop("sha256")
-    document["labels"]["agent"] = "\ud800"
-    signed = {**document, "sha256": content_key(document)}
-    assert outcome(inputs, "manifest", json.dumps(signed).encode()) == "loaded"
+def test_half_a_character_in_a_label_makes_a_manifest_unreadable_not_a_traceback(outcome: Outcome) -> None:
+    def change(content: bytes) -> bytes:
+        document = json.loads(content)
+        document.pop("sha256")
+        document["labels"]["agent"] = "\ud800"
+        return json.dumps({**document, "sha256": content_key(document)}).encode()
+
+    assert outcome("manifest", change) in (USED, REFUSED)

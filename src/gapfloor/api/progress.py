@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gapfloor.analysis.registry_entries import find_entry, shipped_registry
 from gapfloor.errors import UsageError
+from gapfloor.escape import printable_text
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.workers import Progress, Silence
 
@@ -248,7 +249,7 @@ def _bar(*columns: str) -> Any:
 
 
 def _write(text: str) -> None:
-    sys.stderr.write(text)
+    sys.stderr.write(printable_text(text))
     sys.stderr.flush()
 
 

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import sys
@@ -24,6 +25,7 @@ from typing import Any
 
 import click
 
+from gapfloor.cli.say import say
 from gapfloor.disk_errors import describe_disk_error
 from gapfloor.errors import GapfloorError, LevelWarning
 from gapfloor.policies.notes import PolicyWarning
@@ -75,7 +77,9 @@ def run_guarded(command: Callable[[], Any]) -> int:
     except (click.exceptions.Abort, KeyboardInterrupt) as error:
         return _report_interruption(error)
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        _say(shown.getvalue().rstrip())
         return WRONG_USE
     except BaseException as error:
         return _report(error, wants_traceback=_wants_traceback)
@@ -181,10 +185,8 @@ def _report_interruption(error: BaseException) -> int:
 
 
 def _say(text: str) -> None:
-    # Values of a hostile file may hold characters that a terminal would obey; nobody may be reading either.
-    shown = "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
-    with contextlib.suppress(OSError):
-        click.echo(shown, err=True)
+    with contextlib.suppress(OSError):  # nobody may be reading
+        say(text, err=True)
 
 
 def _open_closed_streams() -> None:

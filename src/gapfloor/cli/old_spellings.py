@@ -5,8 +5,7 @@ Those with another name work until the next version, with one line on standard e
 
 from __future__ import annotations
 
-import click
-
+from gapfloor.cli.say import say
 from gapfloor.errors import UsageError
 
 #: The first words of a command line -> the words that are written instead.
@@ -98,4 +97,4 @@ def renew_options(command: str, arguments: list[str]) -> list[str]:
 
 
 def _say(old: str, new: str) -> None:
-    click.echo(f"gapfloor: {old} is now {new}; the old spelling goes away in the next version.", err=True)
+    say(f"gapfloor: {old} is now {new}; the old spelling goes away in the next version.", err=True)

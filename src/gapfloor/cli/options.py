@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import click
 
+from gapfloor.cli.say import say
 from gapfloor.engines.engine import Option
 from gapfloor.errors import UsageError
 from gapfloor.records.store import store_folder
@@ -91,7 +92,7 @@ def _scalar(text: str) -> Option:
 
 def print_json(document: Mapping[str, Any]) -> None:
     """One JSON document on standard output, with the version of its schema."""
-    click.echo(json.dumps(with_schema(document), indent=1, allow_nan=False))
+    say(json.dumps(with_schema(document), indent=1, allow_nan=False))
 
 
 def with_schema(document: Mapping[str, Any]) -> dict[str, Any]:

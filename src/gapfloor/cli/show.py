@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import click
-
 from gapfloor.api.progress import LiveProgress
 from gapfloor.cli.commands import CommandEntry
 from gapfloor.cli.error_boundary import want_traceback
 from gapfloor.cli.generate import Terminal
 from gapfloor.cli.options import print_json
 from gapfloor.cli.pictures import read_fewer_pictures
+from gapfloor.cli.say import say
 from gapfloor.cli.tables import print_result, show_lines, show_next, show_table
 from gapfloor.errors import CheckFailedError
 from gapfloor.records.store import DEFAULT_STORE
@@ -61,7 +60,7 @@ def _progress(annotation: str, *, is_quiet: bool) -> Iterator[Any]:
     elif is_quiet:
         yield False
     elif "[str]" in annotation:
-        yield lambda words: click.echo(f"{words} ...", err=True)
+        yield lambda words: say(f"{words} ...", err=True)
     else:
         yield True
 
@@ -130,7 +129,7 @@ def show_training(result: Any, values: Values, as_json: bool) -> None:
     if as_json:
         print_json(result.to_dict())
         return
-    click.echo(result)
+    say(result)
     if result.updates_done_here:
         show_next(
             "gapfloor", "evaluate", str(result.checkpoint.parent), "--game", values["game"],
@@ -149,12 +148,12 @@ def show_analysis(results: Any, values: Values, as_json: bool) -> None:
     else:
         show_lines(size)
         for table in results.tables():
-            click.echo()
+            say()
             show_table(table, wide=values["wide"])
     for problem in problems:
-        click.echo(problem, err=True)
+        say(problem, err=True)
     if not as_json:
-        click.echo()
+        say()
         show_lines(headline(Findings(results)))
         if values["source"] is not None:
             plan = ["--plan", str(values["plan"])] if values["plan"] else []
@@ -167,7 +166,7 @@ def show_plan_file(path: Path, values: Values, as_json: bool) -> None:
     if as_json:
         print_json({"path": str(path)})
     else:
-        click.echo(f"Wrote {path}. Change what you need, then: {following} {path}")
+        say(f"Wrote {path}. Change what you need, then: {following} {path}")
 
 
 def show_lock(found: Any, values: Values, as_json: bool) -> None:
@@ -178,18 +177,16 @@ def show_lock(found: Any, values: Values, as_json: bool) -> None:
         print_json(found.to_dict())
     elif values["addendum"] is not None:
         locked = found.addenda[-1]
-        click.echo(f"Locked addendum '{locked.name}' at {locked.locked_at} ({locked.hash[:12]}).")
-        click.echo(
+        say(f"Locked addendum '{locked.name}' at {locked.locked_at} ({locked.hash[:12]}).")
+        say(
             f"{locked.cells_seen} cells of its rules seen ({locked.seen_in}): results will be called {locked.status}."
         )
     else:
         locked, path = found.plan, values["path"]
-        click.echo(f"Locked {path} at {locked.locked_at} ({locked.hash[:12]}), in {lock_path(Path(path))}.")
-        click.echo(
-            f"{locked.cells_seen} cells seen ({locked.seen_in}): results will be called {locked.status}."
-        )
+        say(f"Locked {path} at {locked.locked_at} ({locked.hash[:12]}), in {lock_path(Path(path))}.")
+        say(f"{locked.cells_seen} cells seen ({locked.seen_in}): results will be called {locked.status}.")
         for earlier in locked.earlier:
-            click.echo(f"Locked before: {earlier}. The new lock says so.")
+            say(f"Locked before: {earlier}. The new lock says so.")
 
 
 def show_replays(replays: Any, values: Values, as_json: bool) -> None:
@@ -198,8 +195,8 @@ def show_replays(replays: Any, values: Values, as_json: bool) -> None:
     if as_json:
         print_json({"replays": [str(path.relative_to(store)) for path in replays.paths]})
         return
-    click.echo(replays)
-    click.echo(f"{counted(len(replays.paths), 'replay')} in {store / 'replays'}.")
+    say(replays)
+    say(f"{counted(len(replays.paths), 'replay')} in {store / 'replays'}.")
 
 
 def show_cka(measured: Any, values: Values, as_json: bool) -> None:
@@ -207,4 +204,4 @@ def show_cka(measured: Any, values: Values, as_json: bool) -> None:
     print_result(measured, as_json=as_json, wide=values["wide"])
     for path in () if as_json else measured.files:
         held = "already in" if path.stem in measured.reused else "written to"
-        click.echo(f"{held} {path}")
+        say(f"{held} {path}")

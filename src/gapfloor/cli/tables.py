@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from gapfloor.cli.options import print_json
+from gapfloor.cli.say import say
 
 if TYPE_CHECKING:
     from gapfloor.tables.table import Table
@@ -26,19 +25,19 @@ def print_result(
     from gapfloor.text_tables import ReportResult, as_table
 
     if isinstance(result, ReportResult):
-        click.echo(str(result).rstrip("\n"))
+        say(str(result).rstrip("\n"))
         return
     tables, lines = result.tables(), (*result.sentences(), *result.notes)
     for number, table in enumerate(tables):
         if number:
-            click.echo()
+            say()
         show_table(as_table(table), wide=wide)
     if len(tables) > 1 and lines:
-        click.echo()
+        say()
     for line in lines:
         show_lines(line)
     if files:
-        click.echo(f"written to {files[0].parent}: {', '.join(path.name for path in files)}")
+        say(f"written to {files[0].parent}: {', '.join(path.name for path in files)}")
 
 
 def show_lines(text: str) -> None:
@@ -47,16 +46,16 @@ def show_lines(text: str) -> None:
 
     for line in clean_lines(text).split("\n"):
         for part in wrapped(line, terminal_width()):
-            click.echo(part)
+            say(part)
 
 
 def show_next(*words: str) -> None:
     """Print the next useful command, as it is typed."""
-    click.echo(f"Next: {shlex.join(words)}")
+    say(f"Next: {shlex.join(words)}")
 
 
 def show_table(table: Table, *, wide: bool = False) -> None:
     """Print a table; where it is wider than the terminal, its rows are printed as blocks."""
     from gapfloor.tables.terminal import terminal_width, to_terminal
 
-    click.echo(to_terminal(table, terminal_width(), wide=wide))
+    say(to_terminal(table, terminal_width(), wide=wide))

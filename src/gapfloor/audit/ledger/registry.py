@@ -20,6 +20,11 @@ from gapfloor.settings import parse_json
 
 SCHEMA = "gapfloor-audit-registry/1"
 _FIELDS = ("name", "repo", "commit", "evaluates_heldout", "rule", "provenance", "in_loop", "evidence")
+_YES_NO_UNKNOWN = (bool, type(None))
+_KINDS: dict[str, tuple[type, ...]] = {
+    "name": (str,), "repo": (str,), "commit": (str,), "rule": (str,), "provenance": (str,), "notes": (str,),
+    "evaluates_heldout": _YES_NO_UNKNOWN, "in_loop": _YES_NO_UNKNOWN, "evidence": (list,),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,11 @@ def _entries(document: Any, where: str) -> list[RegistryEntry]:
         missing = [name for name in _FIELDS if name not in row]
         if missing:
             raise UsageError(f"An entry of {where} lacks {', '.join(missing)}. Add the fields and run again.")
+        odd = [name for name, kinds in _KINDS.items() if name in row and not isinstance(row[name], kinds)]
+        if odd:
+            raise UsageError(
+                f"An entry of {where} has a value of another type in {', '.join(odd)}: correct it."
+            )
         try:
             evidence = tuple(
                 EvidenceLine(**({"repo": row["repo"], "commit": row["commit"]} | line))

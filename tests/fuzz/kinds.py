@@ -1,0 +1,144 @@
+"""Every kind of input: the file that is damaged, how, and the commands that are given it.
+
+A command is a line as it is typed in the folder that `sound_folder` writes. Files of that folder whose names occur in
+the line are there when it runs. A kind without a file has its command line damaged instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fuzz import damages
+from fuzz.mutations import mutant
+
+Damage = Callable[[bytes, int], bytes]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of input."""
+
+    file: str
+    """Pattern of its path below the folder; the first file that matches is damaged."""
+    commands: tuple[str, ...]
+    damage: Damage = mutant
+    share: float = 1.0
+    """How many cases of this kind are run, compared with others: less for slow commands."""
+
+
+_PLAYED = "--rules greedy --draws 0 --episodes 1 --slots 1 --train none --workers 1 --budget 1 --seeds 1 -q --store out"
+_TABLE = (
+    "analyse {}", "power {}", "plan next {} --plan looks.toml", "compare {} --agents a,b",
+    "plan lock alone.toml --episodes {}", "levels --gap {} --leaks leakage.json", "analyse {} --out out",
+    "report {} --out out --formats md,csv,card",
+)  # fmt: skip
+_STORE = (
+    "analyse store", "verify store --episodes 0 --whole-cells 0", "plan lock alone.toml --store store",
+    "report store --out out --formats md,csv,card,methods,html", "study status study.toml --store store",
+    "verify store --episodes 1 --allow fuzz.tiny:Vectors --policy onnx:net.onnx",
+    "floor fuzz.tiny:Vectors --draws 0 --episodes 4 --slots 2 --workers 1 --store store -q",
+)  # fmt: skip
+_PLAN = (
+    "plan check {0}", "plan lock {0} --episodes episodes.csv", "analyse episodes.csv --plan {0}",
+    "power --delta 1 --sem 0.3 --runs 5 --family 2 --plan {0}", "plan next episodes.csv --plan {0}",
+)  # fmt: skip
+_SCAN = ("audit scan repo", "audit scan repo --out out.sarif", 'audit scan repo --entry "python evaluate.py"')
+_LABELS = "game=coinrun,rule=greedy,level_set=test"
+
+
+def _policy(line: str) -> tuple[str, ...]:
+    game = "Pictures" if "checkpoint" in line else "Vectors"
+    return (f"evaluate {line} --game fuzz.tiny:{game} --agent x {_PLAYED}",)
+
+
+def _table(name: str, share: float = 1.0, damage: Damage = mutant) -> Kind:
+    return Kind(name, tuple(line.format(name) for line in _TABLE), damage, share)
+
+
+def _store(pattern: str, damage: Damage = mutant) -> Kind:
+    return Kind(f"store/{pattern}", _STORE, damage, 0.3)
+
+
+#: Lines whose words are damaged: every command that does not work for seconds when it is given sound values.
+LINES = (
+    *(line.format("episodes.csv") for line in _TABLE), *_STORE, *_SCAN, *(line.format("plan.toml") for line in _PLAN),
+    *_policy("onnx:net.onnx"), *_policy("sb3:ppo.zip,vecnormalize=stats.npz"), "known-floor starpilot --mode easy",
+    "plan init new.toml", "audit ledger --registry --only greedy", "study preview study.toml",
+    "audit ledger --out page.md", "levels fuzz.tiny:Vectors --train 0:2 --test 5:7 --out out",
+    "replay store --games x --level 3 --count 1",
+    "plan lock plan.toml --addendum merged.toml --store store", "audit scan repo.git@HEAD --diff HEAD",
+    f"analyse --sb3 {_LABELS}:monitor.csv", "analyse matrices.npz --label rule=greedy --label level_set=test",
+    "sweep onnx:net.onnx --game fuzz.tiny:Vectors --temperatures 0 --episodes 1 --draws 0 --store out --out out",
+    "cka store --pairs none --store out", "training-curve store/runs/coinrun-easy-impala-8M-s1 --draws 0 --episodes 1",
+    "calibrate fuzz.tiny:Vectors --states 2 --horizon 1 --store out", "analyse means.csv --floor 3.1±0.2",
+)  # fmt: skip
+
+KINDS: dict[str, Kind] = {
+    "arguments": Kind("", LINES, share=4),
+    "csv": _table("episodes.csv", 0.5),
+    "parquet": _table("episodes.parquet", 0.5, damages.forge_table),
+    "json-lines": _table("episodes.jsonl", 0.3),
+    "means": Kind("means.csv", ("analyse means.csv", "analyse means.csv --floor 3.1±0.2", "power means.csv")),
+    "monitor": Kind("monitor.csv", (f"analyse --sb3 {_LABELS}:monitor.csv",)),
+    "evaluations": Kind("evaluations.npz", (f"analyse --sb3 {_LABELS}:evaluations.npz",)),
+    "matrices": Kind("matrices.npz", ("analyse matrices.npz --label rule=greedy --label level_set=test",)),
+    "leakage": Kind("leakage.json", ("levels --gap episodes.csv --leaks leakage.json",)),
+    "plan": Kind("alone.toml", tuple(line.format("alone.toml") for line in _PLAN), share=2),
+    "lock": Kind("plan.lock", ("plan check plan.toml", "analyse episodes.csv --plan plan.toml"), share=2),
+    "sealed-lock": Kind(
+        "plan.lock",
+        ("plan check plan.toml", "plan lock plan.toml --addendum merged.toml --store store"),
+        damages.seal_lock,
+        share=2,
+    ),
+    "addendum": Kind("merged.toml", ("plan lock plan.toml --addendum merged.toml --store store",), share=2),
+    "study": Kind(
+        "study.toml", ("study preview study.toml", "study status study.toml --store store"), share=0.5
+    ),
+    "manifest": _store("cells/*.json"),
+    "forged": _store("cells/*.json", damages.forge_manifest),
+    "cell": _store("cells/*.parquet", damages.forge_table),
+    "order": _store("order.json"),
+    "verification": _store("results/verification.json"),
+    "rows": _store("results/rows.json"),
+    "cka": _store("results/cka/a.json"),
+    "note": _store("log/tasks/a.running"),
+    "times": _store("log/cells/*.jsonl"),
+    "hosts": _store("log/arithmetic/*.json"),
+    "index": _store("log/verified-cells.json", damages.seal_index),
+    "classes": _store("classes/starpilot-easy.json"),
+    "replay": _store("replays/a.json"),
+    "frames": _store("replays/a.npz"),
+    "run": _store("runs/*/checkpoint.safetensors"),
+    "training-log": _store("runs/*/log.parquet", damages.forge_table),
+    "sb3": Kind("ppo.zip", _policy("sb3:ppo.zip")),
+    "bare": Kind("ppo.zip", _policy("ppo.zip")),
+    "dqn": Kind("dqn.zip", _policy("sb3:dqn.zip")),
+    "recurrent": Kind("recurrent.zip", _policy("recurrent:recurrent.zip")),
+    "cleanrl": Kind("agent.pt", _policy("cleanrl:agent.pt,agent=fuzz.tiny:Agent")),
+    "statedict": Kind("weights.pt", _policy("statedict:weights.pt,net=torch.nn:Linear,args=4,3")),
+    "onnx": Kind("net.onnx", _policy("onnx:net.onnx")),
+    "stats-npz": Kind("stats.npz", _policy("sb3:ppo.zip,vecnormalize=stats.npz")),
+    "stats-json": Kind("stats.json", _policy("sb3:ppo.zip,vecnormalize=stats.json")),
+    "checkpoint": Kind("checkpoint.safetensors", _policy("checkpoint.safetensors")),
+    "sealed-checkpoint": Kind(
+        "checkpoint.safetensors", _policy("checkpoint.safetensors"), damages.seal_checkpoint
+    ),
+    "source": Kind("repo/evaluate.py", _SCAN, share=2),
+    "notebook": Kind("repo/evaluate.ipynb", ("audit scan repo", "audit scan repo/evaluate.ipynb"), share=2),
+    "yaml": Kind("repo/ppo.yaml", _SCAN),
+    "toml": Kind("repo/ppo.toml", _SCAN),
+    "settings": Kind("repo/ppo.json", _SCAN),
+    "git-object": Kind(
+        "repo.git/objects/??/*", ("audit scan repo.git", "audit scan repo.git@HEAD"), share=0.2
+    ),
+    "git-config": Kind("repo.git/config", ("audit scan repo.git",), damages.change_config, share=0.2),
+    "git-index": Kind("repo.git/index", ("audit scan repo.git",), share=0.2),
+    "baseline": Kind("baseline.json", ("audit scan repo --baseline baseline.json --require-explicit",)),
+    "registry": Kind(
+        "registry.json",
+        ("audit ledger --registry --file registry.json", "audit ledger --file registry.json --repos repo"),
+        share=2,
+    ),
+}

@@ -1,0 +1,82 @@
+"""Damaged inputs of every kind go through whole commands: no traceback, crash or hang, nothing run, nothing left.
+
+A few cases of each kind run with every test run. The long run is `make fuzz`, with the number of cases per kind in
+GAPFLOOR_FUZZ_CASES (kinds whose commands are slow get fewer) and the first case in GAPFLOOR_FUZZ_FIRST.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fuzz.harness import write_sound_folder
+from fuzz.kinds import KINDS
+
+#: Cases of each kind in an ordinary test run.
+FEW = 12
+
+#: Cases that one process runs: a crash costs no more than the rest of them.
+PER_PROCESS = 2000
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("fuzz") / "sound"
+    write_sound_folder(folder)
+    return folder
+
+
+def run_cases(sound: Path, kinds: Sequence[str], first: int, cases: int) -> dict[str, Any]:
+    """What one process found in these cases of each kind; a crash counts as a failure of the case that it was at."""
+    tests = Path(__file__).parents[1]
+    paths = os.pathsep.join([str(tests), str(tests.parent / "src"), os.environ.get("PYTHONPATH", "")])
+    script = Path(__file__).with_name("harness.py")
+    command = [sys.executable, str(script), "--folder", str(sound), "--kinds", ",".join(kinds)]
+    done = subprocess.run(
+        [*command, "--first", str(first), "--cases", str(cases)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
+    )
+    if done.returncode == 0:
+        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return found
+    current = sound.parent / f"current-{first}.json"
+    at = json.loads(current.read_text()) if current.exists() else {"kind": kinds[0], "number": None}
+    wrong = f"the process ended with {done.returncode}: {done.stderr[-2000:]}"
+    return {"codes": {}, "seconds": {}, "failures": [{**at, "wrong": wrong}]}
+
+
+def test_a_damaged_input_is_used_or_refused_in_a_sentence(sound: Path) -> None:
+    found = run_cases(sound, [*KINDS], 10**9, FEW)
+    assert found["failures"] == []
+    assert sum(found["codes"].values()) == sum(max(1, round(FEW * kind.share)) for kind in KINDS.values())
+
+
+def parts(cases: int) -> Iterator[tuple[int, int]]:
+    start = int(os.environ.get("GAPFLOOR_FUZZ_FIRST", "0"))
+    for first in range(start, start + cases, PER_PROCESS):
+        yield first, min(PER_PROCESS, start + cases - first)
+
+
+@pytest.mark.fuzz
+def test_many_damaged_inputs_are_used_or_refused_in_a_sentence(sound: Path) -> None:
+    cases = int(os.environ.get("GAPFLOOR_FUZZ_CASES", "2000"))
+    counted, failures = 0, []
+    for kind in KINDS:
+        for first, few in parts(cases):
+            found = run_cases(sound, [kind], first, few)
+            failures += found["failures"]
+            counted += sum(found["codes"].values())
+            with open(os.environ.get("GAPFLOOR_FUZZ_LOG", os.devnull), "a") as log:
+                log.write(json.dumps({"kind": kind, "first": first, **found}) + "\n")
+    assert failures == []
+    print(f"{counted:,} inputs")  # noqa: T201
