@@ -31,6 +31,7 @@ from typing import Any, NamedTuple
 from fuzz import sound_folder
 from fuzz.kinds import KINDS, Kind
 from fuzz.mutations import mutate_words
+from gapfloor.cli.main import LazyGroup
 from gapfloor.cli.main import main as gapfloor
 
 #: Seconds of computing after which a case counts as a hang, and of waiting: a shared machine may be busy meanwhile.
@@ -205,6 +206,18 @@ def run_kind(name: str, sound: Path, numbers: range, watch: Watch, place: Path, 
     found.seconds[name] += round(time.process_time() - started, 2)
 
 
+def _remember_commands() -> None:
+    """Make each click command once: reading its signature and docstring again in every case takes longest."""
+    make, made = LazyGroup.get_command, {}
+
+    def get_command(self: LazyGroup, ctx: Any, name: str) -> Any:
+        if (self.prefix, name) not in made:
+            made[self.prefix, name] = make(self, ctx, name)
+        return made[self.prefix, name]
+
+    LazyGroup.get_command = get_command  # type: ignore[method-assign]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, required=True)
@@ -221,6 +234,7 @@ def main() -> int:
         signal.signal(each, stop)
     sound = options.folder.resolve()
     place = sound.parent / f"case-{options.first}-{os.getpid()}"
+    _remember_commands()
     watch = Watch(place)
     found = Findings()
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))

@@ -47,9 +47,13 @@ _SCAN = ("audit scan repo", "audit scan repo --out out.sarif", 'audit scan repo 
 _LABELS = "game=coinrun,rule=greedy,level_set=test"
 
 
-def _policy(line: str) -> tuple[str, ...]:
-    game = "Pictures" if "checkpoint" in line else "Vectors"
-    return (f"evaluate {line} --game fuzz.tiny:{game} --agent x {_PLAYED}",)
+def _evaluate(policy: str) -> tuple[str, ...]:
+    game = "Pictures" if "checkpoint" in policy else "Vectors"
+    return (f"evaluate {policy} --game fuzz.tiny:{game} --agent x {_PLAYED}",)
+
+
+def _policy(file: str, policy: str, damage: Damage = mutant) -> Kind:
+    return Kind(file, _evaluate(policy), damage, 0.25)
 
 
 def _table(name: str, share: float = 1.0, damage: Damage = mutant) -> Kind:
@@ -57,13 +61,13 @@ def _table(name: str, share: float = 1.0, damage: Damage = mutant) -> Kind:
 
 
 def _store(pattern: str, damage: Damage = mutant) -> Kind:
-    return Kind(f"store/{pattern}", _STORE, damage, 0.3)
+    return Kind(f"store/{pattern}", _STORE, damage, 0.12)
 
 
 #: Lines whose words are damaged: every command that does not work for seconds when it is given sound values.
 LINES = (
     *(line.format("episodes.csv") for line in _TABLE), *_STORE, *_SCAN, *(line.format("plan.toml") for line in _PLAN),
-    *_policy("onnx:net.onnx"), *_policy("sb3:ppo.zip,vecnormalize=stats.npz"), "known-floor starpilot --mode easy",
+    *_evaluate("onnx:net.onnx"), *_evaluate("sb3:ppo.zip,vecnormalize=stats.npz"), "known-floor starpilot --mode easy",
     "plan init new.toml", "audit ledger --registry --only greedy", "study preview study.toml",
     "audit ledger --out page.md", "levels fuzz.tiny:Vectors --train 0:2 --test 5:7 --out out",
     "replay store --games x --level 3 --count 1",
@@ -75,7 +79,7 @@ LINES = (
 )  # fmt: skip
 
 KINDS: dict[str, Kind] = {
-    "arguments": Kind("", LINES, share=4),
+    "arguments": Kind("", LINES, share=6),
     "csv": _table("episodes.csv", 0.5),
     "parquet": _table("episodes.parquet", 0.5, damages.forge_table),
     "json-lines": _table("episodes.jsonl", 0.3),
@@ -112,19 +116,17 @@ KINDS: dict[str, Kind] = {
     "frames": _store("replays/a.npz"),
     "run": _store("runs/*/checkpoint.safetensors"),
     "training-log": _store("runs/*/log.parquet", damages.forge_table),
-    "sb3": Kind("ppo.zip", _policy("sb3:ppo.zip")),
-    "bare": Kind("ppo.zip", _policy("ppo.zip")),
-    "dqn": Kind("dqn.zip", _policy("sb3:dqn.zip")),
-    "recurrent": Kind("recurrent.zip", _policy("recurrent:recurrent.zip")),
-    "cleanrl": Kind("agent.pt", _policy("cleanrl:agent.pt,agent=fuzz.tiny:Agent")),
-    "statedict": Kind("weights.pt", _policy("statedict:weights.pt,net=torch.nn:Linear,args=4,3")),
-    "onnx": Kind("net.onnx", _policy("onnx:net.onnx")),
-    "stats-npz": Kind("stats.npz", _policy("sb3:ppo.zip,vecnormalize=stats.npz")),
-    "stats-json": Kind("stats.json", _policy("sb3:ppo.zip,vecnormalize=stats.json")),
-    "checkpoint": Kind("checkpoint.safetensors", _policy("checkpoint.safetensors")),
-    "sealed-checkpoint": Kind(
-        "checkpoint.safetensors", _policy("checkpoint.safetensors"), damages.seal_checkpoint
-    ),
+    "sb3": _policy("ppo.zip", "sb3:ppo.zip"),
+    "bare": _policy("ppo.zip", "ppo.zip"),
+    "dqn": _policy("dqn.zip", "sb3:dqn.zip"),
+    "recurrent": _policy("recurrent.zip", "recurrent:recurrent.zip"),
+    "cleanrl": _policy("agent.pt", "cleanrl:agent.pt,agent=fuzz.tiny:Agent"),
+    "statedict": _policy("weights.pt", "statedict:weights.pt,net=torch.nn:Linear,args=4,3"),
+    "onnx": _policy("net.onnx", "onnx:net.onnx"),
+    "stats-npz": _policy("stats.npz", "sb3:ppo.zip,vecnormalize=stats.npz"),
+    "stats-json": _policy("stats.json", "sb3:ppo.zip,vecnormalize=stats.json"),
+    "checkpoint": _policy("checkpoint.safetensors", "checkpoint.safetensors"),
+    "sealed-checkpoint": _policy("checkpoint.safetensors", "checkpoint.safetensors", damages.seal_checkpoint),
     "source": Kind("repo/evaluate.py", _SCAN, share=2),
     "notebook": Kind("repo/evaluate.ipynb", ("audit scan repo", "audit scan repo/evaluate.ipynb"), share=2),
     "yaml": Kind("repo/ppo.yaml", _SCAN),

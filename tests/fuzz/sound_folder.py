@@ -125,8 +125,8 @@ def write_policies(folder: Path) -> None:
     _write_onnx(folder / "net.onnx")
     np.savez(folder / "stats.npz", mean=np.zeros(4), var=np.ones(4), epsilon=1e-8, clip=10.0)
     header = {
-        "game": "miner", "mode": "easy", "levels": "0:200", "encoder": "impala", "seed": 4, "steps": 4096,
-        "observation_shape": list(SHAPE), "n_actions": N_ACTIONS,
+        "game": "fuzz.tiny:Pictures", "mode": "default", "levels": "0:200", "encoder": "impala", "seed": 4,
+        "steps": 4096, "observation_shape": list(SHAPE), "n_actions": N_ACTIONS,
     }  # fmt: skip
     agent = make_agent("impala", observation_shape=SHAPE, n_actions=N_ACTIONS, seed=4)
     write_checkpoint(folder / "checkpoint.safetensors", agent, header)
