@@ -176,6 +176,18 @@ def test_labels_that_look_like_numbers_are_sorted_without_being_converted(
     assert outcome("csv", (header + rows).encode()) == USED
 
 
+@pytest.mark.parametrize("line", KINDS["parquet"].commands)
+def test_text_that_is_not_utf_8_is_refused_by_every_command(outcome: Outcome, line: str) -> None:
+    def change(content: bytes) -> bytes:
+        table = pq.read_table(pa.BufferReader(content))
+        odd = pa.array([b"im\xffpala"] * table.num_rows, pa.binary()).view(pa.string())
+        sink = pa.BufferOutputStream()
+        pq.write_table(table.set_column(table.column_names.index("agent"), "agent", odd), sink)
+        return bytes(sink.getvalue())
+
+    assert outcome("parquet", change, line) == REFUSED
+
+
 def test_half_a_character_in_a_label_makes_a_manifest_unreadable_not_a_traceback(outcome: Outcome) -> None:
     def change(content: bytes) -> bytes:
         document = json.loads(content)

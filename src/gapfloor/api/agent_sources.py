@@ -16,7 +16,7 @@ import pyarrow as pa
 from gapfloor.analysis.compared_agents import ComparisonRequest
 from gapfloor.analysis.episodes import Inputs, read_inputs
 from gapfloor.analysis.grouping import StudyEpisodes, group
-from gapfloor.engines.registry import split_game
+from gapfloor.engines.registry import game_of_file, split_game
 from gapfloor.errors import MissingExtraError, UsageError
 from gapfloor.plan.model import Plan
 from gapfloor.play.campaign import Campaign, GameCells
@@ -131,6 +131,7 @@ def find_policies(
                 # A factory has no seed of its own: its place among the policies of its source tells it from the others.
                 found.append((games[0], Entrant(policy, agent, budget, len(found) + 1)))
             elif not games:
+                game_of_file(game, file=policy)
                 found.append((game, Entrant(policy, agent, budget)))
             else:
                 # A checkpoint says which game it was trained on; which engine plays that now is asked for.

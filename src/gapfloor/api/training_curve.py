@@ -14,6 +14,7 @@ from gapfloor.analysis.training_curves import (
 )
 from gapfloor.api.keyword_settings import read_settings, takes
 from gapfloor.api.policy_campaign import CampaignSettings, play_policies
+from gapfloor.engines.registry import game_of_file
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.machine import one_blas_thread
@@ -79,9 +80,8 @@ def training_curve(
             raise UsageError(f"The run {name} is named twice: name each once.")
     entrants: dict[str, list[Entrant]] = {}
     for history in histories:
-        entrants.setdefault(str(history.header["game"]), []).extend(
-            Entrant(kept.path, budget=kept.label) for kept in history.kept
-        )
+        game = game_of_file(str(history.header["game"]), file=history.name)
+        entrants.setdefault(game, []).extend(Entrant(kept.path, budget=kept.label) for kept in history.kept)
     with open_store(asked.store) as opened:
         campaign = play_policies(
             entrants,

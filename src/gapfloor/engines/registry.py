@@ -59,6 +59,17 @@ def split_game(name: str) -> tuple[str, str]:
     return GYMNASIUM.name, name
 
 
+def game_of_file(game: str, *, file: object) -> str:
+    """The game that a file names; refused where playing it would import code that only the file names."""
+    engine, name = split_game(game)
+    if engine == GYMNASIUM.name and ":" in name:
+        raise UsageError(
+            f"{file} says that it was trained on {game}, and playing that would import and run the code of this name: "
+            "if you trust it, use gapfloor evaluate and name the game yourself."
+        )
+    return game
+
+
 def written_game(spec: EngineSpec) -> str:
     """The opposite of `split_game`: how a specification's game is named on the command line."""
     if split_game(spec.game)[0] == spec.engine:
