@@ -4,7 +4,6 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v p
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 INSTALL := tools/install.sh $(BIN)/python
 
 # Without its dependencies: EnvPool and ProcGen require different versions of glfw, and neither uses it here.
@@ -22,13 +21,18 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 demo: $(STAMP)
-	$(BIN)/gapfloor study preview studies/demo.toml
+	@echo "1. Public agents of 25M steps, trained by other people (their episodes are in data/public):"
+	$(BIN)/gapfloor report data/public --out demo-store/public --quiet
+	@echo "2. Agents of this repository, played now next to random play and an agent that sees nothing:"
 	$(BIN)/gapfloor study run studies/demo.toml --store demo-store
+	@echo "3. What may be claimed about them:"
+	$(BIN)/gapfloor report demo-store --out demo-store/report --quiet
 
-# The picture in the README: the top of the demo's page.
-picture: demo
-	$(CHROMIUM) --headless --no-sandbox --hide-scrollbars --window-size=1100,1180 --virtual-time-budget=5000 \
-		--screenshot=docs/images/demo-page.png file://$(CURDIR)/demo-store/report/index.html
+# The figure in the README and the recordings of the quickstart.
+picture: $(STAMP)
+	$(BIN)/gapfloor report data/public --out demo-store/public --formats figures --quiet
+	cp demo-store/public/figures/returns.png docs/images/public-returns.png
+	$(BIN)/python tools/record_terminal.py
 
 test: $(STAMP)
 	$(BIN)/pytest -n auto --dist loadfile

@@ -1,8 +1,8 @@
-"""The figure of `docs/training.md`: agents trained on the real engine, on held-out levels, with the floor.
+"""The figure of `research-notes/training.md`: agents trained on the real engine, on held-out levels, with the floor.
 
     gapfloor train starpilot --steps 100000 --seed 1 --store STORE        (and the other runs)
     gapfloor evaluate STORE/runs/starpilot-easy-impala-100k-s1 --game starpilot --rules sampled,greedy --store STORE
-    python benchmarks/learning_figure.py STORE --agent impala --out docs/figures/learning.svg
+    python benchmarks/learning_figure.py STORE --agent impala --out research-notes/figures/learning.svg
 
 Every run of the agent and budget in the store is shown. The line is the in-loop return, a running mean over
 training episodes that does not describe any checkpoint. The points are the result: held-out episodes of the
@@ -82,7 +82,7 @@ def main() -> None:
     parser.add_argument("--budget", default="100k")
     parser.add_argument("--games", default="starpilot,fruitbot")
     parser.add_argument("--seeds", default="1,2", help="all of these are shown")
-    parser.add_argument("--out", type=Path, default=Path("docs/figures/learning.svg"))
+    parser.add_argument("--out", type=Path, default=Path("research-notes/figures/learning.svg"))
     arguments = parser.parse_args()
     games, seeds = arguments.games.split(","), arguments.seeds.split(",")
     episodes = Store(arguments.store).episodes().to_pylist()

@@ -10,9 +10,9 @@ from gapfloor.tables.column import Column
 
 def column_page(title: str, words: str, registries: Mapping[str, Iterable[Column]]) -> str:
     """Markdown with one section per registry: the names of each column in data, its heading and its meaning."""
-    lines = [f"# {title}", "", words]
+    lines = [f"## {title}", "", words]
     for heading, columns in registries.items():
-        lines += ["", f"## {heading}", "", "| name | printed as | meaning |", "| --- | --- | --- |"]
+        lines += ["", f"### {heading}", "", "| name | printed as | meaning |", "| --- | --- | --- |"]
         for column in columns:
             names = ", ".join(f"`{name}`" for name in column.csv)
             shown = escape_markdown(column.title) + (" (with `--wide`)" if column.is_wide else "")

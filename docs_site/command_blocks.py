@@ -1,6 +1,6 @@
 """The commands that documentation shows: fenced blocks, the commands in them, and what they are said to print.
 
-A block is run when the line above it is `<!-- run -->`; see `docs/extend.md` for what may stand in that mark.
+A block is run when the line above it is `<!-- run -->`; see `research-notes/extend.md` for what may stand in that mark.
 """
 
 from __future__ import annotations

@@ -18,36 +18,36 @@ from result_sections import SECTIONS
 
 
 def number_pages() -> dict[str, str]:
-    """Path below `docs` -> Markdown."""
-    columns = column_page(
-        "Columns",
+    """Path below `docs` -> Markdown of a page that is wholly generated."""
+    return {"json.md": _json()}
+
+
+def generated_columns() -> str:
+    """What is appended to the page of columns."""
+    rows = column_page(
+        "Columns of rows",
         "The columns of the tables that `floor`, `evaluate` and `analyse` print, and of further tables of a report. "
         "Names are those in CSV files; `--wide` shows the columns that a terminal leaves out.",
         {title: registry.values() for title, registry in REGISTRIES.items()},
     )
-    return {
-        "numbers-columns.md": columns,
-        "numbers-store.md": _store(),
-        "numbers-report.md": _report(),
-        "numbers-json.md": _json(),
-    }
+    return "\n".join((rows, _report(), _store()))
 
 
 def _store() -> str:
     labels = ", ".join(f"`{name}`" for name in LABELS)
     return _page(
-        "# Episode and cell tables of a store",
+        "## Episode and cell tables of a store",
         "",
         "`cells/*.parquet` contain the episodes and the manifests the cell records. `Store(...).query` offers both",
         "as the tables `episodes` and `cells`. An episode file from your own harness has the columns of the first.",
         "",
-        "## Episodes: one row per episode",
+        "### Episodes: one row per episode",
         "",
         *_table(
             ("column", "meaning"), ((f"`{name}`", words) for name, (_, words) in EPISODE_COLUMNS.items())
         ),
         "",
-        "## Cells: one row per cell",
+        "### Cells: one row per cell",
         "",
         f"The labels ({labels}) as above, then:",
         "",
@@ -63,7 +63,7 @@ def _report() -> str:
         "Columns of the report's tables",
         "The columns of `csv/*.csv`, which are unrounded, and their headings in the printed tables. `RULE` is a rule's "
         "name (`sampled_delta`), `CUT` a number of nats; words in braces depend on the data. Further tables have the "
-        "[columns of rows](numbers-columns.md). Which tables there are: [the report](report.md#tables).",
+        "columns of rows.",
         {title: registry.values() for title, registry in REPORT_REGISTRIES.items()},
     )
 

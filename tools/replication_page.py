@@ -1,6 +1,6 @@
-"""Fill in docs/replication.md and docs/replication-tables.md: the miniature's datasets and the paper's printed values.
+"""Fill in docs/replication.md and research-notes/replication-tables.md: datasets next to the paper's values.
 
-    python tools/replication_page.py --write docs
+    python tools/replication_page.py --write
 
 Run it again when data/miniature or data/miniature-census has more cells. Without --write it prints the parts.
 """
@@ -28,6 +28,7 @@ from gapfloor.plan.lock import load_plan
 from gapfloor.study.costs import estimate
 from gapfloor.study.graph import build_graph
 from gapfloor.study.model import read_study
+from gapfloor.tables.cells import count_word
 from replication_findings import COLUMNS, Evidence, Judged, Seen, State, judge
 from replication_tables import build_tables, by_recommended, references
 
@@ -39,32 +40,32 @@ PLAN = ROOT / "studies" / "miniature-plan.toml"
 PUBLIC_PLAN = ROOT / "studies" / "public" / "baseline-plan.toml"
 #: The pages and the parts that each of them holds.
 PAGES = {
-    "replication.md": (
+    "README.md": ("story", "count"),
+    "docs/replication.md": ("findings", "public", "calls", "long", "costs"),
+    "research-notes/replication-tables.md": (
+        "all findings",
+        "tables",
         "state",
-        "findings",
-        "public",
-        "calls",
         "references",
         "guessing",
-        "long",
         "census",
-        "costs",
     ),
-    "replication-tables.md": ("all findings", "tables"),
 }
 
 
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", type=Path, help="The folder of the pages to fill in.")
+    parser.add_argument(
+        "--write", action="store_true", help="Fill in the pages instead of printing the parts."
+    )
     given = parser.parse_args()
     parts = build_parts()
-    if given.write is None:
+    if not given.write:
         sys.stdout.write("\n\n".join(parts.values()) + "\n")
         return
     for name, held in PAGES.items():
-        page = given.write / name
+        page = ROOT / name
         filled = fill_in(page.read_text(encoding="utf-8"), {part: parts[part] for part in held})
         page.write_text(filled, encoding="utf-8")
 
@@ -91,6 +92,8 @@ def build_parts() -> dict[str, str]:
     judged = judge(paper, {**evidence, "untrained": Evidence(untrained(networks))})
     return {
         "state": state(results, words),
+        "story": story(public, public_words),
+        "count": findings(judged).split("\n")[0],
         "findings": findings(judged),
         "all findings": findings_table(judged),
         "public": public_agents(public, public_words),
@@ -281,6 +284,47 @@ def public_agents(results: AnalysisResults, words: str) -> str:
     )
     stricter = "Held-out returns next to the stricter references:"
     return f"{state}\n\n{head}" + "\n".join(rows) + f"\n\n{stricter}\n\n{references(results)}"
+
+
+def story(results: AnalysisResults, words: str) -> str:
+    """The README's story of the public agents: two games in words, and a table of all."""
+    evidence, rows = Evidence(results), []
+    heist, gap = evidence.comparison("heist", "sampled"), evidence.gap("heist", "sampled")
+    sampled, greedy = (evidence.gap("coinrun", rule) for rule in ("sampled", "greedy"))
+    assert heist is not None
+    assert gap is not None
+    assert sampled is not None
+    assert greedy is not None
+    chance = {"above": "better than", "below": "worse than"}.get(
+        heist.decision.call, "not distinguishable from"
+    )
+    text = (
+        f"Other people trained {count_word(heist.n).plain} PPO agents on ProcGen's heist for 25M steps. Their "
+        f"generalization gap is {gap.gap:.2f}, and their held-out return {heist.mean:.2f}. Random play scores "
+        f"**{heist.floor:.2f}** on the same levels: on new levels these agents are {chance} chance. "
+        f"In coinrun the action rule decides: with sampled actions the gap is {sampled.gap:.2f}, and with the argmax "
+        f"of the same weights {greedy.gap:.2f}."
+    )
+    for game in results.source.games:
+        for rule in ("sampled", "greedy"):
+            row, gap = evidence.comparison(game, rule), evidence.gap(game, rule)
+            if row is not None and gap is not None:
+                rows.append(
+                    f"| {game} | {rule} | {gap.train:.2f} ± {gap.train_sem:.2f} | {row.mean:.2f} ± {row.sem:.2f} | "
+                    f"{row.floor:.2f} ± {row.floor_sem:.2f} | {gap.gap:.2f} ± {gap.gap_sem:.2f} | "
+                    f"{row.decision.label} |"
+                )
+    head = (
+        "| game | rule | train | held-out | floor, held-out | gap | held-out return is |\n"
+        + "|---" * 7
+        + "|\n"
+    )
+    status = "These calls are exploratory." if "exploratory" in words else words
+    return (
+        f"{text}\n\n{head}"
+        + "\n".join(rows)
+        + f"\n\n(`gapfloor analyse data/public`, mean ± standard error over runs. {status})"
+    )
 
 
 def long_run(evidence: Evidence) -> str:

@@ -278,7 +278,7 @@ def cka(paper: Paper, data: Path) -> str:
         _markdown(head, rows)
         + "\n\nA: training against held-out levels, C: training against training levels, rows aligned by timestep; B "
         "and D: the same with one side shuffled. If A were about generalization, it would differ from C. Shuffling "
-        "removes the alignment by timestep ([CKA](cka.md))."
+        "removes the alignment by timestep (cka.md)."
     )
 
 

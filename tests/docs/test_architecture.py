@@ -10,7 +10,7 @@ from source_tree import ROOT, SOURCE, folder_of, modules
 
 pytestmark = pytest.mark.fast
 
-PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "research-notes" / "architecture.md").read_text(encoding="utf-8")
 
 
 def test_every_file_that_the_page_names_exists() -> None:

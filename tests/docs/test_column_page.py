@@ -23,7 +23,7 @@ def test_every_column_of_a_registry_is_explained() -> None:
     )
     page = column_page("Columns", "What they mean.", {"Floor comparisons": columns})
     assert page.splitlines()[4:] == [
-        "## Floor comparisons",
+        "### Floor comparisons",
         "",
         "| name | printed as | meaning |",
         "| --- | --- | --- |",

@@ -121,7 +121,7 @@ def test_links_of_pages_outside_the_site_lead_somewhere(name: str):
 
 @pytest.mark.fast
 def test_files_that_the_page_for_contributors_names_exist():
-    text = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
+    text = (ROOT / "research-notes" / "extend.md").read_text(encoding="utf-8")
     named = re.findall(r"`([\w./-]+(?:\.py|/))`", text)
     assert len(named) > 20
     places = (ROOT, ROOT / "src" / "gapfloor", ROOT / "src" / "gapfloor" / "policies" / "formats")
@@ -159,14 +159,14 @@ def test_help_prints_one_example_per_line(arguments: list[str]):
 RUNNABLE = [path for path in PAGES if any(block.run is not None for block in read_blocks(path))]
 
 
-def test_the_tutorials_are_among_the_pages_that_are_run():
+def test_the_guides_are_among_the_pages_that_are_run():
     names = {path.name for path in RUNNABLE}
-    assert {"index.md", "tutorial-researcher.md", "tutorial-reviewer.md", "tutorial-replicator.md"} <= names
+    assert {"index.md", "quickstart.md", "my-environment.md", "compare.md", "plan.md", "studies.md"} <= names
 
 
 @pytest.mark.parametrize("page", RUNNABLE, ids=lambda path: path.stem)
 def test_a_page_prints_what_it_shows(page: Path, tmp_path: Path):
-    for folder in ("agents", "studies", "examples"):
+    for folder in ("agents", "studies", "examples", "data"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     for block in read_blocks(page):
         if block.title:

@@ -55,5 +55,5 @@ def test_the_search_finds_a_section_about(site: Path, word: str):
 
 
 def test_the_pages_of_columns_and_fields_are_made(site: Path):
-    for name, word in (("store", "episode_return"), ("report", "floor_sem"), ("json", "floor_gap")):
-        assert f"<code>{word}</code>" in (site / f"numbers-{name}.html").read_text(encoding="utf-8")
+    for name, word in (("columns", "episode_return"), ("columns", "floor_sem"), ("json", "floor_gap")):
+        assert f"<code>{word}</code>" in (site / f"{name}.html").read_text(encoding="utf-8")

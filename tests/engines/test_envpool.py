@@ -38,7 +38,7 @@ except MissingExtraError as error:
 
 HELD_OUT = LevelSet(1000, 1100)
 SMALL = {"episodes": 4, "slots": 2, "draws": (0,), "train": "0:20", "test": "100:120", "workers": 1}
-#: Games in which both engines draw every pixel the same (docs/envpool.md).
+#: Games in which both engines draw every pixel the same (research-notes/environments.md).
 SAME_PIXELS = ("bigfish", "chaser", "leaper", "maze", "miner")
 
 

@@ -136,7 +136,7 @@ def test_the_action_installs_the_version_that_it_is_part_of():
     assert ACTION["inputs"]["package"]["default"] == f"gapfloor=={__version__}"
 
 
-SHOWN = ["action.yml", "docs/audit.md", "docs/integrations.md", ".github/workflows/tests.yml"]
+SHOWN = ["action.yml", "docs/audit.md", "docs/during-training.md", ".github/workflows/tests.yml"]
 
 
 @pytest.mark.parametrize("path", SHOWN)

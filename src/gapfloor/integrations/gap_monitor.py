@@ -67,7 +67,7 @@ class GapReading:
     step: int
     """Environment steps of training so far."""
     values: Mapping[str, float]
-    """Numbers under stable names, e.g. `gapfloor/greedy/above_floor`; see docs/integrations.md."""
+    """Numbers under stable names, e.g. `gapfloor/greedy/above_floor`; see docs/during-training.md."""
     seconds: float
     """Wall time of this measurement."""
 

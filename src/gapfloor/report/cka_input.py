@@ -113,7 +113,7 @@ def _record(entry: Any, path: Path) -> CkaRecord:
         ("game", entry.get("game")), ("agent", agent), ("as_computed", entry.get("as_computed")),
     ):  # fmt: skip
         if value is None:
-            raise UsageError(f"{path} has a CKA record without `{name}`. See docs/report.md for the fields.")
+            raise UsageError(f"{path} has a CKA record without `{name}`. See research-notes/cka.md for the fields.")
     numbers: dict[str, Any] = {name: _number(entry.get(name), name, path) for name in _NUMBERS}
     return CkaRecord(
         game=str(entry["game"]),

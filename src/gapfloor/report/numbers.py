@@ -1,6 +1,6 @@
 r"""Numbers that a text can cite: every result under a key, printed in the paper's format.
 
-Keys are made by rule, for whatever games, budgets, rules and agents there are (docs/report.md lists the grammar):
+Keys are made by rule, for whatever games, budgets, rules and agents there are (docs/my-table.md lists the grammar):
 `miner.8M.s.test`, `d.heist.8M.s.test.lo`, `gap.starpilot.25M.s.u`, ... `numbers.tex` defines `\N{key}`; a key
 without data stops LaTeX with an error that names it. A key that ends in `.u` prints without the plus.
 """

@@ -57,7 +57,10 @@ class WrittenReport(ReadableResult):
     def sentences(self) -> list[str]:
         """The headline, a verdict per game and budget, what was left out, and where the report is."""
         verdicts = [
-            f"  {clean_text(f'{verdict.name} {verdict.budget}'.strip())}: {verdict.badge}"
+            clean_text(
+                f"  {f'{verdict.name} {verdict.budget}'.strip()}: {verdict.badge}. The gap supports "
+                f"{verdict.supports} It does not support {verdict.does_not}"
+            )
             for verdict in build_verdicts(self.findings)
         ]
         missing = [f"left out: {entry.name} ({clean_text(entry.why)})" for entry in self.made.missing]

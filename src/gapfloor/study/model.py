@@ -82,9 +82,9 @@ class Study(LevelSettings):
         >>> import gapfloor
         >>> study = gapfloor.Study.read("studies/demo.toml")
         >>> study.games, study.agents
-        (('starpilot', 'miner'), ('impala', 'fpn'))
+        (('starpilot', 'miner'), ('impala',))
         >>> study.preview(workers=2).size.n_runs
-        7
+        4
     """
 
     name: str
@@ -98,7 +98,7 @@ class Study(LevelSettings):
     replays: int = 1
     """Number of levels per game whose episodes are replayed for the page; 0: none."""
     cka: bool = False
-    """Measure CKA of all runs with its controls (docs/cka.md)."""
+    """Measure CKA of all runs with its controls (research-notes/cka.md)."""
     formats: tuple[str, ...] | None = None
     """Formats of the report, with the names that `gapfloor report --format` takes; None: all."""
     tables: tuple[str, ...] | None = None

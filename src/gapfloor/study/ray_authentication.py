@@ -34,7 +34,7 @@ def refuse_open_cluster(address: str) -> None:
     if asked.returncode == 0:
         raise UsageError(
             f"The Ray cluster at {address} asks for no token, so everyone who can reach it can run code on it: start "
-            "its nodes with RAY_AUTH_MODE=token (docs/cluster.md), or, if nobody else can reach it, add "
+            "its nodes with RAY_AUTH_MODE=token (docs/studies.md), or, if nobody else can reach it, add "
             "--without-authentication."
         )
 

@@ -20,7 +20,7 @@ from policies.formats.playing import assert_same_play
 
 
 def write_numbers(path: Path, pickled: Path, **changes: float) -> None:
-    """The numbers of a saved VecNormalize as .npz (docs/policies.md shows how)."""
+    """The numbers of a saved VecNormalize as .npz (docs/my-policy.md shows how)."""
     read = read_statistics(pickled, is_trusted=True)
     arrays = {f"mean/{key}".rstrip("/"): mean for key, mean in read.mean.items()}
     arrays |= {f"var/{key}".rstrip("/"): variance for key, variance in read.variance.items()}

@@ -125,7 +125,7 @@ def begin_level(recipe: Recipe, env: Any, level: int, *, render_mode: str | None
     if not (isinstance(answer, tuple) and len(answer) == 2):
         raise UsageError(
             f"reset of {recipe.game} returned a {type(answer).__name__}, not (observation, info): it has the interface "
-            "of the old gym and needs an adapter (see docs/engines.md)."
+            "of the old gym and needs an adapter (see docs/my-environment.md)."
         )
     return env, *answer
 

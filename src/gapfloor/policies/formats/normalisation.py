@@ -2,7 +2,7 @@
 
 A policy that was trained on normalised observations is another policy without the normalisation. The mean and
 variance come from a .npz or .json file, which holds numbers only, or from VecNormalize's own .pkl, which is a pickle
-and is refused unless the user trusts it. docs/policies.md shows how to save the numbers alone.
+and is refused unless the user trusts it. docs/my-policy.md shows how to save the numbers alone.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def read_statistics(path: Path, *, is_trusted: bool) -> ObservationStatistics:
     if path.suffix not in (".npz", ".json"):
         if not is_trusted:
             raise PolicyError(
-                f"{path} is a pickle: {TRUST_MEANS}; or save its numbers as .npz (docs/policies.md)."
+                f"{path} is a pickle: {TRUST_MEANS}; or save its numbers as .npz (docs/my-policy.md)."
             )
         return _unpickle(content, path)
     try:
