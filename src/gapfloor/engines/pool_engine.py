@@ -2,7 +2,7 @@
 
 EnvPool reads a seed only when a pool is made, so every episode gets a pool of its own with one environment: its first
 episode is a function of the seed and the actions, which later ones are not. Making a pool takes between 0.3 ms (classic
-control) and 0.3 s (Atari); research-notes/environments.md has the times. ProcGen's games are in `gapfloor.engines.envpool`.
+control) and 0.3 s (Atari); research-notes/environments.md has times. ProcGen: `gapfloor.engines.envpool`.
 """
 
 from __future__ import annotations
