@@ -52,6 +52,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         page.meta["hide"] = ["navigation"]
     elif name == "registry-table.md":
         page.meta["hide"] = ["navigation", "toc"]
+    elif name == "replication.md":
+        page.meta["hide"] = ["toc"]
     elif name == "columns.md":
         return f"{markdown}\n{generated_columns()}"
     return markdown

@@ -37,7 +37,7 @@ def sweep(
 ) -> Sweep:
     """Play one policy at a grid of temperatures between greedy and sampled, on the same levels as the floor.
 
-    Every point is an ordinary cell of the store, shared with `evaluate`: temperature 0 is filed as greedy, 1 as
+    Every point is an ordinary cell of the store, shared with `evaluate`: temperature 0 is stored as greedy, 1 as
     sampled. The result has return, gap and the entropy of the distribution that was drawn from.
 
     Args:

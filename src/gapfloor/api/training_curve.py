@@ -41,7 +41,7 @@ def training_curve(
 
     A gap depends on the checkpoint that is reported. For each one the result has the gap and the held-out return above
     the floor, and the training log's running mean next to the fixed checkpoint's return on the same training levels.
-    Mode and training levels are those of the runs. Intermediate checkpoints are filed under the budget BUDGET@STEPS,
+    Mode and training levels are those of the runs. Intermediate checkpoints are stored under the budget BUDGET@STEPS,
     the last under the run's own.
 
     Args:
