@@ -2,10 +2,10 @@
 
     python tools/kill_campaign.py --kills 100 --ray 6 --out kills.json
 
-Five commands are killed in turn (floor, evaluate, train, report, study), half of the time with their workers and half
-of the time alone. `--ray` adds kills of a study on Ray. Every file that a command leaves is compared, except those in
-`log/`, which hold times. What is left in shared memory and in the folder for temporary files is listed. Exit
-code 1 if anything differs or is left behind.
+Five commands are killed (floor, evaluate, train, report, study; the slow ones less often), half of the time with their
+workers and half of the time alone. `--ray` adds kills of a study on Ray. Every file that a command leaves is compared,
+except those in `log/`, which hold times. What is left in shared memory and in the folder for temporary files is
+listed. Exit code 1 if anything differs or is left behind.
 """
 
 from __future__ import annotations
@@ -54,6 +54,8 @@ class Command:
 
     name: str
     arguments: Sequence[str]
+    percent: int = 100
+    """Its share of the kills."""
 
     def start(self, folder: Path) -> subprocess.Popen[bytes]:
         """Start it as the head of a process group of its own."""
@@ -90,17 +92,19 @@ class Outcome:
 def commands(home: Path, *, on_ray: bool) -> list[Command]:
     """The five commands, or the study on Ray."""
     (home / "study.toml").write_text(STUDY)
-    few = ["--draws", "0", "--episodes", "32", "--store", "{folder}", "--workers", "2", "-q"]
+    few = ["--draws", "0", "--episodes", "16", "--store", "{folder}", "--workers", "2", "-q"]
     study = ["study", "run", str(home / "study.toml"), "--store", "{folder}"]
     if on_ray:
         return [Command("study --ray", [*study, "--ray"])]
-    train = ["--encoder", "impoola", "--steps", "16384", "--threads", "1", "--no-tensorboard", "-q"]
+    train = ["--encoder", "impoola", "--steps", "8192", "--threads", "1", "--no-tensorboard", "-q"]
     return [
-        Command("floor", ["floor", "starpilot", *few]),
-        Command("evaluate", ["evaluate", str(AGENT), "--game", "miner", "--rules", "sampled,greedy", *few]),
-        Command("train", ["train", "starpilot", *train, "--store", "{folder}"]),
-        Command("report", ["report", str(home / "store"), "--out", "{folder}", "-q"]),
-        Command("study", study),
+        Command("floor", ["floor", "starpilot", *few], 30),
+        Command(
+            "evaluate", ["evaluate", str(AGENT), "--game", "miner", "--rules", "sampled,greedy", *few], 30
+        ),
+        Command("train", ["train", "starpilot", *train, "--store", "{folder}"], 6),
+        Command("report", ["report", str(home / "store"), "--out", "{folder}", "-q"], 22),
+        Command("study", study, 12),
     ]
 
 
@@ -179,9 +183,10 @@ def main() -> None:
         home = Path(folder)
         local = commands(home, on_ray=False)
         local[1].finish(home / "store")  # what the report is about
-        for number, command in enumerate(local):
-            share = asked.kills // len(local) + (number < asked.kills % len(local))
+        for command in local:
+            share = round(asked.kills * command.percent / 100)
             outcomes += [campaign(command, share, home, rng)] if share else []
+            sys.stderr.write(f"{outcomes[-1]}\n" if share else "")
         if asked.ray:
             outcomes += [campaign(each, asked.ray, home, rng) for each in commands(home, on_ray=True)]
         local[0].finish(home / "last")  # the next start removes what the last kill left

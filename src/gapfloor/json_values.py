@@ -1,4 +1,4 @@
-"""Results as values that JSON can hold: NaN and infinities become null."""
+"""Results as values that JSON can hold, where NaN and infinities become null; and objects read without repetition."""
 
 from __future__ import annotations
 
@@ -8,6 +8,14 @@ from typing import Any
 
 #: The metadata of a field that a JSON object leaves out where it is None.
 ABSENT_IF_NONE = {"absent_if_none": True}
+
+
+def without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON (`object_pairs_hook`) in which no name occurs twice: readers differ in which one they take."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name occurs twice in one object")
+    return found
 
 
 def jsonable(value: Any) -> Any:

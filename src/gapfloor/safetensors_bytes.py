@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from gapfloor.errors import MissingExtraError, PolicyError
+from gapfloor.json_values import without_repetition
 
 
 def parse_tensors(content: bytes, *, name: str, library: str) -> dict[str, Any]:
@@ -35,7 +36,7 @@ def parse_header(content: bytes, *, name: str) -> tuple[dict[str, str], dict[str
         length = int.from_bytes(content[:8], "little")
         if len(content) < 8 or length > len(content) - 8:
             raise ValueError("the header is cut off")
-        header = json.loads(content[8 : 8 + length], object_pairs_hook=_without_repetition)
+        header = json.loads(content[8 : 8 + length], object_pairs_hook=without_repetition)
         metadata = {str(key): str(each) for key, each in header.pop("__metadata__", {}).items()}
         return metadata, {key: str(each["dtype"]) for key, each in header.items()}
     except Exception as error:  # a damaged header can be wrong in any way
@@ -47,10 +48,3 @@ def _damaged(name: str, error: Exception) -> PolicyError:
         f"{name} is not a safetensors file, or it is damaged ({type(error).__name__}: {str(error)[:200]}): copy or "
         "save it again."
     )
-
-
-def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a name occurs twice in the header")
-    return found

@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeVar
 from gapfloor.disk_errors import shortened
 from gapfloor.errors import GapfloorError, UsageError, nearest_names
 from gapfloor.input_files import read_input_text
+from gapfloor.json_values import without_repetition
 
 T = TypeVar("T")
 
@@ -66,7 +67,7 @@ def parse_toml(text: str, *, source: str) -> dict[str, Any]:
 def parse_json(text: str | bytes, *, source: str, error: type[GapfloorError] = UsageError) -> Any:
     """The value of a JSON text; `source` names it in errors."""
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=without_repetition)
     except RecursionError:
         raise error(f"{source} is nested too deeply to be read.") from None
     except ValueError as failure:  # also invalid UTF-8, and a number of more digits than Python converts

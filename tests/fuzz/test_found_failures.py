@@ -142,6 +142,16 @@ def test_a_lock_with_a_value_of_another_type_is_refused_although_its_seal_fits(
     assert outcome("lock", change) == CHECK_FAILED
 
 
+@pytest.mark.parametrize(("kind", "name"), [("lock", b'"locked_at"'), ("manifest", b'"agent"')])
+def test_a_name_that_occurs_twice_is_not_passed_over(outcome: Outcome, kind: str, name: bytes) -> None:
+    """The seal is about what Python reads, which is the last of two; a person or another reader sees the first."""
+    line = "" if kind == "lock" else "verify store --episodes 0 --whole-cells 0"
+    assert (
+        outcome(kind, lambda content: content.replace(name, name + b': "x", ' + name, 1), line)
+        == CHECK_FAILED
+    )
+
+
 @pytest.mark.parametrize("kind", ["evaluations", "matrices"])
 def test_a_cut_or_crafted_npz_is_refused(outcome: Outcome, kind: str) -> None:
     assert outcome(kind, lambda content: content[:-40]) == REFUSED

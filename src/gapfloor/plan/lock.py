@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from gapfloor.errors import CheckFailedError, UsageError
 from gapfloor.exact_json import from_exact
+from gapfloor.json_values import without_repetition
 from gapfloor.plan.model import Addendum, Plan, content_hash, parse_addendum, parse_plan
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.settings import read_text
@@ -150,7 +151,7 @@ def read_lock(plan_path: Path) -> Lock:
     """The lock of a plan; refused if it was edited."""
     path = lock_path(plan_path)
     try:
-        document: dict[str, Any] = json.loads(read_text(path))
+        document: dict[str, Any] = json.loads(read_text(path), object_pairs_hook=without_repetition)
         seal = document.pop("seal")
         if document["format"] != FORMAT:
             raise UsageError(f"{path} has format {document['format']}; this version reads {FORMAT}.")

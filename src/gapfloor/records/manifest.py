@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from gapfloor.json_values import without_repetition
 from gapfloor.records.schema import LABELS
 
 FORMAT = 1
@@ -58,7 +59,7 @@ def parse_manifest(path: Path) -> Manifest:
 def parse_manifest_bytes(data: bytes) -> Manifest:
     """The manifest in the bytes of its file, checked as `parse_manifest` does."""
     try:
-        signed: Any = json.loads(data)
+        signed: Any = json.loads(data, object_pairs_hook=without_repetition)
         claimed = signed.pop("sha256")
         if signed.get("format") != FORMAT or claimed != content_key(signed):
             raise ManifestError("the manifest is not what was hashed when it was written")
