@@ -11,7 +11,7 @@ import small_policies
 import small_stores
 from gapfloor import evaluate
 from gapfloor.errors import StoreError, UsageError
-from gapfloor.play.campaign import backend_for, recorded_backend
+from gapfloor.play.campaign import backend_for, recorded_backends
 from gapfloor.records.store import Store
 
 AGENT = "agents/starpilot-easy-impala-100k-s1"
@@ -32,7 +32,7 @@ def returns_of(root: Path) -> np.ndarray:
 
 def test_a_store_without_networks_names_no_backend(empty_store: Store) -> None:
     small_stores.write_cell(empty_store, content={"backend": ""})
-    assert recorded_backend(empty_store) is None
+    assert recorded_backends(empty_store) == {}
     assert backend_for(empty_store, "torch") == "torch"
 
 
@@ -58,5 +58,5 @@ def test_both_backends_play_the_same_returns_under_other_keys(tmp_path: Path) ->
 
 
 def test_a_backend_for_a_policy_that_is_not_ours_is_refused() -> None:
-    with pytest.raises(UsageError, match="The backend torch is for gapfloor's own checkpoints"):
+    with pytest.raises(UsageError, match="The backend torch cannot compute"):
         evaluate(small_policies.LinearPolicy(), rules="greedy", backend="torch", **SMALL)

@@ -6,10 +6,8 @@ import pytest
 
 from gapfloor.errors import MissingExtraError, UsageError
 from gapfloor.policies import backends
-from gapfloor.policies.backends import check_backend, network_backend, usual_backend
+from gapfloor.policies.backends import check_backend, computes_graphs, usual_backend
 from gapfloor.policies.notes import PolicyWarning
-
-HEADER = {"encoder": "impala", "observation_shape": [64, 64, 3]}
 
 
 @pytest.fixture
@@ -20,33 +18,20 @@ def without_onnxruntime(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_onnx_runtime_is_usual_on_the_cpu_and_torch_on_other_devices() -> None:
     assert (usual_backend("cpu"), usual_backend("cuda")) == ("onnxruntime", "torch")
-    assert network_backend(None, HEADER, device="cpu", name="run") == "onnxruntime"
-    assert network_backend("torch", HEADER, device="cpu", name="run") == "torch"
+    assert computes_graphs(None, "cpu")
+    assert not computes_graphs("torch", "cpu")
 
 
 @pytest.mark.usefixtures("without_onnxruntime")
 def test_torch_takes_over_with_a_note_where_onnx_runtime_is_missing() -> None:
     with pytest.warns(PolicyWarning, match="ONNX Runtime is not installed, so torch computes logits"):
-        assert network_backend(None, HEADER, device="cpu", name="run") == "torch"
+        assert not computes_graphs(None, "cpu")
     with pytest.raises(MissingExtraError, match="needs onnx and onnxruntime: pip install"):
         check_backend("onnxruntime")
-
-
-@pytest.mark.parametrize(
-    "header",
-    [{**HEADER, "encoder": "their_own"}, {"encoder": "fpn", "observation_shape": [60, 60, 3]}],
-    ids=["unknown encoder", "uneven maps"],
-)
-def test_torch_takes_over_with_a_note_for_a_network_without_a_graph(
-    header: dict[str, object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("gapfloor.policies.notes._SHOWN", set())
-    with pytest.warns(PolicyWarning, match="Only torch can run the encoder"):
-        assert network_backend(None, header, device="cpu", name="run") == "torch"
 
 
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(UsageError, match="torhc"):
         check_backend("torhc")
     with pytest.raises(UsageError, match="on the CPU, not on 'cuda'"):
-        network_backend("onnxruntime", HEADER, device="cuda", name="run")
+        computes_graphs("onnxruntime", "cuda")

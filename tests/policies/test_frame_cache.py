@@ -14,7 +14,6 @@ from gapfloor import evaluate
 from gapfloor.play import group
 from gapfloor.policies.checkpoint import load_network
 from gapfloor.policies.frame_cache import CachedPolicy, interchangeable_sizes, with_frame_cache
-from gapfloor.policies.load import PolicySource
 
 AGENT = Path("agents/miner-easy-impala-100k-s1")
 POOL = np.random.default_rng(0).integers(0, 256, (12, 64, 64, 3), dtype=np.uint8)
@@ -98,11 +97,9 @@ def test_where_the_number_of_rows_matters_only_whole_batches_are_computed() -> N
     assert cached.n_computed == 3 + 3
 
 
-def test_only_files_whose_content_is_all_there_is_are_kept(policies) -> None:
-    ours = PolicySource(str(AGENT))
-    assert isinstance(with_frame_cache(policies["torch"], ours), CachedPolicy)
-    for source in (PolicySource("small_policies:linear"), PolicySource("mine", given=Mixing())):
-        assert isinstance(with_frame_cache(Mixing(), source), Mixing)
+def test_only_policies_whose_content_is_all_there_is_are_kept(policies) -> None:
+    assert isinstance(with_frame_cache(policies["torch"]), CachedPolicy)
+    assert isinstance(with_frame_cache(Mixing()), Mixing)
 
 
 def test_cells_have_the_same_bytes_with_and_without_the_cache(tmp_path: Path, monkeypatch) -> None:
@@ -111,6 +108,6 @@ def test_cells_have_the_same_bytes_with_and_without_the_cache(tmp_path: Path, mo
         "rules": "sampled,greedy", "workers": 1,
     }  # fmt: skip
     evaluate(str(AGENT), store=tmp_path / "with", **small)
-    monkeypatch.setattr(group, "with_frame_cache", lambda policy, source: policy)
+    monkeypatch.setattr(group, "with_frame_cache", lambda policy: policy)
     evaluate(str(AGENT), store=tmp_path / "without", **small)
     assert file_hashes(tmp_path / "with" / "cells") == file_hashes(tmp_path / "without" / "cells")

@@ -11,7 +11,9 @@ import torch
 
 from command_line import run_python
 from gapfloor.errors import PolicyError
-from gapfloor.policies.checkpoint import CheckpointPolicy, GraphPolicy, load_network
+from gapfloor.policies.checkpoint import CheckpointPolicy, load_network
+from gapfloor.policies.encoder_graphs import agent_graph
+from gapfloor.policies.graph import GraphPolicy
 from gapfloor.training.agent import make_agent
 from gapfloor.training.checkpoint import hash_contents, load_agent, write_checkpoint
 from gapfloor.training.checkpoint_file import read_checkpoint
@@ -33,7 +35,8 @@ def both(encoder: str, *, shape: tuple[int, ...] = (64, 64, 3), blind: bool = Fa
         "content_hash": hash_contents(agent.state_dict(), encoder),
     }  # fmt: skip
     arrays = {name: tensor.detach().numpy() for name, tensor in agent.state_dict().items()}
-    graph = GraphPolicy(arrays, name="new", header=header, path=Path("new"))
+    content = agent_graph(arrays, header, path=Path("new"))
+    graph = GraphPolicy(content, name="new", header=header, fingerprint="")
     return CheckpointPolicy(agent, name="new", header=header, device="cpu"), graph
 
 
@@ -115,9 +118,9 @@ def test_weights_of_another_encoder_are_refused_in_the_words_of_torch(tmp_path: 
 
 def test_a_tensor_that_no_layer_reads_is_refused() -> None:
     network, _ = both("impala")
-    arrays = {name: tensor.numpy() for name, tensor in network._agent.state_dict().items()}
+    arrays = {name: tensor.numpy() for name, tensor in network.network.state_dict().items()}
     with pytest.raises(PolicyError, match="extra has the shape"):
-        GraphPolicy({**arrays, "extra": np.zeros(3)}, name="new", header=network.header, path=Path("new"))
+        agent_graph({**arrays, "extra": np.zeros(3)}, network.header, path=Path("new"))
 
 
 def test_frames_of_another_kind_are_refused() -> None:

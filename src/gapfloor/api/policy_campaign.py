@@ -18,7 +18,7 @@ from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.registry import check_cloning
 from gapfloor.errors import UsageError
 from gapfloor.machine import check_workers
-from gapfloor.play.campaign import Campaign, Request, backend_for, plan_campaign
+from gapfloor.play.campaign import Campaign, Request, backend_for, plan_campaign, recorded_backends
 from gapfloor.play.candidate import Candidate, Entrant, load_candidates
 from gapfloor.play.observers import CellProbe
 from gapfloor.play.protocol import PlaySettings, Protocol, ProtocolSettings, make_protocol
@@ -82,6 +82,7 @@ def play_policies(
         raise UsageError(f"{', '.join(entrants)} is a group of games, and a policy plays one: name that one.")
     check_references(references)
     chosen = backend_for(store, asked.backend)
+    recorded = {} if asked.backend else recorded_backends(store)
     for engine in protocol.engines:
         _check_cloning(engine, rules, probe)
     with _workers_started(entrants, rules, protocol, store, asked.workers):
@@ -89,7 +90,7 @@ def play_policies(
             Request(
                 engine=engine,
                 protocol=protocol,
-                candidates=_load(mine, engine, rules, asked, backend=chosen),
+                candidates=_load(mine, engine, rules, asked, backend=chosen, recorded=recorded),
                 rules=tuple(rules),
                 references=tuple(references),
                 probe=_probe(probe),
@@ -129,17 +130,23 @@ def _load(
     asked: CampaignSettings,
     *,
     backend: str | None,
+    recorded: Mapping[str, str],
 ) -> tuple[Candidate, ...]:
     acts = not any(rule.reads_distribution for rule in rules)
     candidates = load_candidates(
-        entrants, engine, batch=asked.batch, device=asked.device, backend=backend, acts=acts
+        entrants,
+        engine,
+        batch=asked.batch,
+        device=asked.device,
+        backend=backend,
+        recorded=recorded,
+        acts=acts,
     )
     for candidate in candidates:
         is_other = asked.backend and candidate.tried.inference.backend != asked.backend
-        if is_other and not candidate.source.is_own_network:
+        if is_other and not candidate.source.is_checkpoint:
             raise UsageError(
-                f"The backend {asked.backend} is for gapfloor's own checkpoints, and {candidate.source.name} is not "
-                "one: leave the backend out."
+                f"The backend {asked.backend} cannot compute {candidate.source.name}: leave the backend out."
             )
     return candidates
 

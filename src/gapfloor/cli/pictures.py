@@ -25,5 +25,5 @@ def read_fewer_pictures(
         return
     if not policies:
         only_look_at(())
-    elif game in BACKGROUND_FOLDERS and all(PolicySource(name).is_pure_function for name in policies):
+    elif game in BACKGROUND_FOLDERS and all(PolicySource(name).runs_no_code for name in policies):
         only_look_at([game])

@@ -254,19 +254,21 @@ def _cells(groups: Sequence[CellGroup]) -> Iterator[CellSpec]:
 def backend_for(store: Store, asked: str | None) -> str | None:
     """The backend that the user or the store names; None where neither does. One that is not installed is refused.
 
-    A store that was begun in torch stays in torch when ONNX Runtime is installed later: cells of one policy in two
-    backends would not be comparable to the last bit.
+    A store that was begun in torch stays in torch when ONNX Runtime is installed later.
     """
-    backend = asked or recorded_backend(store)
+    backend = asked or next(iter(recorded_backends(store).values()), None)
     check_backend(backend)
     return backend
 
 
-def recorded_backend(store: Store) -> str | None:
-    """The backend of the first cell of the store that a network played."""
+def recorded_backends(store: Store) -> dict[str, str]:
+    """The library that computed each policy of the store, by the policy's hash, in the order of file names.
+
+    Cells of one policy in two libraries would not be comparable to the last bit.
+    """
+    found = {}
     for path in sorted(store.cells_folder.glob("*.json")):
         manifest = read_manifest(path)
-        backend = manifest.content.get("backend") if manifest is not None else None
-        if backend in BACKENDS:
-            return str(backend)
-    return None
+        if manifest is not None and manifest.content.get("backend") in BACKENDS:
+            found[str(manifest.content["policy"])] = str(manifest.content["backend"])
+    return found

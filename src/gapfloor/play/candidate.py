@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from gapfloor.play.group import CellGroup
 from gapfloor.play.observers import CellProbe
 from gapfloor.play.policy_trial import TriedPolicy, try_policy
 from gapfloor.play.protocol import Protocol
+from gapfloor.policies.fingerprint import own_fingerprint
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.run_identity import agent_of_header
 from gapfloor.rules import Rule
@@ -101,7 +102,7 @@ class Candidate:
                 classes=rule.classes,
             )
         )
-        return CellGroup(engine, cells, self.source, probe, self.tried.policy)
+        return CellGroup(engine, cells, self.tried.source(self.source), probe, self.tried.policy)
 
 
 def load_candidates(
@@ -111,28 +112,35 @@ def load_candidates(
     batch: int,
     device: str,
     backend: str | None = None,
+    recorded: Mapping[str, str] | None = None,
     acts: bool = False,
 ) -> tuple[Candidate, ...]:
     """Load each policy once; copies of one policy and two runs of one name are refused.
 
-    `acts` says that policies are played under the rule own: a function is then one that returns an action.
+    `recorded` has the backends of policies that the store holds, by their hashes; others run in `backend`. `acts` says
+    that policies are played under the rule own: a function is then one that returns an action.
     """
     found: list[Candidate] = []
     for entrant in entrants:
         source = policy_source(entrant.policy, device=device, backend=backend, number=entrant.number)
         source = source.acting() if acts else source
-        candidate = _load(source, entrant, engine, batch=batch)
+        candidate = _load(source, entrant, engine, batch=batch, recorded=recorded or {})
         for other in found:
             _refuse_copy(candidate, other)
         found.append(candidate)
     return tuple(found)
 
 
-def _load(source: PolicySource, entrant: Entrant, engine: EngineSpec, *, batch: int) -> Candidate:
+def _load(
+    source: PolicySource, entrant: Entrant, engine: EngineSpec, *, batch: int, recorded: Mapping[str, str]
+) -> Candidate:
     policy = source.load()
+    known = recorded.get(own_fingerprint(policy), source.backend)
+    if known != source.backend:
+        source = replace(source, backend=known)
     header = policy_header(policy)
     check_game(source.name, header, engine)
-    tried = try_policy(policy, name=source.name, engine=engine, batch=batch)
+    tried = try_policy(source, engine=engine, batch=batch)
     run = Run(
         agent=entrant.agent if entrant.agent is not None else agent_of_header(header),
         seed=entrant.seed if entrant.seed is not None else header.get("seed", entrant.number),
@@ -146,7 +154,7 @@ def policy_source(policy: Any, *, device: str, backend: str | None = None, numbe
     if isinstance(policy, (str, Path)):
         return PolicySource.named(policy, device=device, backend=backend).fetched()
     name = getattr(policy, "name", None) or getattr(policy, "__name__", None) or f"policy {number}"
-    return PolicySource(str(name), given=policy)
+    return PolicySource(str(name), given=policy, backend=backend)
 
 
 def policy_header(policy: Any) -> Mapping[str, Any]:

@@ -35,7 +35,7 @@ def refuse_old_protocol(stored: Sequence[StoredCell], *, root: Path) -> None:
 
 def refuse_conflicting_runs(stored: Sequence[StoredCell], wanted: Sequence[CellSpec], *, root: Path) -> None:
     """Refuse one content under two names, and one name for two contents or two specifications."""
-    for cell in {(cell.policy, cell.run): cell for cell in wanted}.values():
+    for cell in {(cell.policy, cell.run, cell.engine): cell for cell in wanted}.values():
         refuse_other_name(stored, policy=cell.policy, run=RunIdentity.from_labels(cell.labels))
         refuse_other_arithmetic(stored, cell, root=root)
     by_place = {_place(each.manifest.labels, each.manifest.content, _RUN_DESIGN): each for each in stored}
@@ -50,11 +50,15 @@ def refuse_conflicting_runs(stored: Sequence[StoredCell], wanted: Sequence[CellS
 
 def refuse_other_arithmetic(stored: Sequence[StoredCell], cell: CellSpec, *, root: Path) -> None:
     """Refuse a policy whose logits on a fixed batch differ here from those behind the cells that the store holds."""
-    mine = cell.inference
+    mine, engine = cell.inference, cell.engine
+    frames = (engine.game, engine.mode, dict(engine.options))
     for each in stored:
         theirs = each.manifest.content
-        is_same_policy = theirs["policy"] == cell.policy and theirs.get("batch") == mine.batch
-        if is_same_policy and theirs.get("arithmetic", mine.arithmetic) != mine.arithmetic:
+        is_comparable = theirs["policy"] == cell.policy and theirs.get("batch") == mine.batch
+        # The hash is of logits on a game's own first frames.
+        labels = each.manifest.labels
+        is_comparable &= frames == (labels["game"], labels["mode"], theirs["options"])
+        if is_comparable and theirs.get("arithmetic", mine.arithmetic) != mine.arithmetic:
             remedy = "Use machines of one kind, or another --store."
             if theirs["backend"] != mine.backend and theirs["backend"] in BACKENDS:
                 remedy = f"Use --backend {theirs['backend']}, or another --store."

@@ -149,7 +149,7 @@ def with_policy(group: CellGroup) -> CellGroup:
     if group.policy is not None or group.source is None:
         return group
     name, cell = group.source.name, group.cells[0]
-    tried = try_policy(group.source.load(), name=name, engine=group.engine, batch=cell.inference.batch)
+    tried = try_policy(group.source, engine=group.engine, batch=cell.inference.batch)
     if tried.fingerprint != cell.policy:
         raise PolicyError(
             f"{name} has changed since this evaluation began: is it still being trained? Nothing more was recorded; "
@@ -229,7 +229,7 @@ def _actor(group: CellGroup, engine: Engine) -> Actor:
         return ReferenceActor(reference, space=engine.action_space)
     policy = group.policy
     if engine.n_actions:  # only logits are kept by frame
-        policy = with_frame_cache(policy, group.source)
+        policy = with_frame_cache(policy)
     return policy_actor(policy, name=group.source.name, engine=engine)
 
 

@@ -5,7 +5,8 @@ One small engine is opened per policy. It also tells what a policy does that bri
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import copy
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,9 @@ from gapfloor.machine import one_thread
 from gapfloor.play.arithmetic import arithmetic_of
 from gapfloor.play.cell import Inference
 from gapfloor.policies.acting import ActingPolicy, ActionReader
+from gapfloor.policies.backends import ONNXRUNTIME, computes_graphs
 from gapfloor.policies.fingerprint import backend_of, fingerprint
+from gapfloor.policies.load import PolicySource
 from gapfloor.policies.policy import LogitsReader
 
 #: Where the observations come from that identify a policy which brings no hash.
@@ -67,9 +70,18 @@ class TriedPolicy:
     acts: bool = False
     """Whether it only acts, so that its one rule is own."""
 
+    def source(self, loaded: PolicySource) -> PolicySource:
+        """Where workers get it: from where it was `loaded`, or the graph itself, which needs nothing else."""
+        is_graph = self.inference.backend == ONNXRUNTIME and self.inference.device == "cpu"
+        return replace(loaded, given=self.policy) if is_graph else loaded
 
-def try_policy(policy: Any, *, name: str, engine: EngineSpec, batch: int) -> TriedPolicy:
-    """The policy's content hash and how its logits are computed here; one that cannot read this game is refused."""
+
+def try_policy(source: PolicySource, *, engine: EngineSpec, batch: int) -> TriedPolicy:
+    """The policy's content hash and how its logits are computed here; one that cannot read this game is refused.
+
+    A torch network is identified in torch and then exported (`graph_export`), unless its source asks for torch.
+    """
+    policy, name = source.load(), source.name
     small = _small_engine(engine, batch)
     if isinstance(policy, ActingPolicy):
         try:
@@ -80,12 +92,15 @@ def try_policy(policy: Any, *, name: str, engine: EngineSpec, batch: int) -> Tri
             small.close()
         return TriedPolicy(policy, policy.fingerprint, Inference(batch, policy.backend, "", "cpu"), acts=True)
     try:
-        observations, _, first = small.observe()
+        observations, _, first = copy.deepcopy(small.observe())
         check_actions(policy, small, name=name)
-        logits_reader = LogitsReader(policy, name=name, n_slots=batch, space=small.action_space)
         with one_thread():
+            content = fingerprint(policy, name=name, engine=small)
+            if hasattr(policy, "exported") and computes_graphs(source.backend, source.device):
+                policy = policy.exported(observations)
+                policy.fingerprint = content
+            logits_reader = LogitsReader(policy, name=name, n_slots=batch, space=small.action_space)
             arithmetic = arithmetic_of(logits_reader.read(observations, first))
-        content = fingerprint(policy, name=name, engine=small)
     finally:
         small.close()
     backend = backend_of(policy)

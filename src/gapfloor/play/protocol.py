@@ -115,8 +115,8 @@ class InferenceSettings:
     device: str = "cpu"
     """Device for networks: cpu or cuda."""
     backend: Literal["onnxruntime", "torch"] | None = None
-    """Library for the logits of gapfloor checkpoints (default: the one that filled the store, or the faster one that is
-    installed). Changing it changes the cell key."""
+    """Library for the logits of networks (default: the one that filled the store, or the faster one that is installed;
+    torch where a network cannot be exported). Changing it changes the cell key."""
     batch: int = INFERENCE_BATCH
     """Inference batch size. Changing it changes the cell key."""
 

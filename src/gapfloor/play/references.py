@@ -201,7 +201,7 @@ def _network_group(network: _Network, protocol: Protocol, engine: EngineSpec, ba
             f"{source.name} sees its observations: train a blind run with gapfloor train --blind."
         )
     check_game(source.name, header, engine)
-    tried = try_policy(policy, name=source.name, engine=engine, batch=batch)
+    tried = try_policy(source, engine=engine, batch=batch)
     seed = network.seed if network.seed is not None else header.get("seed")
     candidate = Candidate(source, Run(reference=network.name, seed=seed), tried)
     return candidate.group(protocol, engine, [parse_rule(network.rule)])

@@ -160,9 +160,8 @@ def find_policy(spec: CellSpec, *, store: Store, sources: Sequence[PolicySource]
     backend = spec.inference.backend if spec.inference.backend in BACKENDS else None
     for given in [*sources, *_own_sources(spec, store)]:
         source = dataclasses.replace(given, backend=backend)
-        policy = source.load()
         try:
-            tried = try_policy(policy, name=source.name, engine=spec.engine, batch=spec.inference.batch)
+            tried = try_policy(source, engine=spec.engine, batch=spec.inference.batch)
         except PolicyError:
             continue  # the policy of another game, which cannot read this one
         if tried.fingerprint == spec.policy:
@@ -171,7 +170,7 @@ def find_policy(spec: CellSpec, *, store: Store, sources: Sequence[PolicySource]
                     f"{source.name} computes other logits here ({tried.inference}) than where {spec.run.name} was "
                     f"recorded ({spec.inference}): use a machine and versions of that kind."
                 )
-            return source, policy
+            return source, tried.policy
     raise UsageError(
         f"The policy of {spec.run.name} on {spec.engine.game} is not among the store's runs: give its checkpoint "
         "with --policy."

@@ -1,17 +1,15 @@
-"""Which library computes the logits of gapfloor's own networks: ONNX Runtime where it is installed, otherwise torch.
+"""Which library computes the logits of networks: ONNX Runtime where it is installed, otherwise torch.
 
 Both compute the same function, but they round differently, so the library and its version are part of a cell's key.
-Files of other libraries keep theirs: `sb3:` files run in torch and `onnx:` files in ONNX Runtime.
+Checkpoints of gapfloor become graphs without torch (`encoder_graphs`), other torch networks are exported
+(`graph_export`), and `onnx:` files are graphs already. Networks with a memory run in torch.
 """
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
-from typing import Any
 
 from gapfloor.errors import MissingExtraError, UsageError, unknown_name
-from gapfloor.policies.encoder_graphs import has_graph
 from gapfloor.policies.notes import note_once
 
 ONNXRUNTIME, TORCH = "onnxruntime", "torch"
@@ -43,19 +41,13 @@ def usual_backend(device: str) -> str:
     return TORCH
 
 
-def network_backend(asked: str | None, header: Mapping[str, Any], *, device: str, name: str) -> str:
-    """The backend of one network: the one asked for, or the usual one, but torch for an encoder without a graph."""
-    backend = asked or usual_backend(device)
-    if backend == TORCH:
-        return TORCH
-    if device != "cpu":
+def computes_graphs(asked: str | None, device: str) -> bool:
+    """Whether networks run as ONNX graphs: by the backend asked for, or by the usual one."""
+    if asked == ONNXRUNTIME and device != "cpu":
         raise UsageError(
             f"The backend onnxruntime runs networks on the CPU, not on '{device}': use --backend torch."
         )
-    if has_graph(header):
-        return ONNXRUNTIME
-    note_once(f"Only torch can run the encoder {header['encoder']}, so it computes the logits of {name}.")
-    return TORCH
+    return (asked or usual_backend(device)) == ONNXRUNTIME
 
 
 def _has_onnxruntime() -> bool:

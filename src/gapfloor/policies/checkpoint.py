@@ -10,18 +10,20 @@ depend on that row alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.errors import MissingExtraError, UsageError
-from gapfloor.policies.backends import ONNXRUNTIME, TORCH, network_backend
-from gapfloor.policies.encoder_graphs import agent_graph
-from gapfloor.policies.formats.inference import check_frames, open_session, repeatable, require_torch
+from gapfloor.errors import MissingExtraError, PolicyError, UsageError
+from gapfloor.policies.backends import computes_graphs
+from gapfloor.policies.encoder_graphs import agent_graph, has_graph
+from gapfloor.policies.formats.inference import repeatable, require_torch
 from gapfloor.policies.formats.spec import RANDOM_WEIGHTS
+from gapfloor.policies.formats.torch_policy import TorchPolicy
+from gapfloor.policies.graph import GraphPolicy
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.training.checkpoint_file import Checkpoint, hash_arrays, read_checkpoint
 
@@ -32,60 +34,35 @@ Frames = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
 
 
-class _OwnNetwork:
-    """What both libraries share; see `gapfloor.policies.policy.Policy`."""
-
-    keeps_no_state = True
-
-    def __init__(self, *, name: str, header: Mapping[str, Any], device: str) -> None:
-        self.name, self.header, self.device = name, header, device
-        self.fingerprint = str(header["content_hash"])
-
-    def _checked(self, observations: Frames) -> Frames:
-        return check_frames(observations, name=self.name, shape=tuple(self.header["observation_shape"]))
-
-
-class CheckpointPolicy(_OwnNetwork):
+class CheckpointPolicy(TorchPolicy):
     """A network of ours in torch."""
 
-    backend = TORCH
+    keeps_no_state = True
+    is_function_of_content = True
 
     def __init__(self, agent: Agent, *, name: str, header: Mapping[str, Any], device: str) -> None:
-        super().__init__(name=name, header=header, device=device)
-        self._agent = agent.eval().to(device)
+        super().__init__(
+            agent, name=name, header=header, device=device, fingerprint=str(header["content_hash"])
+        )
 
-    def logits(self, observations: Frames) -> Floats:
-        """Logits `[N, actions]` of uint8 observations `[N, height, width, channels]`."""
-        return self._infer(observations, lambda features: self._agent.policy(features))
+    def read(self, observations: Any) -> Any:
+        kind, shape = str(observations.dtype).removeprefix("torch."), tuple(observations.shape[1:])
+        wanted = tuple(self.header["observation_shape"])
+        if kind != "uint8" or shape != wanted:
+            raise PolicyError(
+                f"{self.name} reads uint8 observations of shape {wanted}, not {kind} of {shape}: evaluate it in the "
+                "game that it was trained on."
+            )
+        return observations
+
+    def compute(self, inputs: Any) -> tuple[Any]:
+        return (self.network.policy(self.network.encode(inputs)),)
 
     def features(self, observations: Frames) -> Floats:
         """The encoder's output `[N, features]`, which both heads read."""
-        return self._infer(observations, lambda features: features)
-
-    def _infer(self, observations: Frames, head: Callable[[Any], Any]) -> Floats:
-        import torch
-
-        images = torch.from_numpy(self._checked(observations)).to(self.device)
         with repeatable():
-            outputs: Floats = head(self._agent.encode(images)).cpu().numpy()
+            outputs: Floats = self.network.encode(self.read(self._tensors(observations))).cpu().numpy()
         return outputs
-
-
-class GraphPolicy(_OwnNetwork):
-    """A network of ours as an ONNX graph; a row's bits do not depend on the other rows or on their number."""
-
-    backend = ONNXRUNTIME
-
-    def __init__(
-        self, arrays: Mapping[str, npt.NDArray[Any]], *, name: str, header: Mapping[str, Any], path: Path
-    ) -> None:
-        super().__init__(name=name, header=header, device="cpu")
-        self._session = open_session(agent_graph(arrays, header, path=path))
-
-    def logits(self, observations: Frames) -> Floats:
-        """Logits `[N, actions]` of uint8 observations `[N, height, width, channels]`."""
-        logits: Floats = self._session.run(None, {"observations": self._checked(observations)})[0]
-        return logits
 
 
 def load_network(path: Path, *, device: str = "cpu", backend: str | None = None) -> Any:
@@ -131,9 +108,11 @@ def parse_random_weights(name: str) -> tuple[str, int]:
 
 
 def _policy(checkpoint: Checkpoint, name: str, device: str, backend: str | None) -> Any:
-    if network_backend(backend, checkpoint.header, device=device, name=name) == TORCH:
+    header = checkpoint.header
+    if not computes_graphs(backend, device) or not has_graph(header):
         return _in_torch(checkpoint, name, device)
-    return GraphPolicy(checkpoint.arrays, name=name, header=checkpoint.header, path=checkpoint.path)
+    graph = agent_graph(checkpoint.arrays, header, path=checkpoint.path)
+    return GraphPolicy(graph, name=name, header=header, fingerprint=str(header["content_hash"]))
 
 
 def _in_torch(checkpoint: Checkpoint, name: str, device: str) -> CheckpointPolicy:

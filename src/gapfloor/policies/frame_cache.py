@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.policies.load import PolicySource
 from gapfloor.policies.policy import Logits, Policy, StatefulPolicy, as_logits
 
 #: Memory for the frames of one policy, in bytes.
@@ -25,12 +24,13 @@ MOST_BYTES = 128 << 20
 _MOST_ROWS = 32
 
 
-def with_frame_cache(policy: Policy | StatefulPolicy, source: PolicySource) -> Policy | StatefulPolicy:
-    """The policy with a cache, where it is known to be a function of its frames: a network of ours, or an ONNX file."""
+def with_frame_cache(policy: Policy | StatefulPolicy) -> Policy | StatefulPolicy:
+    """The policy with a cache, where nothing but its content and the frame can change its logits: not a user's code."""
     is_on_cpu = getattr(policy, "device", "") == "cpu"
-    if not source.is_pure_function or not is_on_cpu or isinstance(policy, StatefulPolicy):
-        return policy
-    return CachedPolicy(policy)
+    is_known = getattr(policy, "is_function_of_content", False) is True
+    return (
+        CachedPolicy(policy) if is_known and is_on_cpu and not isinstance(policy, StatefulPolicy) else policy
+    )
 
 
 class CachedPolicy:

@@ -44,7 +44,7 @@ class PolicySource:
     device: str = "cpu"
     given: Any = None
     backend: str | None = None
-    """The library for networks of ours (`backends`); None leaves the choice to gapfloor."""
+    """The library for networks (`backends`); None leaves the choice to gapfloor."""
     spec: PolicySpec = _NOTHING
     """What the name means; read from it unless it is given."""
 
@@ -64,19 +64,9 @@ class PolicySource:
         return self.spec.kind == CHECKPOINT
 
     @property
-    def is_own_network(self) -> bool:
-        """Whether the policy is one of our networks, which several backends can compute."""
-        return self.spec.kind in (CHECKPOINT, RANDOM_WEIGHTS)
-
-    @property
-    def is_pure_function(self) -> bool:
+    def runs_no_code(self) -> bool:
         """Whether nothing but a file's content computes the logits: no code of a user or of another library."""
-        return self.is_own_network or self.spec.kind == "onnx"
-
-    @property
-    def stays_here(self) -> bool:
-        """Whether the policy cannot be loaded by another process."""
-        return self.given is not None
+        return self.spec.kind in (CHECKPOINT, RANDOM_WEIGHTS, "onnx")
 
     def acting(self) -> PolicySource:
         """The same policy under the rule own: a function is then one from an observation to an action."""

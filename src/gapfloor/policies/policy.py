@@ -81,7 +81,16 @@ def as_policy(policy: Any, *, device: str = "cpu") -> Policy | StatefulPolicy:
 
 def copy_description(policy: Any, other: Any) -> None:
     """Give `other` what is known of the policy that it wraps."""
-    for name in ("name", "header", "fingerprint", "backend", "device", "acts_in", "reads_masks"):
+    for name in (
+        "name",
+        "header",
+        "fingerprint",
+        "backend",
+        "device",
+        "acts_in",
+        "reads_masks",
+        "is_function_of_content",
+    ):
         if hasattr(policy, name):
             setattr(other, name, getattr(policy, name))
 

@@ -20,7 +20,7 @@ import pytest
 import torch
 from onnx import TensorProto, helper
 
-from gapfloor.policies.formats.inference import open_session
+from gapfloor.policies.graph import open_session
 from gapfloor.policies.load import PolicySource
 from policies.formats.bombs import rewrite
 from policies.formats.refusals import ask_once, memory_used, refusal_of

@@ -22,7 +22,7 @@ import numpy as np
 
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.policies.formats.content_hash import describe_module, hash_arrays
-from gapfloor.policies.formats.inference import missing_library, writeable
+from gapfloor.policies.formats.inference import missing_library
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.torch_file import load_weights, read_network
 from gapfloor.policies.formats.torch_policy import RecurrentPolicy, TorchPolicy
@@ -38,29 +38,27 @@ class CleanRLPolicy(TorchPolicy):
     def __init__(self, agent: Any, *, head: str, name: str, device: str) -> None:
         super().__init__(agent, name=name, header={"encoder": "cleanrl"}, device=device)
         self._caught: Any = None
-        self._network.get_submodule(head).register_forward_hook(self._catch)
+        self.network.get_submodule(head).register_forward_hook(self._catch)
 
     def _catch(self, module: Any, inputs: Any, output: Any) -> None:
         self._caught = output
 
     def read(self, observations: Any) -> Any:
         """One tensor of 32-bit floats, as in CleanRL."""
-        import torch
-
         if isinstance(observations, Mapping):
             raise PolicyError(
                 f"{self.name} reads one array, not a dict of {', '.join(sorted(observations))}: add ,key=NAME to "
                 "choose one of them."
             )
-        return torch.from_numpy(writeable(np.asarray(observations, dtype=np.float32))).to(self.device)
+        return observations.float()
 
     def compute(self, inputs: Any) -> tuple[Any]:
-        self._network.get_action_and_value(inputs, action=_some_actions(inputs))
+        self.network.get_action_and_value(inputs, action=_some_actions(inputs))
         return (self._output(),)
 
     def compute_next(self, inputs: Any, state: Any, starts: Any) -> tuple[tuple[Any], Any]:
         """CleanRL calls the starts of episodes `done`."""
-        *_, state = self._network.get_action_and_value(inputs, state, starts, action=_some_actions(inputs))
+        *_, state = self.network.get_action_and_value(inputs, state, starts, action=_some_actions(inputs))
         return (self._output(),), state
 
     def _output(self) -> Any:

@@ -1,4 +1,4 @@
-"""Torch and ONNX Runtime set up so that logits are repeatable: one thread, on the device that was asked for."""
+"""Torch set up so that logits are repeatable: one thread, on the device that was asked for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gapfloor.errors import MissingExtraError, PolicyError, UsageError
+from gapfloor.errors import MissingExtraError, UsageError
 from gapfloor.machine import one_torch_thread
 
 
@@ -32,21 +32,6 @@ def missing_library(error: ImportError, *, extra: str = "loaders") -> MissingExt
     return MissingExtraError(f'Loading this policy needs {error.name}: pip install "gapfloor[{extra}]".')
 
 
-def open_session(graph: bytes, *, provider: str = "CPUExecutionProvider", limits_memory: bool = False) -> Any:
-    """A session of ONNX Runtime on one thread: the number of threads changes the last bits of logits."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4  # errors are reported once, as ours
-    # Otherwise the runtime may take bytes that were checked as ONNX for another format.
-    options.add_session_config_entry("session.load_model_format", "ONNX")
-    if limits_memory:
-        options.add_session_config_entry("session.use_env_allocators", "1")
-    # With its fallback, the runtime would print to standard output and try the same again.
-    return onnxruntime.InferenceSession(graph, options, providers=[provider], enable_fallback=0)
-
-
 @contextlib.contextmanager
 def repeatable() -> Iterator[None]:
     """Inference mode on one thread: the number of threads changes the last bits of logits."""
@@ -61,15 +46,3 @@ def writeable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if array.flags.c_contiguous and array.flags.writeable:
         return array
     return np.array(array, order="C")
-
-
-def check_frames(
-    observations: np.ndarray[Any, Any], *, name: str, shape: tuple[int, ...]
-) -> np.ndarray[Any, Any]:
-    """Images that an agent can read; others than uint8 of its `shape` are refused."""
-    if observations.dtype != np.uint8 or observations.shape[1:] != shape:
-        raise PolicyError(
-            f"{name} reads uint8 observations of shape {shape}, not {observations.dtype} of "
-            f"{observations.shape[1:]}: evaluate it in the game that it was trained on."
-        )
-    return writeable(observations)

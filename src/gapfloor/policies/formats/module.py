@@ -12,12 +12,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.policies.formats.content_hash import describe_module, hash_arrays
-from gapfloor.policies.formats.inference import writeable
 from gapfloor.policies.formats.network_form import NetworkForm
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.torch_file import load_weights, read_network
@@ -56,6 +52,7 @@ class ModulePolicy(TorchPolicy):
     def __init__(self, module: Any, *, name: str, device: str, form: NetworkForm | None = None) -> None:
         super().__init__(module, name=name, header={"encoder": type(module).__name__}, device=device)
         self._form = form or NetworkForm()
+        self.readout = self._form.readout
         self._logits_at: tuple[Any, ...] | None = None
         """Where the logits are in what the network returns; None before the first call."""
         self._channels_first: bool | None = False if self._form.transpose else None
@@ -63,32 +60,29 @@ class ModulePolicy(TorchPolicy):
     def read(self, observations: Any) -> Any:
         prepared = self._form.apply(observations)
         if isinstance(prepared, Mapping):
-            return {key: self._tensor(each) for key, each in prepared.items()}
-        return self._tensor(prepared)
+            return {key: _as_float(each) for key, each in prepared.items()}
+        return _as_float(prepared)
 
-    def _tensor(self, array: npt.NDArray[Any]) -> Any:
-        import torch
-
-        # Bytes are images and doubles are what Python computes in: networks compute with 32-bit floats.
-        if array.dtype == np.uint8 or array.dtype.kind == "f":
-            array = array.astype(np.float32, copy=False)
-        return torch.from_numpy(writeable(np.asarray(array))).to(self.device)
-
-    def compute(self, inputs: Any) -> tuple[Any]:
+    def compute(self, inputs: Any) -> tuple[Any, ...]:
         if self._logits_at is None:
-            _refuse_lost_memory(self._network, inputs, name=self.name)
-        return self._logits_in(self._run(inputs))
+            _refuse_lost_memory(self.network, inputs, name=self.name)
+        return self._chosen(self._run(inputs))
 
-    def _logits_in(self, output: Any) -> tuple[Any]:
+    def _chosen(self, output: Any) -> tuple[Any, ...]:
+        """The parts of what the network returned that the readout reads."""
         if self._form.output is not None or self._form.second is not None:
-            output = self._form.choose(output, name=self.name)
+            chosen = self._form.choose(output, name=self.name)
+            if len(chosen) > 1:
+                self._logits_at = ()
+                return chosen
+            output = chosen[0]
         if self._logits_at is None:
             self._logits_at = find_logits(output, name=self.name)
         for step in self._logits_at:
             output = output.logits if step is _ITS_LOGITS else output[step]
         return (output,)
 
-    def compute_next(self, inputs: Any, state: Any, starts: Any) -> tuple[tuple[Any], Any]:
+    def compute_next(self, inputs: Any, state: Any, starts: Any) -> tuple[tuple[Any, ...], Any]:
         output = self._run(inputs, _restarted(state, starts))
         if not isinstance(output, (tuple, list)) or len(output) < 2:
             raise PolicyError(f"{self.name} takes a state but does not return one. {_REMEDY}")
@@ -99,21 +93,18 @@ class ModulePolicy(TorchPolicy):
                     f"{self.name} returned a state of {_describe(each)} for {len(starts)} rows, so its memory cannot "
                     f"be kept row by row. {_REMEDY}"
                 )
-        return self._logits_in(rest[0] if len(rest) == 1 else rest), state
-
-    def describe(self, outputs: Any) -> Any:
-        return self._form.policy_output(outputs[0])
+        return self._chosen(rest[0] if len(rest) == 1 else rest), state
 
     def _run(self, inputs: Any, *state: Any) -> Any:
         """The network's output; images are turned where it does not take them as the environment gives them."""
         if self._channels_first is not None or isinstance(inputs, Mapping) or inputs.ndim != 4:
-            return self._network(_turned(inputs) if self._channels_first else inputs, *state)
+            return self.network(_turned(inputs) if self._channels_first else inputs, *state)
         try:
-            output = self._network(inputs, *state)
+            output = self.network(inputs, *state)
             self._channels_first = False
         except RuntimeError as error:
             try:
-                output = self._network(_turned(inputs), *state)
+                output = self.network(_turned(inputs), *state)
             except Exception:
                 raise error from None
             self._channels_first = True
@@ -172,6 +163,12 @@ def _recurrent_layer(network: Any) -> Any:
 
 def _turned(images: Any) -> Any:
     return images.permute(0, 3, 1, 2).contiguous()
+
+
+def _as_float(tensor: Any) -> Any:
+    # Bytes are images and doubles are what Python computes in: networks compute with 32-bit floats.
+    is_byte = str(tensor.dtype) == "torch.uint8"
+    return tensor.float() if is_byte or tensor.is_floating_point() else tensor
 
 
 def load_state_dict_policy(

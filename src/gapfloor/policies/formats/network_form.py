@@ -1,4 +1,4 @@
-"""What an exported network reads and returns, which its file does not record: the line states it.
+"""What a network reads and returns: the form of its inputs, which a line states, and what its outputs are.
 
 `transpose=yes` gives images as channels, height, width, and `scale=255` divides; without an option nothing is changed.
 `onnx:actor.onnx,distribution=squashed,log_deviation=1`: output 0 (or `output=`) holds the means of a Gaussian through
@@ -8,8 +8,8 @@ output) or action, for a network that returns the action itself. Without it, the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,55 @@ _SECOND_OUTPUTS = {
     "action": (),
 }
 
+#: The least probability that an epsilon-greedy distribution gives an action: its logarithm must be finite.
+LEAST_PROBABILITY = 1e-30
+
+
+@dataclass(frozen=True)
+class Readout:
+    """What the outputs of a network are; calling it with them gives what a policy returns."""
+
+    kind: str = "logits"
+    """logits, values (of a DQN), categoricals, bernoulli, gaussian, squashed, beta or action."""
+    is_logarithm: bool = False
+    """Whether the second output holds logarithms."""
+    exploration: float = 0.0
+    """How often a DQN takes any action."""
+    bounds: tuple[Any, Any] | None = None
+    """What the actions -1 and 1 stand for, where they are scaled."""
+
+    def __call__(self, outputs: Sequence[npt.NDArray[np.float32]]) -> Any:
+        """Logits, or a distribution over actions that are not numbered."""
+        if self.kind == "logits":
+            return outputs[0]
+        if self.kind == "values":
+            return self._epsilon_greedy(outputs[0])
+        from gapfloor.actions import distributions as ours
+
+        first = ours.as_floats(outputs[0])
+        if self.kind == "categoricals":
+            return ours.Categoricals(tuple(map(ours.as_floats, outputs)))
+        if self.kind == "bernoulli":
+            return ours.Categoricals(tuple(np.stack([0 * each, each], axis=1) for each in first.T))
+        if self.kind == "action":
+            if self.bounds is not None:
+                low, high = self.bounds
+                first = low + 0.5 * (first + 1.0) * (high - low)
+            return ours.Deterministic(first)
+        second = ours.as_floats(outputs[1])
+        kinds = {"gaussian": ours.Gaussian, "squashed": ours.SquashedGaussian, "beta": ours.Beta}
+        return kinds[self.kind](first, np.exp(second) if self.is_logarithm else second)
+
+    def _epsilon_greedy(self, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Logarithms of the probabilities with which a DQN plays."""
+        n, n_actions = values.shape
+        probabilities = np.full((n, n_actions), self.exploration / n_actions)
+        probabilities[np.arange(n), values.argmax(axis=1)] += 1 - self.exploration
+        logits: npt.NDArray[np.float32] = np.log(np.maximum(probabilities, LEAST_PROBABILITY)).astype(
+            np.float32
+        )
+        return logits
+
 
 @dataclass(frozen=True)
 class NetworkForm:
@@ -38,10 +87,10 @@ class NetworkForm:
     output: int | None = None
     """Which of the network's outputs holds the logits; None: the user does not say."""
     second: int | None = None
-    """Which output holds the second parameters of a stated distribution; they become further columns."""
-    distribution: str | None = None
-    """The stated distribution, and the option that names its second output."""
+    """Which output holds the second parameters of a stated distribution."""
+    readout: Readout = field(default_factory=Readout)
     second_option: str = ""
+    """The option that names the second output."""
 
     @classmethod
     def of(cls, spec: PolicySpec) -> NetworkForm:
@@ -55,26 +104,31 @@ class NetworkForm:
             raise UsageError(f"The option scale={text} is not a number above 0: write scale=255.")
         output, second_option = spec.whole_number("output", least=0), _second_option(spec)
         second = spec.whole_number(second_option, least=0)
-        kind = spec.text("distribution")
-        return cls(spec.yes_or_no("transpose"), scale, output, second, kind, second_option)
+        readout = Readout(spec.text("distribution") or "logits", second_option == "log_deviation")
+        return cls(spec.yes_or_no("transpose"), scale, output, second, readout, second_option)
 
     def apply(self, observations: Any) -> Any:
-        """The observations as the network reads them."""
+        """The observations as the network reads them: arrays, or tensors of torch."""
         if isinstance(observations, Mapping):
             return {key: self._apply(each) for key, each in observations.items()}
         return self._apply(observations)
 
-    def _apply(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def _apply(self, array: Any) -> Any:
+        if not isinstance(array, np.ndarray):
+            return self._apply_to_tensor(array)
         if self.transpose and array.ndim == 4:
             array = array.transpose(0, 3, 1, 2)
         if self.scale is not None:
             return writeable(array.astype(np.float32) / np.float32(self.scale))
         return writeable(array)
 
-    def choose(self, outputs: Any, *, name: str) -> Any:
-        """The output that holds the logits."""
-        if self.second is None and not isinstance(outputs, (tuple, list)):
-            return outputs
+    def _apply_to_tensor(self, tensor: Any) -> Any:
+        if self.transpose and tensor.ndim == 4:
+            tensor = tensor.permute(0, 3, 1, 2).contiguous()
+        return tensor if self.scale is None else tensor.float() / self.scale
+
+    def choose(self, outputs: Any, *, name: str) -> tuple[Any, ...]:
+        """The outputs that hold the logits, or the parameters of the stated distribution."""
         several = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
         wanted = [each for each in (self.output or 0, self.second) if each is not None]
         for number in wanted:
@@ -83,33 +137,13 @@ class NetworkForm:
                     f"{name} has {len(several)} output{'s' * (len(several) > 1)}, so there is no output={number}: they "
                     "are counted from 0."
                 )
-        if len(wanted) == 1:
-            return several[wanted[0]]
-        if hasattr(several[0], "detach"):
-            import torch
-
-            return torch.cat([several[number] for number in wanted], dim=1)
-        return np.concatenate([several[number] for number in wanted], axis=1)
-
-    def policy_output(self, values: npt.NDArray[np.float32]) -> Any:
-        """The chosen columns as what a policy returns: logits, or the stated distribution."""
-        if self.distribution is None:
-            return values
-        from gapfloor.actions.distributions import Beta, Deterministic, Gaussian, SquashedGaussian, as_floats
-
-        if self.distribution == "action":
-            return Deterministic(as_floats(values))
-        first, second = np.split(as_floats(values), 2, axis=1)
-        if self.second_option == "log_deviation":
-            second = np.exp(second)
-        kinds = {"gaussian": Gaussian, "squashed": SquashedGaussian, "beta": Beta}
-        return kinds[self.distribution](first, second)
+        return tuple(several[number] for number in wanted)
 
     def extend(self, fingerprint: str) -> str:
         """The content hash of a network together with the distribution that its line states."""
-        if self.distribution is None:
+        if self.readout.kind == "logits":
             return fingerprint
-        return extend_hash(fingerprint, distribution=[self.distribution, self.second_option])
+        return extend_hash(fingerprint, distribution=[self.readout.kind, self.second_option])
 
     def describe(self) -> dict[str, Any]:
         """The form as JSON holds it, for the content hash."""

@@ -126,6 +126,13 @@ class PreparedPolicy:
         prepared, _ = self._preparation.apply(observations, None, np.zeros(0, dtype=bool))
         return self._policy.logits(prepared)
 
+    def exported(self, observations: Any) -> Any:
+        """The same with the policy as an ONNX graph, where it can be one."""
+        if not hasattr(self._policy, "exported"):
+            return self
+        prepared, _ = self._preparation.apply(observations, None, np.ones(_n_rows(observations), dtype=bool))
+        return type(self)(self._policy.exported(prepared), self._preparation)
+
 
 class PreparedStatefulPolicy(PreparedPolicy):
     """A policy with state: a stack of frames, the state of the policy itself, or both."""
@@ -143,6 +150,10 @@ class PreparedStatefulPolicy(PreparedPolicy):
             return self._policy.logits(prepared), (frames, None)
         logits, own = self._policy.logits(prepared, own, first)
         return logits, (frames, own)
+
+
+def _n_rows(observations: Any) -> int:
+    return len(next(iter(observations.values())) if isinstance(observations, Mapping) else observations)
 
 
 def prepare(policy: Any, spec: PolicySpec) -> Policy | StatefulPolicy:

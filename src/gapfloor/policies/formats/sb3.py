@@ -12,25 +12,22 @@ from __future__ import annotations
 import importlib
 import inspect
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from gapfloor.actions.distributions import Categoricals, Deterministic, Gaussian, SquashedGaussian, as_floats
 from gapfloor.actions.spaces import ActionSpace, Box, Discrete, several
 from gapfloor.errors import PolicyError
 from gapfloor.policies.formats.content_hash import hash_arrays, source_of
 from gapfloor.policies.formats.inference import missing_library, require_torch
+from gapfloor.policies.formats.network_form import Readout
 from gapfloor.policies.formats.sb3_zip import POLICY_CLASSES, SavedModel, read_zip
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.formats.torch_file import first_line, load_weights
 from gapfloor.policies.formats.torch_policy import RecurrentPolicy, TorchPolicy
 from gapfloor.policies.notes import note_once
-from gapfloor.policies.policy import Logits, Policy, StatefulPolicy
-
-#: The least probability that an epsilon-greedy distribution gives an action: its logarithm must be finite.
-LEAST_PROBABILITY = 1e-30
+from gapfloor.policies.policy import Policy, StatefulPolicy
 
 #: Arguments of a constructor that only training needs.
 _FOR_TRAINING = ("optimizer_class", "optimizer_kwargs")
@@ -59,39 +56,35 @@ class SB3Policy(TorchPolicy):
         self.reads_masks = "maskable" in type(network).__module__
         """Whether it was trained to choose among legal actions only."""
         self._exploration = exploration
-        self._form: Callable[[Sequence[Any]], Any] = super().describe
-        """What its outputs are, known once they have been computed."""
 
     def read(self, observations: Any) -> Any:
-        space = self._network.observation_space
+        space = self.network.observation_space
         check_shapes(space, observations, name=self.name)
         if isinstance(observations, Mapping):  # the engine may see more than the policy was shown
-            observations = {key: observations[key] for key in space.spaces}
-        return self._network.obs_to_tensor(observations)[0]
+            return {key: _as_saved(observations[key], each) for key, each in space.spaces.items()}
+        return _as_saved(observations, space)
 
     def compute(self, inputs: Any) -> Sequence[Any]:
-        network = self._network
+        network = self.network
         if hasattr(network, "q_net"):
-            self._form = self._epsilon_greedy
+            self.readout = Readout("values", exploration=self._exploration)
             return (network.q_net(inputs),)
         if hasattr(network, "get_distribution"):
             return self._parameters(network.get_distribution(inputs))
         actor = network.actor
         if not hasattr(actor, "get_action_dist_params"):
-            self._form = lambda outputs: Deterministic(network.unscale_action(as_floats(outputs[0])))
+            space = network.action_space
+            self.readout = Readout("action", bounds=(space.low, space.high))
             return (actor(inputs),)
         mean, log_deviation, keywords = actor.get_action_dist_params(inputs)
         if keywords:
             return self._parameters(actor.action_dist.proba_distribution(mean, log_deviation, **keywords))
-        self._form = lambda outputs: SquashedGaussian(outputs[0], np.exp(as_floats(outputs[1])))
+        self.readout = Readout("squashed", is_logarithm=True)
         return mean, log_deviation
 
     def compute_next(self, inputs: Any, state: Any, starts: Any) -> tuple[Sequence[Any], Any]:
-        distribution, state = self._network.get_distribution(inputs, state, starts)
+        distribution, state = self.network.get_distribution(inputs, state, starts)
         return self._parameters(distribution), state
-
-    def describe(self, outputs: Sequence[Any]) -> Any:
-        return self._form(outputs)
 
     def _parameters(self, distribution: Any) -> Sequence[Any]:
         """The parameters of an SB3 distribution: logits of numbered actions, or those of a distribution of ours."""
@@ -100,13 +93,11 @@ class SB3Policy(TorchPolicy):
             distribution, "distribution", None
         )
         if isinstance(parts, (list, tuple)):
-            self._form = lambda outputs: Categoricals(tuple(outputs))
+            self.readout = Readout("categoricals")
             return [each.logits for each in parts]
         logits = getattr(parts, "logits", None)
         if logits is not None and "Bernoulli" in kind:
-            self._form = lambda outputs: Categoricals(
-                tuple(np.stack([0 * each, each], axis=1) for each in as_floats(outputs[0]).T)
-            )
+            self.readout = Readout("bernoulli")
             return (logits,)
         if logits is not None and logits.ndim == 2:
             return (logits,)
@@ -121,18 +112,16 @@ class SB3Policy(TorchPolicy):
                 "steps; under the rule sampled it is drawn afresh at every step."
             )
         squashes = "Squashed" in kind or getattr(distribution, "bijector", None) is not None
-        made = SquashedGaussian if squashes else Gaussian
-        self._form = lambda outputs: made(outputs[0], outputs[1])
+        self.readout = Readout("squashed" if squashes else "gaussian")
         return parts.loc, parts.scale
 
-    def _epsilon_greedy(self, outputs: Sequence[Any]) -> Logits:
-        """Logarithms of the probabilities with which a DQN plays."""
-        values = outputs[0]
-        n, n_actions = values.shape
-        probabilities = np.full((n, n_actions), self._exploration / n_actions)
-        probabilities[np.arange(n), values.argmax(axis=1)] += 1 - self._exploration
-        logits: Logits = np.log(np.maximum(probabilities, LEAST_PROBABILITY)).astype(np.float32)
-        return logits
+
+def _as_saved(tensor: Any, space: Any) -> Any:
+    """An observation in the layout of the saved space: SB3 gives images to its networks with their channels first."""
+    shape = tuple(space.shape)
+    if tensor.ndim == 4 and tuple(tensor.shape[1:]) != shape:
+        tensor = tensor.permute(0, 3, 1, 2)
+    return tensor.reshape(-1, *shape)
 
 
 def space_of(actions: Any) -> ActionSpace:

@@ -1,7 +1,8 @@
 """Torch networks as policies: tensors in, one call of the network, and its outputs as logits or a distribution.
 
-A format says three things about its networks: what they `read`, what they `compute`, and how their outputs `describe`
-an action. For networks with a memory (RecurrentPPO, CleanRL's agents with `lstm_state`, modules that take and return a
+A format says three things about its networks: what they `read`, what they `compute`, and what the outputs are
+(`readout`). Where the network keeps no memory, these three also make one ONNX graph (`graph_export`), which takes its
+place. For networks with a memory (RecurrentPPO, CleanRL's agents with `lstm_state`, modules that take and return a
 hidden state) the harness keeps the state and says which rows start an episode; those rows start from zeros, as in the
 libraries.
 """
@@ -15,7 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.policies.formats.inference import repeatable
+from gapfloor.policies.formats.inference import repeatable, writeable
+from gapfloor.policies.formats.network_form import Readout
 from gapfloor.policies.policy import copy_description
 
 
@@ -23,16 +25,18 @@ class TorchPolicy(ABC):
     """A network without state; see `gapfloor.policies.policy.Policy`."""
 
     backend = "torch"
+    readout = Readout()
+    """What the outputs are; some formats know it once they have been computed."""
 
     def __init__(
         self, network: Any, *, name: str, header: Mapping[str, Any], device: str, fingerprint: str = ""
     ) -> None:
         self.name, self.header, self.device, self.fingerprint = name, header, device, fingerprint
-        self._network = network.to(device).eval()
+        self.network = network.to(device).eval()
 
     @abstractmethod
     def read(self, observations: Any) -> Any:
-        """The observations as tensors on the device: one, or a dict of them."""
+        """What the network is given; observations are a tensor, or a dict of them, as the environment has them."""
 
     @abstractmethod
     def compute(self, inputs: Any) -> Sequence[Any]:
@@ -42,20 +46,33 @@ class TorchPolicy(ABC):
         """The outputs and the next state of a network with a memory; `starts` is 1 where an episode starts."""
         raise NotImplementedError
 
-    def describe(self, outputs: Sequence[npt.NDArray[np.float32]]) -> Any:
-        """The outputs as what a policy returns; most are logits."""
-        return outputs[0]
-
     def logits(self, observations: Any) -> Any:
         """Logits of observations, or the parameters of a distribution over other spaces."""
+        outputs = self.outputs(observations)  # first: the readout of some formats follows from them
+        return self.readout(outputs)
+
+    def outputs(self, observations: Any) -> list[npt.NDArray[np.float32]]:
+        """The network's outputs as arrays."""
         with repeatable():
-            outputs = [_array(each) for each in self.compute(self.read(observations))]
-        return self.describe(outputs)
+            return [_array(each) for each in self.compute(self.read(self._tensors(observations)))]
 
     def step(self, observations: Any, state: Any, starts: Any) -> tuple[Any, Any]:
-        """The same and the next state, for a network with a memory."""
-        outputs, state = self.compute_next(self.read(observations), state, starts)
-        return self.describe([_array(each) for each in outputs]), state
+        """What `logits` returns and the next state, for a network with a memory."""
+        outputs, state = self.compute_next(self.read(self._tensors(observations)), state, starts)
+        return self.readout([_array(each) for each in outputs]), state
+
+    def exported(self, observations: Any) -> Any:
+        """The same policy as an ONNX graph; itself where torch cannot write it or the graph computes something else."""
+        from gapfloor.policies.graph_export import export_policy
+
+        return export_policy(self, observations) or self
+
+    def _tensors(self, observations: Any) -> Any:
+        import torch
+
+        if isinstance(observations, Mapping):
+            return {key: self._tensors(each) for key, each in observations.items()}
+        return torch.from_numpy(writeable(np.asarray(observations))).to(self.device)
 
 
 class RecurrentPolicy:

@@ -1,0 +1,128 @@
+"""Torch networks exported as ONNX graphs: whatever a format's networks read and compute becomes one graph.
+
+The graph is traced by torch's exporter from the module that the user gave, with the preparation of its inputs inside.
+It is used only where it computes what torch computes, up to `TOLERANCE`: on the first observations of the game, on the
+same rows in another order and number, on zeros and on numbers shuffled between rows. Otherwise torch computes, and a
+note says so once.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gapfloor.errors import PolicyError
+from gapfloor.policies.graph import GraphPolicy
+from gapfloor.policies.notes import note_once
+
+if TYPE_CHECKING:
+    from gapfloor.policies.formats.torch_policy import TorchPolicy
+
+#: The largest difference between a graph's outputs and torch's, relative to the largest output (or 1): 15 networks were
+#: within 1.3e-5.
+TOLERANCE = 1e-4
+
+#: The operator set of the graphs: old enough for every ONNX Runtime that gapfloor accepts.
+OPERATOR_SET = 17
+
+
+def export_policy(policy: TorchPolicy, observations: Any) -> GraphPolicy | None:
+    """The policy as a graph, or None where torch cannot write one that computes the same."""
+    try:
+        expected = [(given, policy.outputs(given)) for given in _variations(observations)]
+        graph = GraphPolicy(
+            _trace(policy, observations),
+            name=policy.name,
+            header=policy.header,
+            fingerprint=policy.fingerprint,
+            readout=policy.readout,
+        )
+        worst = max(_difference(graph.outputs(given), outputs) for given, outputs in expected)
+    except PolicyError as error:
+        reason = str(error)
+    except Exception as error:  # torch's exporter raises many kinds for what it does not know
+        lines = str(error).strip().splitlines() or [""]
+        reason = f"{type(error).__name__}: {lines[0][:160]}"
+    else:
+        if worst <= TOLERANCE:
+            return graph
+        reason = f"it computes other numbers there, by up to {worst:.2g}"
+    note_once(f"{policy.name} cannot run in ONNX Runtime, so torch computes its logits ({reason}).")
+    return None
+
+
+def _trace(policy: TorchPolicy, observations: Any) -> bytes:
+    """The ONNX file of what the policy reads and computes."""
+    import torch
+
+    named = observations if isinstance(observations, Mapping) else {"observations": observations}
+
+    class Whole(torch.nn.Module):
+        """From observations to outputs."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.network = policy.network
+
+        def forward(self, *tensors: Any) -> Any:
+            given = dict(zip(named, tensors, strict=True))
+            inputs = given if isinstance(observations, Mapping) else tensors[0]
+            return tuple(policy.compute(policy.read(inputs)))
+
+    file: Any = io.BytesIO()
+    tensors = tuple(torch.from_numpy(np.array(each)) for each in named.values())
+    with warnings.catch_warnings(), torch.no_grad(), _silent("torch.onnx"):
+        warnings.simplefilter("ignore")  # that values become constants; the comparison would show it
+        torch.onnx.export(
+            Whole().eval(), tensors, file, input_names=list(named), opset_version=OPERATOR_SET, dynamo=False,
+            dynamic_axes={name: {0: "rows"} for name in named},
+        )  # fmt: skip
+    return bytes(file.getvalue())
+
+
+class _silent:
+    """No messages of a logger inside the block."""
+
+    def __init__(self, name: str) -> None:
+        self._logger = logging.getLogger(name)
+
+    def __enter__(self) -> None:
+        self._level = self._logger.level
+        self._logger.setLevel(logging.CRITICAL)
+
+    def __exit__(self, *error: object) -> None:
+        self._logger.setLevel(self._level)
+
+
+def _variations(observations: Any) -> Iterator[Any]:
+    """Batches on which a graph must agree with torch: the branches and shapes that a trace would have frozen differ."""
+    rng = np.random.Generator(np.random.Philox(key=0))
+
+    def each(change: Any) -> Any:
+        if isinstance(observations, Mapping):
+            return {key: change(np.asarray(array)) for key, array in observations.items()}
+        return change(np.asarray(observations))
+
+    yield each(lambda array: array)
+    yield each(lambda array: array[::-1].copy())
+    yield each(lambda array: array[-1:].copy())
+    yield each(np.zeros_like)
+    yield each(lambda array: rng.permuted(array.reshape(len(array), -1), axis=0).reshape(array.shape))
+
+
+def _difference(found: list[npt.NDArray[Any]], expected: list[npt.NDArray[Any]]) -> float:
+    """The largest difference of outputs, relative to the largest finite one (or 1); infinite where shapes differ."""
+    worst = 0.0
+    for mine, theirs in zip(found, expected, strict=True):
+        if mine.shape != theirs.shape or not np.array_equal(np.isfinite(mine), np.isfinite(theirs)):
+            return float("inf")
+        finite = np.isfinite(theirs)
+        scale = max(1.0, float(np.abs(theirs[finite]).max(initial=0.0)))
+        worst = max(worst, float(np.abs(mine[finite] - theirs[finite]).max(initial=0.0)) / scale)
+    return worst
