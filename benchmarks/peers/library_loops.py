@@ -17,13 +17,48 @@ import gymnasium
 import numpy as np
 import torch
 from networks import Leaning, PlainImpala
-from procgen_sb3 import SLOTS, ProcgenVecEnv
 from stable_baselines3 import PPO, SAC
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
-from stable_baselines3.common.vec_env import VecTransposeImage
+from stable_baselines3.common.vec_env import VecEnv, VecTransposeImage
 
+from gapfloor.engines.procgen import ProcgenEngine
 from gapfloor.levels import LevelSet
+
+SLOTS = 16
+
+
+class ProcgenVecEnv(VecEnv):
+    """The engine as SB3 wants it."""
+
+    def __init__(self, game: str, levels: LevelSet) -> None:
+        self.engine = ProcgenEngine(game, slots=SLOTS, levels=levels)
+        space = gymnasium.spaces.Box(0, 255, self.engine.observation_shape, np.uint8)
+        super().__init__(SLOTS, space, gymnasium.spaces.Discrete(self.engine.n_actions))
+
+    def reset(self) -> np.ndarray:
+        return self.engine.observe()[0].copy()
+
+    def step_async(self, actions: np.ndarray) -> None:
+        self._actions = actions
+
+    def step_wait(self) -> Any:
+        observations, rewards, firsts = self.engine.step(self._actions)
+        return observations.copy(), rewards.copy(), firsts.copy(), [{} for _ in range(self.num_envs)]
+
+    def close(self) -> None:
+        self.engine.close()
+
+    def get_attr(self, name: str, indices: Any = None) -> list[Any]:
+        return [None] * self.num_envs
+
+    def set_attr(self, name: str, value: Any, indices: Any = None) -> None: ...
+
+    def env_method(self, name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
+        return [None] * self.num_envs
+
+    def env_is_wrapped(self, wrapper: Any, indices: Any = None) -> list[bool]:
+        return [False] * self.num_envs
 
 
 def sb3(chosen: argparse.Namespace) -> int:

@@ -1,9 +1,9 @@
-"""Networks and policies as users write them, for both sides of the rows in `rows/strangers.py`.
+"""Networks and policies as users write them, for both sides of the rows in `rows/evaluation.py`.
 
     python benchmarks/peers/networks.py FOLDER [--quick]
 
-writes their models into a folder: PPO of Stable-Baselines3 on starpilot with an IMPALA network of its own, PPO on
-CartPole and LunarLander, SAC on Hopper (untrained), and the state_dict of a plain torch module.
+writes their models into a folder: our checkpoints of three games as PPO of Stable-Baselines3 with an IMPALA network of
+its own, PPO on CartPole and LunarLander, SAC on Hopper (untrained), and the state_dict of a plain torch module.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gapfloor.training.checkpoint import load_agent
 from gapfloor.training.checkpoint_file import read_checkpoint
 from gapfloor.training.encoders import build_encoder
 
-CHECKPOINT = Path(__file__).parents[2] / "agents" / "starpilot-easy-impala-100k-s1" / "checkpoint.safetensors"
+AGENTS = Path(__file__).parents[2] / "agents"
 FRAME = (64, 64, 3)
 
 
@@ -70,24 +70,22 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--quick", action="store_true")
     chosen = parser.parse_args()
-    agent = load_agent(read_checkpoint(CHECKPOINT))
-    plain = PlainImpala()
-    plain.encoder.load_state_dict(agent.encoder.state_dict())
-    plain.policy.load_state_dict(agent.policy.state_dict())
-    torch.save(plain.state_dict(), chosen.folder / "plain.pt")
+    for game in ("starpilot", "fruitbot", "miner"):
+        agent = load_agent(read_checkpoint(AGENTS / f"{game}-easy-impala-100k-s1" / "checkpoint.safetensors"))
+        kwargs = {"features_extractor_class": ImpalaExtractor, "net_arch": [], "ortho_init": False}
+        model = PPO("CnnPolicy", _Frames(), policy_kwargs=kwargs, n_steps=16, batch_size=16, device="cpu")
+        model.policy.features_extractor.encoder.load_state_dict(agent.encoder.state_dict())
+        model.policy.action_net.load_state_dict(agent.policy.state_dict())
+        model.save(chosen.folder / f"{game}.zip")
+        if game == "starpilot":
+            plain = PlainImpala()
+            plain.encoder.load_state_dict(agent.encoder.state_dict())
+            plain.policy.load_state_dict(agent.policy.state_dict())
+            torch.save(plain.state_dict(), chosen.folder / "plain.pt")
 
-    kwargs = {"features_extractor_class": ImpalaExtractor, "net_arch": [], "ortho_init": False}
-    starpilot = PPO("CnnPolicy", _Frames(), policy_kwargs=kwargs, n_steps=16, batch_size=16)
-    starpilot.policy.features_extractor.encoder.load_state_dict(agent.encoder.state_dict())
-    starpilot.policy.action_net.load_state_dict(agent.policy.state_dict())
-    starpilot.save(chosen.folder / "starpilot.zip")
-
-    for name, game, steps in (
-        ("cartpole", "CartPole-v1", 20_000),
-        ("lunarlander", "LunarLander-v3", 20_000),
-    ):
+    for game in ("CartPole-v1", "LunarLander-v3"):
         model = PPO("MlpPolicy", game, seed=1, device="cpu")
-        model.learn(2_048 if chosen.quick else steps).save(chosen.folder / f"{name}.zip")
+        model.learn(2_048 if chosen.quick else 20_000).save(chosen.folder / game.partition("-")[0].lower())
     SAC("MlpPolicy", "Hopper-v5", seed=1, device="cpu").save(chosen.folder / "hopper.zip")
 
 

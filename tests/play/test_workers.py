@@ -1,5 +1,7 @@
 """Work that is shared out: pieces that add up to the cells, as many workers as pay, the same bytes."""
 
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
@@ -88,3 +90,10 @@ def test_the_process_that_plays_alone_loads_a_policy_once(tmp_path, monkeypatch)
     few = {"episodes": 4, "slots": 4, "draws": 0, "train": "none", "test": "100:104"}
     evaluate(AGENT, game="miner", rules="sampled,greedy", store=tmp_path, workers=1, **few)
     assert loaded == [AGENT]
+
+
+def test_a_limit_of_memory_that_is_too_small_is_one_sentence():
+    command = f"ulimit -v 400000; exec {sys.executable} -m gapfloor.cli.main floor miner"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "limited to 0.4 GB (ulimit -v): gapfloor needs at least 0.6 GB" in done.stderr

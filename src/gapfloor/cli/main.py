@@ -19,6 +19,7 @@ from gapfloor.cli.docstrings import examples_in, summary_in, with_examples
 from gapfloor.cli.error_boundary import noticing_broken_pipes, run_guarded, want_traceback
 from gapfloor.cli.old_spellings import renew_command
 from gapfloor.errors import nearest_names
+from gapfloor.machine import check_memory
 
 
 class LazyGroup(click.Group):
@@ -41,6 +42,7 @@ class LazyGroup(click.Group):
             return LazyGroup(cmd_name, prefix=f"{words} ", help=text, context_settings=HELP_NAMES)
         if words not in COMMANDS:
             return None
+        check_memory()
         from gapfloor.cli.generate import make_command
 
         return make_command(words, COMMANDS[words])

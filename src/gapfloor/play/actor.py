@@ -17,6 +17,7 @@ from gapfloor.actions.entropy import entropy
 from gapfloor.actions.spaces import ActionSpace, Discrete, Masks
 from gapfloor.engines.engine import Engine, Observations
 from gapfloor.errors import PolicyError
+from gapfloor.policies.acting import ActingPolicy, ActionReader
 from gapfloor.policies.policy import Logits, LogitsReader, Policy, StatefulPolicy
 from gapfloor.policies.references import Reference
 from gapfloor.rules import Rule, softmax
@@ -182,11 +183,38 @@ class RowActor(PolicyActor):
         return actions
 
 
+class ActingActor:
+    """Plays a policy that only acts: each slot asks its own object; there is no distribution and no entropy."""
+
+    probabilities: Floats | None = None
+    entropies: Floats | None = None
+    disagreements: npt.NDArray[np.bool_] | None = None
+    played_entropies: Floats | None = None
+    may_shrink = False
+    is_function_of_frame = False
+
+    def __init__(self, policy: ActingPolicy, *, name: str, space: ActionSpace, noop: Any) -> None:
+        self._policy, self._name = policy, name
+        self.space, self._noop = space, noop
+        self.record: Mapping[str, str] = policy.record
+
+    def resize(self, n_slots: int) -> None:
+        self._reader = ActionReader(self._policy, name=self._name, n_slots=n_slots, space=self.space)
+
+    def act(self, turn: Turn) -> Actions:
+        rows = [row for row, rule in enumerate(turn.rules) if rule is not None]
+        for row in rows:
+            if turn.first[row]:
+                self._reader.begin(row, float(np.ravel(turn.uniforms[row])[0]))
+        actions = np.array([self._noop] * len(turn.rules))
+        for row, action in zip(rows, self._reader.read(turn.observations, rows), strict=True):
+            actions[row] = action
+        return actions
+
+
 def policy_actor(policy: Policy | StatefulPolicy, *, name: str, engine: Engine) -> Actor:
     """The actor of a policy in an engine: through logits, or through distributions over rows of numbers."""
     if not hasattr(policy, "logits"):
-        from gapfloor.play.acting_actor import ActingActor
-
         return ActingActor(policy, name=name, space=engine.action_space, noop=engine.noop)  # type: ignore[arg-type]
     if isinstance(engine.action_space, Discrete):
         return PolicyActor(policy, name=name, space=engine.action_space, noop=engine.noop)

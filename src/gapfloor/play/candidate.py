@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gapfloor.engines.engine import EngineSpec
-from gapfloor.errors import PolicyError, UsageError
+from gapfloor.errors import UsageError
 from gapfloor.play.cell import Run
 from gapfloor.play.group import CellGroup
 from gapfloor.play.observers import CellProbe
 from gapfloor.play.policy_trial import TriedPolicy, try_policy
 from gapfloor.play.protocol import Protocol
-from gapfloor.policies.fingerprint import own_fingerprint
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.run_identity import agent_of_header
 from gapfloor.rules import Rule
@@ -34,11 +33,15 @@ class Entrant:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A policy that has been loaded and tried, the labels of its run, and where workers load it from."""
+    """A policy that has been loaded and tried, and the labels of its run."""
 
-    source: PolicySource
     run: Run
     tried: TriedPolicy
+
+    @property
+    def source(self) -> PolicySource:
+        """Where workers get the policy."""
+        return self.tried.source
 
     def own_rules(self, rules: Sequence[Rule]) -> list[Rule]:
         """Those of `rules` that differ for this policy: one without a distribution has one rule."""
@@ -102,7 +105,7 @@ class Candidate:
                 classes=rule.classes,
             )
         )
-        return CellGroup(engine, cells, self.tried.source(self.source), probe, self.tried.policy)
+        return CellGroup(engine, cells, self.source, probe, self.tried.policy)
 
 
 def load_candidates(
@@ -124,29 +127,18 @@ def load_candidates(
     for entrant in entrants:
         source = policy_source(entrant.policy, device=device, backend=backend, number=entrant.number)
         source = source.acting() if acts else source
-        candidate = _load(source, entrant, engine, batch=batch, recorded=recorded or {})
+        tried = try_policy(source, engine=engine, batch=batch, recorded=recorded)
+        header = tried.header
+        run = Run(
+            agent=entrant.agent if entrant.agent is not None else agent_of_header(header),
+            seed=entrant.seed if entrant.seed is not None else header.get("seed", entrant.number),
+            budget=entrant.budget if entrant.budget is not None else str(header.get("budget", "")),
+        )
+        candidate = Candidate(run, tried)
         for other in found:
             _refuse_copy(candidate, other)
         found.append(candidate)
     return tuple(found)
-
-
-def _load(
-    source: PolicySource, entrant: Entrant, engine: EngineSpec, *, batch: int, recorded: Mapping[str, str]
-) -> Candidate:
-    policy = source.load()
-    known = recorded.get(own_fingerprint(policy), source.backend)
-    if known != source.backend:
-        source = replace(source, backend=known)
-    header = policy_header(policy)
-    check_game(source.name, header, engine)
-    tried = try_policy(source, engine=engine, batch=batch)
-    run = Run(
-        agent=entrant.agent if entrant.agent is not None else agent_of_header(header),
-        seed=entrant.seed if entrant.seed is not None else header.get("seed", entrant.number),
-        budget=entrant.budget if entrant.budget is not None else str(header.get("budget", "")),
-    )
-    return Candidate(source, run, tried)
 
 
 def policy_source(policy: Any, *, device: str, backend: str | None = None, number: int = 1) -> PolicySource:
@@ -155,18 +147,6 @@ def policy_source(policy: Any, *, device: str, backend: str | None = None, numbe
         return PolicySource.named(policy, device=device, backend=backend).fetched()
     name = getattr(policy, "name", None) or getattr(policy, "__name__", None) or f"policy {number}"
     return PolicySource(str(name), given=policy, backend=backend)
-
-
-def policy_header(policy: Any) -> Mapping[str, Any]:
-    """What a checkpoint says about its training; empty for any other policy."""
-    return getattr(policy, "header", None) or {}
-
-
-def check_game(name: str, header: Mapping[str, Any], engine: EngineSpec) -> None:
-    """Refuse a policy that was trained on another game."""
-    trained = header.get("game", engine.game)
-    if trained != engine.game:
-        raise PolicyError(f"{name} was trained on {trained}, not on {engine.game}: play it on {trained}.")
 
 
 def _refuse_copy(candidate: Candidate, other: Candidate) -> None:

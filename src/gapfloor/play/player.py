@@ -6,8 +6,9 @@ next episode of any cell at once, an episode that a deterministic rule has playe
 simulated again, an episode that only repeats itself is moved to its end, and the batch shrinks when the queue runs
 dry. `plain_loop` has none of these; tests compare the two byte for byte.
 
-Benchmark rows: sampled-starpilot and steady-starpilot (burn-in and the queue), greedy-fruitbot (a level once, although
-the draws name 384 episodes of at most 200 levels), greedy-miner (`loops`), steady-heist (`_shrink`).
+Benchmark rows: sampled-starpilot and floor-starpilot-after-start (burn-in and the queue), greedy-fruitbot (a level
+once, although the draws name 384 episodes of at most 200 levels), greedy-miner (`loops`) and floor-heist-after-start
+(`_shrink`).
 """
 
 from __future__ import annotations
@@ -322,7 +323,7 @@ class Player:
     def _shrink(self) -> None:
         """Move the last episodes into a smaller engine: idle slots cost as much as busy ones.
 
-        Benchmark row: steady-heist. Its floor of 768 episodes took 7% more processor time without this.
+        Benchmark row: floor-heist-after-start. Its floor of 768 episodes took 7% more processor time without this.
         """
         busy = [row for row, job in enumerate(self._jobs) if job is not None]
         movable = self._engine.can_clone and self._engine.idle_slots_cost and self._actor.may_shrink

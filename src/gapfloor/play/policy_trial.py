@@ -6,6 +6,7 @@ One small engine is opened per policy. It also tells what a policy does that bri
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,7 +23,7 @@ from gapfloor.play.arithmetic import arithmetic_of
 from gapfloor.play.cell import Inference
 from gapfloor.policies.acting import ActingPolicy, ActionReader
 from gapfloor.policies.backends import ONNXRUNTIME, computes_graphs
-from gapfloor.policies.fingerprint import backend_of, fingerprint
+from gapfloor.policies.fingerprint import backend_of, fingerprint, own_fingerprint
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.policy import LogitsReader
 
@@ -60,6 +61,8 @@ class TriedPolicy:
     """A policy, and what one batch of its logits on the first observations of a game tells."""
 
     policy: Any = field(repr=False)
+    source: PolicySource
+    """Where workers get it: from a file or by name, or the graph itself, which needs nothing else."""
     fingerprint: str
     """The hash of its content."""
     inference: Inference
@@ -70,18 +73,28 @@ class TriedPolicy:
     acts: bool = False
     """Whether it only acts, so that its one rule is own."""
 
-    def source(self, loaded: PolicySource) -> PolicySource:
-        """Where workers get it: from where it was `loaded`, or the graph itself, which needs nothing else."""
-        is_graph = self.inference.backend == ONNXRUNTIME and self.inference.device == "cpu"
-        return replace(loaded, given=self.policy) if is_graph else loaded
+    @property
+    def header(self) -> Mapping[str, Any]:
+        """What a checkpoint says about its training; empty for any other policy."""
+        return getattr(self.policy, "header", None) or {}
 
 
-def try_policy(source: PolicySource, *, engine: EngineSpec, batch: int) -> TriedPolicy:
+def try_policy(
+    source: PolicySource, *, engine: EngineSpec, batch: int, recorded: Mapping[str, str] | None = None
+) -> TriedPolicy:
     """The policy's content hash and how its logits are computed here; one that cannot read this game is refused.
 
-    A torch network is identified in torch and then exported (`graph_export`), unless its source asks for torch.
+    A torch network is identified in torch and then exported (`graph_export`), unless its source asks for torch, or the
+    store has cells of it in torch (`recorded`: the backends of policies by their hashes).
     """
     policy, name = source.load(), source.name
+    backend = (recorded or {}).get(own_fingerprint(policy), source.backend)
+    if backend != source.backend:
+        source = replace(source, backend=backend)
+        policy = source.load()
+    trained = (getattr(policy, "header", None) or {}).get("game", engine.game)
+    if trained != engine.game:
+        raise PolicyError(f"{name} was trained on {trained}, not on {engine.game}: play it on {trained}.")
     small = _small_engine(engine, batch)
     if isinstance(policy, ActingPolicy):
         try:
@@ -90,7 +103,8 @@ def try_policy(source: PolicySource, *, engine: EngineSpec, batch: int) -> Tried
             reader.read(small.observe()[0], [0])
         finally:
             small.close()
-        return TriedPolicy(policy, policy.fingerprint, Inference(batch, policy.backend, "", "cpu"), acts=True)
+        inference = Inference(batch, policy.backend, "", "cpu")
+        return TriedPolicy(policy, source, policy.fingerprint, inference, acts=True)
     try:
         observations, _, first = copy.deepcopy(small.observe())
         check_actions(policy, small, name=name)
@@ -103,12 +117,15 @@ def try_policy(source: PolicySource, *, engine: EngineSpec, batch: int) -> Tried
             arithmetic = arithmetic_of(logits_reader.read(observations, first))
     finally:
         small.close()
-    backend = backend_of(policy)
-    inference = Inference(batch, backend.name, backend.version, backend.device, arithmetic)
+    used = backend_of(policy)
+    inference = Inference(batch, used.name, used.version, used.device, arithmetic)
+    if (used.name, used.device) == (ONNXRUNTIME, "cpu"):
+        source = replace(source, given=policy)
     distribution = logits_reader.distribution
     if distribution is None:
-        return TriedPolicy(policy, content, inference)
-    return TriedPolicy(policy, content, inference, distribution.is_deterministic, distribution.mode_name)
+        return TriedPolicy(policy, source, content, inference)
+    is_deterministic, greedy_action = distribution.is_deterministic, distribution.mode_name
+    return TriedPolicy(policy, source, content, inference, is_deterministic, greedy_action)
 
 
 def action_space_of(engine: EngineSpec) -> ActionSpace:

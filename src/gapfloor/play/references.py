@@ -17,7 +17,7 @@ import numpy as np
 
 from gapfloor.engines.engine import EngineSpec
 from gapfloor.errors import PolicyError, UsageError, unknown_name
-from gapfloor.play.candidate import Candidate, check_game, policy_header
+from gapfloor.play.candidate import Candidate
 from gapfloor.play.cell import CellSpec, Run
 from gapfloor.play.group import CellGroup
 from gapfloor.play.policy_trial import action_space_of, try_policy
@@ -194,16 +194,13 @@ def _network_group(network: _Network, protocol: Protocol, engine: EngineSpec, ba
         raise UsageError(
             f"{network.name} reads ProcGen's images, not {engine.game}'s observations: leave it out."
         )
-    policy = source.load()
-    header = policy_header(policy)
-    if network.name == BLIND and not header.get("blind"):
+    tried = try_policy(source, engine=engine, batch=batch)
+    if network.name == BLIND and not tried.header.get("blind"):
         raise PolicyError(
             f"{source.name} sees its observations: train a blind run with gapfloor train --blind."
         )
-    check_game(source.name, header, engine)
-    tried = try_policy(source, engine=engine, batch=batch)
-    seed = network.seed if network.seed is not None else header.get("seed")
-    candidate = Candidate(source, Run(reference=network.name, seed=seed), tried)
+    seed = network.seed if network.seed is not None else tried.header.get("seed")
+    candidate = Candidate(Run(reference=network.name, seed=seed), tried)
     return candidate.group(protocol, engine, [parse_rule(network.rule)])
 
 

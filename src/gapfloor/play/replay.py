@@ -170,7 +170,7 @@ def find_policy(spec: CellSpec, *, store: Store, sources: Sequence[PolicySource]
                     f"{source.name} computes other logits here ({tried.inference}) than where {spec.run.name} was "
                     f"recorded ({spec.inference}): use a machine and versions of that kind."
                 )
-            return source, tried.policy
+            return tried.source, tried.policy
     raise UsageError(
         f"The policy of {spec.run.name} on {spec.engine.game} is not among the store's runs: give its checkpoint "
         "with --policy."

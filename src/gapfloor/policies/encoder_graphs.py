@@ -4,7 +4,7 @@ ONNX Runtime computes an agent's logits about 1.5 times as fast as torch on one 
 torch starts a second earlier. A graph is made in memory of a checkpoint's arrays; no code of the checkpoint runs. It is
 the function of `training.encoders` up to rounding, which the tests compare for every encoder.
 
-Row of `make bench`: "evaluate, starpilot, sampled".
+Row of `make bench`: sampled-starpilot.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ The results are those without the cache, bit for bit. Frames are compared byte b
 dictionary), and a batch of fewer rows is only computed where its logits were found to be the same as in the whole
 batch: in ONNX Runtime that holds for any number of rows, in torch mostly for the whole batch alone.
 
-Rows of `make bench`: "evaluate, miner, sampled" and "evaluate, miner, greedy".
+Rows of `make bench`: sampled-miner and greedy-miner.
 """
 
 from __future__ import annotations

@@ -24,16 +24,8 @@ from gapfloor.users_code import in_users_words
 #: Names under which networks commonly take the state of their memory, after the observation. The second group also
 #: names other things, so it counts only in a network with recurrent layers.
 _STATE_NAMES = (
-    "h",
-    "hx",
-    "h0",
-    "hidden",
-    "hidden_state",
-    "rnn_state",
-    "rnn_hxs",
-    "lstm_state",
-    "recurrent_state",
-)
+    "h", "hx", "h0", "hidden", "hidden_state", "rnn_state", "rnn_hxs", "lstm_state", "recurrent_state"
+)  # fmt: skip
 _VAGUE_STATE_NAMES = ("state", "states", "memory", "carry")
 
 #: What to do about a network whose memory cannot be carried.
