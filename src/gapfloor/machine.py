@@ -47,7 +47,7 @@ _HOME = os.getpid()
 def may_start_processes() -> bool:
     """Whether this process may start others: daemonic ones, e.g. those of `multiprocessing.Pool`, may not.
 
-    Neither does a process that was forked from one that had imported gapfloor: it would wait for its parent's workers.
+    Neither does a process that was forked from one that had imported gapfloor: its parent's workers are not its own.
     """
     return not multiprocessing.current_process().daemon and os.getpid() == _HOME
 

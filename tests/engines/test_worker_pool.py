@@ -8,6 +8,9 @@ import time
 
 import pytest
 
+import gapfloor
+from gapfloor.engines import worker_pool
+
 SCRIPT = """
 import numpy as np
 import gapfloor
@@ -102,3 +105,35 @@ def test_workers_end_when_their_parent_is_killed(tmp_path):
             return
         time.sleep(0.05)
     pytest.fail("the worker is still there")
+
+
+FORKED = """
+import concurrent.futures, multiprocessing
+import gapfloor
+
+def measure(_=0):
+    return gapfloor.floor("gym:CartPole-v1", draws=0, episodes=64, workers=2, progress=False).floors[0].mean
+
+here, fork = measure(), multiprocessing.get_context("fork")
+with concurrent.futures.ProcessPoolExecutor(2, mp_context=fork) as pool:
+    assert list(pool.map(measure, range(2), timeout=500)) == [here, here]
+with fork.Pool(2) as pool:
+    assert pool.map(measure, range(2)) == [here, here]
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot fork")
+def test_a_forked_process_does_not_wait_for_the_workers_of_its_parent(tmp_path):
+    script = tmp_path / "forked.py"
+    script.write_text(FORKED)
+    done = subprocess.run(
+        [sys.executable, str(script)], check=True, timeout=600, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert "Traceback" not in done.stderr
+
+
+def test_no_worker_starts_for_a_cheap_environment_unless_it_is_asked_for(monkeypatch):
+    asked = []
+    monkeypatch.setattr(worker_pool, "shared_pool", asked.append)
+    gapfloor.floor("gym:CartPole-v1", draws=0, episodes=64, progress=False)
+    assert asked == []

@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from command_line import GAPFLOOR
+from gapfloor.errors import UsageError
 from gapfloor.records.store import Store
 from gapfloor.study.model import read_study
 from gapfloor.study.runner import StudyProgress
@@ -85,6 +86,13 @@ def test_a_policy_file_is_found_next_to_the_study_file(tmp_path, line, filled):
     (found,) = read_study(tmp_path / "study.toml").given_runs("gym:CartPole-v1")
     assert found[0] == "CartPole-v1-default-leaning-s1"
     assert found[1].policy == filled.format(home=tmp_path.resolve())
+
+
+@pytest.mark.fast
+def test_only_games_of_procgen_are_trained(tmp_path):
+    (tmp_path / "study.toml").write_text(STUDY.replace('policies = "leaning:policy_{seed}"', "steps = 8192"))
+    with pytest.raises(UsageError, match=r"gym:CartPole-v1 is not a game of ProcGen.*name its `policies`"):
+        read_study(tmp_path / "study.toml")
 
 
 @pytest.mark.fast

@@ -11,6 +11,8 @@ import os
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+from gapfloor.engines.catalogue import PROCGEN
+from gapfloor.engines.registry import split_game
 from gapfloor.errors import UsageError
 from gapfloor.lazy import LazyMethod
 from gapfloor.play.candidate import Entrant
@@ -251,6 +253,12 @@ def _check_study(study: Study) -> None:
 
 
 def _check_runs(study: Study) -> None:
+    for group in study.runs:
+        others = [game for game in expand_games(group.games) if split_game(game)[0] != PROCGEN.name]
+        if others and group.policies is None:
+            raise UsageError(
+                f"{others[0]} is not a game of ProcGen, and no other is trained here: name its `policies` in [[runs]]."
+            )
     named = [spec.run for _, spec in study.training_specs()]
     named += [run for game in study.games for run, _ in study.given_runs(game)]
     for run in named:

@@ -188,6 +188,8 @@ class GymnasiumEngine(EnvironmentBatch):
 
     def _use(self, slot: int, env: Any) -> None:
         """Make this a slot's environment; wrappers that only count or check steps are left out of its steps."""
+        if env is self._envs[slot]:
+            return
         self._envs[slot], self._limits[slot] = env, NO_LIMIT
         from gymnasium.wrappers import OrderEnforcing, TimeLimit
 
