@@ -135,5 +135,5 @@ def test_a_forked_process_does_not_wait_for_the_workers_of_its_parent(tmp_path):
 def test_no_worker_starts_for_a_cheap_environment_unless_it_is_asked_for(monkeypatch):
     asked = []
     monkeypatch.setattr(worker_pool, "shared_pool", asked.append)
-    gapfloor.floor("gym:CartPole-v1", draws=0, episodes=64, progress=False)
+    gapfloor.floor("gym:CartPole-v1", draws=0, episodes=32, progress=False)
     assert asked == []
