@@ -20,6 +20,7 @@ import pytest
 import torch
 from onnx import TensorProto, helper
 
+from gapfloor.policies.formats.onnx_file import read_onnx
 from gapfloor.policies.graph import open_session
 from gapfloor.policies.load import PolicySource
 from policies.formats.bombs import rewrite
@@ -424,3 +425,13 @@ class TestLimitsBeforeWork:
         assert onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"]).get_inputs()
         with pytest.raises(Exception, match="INVALID_PROTOBUF"):
             open_session(content)
+
+
+def test_what_our_schema_of_onnx_does_not_know_does_not_reach_the_runtime(tmp_path: Path) -> None:
+    """A runtime with a newer schema would read fields that the check cannot see."""
+    path = tmp_path / "net.onnx"
+    onnx.save(initializer(np.ones(3, dtype=np.float32)), str(path))
+    sound = path.read_bytes()
+    assert read_onnx(path).content == sound
+    path.write_bytes(sound + b"\xba\x3e\x06hidden")  # field 999, six bytes
+    assert b"hidden" not in read_onnx(path).content

@@ -45,7 +45,10 @@ def read_onnx(path: Path) -> OnnxFile:
         if _is_elsewhere(tensor):
             _bring_in(tensor, others, path=path)
     _check_sizes(model, tensors, path=path, available=available)
-    whole = model.SerializeToString() if others else content
+    size = model.ByteSize()
+    model.DiscardUnknownFields()  # a runtime with a newer schema would read what was not checked here
+    is_changed = bool(others) or model.ByteSize() != size
+    whole = model.SerializeToString() if is_changed else content
     return OnnxFile(whole, hash_bytes(content, *(others[name] for name in sorted(others))))
 
 
