@@ -9,7 +9,7 @@ from tests.report.printed_results import printed_results
 
 from gapfloor.analysis import analyse
 from gapfloor.report.findings import Findings
-from gapfloor.report.verdict import build_verdicts
+from gapfloor.report.verdict import build_verdicts, headline
 
 pytestmark = pytest.mark.fast
 
@@ -68,3 +68,13 @@ def test_one_run_is_written_in_the_singular() -> None:
     )
     (verdict,) = build_verdicts(Findings(dataclasses.replace(full, floor_comparisons=rows, gaps=())))
     assert "the run scores 5.93" in verdict.sentence
+
+
+def test_data_with_another_rule_than_the_plans_get_their_own_headline():
+    rows = [
+        {**row, "rule": "greedy" if row["rule"] == "sampled" else row["rule"]}
+        for row in episodes(blind=1.0).to_pylist()
+    ]
+    found = Findings(analyse(pa.Table.from_pylist(rows)))
+    assert found.primary == "greedy"
+    assert headline(found).startswith("starpilot (IMPALA) at 8M: with greedy actions the three runs score")

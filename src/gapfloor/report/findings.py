@@ -227,8 +227,9 @@ class Findings:
 
     @property
     def primary(self) -> str:
-        """The plan's primary rule."""
-        return self.plan.primary_rule
+        """The plan's primary rule; in data without it, the first rule that they have."""
+        rules = [rule for rule in self.source.rules if rule != FLOOR]
+        return self.plan.primary_rule if self.plan.primary_rule in rules or not rules else rules[0]
 
     @cached_property
     def secondary(self) -> str | None:
