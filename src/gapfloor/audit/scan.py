@@ -10,15 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.options import OptionTable
+from gapfloor.audit.interpreter.values import Mark
 from gapfloor.audit.judgement.configurations import configured_paths
 from gapfloor.audit.judgement.learning import Updates
-from gapfloor.audit.judgement.paths import (
-    EvaluationPath,
-    Judged,
-    PathFinder,
-    TrainingRollout,
-    inert_parameters,
-)
+from gapfloor.audit.judgement.paths import Judged, PathFinder, inert_parameters
+from gapfloor.audit.judgement.rows import EvaluationPath, TrainingRollout
 from gapfloor.audit.judgement.sites import SiteFinder, is_unit_test
 from gapfloor.audit.judgement.verdict import (
     AuditVerdict,
@@ -61,7 +57,7 @@ class ScanResult(ReportResult):
     """What keeps the verdict from being firm."""
     scripts: tuple[tuple[str, AuditVerdict], ...] = ()
     """The verdict of each script."""
-    hints: tuple[tuple[str, int, str], ...] = ()
+    hints: tuple[Mark, ...] = ()
     """Where no evaluation was found: the lines that speak of one all the same."""
     texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     """The lines of the files that evidence names."""

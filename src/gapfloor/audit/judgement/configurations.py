@@ -13,7 +13,7 @@ from importlib import resources
 from typing import Any
 
 from gapfloor.audit.interpreter.values import Mark
-from gapfloor.audit.judgement.paths import FIELDS, VALUE_BASED, EvaluationPath
+from gapfloor.audit.judgement.rows import FIELDS, VALUE_BASED, EvaluationPath
 from gapfloor.audit.reading.settings import FileSetting, read_settings
 from gapfloor.audit.reading.sources import SettingsFile
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gapfloor.audit.interpreter.values import Mark
-from gapfloor.audit.judgement.paths import EvaluationPath
+from gapfloor.audit.judgement.rows import EvaluationPath
 from gapfloor.errors import UsageError
 from gapfloor.input_files import read_input_text
 from gapfloor.settings import parse_json

@@ -1,14 +1,13 @@
 """A scan as JSON, as SARIF for code-scanning pages, and as Markdown for people: all from the same rows.
 
-`COLUMNS` describes each quantity of an evaluation path once. The report for people shows the evidence first: the sites
-of each script with their lines quoted, and the constructors of training and test side by side. The verdict follows.
+The report for people shows the evidence first: the sites of each script with their lines quoted, and the
+constructors of training and test side by side. The verdict follows.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -16,8 +15,8 @@ from urllib.parse import quote
 
 from gapfloor.audit.interpreter.values import Mark
 from gapfloor.audit.judgement.findings import Finding, PathChanges, find_unstated
-from gapfloor.audit.judgement.paths import FIELDS, EvaluationPath, TrainingRollout
-from gapfloor.audit.judgement.verdict import OPEN, AuditVerdict, is_demonstration, preferred
+from gapfloor.audit.judgement.rows import COLUMNS, FIELDS, EvaluationPath, TrainingRollout, plain
+from gapfloor.audit.judgement.verdict import OPEN, AuditVerdict, preferred
 from gapfloor.audit.scan import ScanResult
 from gapfloor.escape import clean_text, escape_markdown, markdown_code
 
@@ -31,84 +30,7 @@ _SARIF_RULES = {
 #: More scripts and sites than these are left to --json.
 _MOST_SCRIPTS = 8
 _MOST_SITES = 4
-_PRIMITIVES = ("sampling primitive", "argmax primitive", "random action", "the network's answer", "noisy")
-_NAMES = {
-    "evaluates_heldout": "held out", "rule": "rule", "provenance": "provenance", "in_loop": "in-loop",
-}  # fmt: skip
 Texts = Mapping[str, tuple[str, ...]]
-
-
-@dataclass(frozen=True)
-class PathColumn:
-    """One quantity of an evaluation path: its key in JSON, its meaning, and how it is read."""
-
-    key: str
-    meaning: str
-    value: Callable[[EvaluationPath], Any]
-
-
-COLUMNS = (
-    PathColumn("script", "the script that reaches the step", lambda path: path.script),
-    PathColumn("step", "the line that steps the environment", lambda path: _line(path.step)),
-    PathColumn("action", "the expression that is handed to the environment", lambda path: path.action),
-    PathColumn("chosen_by", "the primitive that chose the action", lambda path: _line(chosen_by(path))),
-    PathColumn(
-        "decided_by",
-        "the flag or setting that decides, where there is one",
-        lambda path: _line(decided_by(path)),
-    ),
-    PathColumn("rule", "how the action was chosen", lambda path: path.rule),
-    PathColumn("provenance", "who set the rule", lambda path: path.provenance),
-    PathColumn(
-        "in_loop", "whether weights change while the environment is played", lambda path: path.in_loop
-    ),
-    PathColumn(
-        "evaluates_heldout", "whether the levels differ from training", lambda path: path.evaluates_heldout
-    ),
-    PathColumn("grades", "proved, likely or open, for each of the four", lambda path: dict(path.grades)),
-    PathColumn("levels", "the levels that are played", lambda path: path.levels),
-    PathColumn("constructor", "the constructor of the environment", lambda path: path.constructor),
-    PathColumn(
-        "training_levels", "the training levels they were compared with", lambda path: path.training_levels
-    ),
-    PathColumn("training_constructor", "the constructor of training", lambda path: path.training_constructor),
-    PathColumn("seeded_levels", "whether the draw of levels is seeded", lambda path: path.seeded_levels),
-    PathColumn(
-        "same_procedure",
-        "whether training levels are measured by the same code",
-        lambda path: path.same_procedure,
-    ),
-    PathColumn("agent", "value-based, or not known", lambda path: path.agent),
-    PathColumn("inert_flags", "flags that are accepted and never read", lambda path: list(path.inert_flags)),
-    PathColumn(
-        "candidates", "what the action may be, where that is open", lambda path: list(path.candidates)
-    ),
-    PathColumn("doubts", "what had to be assumed", lambda path: list(path.doubts)),
-    PathColumn("evidence", "every line that matters", lambda path: [_line(mark) for mark in path.evidence]),
-    PathColumn("is_demonstration", "whether it makes pictures or data", is_demonstration),
-    PathColumn("is_reached", "whether a script reaches it", lambda path: path.is_reached),
-)
-
-
-def chosen_by(path: EvaluationPath) -> Mark | None:
-    """The line of the primitive that chose the action."""
-    return next((mark for mark in path.evidence if mark.what in _PRIMITIVES), None)
-
-
-def decided_by(path: EvaluationPath) -> Mark | None:
-    """The line of the flag, default or setting that decides the rule."""
-    words = {
-        "explicit-call-site": " passed at the call",
-        "default-argument": "default argument",
-        "config-option": "option '",
-    }
-    wanted = words.get(path.provenance)
-    found = [mark for mark in path.evidence if wanted is not None and wanted in mark.what]
-    return found[-1] if found else None
-
-
-def _line(mark: Mark | None) -> dict[str, Any] | None:
-    return None if mark is None else {"file": mark.file, "line": mark.line, "what": mark.what}
 
 
 def as_document(result: ScanResult) -> dict[str, Any]:
@@ -121,18 +43,9 @@ def as_document(result: ScanResult) -> dict[str, Any]:
         "warnings": list(result.warnings),
         "verdict": _verdict(result.verdict),
         "scripts": [{"script": script} | _verdict(verdict) for script, verdict in result.scripts],
-        "paths": [{column.key: column.value(path) for column in COLUMNS} for path in result.paths],
-        "training": [
-            {
-                "script": item.script,
-                "rule": item.rule,
-                "levels": item.levels,
-                "constructor": item.constructor,
-                "evidence": [_line(mark) for mark in item.evidence],
-            }
-            for item in result.training
-        ],
-        "hints": [{"file": file, "line": line, "what": what} for file, line, what in result.hints],
+        "paths": [path.to_dict() for path in result.paths],
+        "training": [{key: plain(value) for key, value in vars(item).items()} for item in result.training],
+        "hints": plain(result.hints),
         "inert_flags": list(result.inert_flags),
         "complete": result.is_complete,
         "unread": [{"file": item.file, "reason": item.reason} for item in result.unread],
@@ -239,7 +152,7 @@ def as_markdown(result: ScanResult) -> str:
     lines += [f"> **Warning.** {escape_markdown(text)}" for text in result.warnings]
     lines += [""] if result.warnings else []
     chosen = preferred(result.paths)
-    ranked = sorted(result.paths, key=lambda path: (path not in chosen, is_demonstration(path), -path.score))
+    ranked = sorted(result.paths, key=lambda path: (path not in chosen, path.is_demonstration, -path.score))
     scripts = list(dict.fromkeys(path.script for path in ranked))
     verdicts = dict(result.scripts)
     lines += ["## Evidence", ""] if scripts else []
@@ -250,7 +163,7 @@ def as_markdown(result: ScanResult) -> str:
         lines += [f"{len(scripts) - _MOST_SCRIPTS} more scripts are in the JSON document (--json).", ""]
     if not result.paths:
         lines += ["No evaluation path was found.", ""]
-        lines += [f"- {_place(Mark(*hint))}: {escape_markdown(hint[2])}" for hint in result.hints[:6]]
+        lines += [f"- {_place(hint)}: {escape_markdown(hint.what)}" for hint in result.hints[:6]]
         lines += [""] if result.hints else []
     lines += ["## Verdict", "", *_verdict_lines(result, chosen), ""]
     reasons = list(dict.fromkeys(text for path in chosen for text in (*path.doubts, *_causes(path))))
@@ -286,16 +199,16 @@ def _script(
     texts: Texts,
 ) -> list[str]:
     """One script: its sites, the best first, with quoted lines, and the constructors of training and test."""
-    demo = " (demonstration)" if all(is_demonstration(path) for path in sites) else ""
+    demo = " (demonstration)" if all(path.is_demonstration for path in sites) else ""
     lines = [f"### {escape_markdown(script)}{demo}", ""]
     shown = {(path.step.file, path.step.line, path.rule, path.provenance): path for path in reversed(sites)}
     rows = [path for path in sites if path in shown.values()]
     for path in rows[:_MOST_SITES]:
-        decided = _quoted(decided_by(path), texts) if decided_by(path) else escape_markdown(path.provenance)
+        decided = _quoted(path.decided_by, texts) if path.decided_by else escape_markdown(path.provenance)
         lines += [
             f"- rule **{path.rule}** ({path.grades['rule']})",
             f"    - step: {_quoted(path.step, texts)}",
-            f"    - chosen by: {_quoted(chosen_by(path), texts)}",
+            f"    - chosen by: {_quoted(path.chosen_by, texts)}",
             f"    - decided by: {decided}",
         ]
     lines += [f"- {len(rows) - _MOST_SITES} more sites (--json)"] if len(rows) > _MOST_SITES else []
@@ -331,7 +244,7 @@ def _place(mark: Mark) -> str:
 
 def _sentence(verdict: AuditVerdict) -> str:
     return " · ".join(
-        f"{_NAMES[name]}: **{_yes(getattr(verdict, name))}** ({verdict.levels.get(name, 'open')})"
+        f"{COLUMNS[name]}: **{_yes(getattr(verdict, name))}** ({verdict.levels.get(name, 'open')})"
         for name in FIELDS
     )
 
@@ -379,9 +292,7 @@ def in_words(verdict: AuditVerdict, chosen: list[EvaluationPath]) -> str:
     """The verdict in a few sentences."""
     levels = {path.levels for path in chosen if path.levels}
     shown = f" ({levels.pop()})" if len(levels) == 1 else ""
-    mark = next(
-        (one for path in chosen for one in (decided_by(path), chosen_by(path), path.step) if one), None
-    )
+    mark = next((one for path in chosen for one in (path.decided_by, path.chosen_by, path.step) if one), None)
     place = f" ({mark.file}:{mark.line})" if mark is not None else ""
     if verdict.provenance == "n/a":
         rule = _RULES.get(verdict.rule, "How actions are chosen is open")
@@ -418,16 +329,10 @@ def changes_as_markdown(changes: PathChanges, *, base: str) -> str:
 
 
 def _table(paths: Iterable[EvaluationPath]) -> list[str]:
-    lines = [
-        "| script | step | held out | levels | rule | provenance | in-loop |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    keys = ("script", "step", "evaluates_heldout", "levels", "rule", "provenance", "in_loop")
+    lines = [f"| {' | '.join(COLUMNS[key] for key in keys)} |", "|---" * len(keys) + "|"]
     for path in paths:
-        place = f"{path.step.file}:{path.step.line}"
-        cells = (
-            path.script, place, _yes(path.evaluates_heldout), path.levels or "?", path.rule, path.provenance,
-            _yes(path.in_loop),
-        )  # fmt: skip
+        cells = [_yes(getattr(path, key)) for key in keys]
         lines.append(f"| {' | '.join(map(escape_markdown, cells))} |")
     return lines
 
@@ -439,5 +344,7 @@ def describe_findings(findings: list[Finding]) -> str:
     return f"{number} no explicit action rule ({scripts})."
 
 
-def _yes(value: bool | str | None) -> str:
+def _yes(value: bool | str | Mark | None) -> str:
+    if isinstance(value, Mark):
+        return f"{value.file}:{value.line}"
     return value if isinstance(value, str) else {True: "yes", False: "no", None: "?"}[value]

@@ -18,7 +18,7 @@ from gapfloor.audit.interpreter.facts import words
 from gapfloor.audit.interpreter.reaching_definitions import conditions
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.judgement.sites import Play
-from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, dotted_name, last_name, names_in, own_nodes
+from gapfloor.audit.reading.index import FunctionInfo, ModuleInfo, last_name, names_in, own_nodes
 
 EVALUATING = re.compile(
     r"eval|test(?!_?worker)|valid(?!_act)|perform|score|assess|benchmark|holdout|held|inference",
@@ -34,6 +34,21 @@ _LEARNS = re.compile(r"update|train|learn|optimi[sz]e|^fit$|backward|improve|gra
 _NO_LEARNER = re.compile(
     r"bar$|progress|tqdm|config|hash|kwargs|dict|info|log|meter|stats|metric|rms|counter|wandb|writer|normali",
     re.IGNORECASE,
+)
+#: Functions that call what they are given.
+_CONTROL = frozenset(
+    {
+        "scan",
+        "fori_loop",
+        "while_loop",
+        "cond",
+        "switch",
+        "partial",
+        "Thread",
+        "Process",
+        "submit",
+        "apply_async",
+    }
 )
 _TRAIN_OPERATION = re.compile(r"train|optim|update", re.IGNORECASE)
 _STORING = words("storing")
@@ -115,196 +130,88 @@ def collects(nodes: tuple[ast.AST, ...]) -> bool:
 
 
 class Updates:
-    """Knows which functions of a repository update weights: surely, perhaps, or not."""
+    """Answers whether weights are updated in a region of a frame: yes, maybe or no."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
-        self._callers: dict[FunctionInfo, list[FunctionInfo]] = {}
+        self._regions: dict[tuple[int, int], tuple[str, ast.AST | None]] = {}
         functions = [one for module in evaluator.index.modules.values() for one in module.functions.values()]
-        sure = {one for one in functions if any(is_direct_update(call) for call in one.calls)}
-        named: dict[FunctionInfo, list[FunctionInfo]] = {}
+        waiting = [one for one in functions if any(is_direct_update(call) for call in one.calls)]
+        callers: dict[str, set[FunctionInfo]] = {}
         for one in functions:
             for call in one.calls:
-                targets = self._targets(call, one)
-                for target in targets:
-                    self._callers.setdefault(target, []).append(one)
-                if not targets and isinstance(call.func, ast.Attribute) and _LEARNS.search(call.func.attr):
-                    for target in evaluator.index.functions_by_name.get(call.func.attr, ()):
-                        if target.owner is not None:
-                            named.setdefault(target, []).append(one)
-        self.sure = self._closure(sure, self._callers)
-        both = {key: [*self._callers.get(key, ()), *named.get(key, ())] for key in {*self._callers, *named}}
-        self.maybe = self._closure(self.sure, both) - self.sure
-        self.names = {one.name for one in self.sure | self.maybe}
-        self._regions: dict[tuple[int, int], tuple[str, ast.AST | None]] = {}
-
-    def _closure(
-        self, start: set[FunctionInfo], callers: dict[FunctionInfo, list[FunctionInfo]]
-    ) -> set[FunctionInfo]:
-        found, waiting = set(start), list(start)
+                callers.setdefault(_called_name(call, one.module), set()).add(one)
+        found = set(waiting)
         while waiting:
-            for caller in callers.get(waiting.pop(), ()):
-                if caller not in found:
-                    found.add(caller)
-                    waiting.append(caller)
-        return found
+            fresh = callers.get(waiting.pop().name, set()) - found
+            found |= fresh
+            waiting.extend(fresh)
+        self.names = {one.name for one in found}
+        """Names of functions that may lead to an update; what a call really means is decided call by call."""
 
-    def _targets(self, call: ast.Call, function: FunctionInfo) -> list[FunctionInfo]:
-        """The functions that a call surely means, without evaluating anything but names and classes."""
-        node, module = call.func, function.module
-        if isinstance(node, ast.Name):
-            inner = [one for one in module.functions.values() if one.name == node.id and one.owner is None]
-            local = [one for one in inner if one.outer is not None]
-            if local:
-                return local
-            found = self.evaluator.global_name(module, node.id)
-            return [one.value.function for one in found if isinstance(one.value, v.Callable)]
-        if not isinstance(node, ast.Attribute):
-            return []
-        owner = function.owner or (function.outer.owner if function.outer else None)
-        classes = self.evaluator.classes
-        if isinstance(node.value, ast.Name) and node.value.id == "self" and owner is not None:
-            own = classes.method(owner, node.attr)
-            below = [one.methods[node.attr] for one in classes.subclasses(owner) if node.attr in one.methods]
-            return [*([own] if own else []), *below]
-        if isinstance(node.value, ast.Call) and last_name(node.value) == "super" and owner is not None:
-            above = classes.method(owner, node.attr, after=owner)
-            return [above] if above else []
-        info = self._class_of(node.value, function, owner)
-        method = classes.method(info, node.attr) if info is not None else None
-        if method is not None:
-            return [method]
-        dotted = dotted_name(node)
-        if dotted and dotted.split(".", 1)[0] in module.imports:
-            found = self.evaluator.evaluate(node, self.evaluator.module_frame(module))
-            return [one.value.function for one in found if isinstance(one.value, v.Callable)]
-        return []
-
-    def _class_of(self, node: ast.expr, function: FunctionInfo, owner: ClassInfo | None) -> ClassInfo | None:
-        """The class of an object whose one assignment constructs it in place."""
-        if (
-            isinstance(node, ast.Attribute)
-            and isinstance(node.value, ast.Name)
-            and node.value.id == "self"
-            and owner
-        ):
-            places = [
-                (base.module, one)
-                for base in self.evaluator.classes.own(owner)
-                for method in base.methods.values()
-                for one in self.evaluator.definitions(base.module, method.node).get(f"self.{node.attr}", ())
-            ]
-        elif isinstance(node, ast.Name):
-            scopes = [function.node, function.module.tree]
-            places = [
-                (function.module, one)
-                for scope in scopes
-                for one in self.evaluator.definitions(function.module, scope).get(node.id, ())
-            ]
-        else:
-            return None
-        found = {
-            info
-            for module, one in places
-            if isinstance(one.expression, ast.Call) and not one.path
-            for info in [self.evaluator.class_of(one.expression.func, module)]
-        }
-        made = [one for one in found if isinstance(one, ClassInfo)]
-        return made[0] if len(made) == 1 and len(found) == 1 else None
-
-    def status(self, region: ast.AST, frame: Frame) -> tuple[str, ast.AST | None]:
-        """Whether weights are updated inside a region of a frame (yes, maybe, no), and by which call."""
+    def status(self, region: ast.AST, frame: Frame, depth: int = 6) -> tuple[str, ast.AST | None]:
+        """Whether weights are updated inside a region of a frame, and by which call."""
         key = (id(region), id(frame))
         if key not in self._regions:
             self._regions[key] = ("no", None)
             found: tuple[str, ast.AST | None] = ("no", None)
             for node in own_nodes(region):
-                if isinstance(node, ast.Call):
-                    answer = self._of_call(node, frame, 4)
-                    if answer == "yes":
-                        found = ("yes", node)
-                        break
-                    found = ("maybe", node) if answer == "maybe" and found[0] == "no" else found
+                answer = self._of_call(node, frame, depth) if isinstance(node, ast.Call) else "no"
+                if answer == "yes":
+                    found = ("yes", node)
+                    break
+                found = ("maybe", node) if answer == "maybe" and found[0] == "no" else found
             self._regions[key] = found
         return self._regions[key]
 
     def _of_call(self, call: ast.Call, frame: Frame, depth: int) -> str:
-        name = last_name(call.func)
-        if isinstance(call.func, ast.Name) and name in frame.module.imports:
-            name = frame.module.imports[name].rsplit(".", 1)[-1]
-        handed = [
-            last_name(one)
-            for one in [*call.args, *(item.value for item in call.keywords)]
-            if isinstance(one, ast.Name | ast.Attribute)
-        ]
-        name = "__call__" if self._is_object(call, frame) else name
-        is_control = name in ("scan", "fori_loop", "while_loop", "cond", "switch", "partial")
+        name = _called_name(call, frame.module)
         receiver = last_name(call.func.value) if isinstance(call.func, ast.Attribute) else ""
-        is_named = (
-            bool(_LEARNS.search(name))
-            and len(call.args) + len(call.keywords) >= 1
-            and not _is_mode(call)
-            and not _NO_LEARNER.search(receiver)
-        )
-        is_handed = is_control and bool(set(handed) & self.names)
-        if not is_direct_update(call) and name not in self.names and not is_handed and not is_named:
+        is_named = bool(_LEARNS.search(name) and (call.args or call.keywords)) and not _is_mode(call)
+        is_named = is_named and not _NO_LEARNER.search(receiver)
+        is_object = "__call__" in self.names and isinstance(call.func, ast.Name)
+        given = [*call.args, *(item.value for item in call.keywords)] if name in _CONTROL else []
+        handed = [one for one in given if last_name(one) in self.names]
+        if not (is_direct_update(call) or name in self.names or handed or is_named or is_object):
             return "no"
         if any(self.evaluator.is_ruled_out(guard) for guard in guards_of(frame, call)):
             return "no"
         if is_direct_update(call):
             return "yes"
-        if is_control:
-            return "yes" if any(one.name in handed for one in self.sure) else "no"
-        values = [item.value for item in self.evaluator.evaluate(call.func, frame)]
-        for value in values:
-            method = (
-                self.evaluator.classes.method(value.info, "__call__")
-                if isinstance(value, v.Instance)
-                else None
-            )
-            if method is not None and isinstance(value, v.Instance):
-                values = [*values, v.Callable(method, Alternative(value))]
-        known = [value for value in values if isinstance(value, v.Callable)]
+        found = [item.value for one in handed or [call.func] for item in self.evaluator.evaluate(one, frame)]
+        answers = [self._of_target(one, None if handed else call, frame, depth) for one in found]
+        known = [answer for answer in answers if answer is not None]
         if known:
-            return max(
-                (self._of_target(one, call, frame, depth) for one in known), key=["no", "maybe", "yes"].index
-            )
-        if any(isinstance(value, v.Class) for value in values):
-            return "no"
+            return max(known, key=["no", "maybe", "yes"].index)
         is_unread = any(
             (isinstance(value, v.Unknown) and not value.is_neutral)
             or (isinstance(value, v.External) and "()." in value.name and len(call.args) > 1)
-            for value in values
+            for value in found
         )
         return "maybe" if is_unread and is_named else "no"
 
-    def _is_object(self, call: ast.Call, frame: Frame) -> bool:
-        """Whether an object is called whose `__call__` may update: `policy(obs)`."""
-        if "__call__" not in self.names or not isinstance(call.func, ast.Name):
-            return False
-        found = self.evaluator.evaluate(call.func, frame)
-        return any(
-            isinstance(item.value, v.Callable) and item.value.function.name == "__call__" for item in found
-        ) or any(isinstance(item.value, v.Instance) for item in found)
-
-    def _of_target(self, target: v.Callable, call: ast.Call, frame: Frame, depth: int) -> str:
-        function = target.function
-        if function not in self.sure and function not in self.maybe:
+    def _of_target(self, value: v.Value, call: ast.Call | None, frame: Frame, depth: int) -> str | None:
+        """The answer for one function that a call may mean; None where it means no function of the repository."""
+        if isinstance(value, v.Instance):
+            method = self.evaluator.classes.method(value.info, "__call__")
+            value = v.Callable(method, Alternative(value)) if method is not None else value
+        if not isinstance(value, v.Callable):
+            return None
+        function = value.function
+        if function.name not in self.names and function.name != "<lambda>":
             return "no"
-        answer = "yes" if function in self.sure else "maybe"
         if depth == 0 or not may_enter(function, frame):
-            return answer
-        inner = self.evaluator.bound_frame(
-            function, call, frame, target.receiver, target.parent, target.preset
-        )
+            return "maybe"
+        inner = self.evaluator.bound_frame(function, call, frame, value.receiver, value.parent, value.preset)
         own = {id(node) for node in own_nodes(inner.scope)}
-        doubtful = [
-            one for one in function.calls if is_direct_update(one) or last_name(one.func) in self.names
-        ]
-        if any(id(one) not in own for one in doubtful):
-            return answer  # a function inside it may be called anywhere
-        answers = {self._of_call(one, inner, depth - 1) for one in doubtful}
-        return "yes" if "yes" in answers else "maybe" if "maybe" in answers else "no"
+        if any(is_direct_update(one) and id(one) not in own for one in function.calls):
+            return "yes"  # a function inside it may be called anywhere
+        return self.status(inner.scope, inner, depth - 1)[0]
+
+
+def _called_name(call: ast.Call, module: ModuleInfo) -> str:
+    name = last_name(call.func)
+    return module.imports.get(name, name).rsplit(".", 1)[-1] if isinstance(call.func, ast.Name) else name
 
 
 def _is_mode(call: ast.Call) -> bool:

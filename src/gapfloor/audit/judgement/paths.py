@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from gapfloor.audit.interpreter import calls
 from gapfloor.audit.interpreter import values as v
@@ -19,12 +19,11 @@ from gapfloor.audit.interpreter.library import flagged
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.judgement.learning import EVALUATING, Role, Updates, decide_role
 from gapfloor.audit.judgement.levels import PlayedLevels, differ, is_seeded, level_sets
+from gapfloor.audit.judgement.rows import FIELDS, LEVELS, VALUE_BASED, EvaluationPath, TrainingRollout
 from gapfloor.audit.judgement.rules import RuleFinding, decide_rule
 from gapfloor.audit.judgement.sites import Play
 from gapfloor.audit.reading.index import FunctionInfo, last_name, names_in, own_nodes, plain_names_in
 
-FIELDS = ("evaluates_heldout", "rule", "provenance", "in_loop")
-LEVELS = ("proved", "likely", "open")
 _FLAG_NAMES = (
     "deterministic",
     "greedy",
@@ -35,52 +34,6 @@ _FLAG_NAMES = (
     "eval_mode",
     "test_mode",
 )
-
-
-@dataclass(frozen=True)
-class EvaluationPath:
-    """One way in which a script measures a policy."""
-
-    script: str
-    rule: str
-    provenance: str
-    in_loop: bool | None
-    evaluates_heldout: bool | None
-    step: Mark
-    """The line that steps the environment."""
-    action: str
-    """The expression that is handed to the environment."""
-    levels: str | None = None
-    training_levels: str | None = None
-    constructor: str | None = None
-    training_constructor: str | None = None
-    seeded_levels: bool | None = None
-    same_procedure: bool | None = None
-    agent: str | None = None
-    inert_flags: tuple[str, ...] = ()
-    candidates: tuple[str, ...] = ()
-    evidence: tuple[Mark, ...] = ()
-    doubts: tuple[str, ...] = ()
-    """What had to be assumed."""
-    grades: Mapping[str, str] = field(default_factory=dict)
-    """proved, likely or open, for each field."""
-    has_training: bool = False
-    functions: tuple[str, ...] = ()
-    is_reached: bool = True
-    score: int = 0
-    chooses_levels: bool = False
-    """Whether levels are chosen when an episode begins, otherwise than in training."""
-
-
-@dataclass(frozen=True)
-class TrainingRollout:
-    """Where a script plays to learn."""
-
-    script: str
-    rule: str
-    levels: str | None
-    evidence: tuple[Mark, ...]
-    constructor: str | None = None
 
 
 @dataclass(eq=False)
@@ -345,30 +298,16 @@ class PathFinder:
         """The provenance where nothing at the call decides: the training rollout's own call, or the evaluation's."""
         if in_loop:
             return "training-rollout", True
-        shared = {id(one.node) for other in rollouts for one in other.finding.primitives}
-        same = {
-            (id(frame.function))
-            for other in rollouts
-            for one in other.finding.primitives
-            for frame in [one.frame]
-            if one.rule == item.finding.rule
-        }
         ours = item.finding.primitives
+        shared = {id(one.node) for other in rollouts for one in other.finding.primitives}
         if any(id(one.node) in shared for one in ours):
             return "training-rollout", True
-        own = item.play.frame.function
-        if ours and all(one.frame.function is own for one in ours):
+        if ours and all(one.frame.function is item.play.frame.function for one in ours):
             return "explicit-call-site", True
-        if ours and any(id(one.frame.function) in same for one in ours):
-            return "training-rollout", False
-        known = [other for other in rollouts if other.finding.primitives or other.finding.is_answered]
+        known = [other for other in rollouts if other.finding.is_answered]
         if known and all(other.finding.rule != item.finding.rule for other in known):
             return "explicit-call-site", False  # the evaluation acts otherwise than training does
-        if known:
-            acting = {last_name(one) for one in _acting_calls(item.play)}
-            theirs = {last_name(one) for other in known for one in _acting_calls(other.play)}
-            return ("training-rollout" if acting & theirs else "explicit-call-site"), False
-        return ("explicit-call-site", False) if item.finding.rule == "argmax" else ("unresolved", False)
+        return "unresolved", False
 
     def _evidence(self, item: Judged, level: PlayedLevels | None) -> tuple[Mark, ...]:
         play = item.play
@@ -395,8 +334,8 @@ class PathFinder:
                     item.play.script,
                     item.finding.rule,
                     level.text if level is not None else None,
-                    self._evidence(item, level),
                     level.constructor if level is not None else None,
+                    self._evidence(item, level),
                 )
                 found.setdefault((row.script, row.rule, row.levels, row.constructor), row)
         return list(found.values())
@@ -487,11 +426,6 @@ def _tell_apart(here: list[Judged]) -> None:
             item.role.doubts.add("a flag makes these steps greedy, so they are taken for an evaluation")
 
 
-VALUE_BASED = re.compile(
-    r"(^|[^a-z])(dqn|qrdqn|ddqn|rainbow|iqn|fqf|c51|apex|r2d2)|[a-z]dqn|Rainbow|DQN", re.IGNORECASE
-)
-
-
 def _agent(play: Play, finding: RuleFinding) -> str | None:
     """Whether a value or a policy acts: by what is maximised, or by the names of the script and the acting class."""
     owners = [one.frame.function.owner for one in finding.primitives if one.frame.function is not None]
@@ -530,20 +464,6 @@ def is_draw(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and any(
         word in ast.unparse(node.func).lower() for word in ("random", "rand", "sample", "choice")
     )
-
-
-def _acting_calls(play: Play) -> list[ast.expr]:
-    """The calls that give the action in the function that steps."""
-    action = play.site.action
-    if action is None:
-        return []
-    names = names_in(action)
-    found = [node.func for node in ast.walk(action) if isinstance(node, ast.Call)]
-    for node in own_nodes(play.frame.scope):
-        is_call = isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
-        if is_call and names & {inner for target in node.targets for inner in names_in(target)}:  # type: ignore[attr-defined]
-            found.append(node.value.func)  # type: ignore[attr-defined]
-    return found
 
 
 def split_tests(

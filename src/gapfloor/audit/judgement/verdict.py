@@ -13,18 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from gapfloor.audit.interpreter.values import Mark
 from gapfloor.audit.judgement.learning import EVALUATING
-from gapfloor.audit.judgement.paths import FIELDS, EvaluationPath, Judged
+from gapfloor.audit.judgement.paths import Judged
+from gapfloor.audit.judgement.rows import FIELDS, EvaluationPath
 from gapfloor.audit.reading.index import Index, last_name
-
-_DEMO = re.compile(
-    r"visual|render|gif|video|demo|watch|record|debug|viewer|plot|figure|saliency|interactive|random_agent|"
-    r"profil|speed|timing|benchmark_env|check_env|human|keyboard",
-    re.IGNORECASE,
-)
-_DEMO_SCRIPT = re.compile(
-    r"(^|_)play($|_)|enjoy|example|tutorial|(^|_)show|collect|save_|traj", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True)
@@ -55,7 +48,7 @@ def decide_verdict(
     chosen = preferred(paths)
     values: dict[str, Any] = {}
     levels: dict[str, str] = {}
-    rivals = [path for path in paths if path.is_reached and not is_demonstration(path)]
+    rivals = [path for path in paths if path.is_reached and not path.is_demonstration]
     rivals = [path for path in rivals if path.agent != "value-based"]
     for name in FIELDS:
         values[name], levels[name] = _agreed(chosen, name)
@@ -126,7 +119,7 @@ def preferred(paths: Sequence[EvaluationPath]) -> list[EvaluationPath]:
     chosen = list(paths)
     for test in (
         lambda path: path.is_reached,
-        lambda path: not is_demonstration(path),
+        lambda path: not path.is_demonstration,
         lambda path: path.evaluates_heldout is True,
         lambda path: path.has_training and _speaks_for_policy(path),
         _speaks_for_policy,
@@ -138,12 +131,6 @@ def preferred(paths: Sequence[EvaluationPath]) -> list[EvaluationPath]:
 def _speaks_for_policy(path: EvaluationPath) -> bool:
     """Whether a path is about a policy-gradient agent, or at least answers and is not about a value-based one."""
     return path.agent == "policy-gradient" or (path.agent is None and path.rule != "unresolved")
-
-
-def is_demonstration(path: EvaluationPath) -> bool:
-    """Whether a path makes pictures or data, by the names of its script and functions."""
-    script = path.script.rsplit("/", 1)[-1].rsplit(".", 1)[0]
-    return any(_DEMO.search(word) for word in (script, *path.functions)) or bool(_DEMO_SCRIPT.search(script))
 
 
 _LEVELS = re.compile(
@@ -179,40 +166,33 @@ def without_levels(verdict: AuditVerdict, paths: Sequence[EvaluationPath]) -> Au
     return replace(verdict, evaluates_heldout=False, levels={**verdict.levels, "evaluates_heldout": "likely"})
 
 
-def evaluation_hints(index: Index, reached: set[str]) -> list[tuple[str, int, str]]:
-    """What in the given files speaks of an evaluation: flags, functions, modes and test environments, with lines."""
-    found = []
-    called = {
-        last_name(node.func)
-        for path in reached
-        for node in (index.modules[path].order if path in index.modules else ())
-        if isinstance(node, ast.Call)
-    }
-    for path in sorted(reached):
-        module = index.modules.get(path)
-        for node in module.order if module is not None else ():
-            if (
-                isinstance(node, ast.FunctionDef)
-                and node.name in called
-                and re.search(r"^_?(eval|test)", node.name)
-            ):
-                found.append((path, node.lineno, f"function {node.name}"))
-            elif isinstance(node, ast.Call):
-                name = last_name(node.func)
-                flags = [
-                    item.arg
-                    for item in node.keywords
-                    if item.arg in ("deterministic", "evaluate", "eval_env")
-                ]
-                if flags or re.match(r"evaluate|eval_mode$|set_exploration_type|rollout$", name):
-                    found.append((path, node.lineno, f"call of {name}" if not flags else f"{flags[0]}="))
-                elif name == "eval" and isinstance(node.func, ast.Attribute) and not node.args:
-                    found.append((path, node.lineno, "eval() of a network"))
-            elif isinstance(node, ast.Assign):
-                word, value = last_name(node.targets[0]), node.value
-                is_flag = isinstance(value, ast.Constant) and isinstance(value.value, bool)
-                if "env" in word and EVALUATING.search(word) and isinstance(value, ast.Call):
-                    found.append((path, node.lineno, f"environment {word}"))
-                elif is_flag and re.search(r"eval|test_mode", word):
-                    found.append((path, node.lineno, f"{word} is set"))
-    return found
+def evaluation_hints(index: Index, reached: set[str]) -> list[Mark]:
+    """What in the given files speaks of an evaluation: flags, functions, modes and test environments."""
+    modules = [index.modules[path] for path in sorted(reached) if path in index.modules]
+    calls = [node for module in modules for node in module.order if isinstance(node, ast.Call)]
+    called = {last_name(node.func) for node in calls}
+    found = [(module.path, node, _hint(node, called)) for module in modules for node in module.order]
+    return [Mark(path, getattr(node, "lineno", 1), words) for path, node, words in found if words]
+
+
+def _hint(node: ast.AST, called: set[str]) -> str:
+    """What a node says about an evaluation, if anything."""
+    if isinstance(node, ast.FunctionDef):
+        is_test = node.name in called and re.search(r"^_?(eval|test)", node.name)
+        return f"function {node.name}" if is_test else ""
+    if isinstance(node, ast.Call):
+        name = last_name(node.func)
+        for item in node.keywords:
+            if item.arg in ("deterministic", "evaluate", "eval_env"):
+                return f"{item.arg}="
+        if name == "eval" and isinstance(node.func, ast.Attribute) and not node.args:
+            return "eval() of a network"
+        is_call = re.match(r"evaluate|eval_mode$|set_exploration_type|rollout$", name)
+        return f"call of {name}" if is_call else ""
+    if isinstance(node, ast.Assign):
+        word, value = last_name(node.targets[0]), node.value
+        if "env" in word and EVALUATING.search(word) and isinstance(value, ast.Call):
+            return f"environment {word}"
+        is_flag = isinstance(value, ast.Constant) and isinstance(value.value, bool)
+        return f"{word} is set" if is_flag and re.search(r"eval|test_mode", word) else ""
+    return ""

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from gapfloor.audit.judgement.paths import EvaluationPath
 from gapfloor.audit.scan import ScanResult, scan
 from gapfloor.audit.trace.observe import ObservedPath, TraceResult
 from gapfloor.errors import UsageError
@@ -28,7 +27,7 @@ def static_rule(path: ObservedPath, static: ScanResult | None) -> str | None:
     """What the scanner says about the observed line; None when it has no path there."""
     if static is None:
         return None
-    rules = {item.rule for item in static.paths if _is_at(item, path)}
+    rules = {item.rule for item in static.paths if (item.step.file, item.step.line) == (path.file, path.line)}
     rules |= {
         item.rule
         for item in static.training
@@ -36,11 +35,6 @@ def static_rule(path: ObservedPath, static: ScanResult | None) -> str | None:
         if (mark.file, mark.line) == (path.file, path.line)
     }
     return rules.pop() if len(rules) == 1 else None
-
-
-def _is_at(item: EvaluationPath, path: ObservedPath) -> bool:
-    mark = item.step
-    return (mark.file, mark.line) == (path.file, path.line)
 
 
 def agreement(observed: str, static: str | None) -> str:

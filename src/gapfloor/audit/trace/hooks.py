@@ -88,87 +88,86 @@ def _note(kind, value):
         recent.append((kind, _as_numbers(value), _here()))
 
 
-def _watch(owner, name, kind):
-    """Replace a function by one that notes its result."""
-    original = owner.__dict__.get(name) if isinstance(owner, type) else getattr(owner, name, None)
-    if original is None or getattr(original, "_gapfloor", False):
-        return
+def _replace(owner, name, make, inherited=False):
+    """Put `make(function)` in the place of a function, once; static and class methods stay that."""
+    original = vars(owner).get(name, getattr(owner, name, None) if inherited else None)
     is_static = isinstance(original, (staticmethod, classmethod))
     function = original.__func__ if is_static else original
-    if not callable(function):
+    if not callable(function) or getattr(function, "_gapfloor", False):
         return
-
-    @functools.wraps(function)
-    def watched(*arguments, **keywords):
-        depth = getattr(_state, "drawing", 0)
-        _state.drawing = depth + 1
-        try:
-            value = function(*arguments, **keywords)
-        finally:
-            _state.drawing = depth
-        if depth == 0:  # a sample that calls multinomial inside is one draw
-            _note(
-                kind, value[1] if kind == "argmax" and isinstance(value, tuple) and len(value) > 1 else value
-            )
-        return value
-
-    watched._gapfloor = True
+    made = functools.wraps(function)(make(function))
+    made._gapfloor = True
     try:
-        setattr(owner, name, type(original)(watched) if is_static else watched)
+        setattr(owner, name, type(original)(made) if is_static else made)
     except (AttributeError, TypeError):
         _unseen.add(f"{getattr(owner, '__name__', owner)}.{name} cannot be watched")
 
 
-def _watch_step(owner, name, position=1):
-    original = owner.__dict__.get(name)
-    if original is None or getattr(original, "_gapfloor", False) or not callable(original):
-        return
+def _watch(owner, names, kind, inherited=False):
+    """Replace functions by ones that note their results."""
 
-    @functools.wraps(original)
-    def stepped(self, *arguments, **keywords):
-        _recent()
-        is_outer = _state.depth == 0
-        _state.depth += 1
-        if is_outer:
-            action = (
-                arguments[position - 1] if len(arguments) >= position else next(iter(keywords.values()), None)
-            )
-            _note_step(self, action)
-        try:
-            value = original(self, *arguments, **keywords)
-        finally:
-            _state.depth -= 1
-        if is_outer:
-            _note_end(self, value)
-            _state.recent = []
-        return value
+    def make(function, name):
+        def watched(*arguments, **keywords):
+            depth = getattr(_state, "drawing", 0)
+            _state.drawing = depth + 1
+            try:
+                value = function(*arguments, **keywords)
+            finally:
+                _state.drawing = depth
+            if depth == 0:  # a sample that calls multinomial inside is one draw
+                given = arguments[1:] if inherited else arguments
+                # A choice without weights ignores the policy.
+                is_plain = name == "choice" and keywords.get("p") is None and len(given) < 4
+                _note("random" if is_plain else kind, value)
+            return value
 
-    stepped._gapfloor = True
-    setattr(owner, name, stepped)
+        return watched
+
+    for name in names:
+        _replace(owner, name, functools.partial(make, name=name), inherited)
 
 
-def _watch_reset(owner, name):
-    original = owner.__dict__.get(name)
-    if original is None or getattr(original, "_gapfloor", False) or not callable(original):
-        return
+def _watch_step(owner, name):
+    def make(original):
+        def stepped(self, *arguments, **keywords):
+            _recent()
+            is_outer = _state.depth == 0
+            _state.depth += 1
+            if is_outer:
+                _note_step(self, arguments[0] if arguments else next(iter(keywords.values()), None))
+            try:
+                value = original(self, *arguments, **keywords)
+            finally:
+                _state.depth -= 1
+            if is_outer:
+                _note_end(self, value)
+                _state.recent = []
+            return value
 
-    @functools.wraps(original)
-    def was_reset(self, *arguments, **keywords):
-        _recent()
-        if _state.depth == 0:
-            seen = _environments.setdefault(id(self), _new_environment(self))
-            seen["updates_since"] = _counts["updates"]
-            seed = keywords.get("seed")
-            if isinstance(seed, int) and len(seen["seeds"]) < 200:
-                seen["seeds"].append(seed)
-        _state.depth += 1
-        try:
-            return original(self, *arguments, **keywords)
-        finally:
-            _state.depth -= 1
+        return stepped
 
-    was_reset._gapfloor = True
-    setattr(owner, name, was_reset)
+    _replace(owner, name, make)
+
+
+def _watch_reset(owner):
+    def make(original):
+        def was_reset(self, *arguments, **keywords):
+            _recent()
+            if _state.depth == 0:
+                seen = _environments.setdefault(id(self), _new_environment(self))
+                seen["updates_since"] = _counts["updates"]
+                seed = keywords.get("seed")
+                if isinstance(seed, int) and len(seen["seeds"]) < 200:
+                    seen["seeds"].append(seed)
+            _state.depth += 1
+            try:
+                return original(self, *arguments, **keywords)
+            finally:
+                _state.depth -= 1
+
+        return was_reset
+
+    _replace(owner, "reset", make)
 
 
 def _new_environment(environment):
@@ -263,10 +262,9 @@ def _note_end(environment, value):
 
 
 def _watch_class(kind):
-    for name in ("step", "step_wait", "act"):
-        if name != "act":
-            _watch_step(kind, name)
-    _watch_reset(kind, "reset")
+    _watch_step(kind, "step")
+    _watch_step(kind, "step_wait")
+    _watch_reset(kind)
 
 
 def _watch_family(base, watch):
@@ -288,41 +286,26 @@ def _watch_family(base, watch):
     base.__init_subclass__ = classmethod(watch_later)
 
 
-def _watch_samples(base, names, kind):
-    def watch(owner):
-        for name in names:
-            if name in owner.__dict__:
-                _watch(owner, name, kind)
-
-    _watch_family(base, watch)
-
-
-def _watch_updates(module):
-    optimizer = module.Optimizer
-    original = optimizer.__init__
-
-    @functools.wraps(original)
-    def made(self, *arguments, **keywords):
-        original(self, *arguments, **keywords)
-        kind = type(self)
-        step = kind.__dict__.get("step") or getattr(kind, "step", None)
-        if step is None or getattr(step, "_gapfloor", False):
-            return
-
-        @functools.wraps(step)
-        def updated(this, *inner, **named):
-            value = step(this, *inner, **named)
+def _patch_optimizer(module):
+    def count(step):
+        def updated(*arguments, **keywords):
+            value = step(*arguments, **keywords)
             _counts["updates"] += 1
             return value
 
-        updated._gapfloor = True
-        kind.step = updated
+        return updated
 
-    optimizer.__init__ = made
+    def make(original):
+        def made(self, *arguments, **keywords):
+            original(self, *arguments, **keywords)
+            _replace(type(self), "step", count, inherited=True)
+
+        return made
+
+    _replace(module.Optimizer, "__init__", make)
 
 
-def _note_made(function, owner=None):
-    @functools.wraps(function)
+def _note_made(function):
     def make(*arguments, **keywords):
         value = function(*arguments, **keywords)
         plain = {
@@ -335,136 +318,102 @@ def _note_made(function, owner=None):
             _made.append({"id": first, "keywords": plain, "place": _here()})
         return value
 
-    make._gapfloor = True
     return make
 
 
 def _patch_torch(module):
-    for name in ("multinomial", "bernoulli", "normal"):
-        _watch(module, name, "sampled")
-    for name in ("rand", "randn", "rand_like", "randn_like", "randint"):
-        _watch(module, name, "random" if name == "randint" else "noise")
-    _watch(module, "argmax", "argmax")
-    for name in ("argmax", "multinomial"):
-        tensor = module.Tensor
-        original = getattr(tensor, name, None)
-        if original is not None and not getattr(original, "_gapfloor", False):
-            kind = "argmax" if name == "argmax" else "sampled"
-
-            def method(self, *arguments, _original=original, _kind=kind, **keywords):
-                depth = getattr(_state, "drawing", 0)
-                _state.drawing = depth + 1
-                try:
-                    value = _original(self, *arguments, **keywords)
-                finally:
-                    _state.drawing = depth
-                if depth == 0:
-                    _note(_kind, value)
-                return value
-
-            method._gapfloor = True
-            setattr(tensor, name, method)
+    _watch(module, ("multinomial", "bernoulli", "normal"), "sampled")
+    _watch(module, ("rand", "randn", "rand_like", "randn_like"), "noise")
+    _watch(module, ("randint",), "random")
+    _watch(module, ("argmax",), "argmax")
+    _watch(module.Tensor, ("argmax",), "argmax", inherited=True)
+    _watch(module.Tensor, ("multinomial",), "sampled", inherited=True)
 
 
 def _patch_numpy(module):
-    _watch(module, "argmax", "argmax")
     random = module.random
-    for name in ("choice", "multinomial"):
-        _watch(random, name, "sampled")
-    for name in ("randint", "random_integers"):
-        _watch(random, name, "random")
-    for name in ("rand", "random", "uniform", "normal", "randn", "gumbel", "exponential"):
-        _watch(random, name, "noise")
-    _patch_generator(random)
+    _watch(module, ("argmax",), "argmax")
+    _watch(random, ("choice", "multinomial"), "sampled")
+    _watch(random, ("randint", "random_integers"), "random")
+    _watch(random, ("rand", "random", "uniform", "normal", "randn", "gumbel", "exponential"), "noise")
 
-
-def _patch_generator(random):
-    """Generators of numpy are extension types: `default_rng` gives a watched subclass that draws the same numbers."""
-
+    # Generators are extension types: `default_rng` gives a watched subclass that draws the same numbers.
     class Watched(random.Generator):
         pass
 
-    for names, kind in (
-        (("choice", "multinomial"), "sampled"),
-        (("integers",), "random"),
-        (("random", "uniform", "normal", "standard_normal", "gumbel", "exponential"), "noise"),
-    ):
-        for name in names:
-            setattr(Watched, name, _drawing(getattr(random.Generator, name), name, kind))
-    original = random.default_rng
+    _watch(Watched, ("choice", "multinomial"), "sampled", inherited=True)
+    _watch(Watched, ("integers",), "random", inherited=True)
+    numbers = ("random", "uniform", "normal", "standard_normal", "gumbel", "exponential")
+    _watch(Watched, numbers, "noise", inherited=True)
 
-    @functools.wraps(original)
-    def default_rng(seed=None):
-        made = original(seed)
-        return made if type(made) is not random.Generator else Watched(made.bit_generator)
+    def make(original):
+        def default_rng(seed=None):
+            made = original(seed)
+            return made if type(made) is not random.Generator else Watched(made.bit_generator)
+
+        return default_rng
 
     Watched.__name__ = Watched.__qualname__ = "Generator"
-    random.default_rng = default_rng
-
-
-def _drawing(function, name, kind):
-    @functools.wraps(function)
-    def drawn(self, *arguments, **keywords):
-        value = function(self, *arguments, **keywords)
-        # `choice` without weights ignores the policy.
-        is_plain = name == "choice" and keywords.get("p") is None and len(arguments) < 4
-        if getattr(_state, "drawing", 0) == 0:
-            _note("random" if is_plain else kind, value)
-        return value
-
-    return drawn
-
-
-def _patch_gym(module):
-    for name in ("make", "make_vec"):
-        if hasattr(module, name):
-            setattr(module, name, _note_made(getattr(module, name)))
+    _replace(random, "default_rng", make)
 
 
 def _patch_procgen(module):
     for name in ("ProcgenEnv", "ProcgenGym3Env"):
         kind = getattr(module, name, None)
         if isinstance(kind, type):
-            kind.__init__ = _note_made(kind.__init__)
-        elif callable(kind):
-            setattr(module, name, _note_made(kind))
+            _replace(kind, "__init__", _note_made, inherited=True)
+        else:
+            _replace(module, name, _note_made)
 
 
 def _patch_random(module):
-    for name in ("randint", "randrange", "choice"):
-        _watch(module, name, "random")
-    _watch(module, "choices", "sampled")
-    for name in ("random", "uniform", "gauss"):
-        _watch(module, name, "noise")
-    for name in ("randint", "randrange", "choice"):
-        _watch(module.Random, name, "random")
-    _watch(module.Random, "choices", "sampled")
-    _watch(module.Random, "uniform", "noise")
+    for owner in (module, module.Random):
+        _watch(owner, ("randint", "randrange", "choice"), "random")
+        _watch(owner, ("choices",), "sampled")
+        _watch(owner, ("uniform",), "noise")
+    _watch(module, ("random", "gauss"), "noise")
+
+
+def _patch_spaces(module):
+    _watch_family(module.Space, lambda kind: _watch(kind, ("sample",), "random"))
+
+
+def _patch_distributions(module):
+    _watch_family(module.Distribution, lambda kind: _watch(kind, ("sample", "rsample"), "sampled"))
+
+
+def _patch_making(module):
+    for name in ("make", "make_vec"):
+        _replace(module, name, _note_made)
+
+
+def _patch_gym3(module):
+    for item in vars(module).values():
+        if isinstance(item, type) and "Env" in item.__name__:
+            _watch_class(item)
+
+
+def _patch_environments(module):
+    for name in ("Env", "VectorEnv", "VecEnv"):
+        if name in vars(module):
+            _watch_family(vars(module)[name], _watch_class)
 
 
 _PATCHES = {
-    "gymnasium.core": lambda module: _watch_family(module.Env, _watch_class),
-    "gymnasium.vector.vector_env": lambda module: _watch_family(module.VectorEnv, _watch_class),
-    "gymnasium.envs.registration": _patch_gym,
-    "gymnasium.spaces.space": lambda module: _watch_samples(module.Space, ("sample",), "random"),
-    "gym.core": lambda module: _watch_family(module.Env, _watch_class),
-    "gym.vector.vector_env": lambda module: _watch_family(module.VectorEnv, _watch_class),
-    "gym.envs.registration": _patch_gym,
-    "gym.spaces.space": lambda module: _watch_samples(module.Space, ("sample",), "random"),
-    "stable_baselines3.common.vec_env.base_vec_env": lambda module: _watch_family(
-        module.VecEnv, _watch_class
-    ),
-    "gym3.interop": lambda module: [
-        _watch_class(item)
-        for item in vars(module).values()
-        if isinstance(item, type) and "Env" in item.__name__
-    ],
+    "gymnasium.core": _patch_environments,
+    "gymnasium.vector.vector_env": _patch_environments,
+    "gymnasium.envs.registration": _patch_making,
+    "gymnasium.spaces.space": _patch_spaces,
+    "gym.core": _patch_environments,
+    "gym.vector.vector_env": _patch_environments,
+    "gym.envs.registration": _patch_making,
+    "gym.spaces.space": _patch_spaces,
+    "stable_baselines3.common.vec_env.base_vec_env": _patch_environments,
+    "gym3.interop": _patch_gym3,
     "procgen.env": _patch_procgen,
     "torch": _patch_torch,
-    "torch.distributions.distribution": lambda module: _watch_samples(
-        module.Distribution, ("sample", "rsample"), "sampled"
-    ),
-    "torch.optim.optimizer": _watch_updates,
+    "torch.distributions.distribution": _patch_distributions,
+    "torch.optim.optimizer": _patch_optimizer,
     "numpy": _patch_numpy,
     "random": _patch_random,
 }
