@@ -165,7 +165,7 @@ def test_an_absence_is_not_claimed_while_the_code_speaks_of_an_evaluation(tmp_pa
     files = {"net.py": MODEL, "train.py": train(evaluation="mystery.evaluate(net, deterministic=True)")}
     result = scanned(tmp_path, files)
     assert set(levels_of(result).values()) == {"open"}
-    assert [hint[0] for hint in result.hints] == ["train.py"]
+    assert [hint.file for hint in result.hints] == ["train.py"]
 
 
 def test_without_any_trace_of_an_evaluation_its_absence_is_proved(tmp_path: Path):

@@ -48,7 +48,7 @@ def test_a_rollout_of_torchrl_keeps_the_absence_of_an_evaluation_open(tmp_path: 
     files = {"train.py": COLLECTED.format(name="", around=around)}
     result = scan(str(write_files(tmp_path, files)))
     assert (result.verdict.rule, set(result.verdict.levels.values())) == ("unresolved", {"open"})
-    assert [line for _, line, _ in result.hints]
+    assert [mark.line for mark in result.hints]
 
 
 def test_a_budget_that_ran_out_names_what_was_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -305,8 +305,13 @@ class PathFinder:
         if ours and all(one.frame.function is item.play.frame.function for one in ours):
             return "explicit-call-site", True
         known = [other for other in rollouts if other.finding.is_answered]
-        if known and all(other.finding.rule != item.finding.rule for other in known):
-            return "explicit-call-site", False  # the evaluation acts otherwise than training does
+        if all(other.finding.rule != item.finding.rule for other in known) and (
+            known or item.finding.rule == "argmax"
+        ):
+            return (
+                "explicit-call-site",
+                False,
+            )  # the evaluation acts otherwise than training does, or would do
         return "unresolved", False
 
     def _evidence(self, item: Judged, level: PlayedLevels | None) -> tuple[Mark, ...]:
