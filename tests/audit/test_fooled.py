@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from gitrepos import write_files
-from smallrepos import MODEL, evaluate, frozen, train
+from smallrepos import MODEL, evaluate, frozen, in_loop, train
 
 from gapfloor.audit.scan import ScanResult, scan
 
@@ -34,6 +34,19 @@ class Agent(nn.Module):
         loss = self.body(obs).mean()
         loss.backward()
         self.optimizer.step()
+"""
+
+ENJOY = """
+from procgen import ProcgenEnv
+from net import Net
+
+if __name__ == '__main__':
+    envs = ProcgenEnv(num_envs=1, env_name='heist', num_levels=0, start_level=0)
+    net = Net(64)
+    obs = envs.reset()
+    for _ in range(1000):
+        action, logprob, entropy = net.draw(obs)
+        obs, reward, done, info = envs.step(action)
 """
 
 SIMULATE = """
@@ -271,3 +284,26 @@ while not done:
     write_files(tmp_path, {"evaluate.py": agent, "config.yaml": "epsilon_eval: 0.001\n"})
     verdict = scan(str(tmp_path)).verdict
     assert (verdict.rule, verdict.provenance) == ("epsilon-greedy", "config-option")
+
+
+def test_noise_inside_an_object_of_a_library_stays_noise(tmp_path: Path):
+    action = (
+        "mean = net.body(obs)\naction = mean + net.spread(obs).sqrt() * Variable(torch.randn(mean.size()))"
+    )
+    files = frozen(action)
+    files["evaluation.py"] = "import torch\nfrom torch.autograd import Variable\n" + files["evaluation.py"]
+    verdict = scan(str(write_files(tmp_path, files))).verdict
+    assert verdict.rule != "argmax"
+
+
+def test_weights_that_are_loaded_between_two_steps_leave_in_loop_open(tmp_path: Path):
+    files = frozen("net.load_state_dict(shared.state_dict())\naction, _ = net.act(obs, deterministic=True)")
+    verdict = scan(str(write_files(tmp_path, files))).verdict
+    assert (verdict.rule, verdict.in_loop, verdict.levels["in_loop"]) == ("argmax", None, "open")
+
+
+def test_a_script_that_shows_an_agent_keeps_another_evaluation_from_being_proved(tmp_path: Path):
+    files = in_loop()
+    files["enjoy.py"] = ENJOY
+    verdict = scan(str(write_files(tmp_path, files))).verdict
+    assert (verdict.in_loop, verdict.levels["in_loop"]) == (True, "likely")

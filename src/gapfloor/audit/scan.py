@@ -25,7 +25,7 @@ from gapfloor.audit.judgement.verdict import (
 )
 from gapfloor.audit.reading.entry import find_script, parse_entry
 from gapfloor.audit.reading.index import Index, build_index
-from gapfloor.audit.reading.sources import SettingsFile, SourceFile, Sources, Unread, read_target
+from gapfloor.audit.reading.sources import SourceFile, Sources, Unread, read_target
 from gapfloor.text_tables import ReportResult
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ def _texts(
 ) -> dict[str, tuple[str, ...]]:
     marks = [*(path.evidence for path in paths), *(item.evidence for item in training)]
     wanted = {mark.file for one in marks for mark in one}
-    files: list[SourceFile | SettingsFile] = [*sources.files, *sources.settings]
+    files: list[SourceFile] = [*sources.files, *sources.settings]
     return {item.path: tuple(item.text.splitlines()) for item in files if item.path in wanted}
 
 

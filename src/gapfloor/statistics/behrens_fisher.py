@@ -141,7 +141,9 @@ def difference_limit(runs: RunsMean, floor: FloorMean, *, sign: int, alpha: floa
     from scipy import optimize  # a sixth of what a command imports, and few need it
 
     estimate = float(runs.mean - floor.mean)
-    scale = max(float(runs.se), float(floor.sd)) or abs(float(runs.mean - np.asarray(runs.seen[0 if sign > 0 else 1])))
+    scale = max(float(runs.se), float(floor.sd)) or abs(
+        float(runs.mean - np.asarray(runs.seen[0 if sign > 0 else 1]))
+    )
     if scale == 0:
         return estimate
 

@@ -119,15 +119,19 @@ def external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame)
     is_function = not last[:1].isupper() or last.endswith("Tensor")
     if is_deterministic_function(name) and is_function and last not in _OBJECT_MAKERS:
         return computed(evaluator, call, frame)
-    if is_function and first is not None:
-        handed = [item for item in evaluator.evaluate(first, frame) if isinstance(item.value, v.Action)]
-        if handed:
-            return tuple(item.doubting(f"{name}() is taken to hand on the action") for item in handed)
+    operands = [evaluator.evaluate(one, frame) for one in call.args]
+    if any(isinstance(item.value, v.Noise) for one in operands for item in one):
+        return combine(operands, call, frame)  # an object that is made of random numbers is random
+    handed = (
+        [item for item in operands[0] if isinstance(item.value, v.Action)] if operands and is_function else []
+    )
+    if handed:
+        return tuple(item.doubting(f"{name}() is taken to hand on the action") for item in handed)
     return (Alternative(v.ExternalObject(name, call, frame)),)
 
 
 def _made(evaluator: Evaluator, item: Alternative, call: ast.Call, frame: Frame) -> list[Alternative]:
-    """The environments that a function of the repository makes, where a library's maker is given one."""
+    """The environments that a function of the repository makes, where a library's maker is operands one."""
     if not isinstance(item.value, v.Callable | v.Class):
         return []
     if isinstance(item.value, v.Class):

@@ -235,27 +235,34 @@ def conditions(
     module: ModuleInfo, node: ast.AST, scope: ast.AST, use: ast.AST | None
 ) -> list[tuple[ast.expr, bool]]:
     """The tests that decide whether `node` runs, without those that `use` shares with it."""
-    shared = (
-        {(id(item), branch) for item, branch in branch_path(module, use, scope)} if use is not None else set()
-    )
-    found: list[tuple[ast.expr, bool]] = []
-    for item, branch in branch_path(module, node, scope):
-        if isinstance(item, ast.If | ast.IfExp) and (id(item), branch) not in shared:
-            found.append((item.test, branch == "body"))
-    current = node
-    while current is not scope and current in module.parents:
-        parent = module.parents[current]
-        for block in ("body", "orelse", "finalbody"):
-            statements = getattr(parent, block, None)
-            if not isinstance(statements, list) or not any(item is current for item in statements):
-                continue
-            for statement in statements:
-                if statement is current:
-                    break
-                if isinstance(statement, ast.If) and not statement.orelse and _leaves(statement.body):
-                    found.append((statement.test, False))
-        current = parent
-    return found
+    path = branch_path(module, node, scope)
+    shared = {(id(item), branch) for item, branch in branch_path(module, use, scope)} if path and use else ()
+    return [
+        *(
+            (item.test, branch == "body")
+            for item, branch in path
+            if isinstance(item, ast.If | ast.IfExp) and (id(item), branch) not in shared
+        ),
+        *_survived(module, node, scope),
+    ]
+
+
+def _survived(module: ModuleInfo, node: ast.AST, scope: ast.AST) -> list[tuple[ast.expr, bool]]:
+    """The tests of statements before `node` that would have left its block: `if done: return`."""
+    kept = module.survived.get((node, scope))
+    if kept is None:
+        kept = module.survived[node, scope] = []
+        current = node
+        while current is not scope and current in module.parents:
+            parent = module.parents[current]
+            for block in ("body", "orelse", "finalbody"):
+                statements = getattr(parent, block, None)
+                if isinstance(statements, list) and any(item is current for item in statements):
+                    before = statements[: next(i for i, item in enumerate(statements) if item is current)]
+                    leaving = [one for one in before if isinstance(one, ast.If) and not one.orelse]
+                    kept.extend((one.test, False) for one in leaving if _leaves(one.body))
+            current = parent
+    return kept
 
 
 def _leaves(body: list[ast.stmt]) -> bool:

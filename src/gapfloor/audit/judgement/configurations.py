@@ -15,7 +15,7 @@ from typing import Any
 from gapfloor.audit.interpreter.values import Mark
 from gapfloor.audit.judgement.rows import FIELDS, VALUE_BASED, EvaluationPath
 from gapfloor.audit.reading.settings import FileSetting, read_settings
-from gapfloor.audit.reading.sources import SettingsFile
+from gapfloor.audit.reading.sources import SourceFile
 
 
 @cache
@@ -25,7 +25,7 @@ def configuration_facts() -> tuple[dict[str, Any], ...]:
     return tuple(json.loads(text)["frameworks"])
 
 
-def configured_paths(files: list[SettingsFile]) -> list[EvaluationPath]:
+def configured_paths(files: list[SourceFile]) -> list[EvaluationPath]:
     """One path for each configuration file in which a framework's evaluation is described."""
     found = []
     for file in files:
@@ -41,7 +41,7 @@ def configured_paths(files: list[SettingsFile]) -> list[EvaluationPath]:
     return found
 
 
-def _path_of(file: SettingsFile, settings: list[FileSetting], fact: dict[str, Any]) -> EvaluationPath | None:
+def _path_of(file: SourceFile, settings: list[FileSetting], fact: dict[str, Any]) -> EvaluationPath | None:
     stated = {".".join(one.path): one for one in settings}
     if not all(_value(stated, key) is not None for key in fact["requires"]):
         return None

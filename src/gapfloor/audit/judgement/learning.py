@@ -50,6 +50,7 @@ _CONTROL = frozenset(
         "apply_async",
     }
 )
+_LOADING = frozenset({"load_state_dict", "set_weights", "load_weights", "set_state_dict"})
 _TRAIN_OPERATION = re.compile(r"train|optim|update", re.IGNORECASE)
 _STORING = words("storing")
 _MEMORY = re.compile(
@@ -78,6 +79,8 @@ class Role:
     home: Frame | None = None
     is_fresh: bool = True
     """Whether its episodes begin after the last update and end before the next."""
+    reloads: bool = False
+    """Whether weights that others may update are loaded between two steps."""
     marks: list[Mark] = field(default_factory=list)
     doubts: set[str] = field(default_factory=set)
 
@@ -231,6 +234,8 @@ def decide_role(updates: Updates, play: Play) -> Role:
     receiver = last_name(site.receiver) if site.receiver is not None else ""
     is_fresh, is_reset_below = _is_fresh(play, home, loop)
     around = _episode_nodes(play, home, loop)
+    loops = loops_around(frame, site.call)
+    inner = own_nodes(loops[-1]) if loops else ()
     keeps = any(stores(node) for node in around) or collects(tuple(around))
     says = [name for name in names if EVALUATING.search(name) and not re.search(r"^train|^main", name)]
     flags = [flag for one in [*chain[1:]] for flag in _flags(updates.evaluator, one)]
@@ -260,6 +265,11 @@ def decide_role(updates: Updates, play: Play) -> Role:
         learner = _collects_for(updates, play, keeps)
         role.kind = "rollout" if learner and role.score < 3 else "evaluation"
         role.is_proved = not keeps and not learns
+    loads = [node for node in around if isinstance(node, ast.Call) and last_name(node.func) in _LOADING]
+    role.reloads = any(node in loads and not _further_conditions(frame, node, site.call) for node in inner)
+    if loads:
+        role.is_proved = False
+        role.doubts.add(f"weights are loaded while it is played (line {loads[0].lineno})")
     if not role.is_proved and not role.doubts:
         role.doubts.add("whether this is played to learn or to measure is not certain")
     return role

@@ -203,7 +203,7 @@ class PathFinder:
         heldout, is_heldout_proved, other = self._heldout(item, level, train_sets, rollouts)
         base = set(play.doubts) | role.doubts | ({"no script reaches it"} if not play.is_reached else set())
         doubts = base | finding.doubts
-        is_pooled = _is_pooled(play)
+        is_pooled = _is_pooled(play) or role.reloads
         answers: dict[str, object] = {
             "evaluates_heldout": heldout,
             "rule": None if not finding.is_answered else finding.rule,

@@ -86,11 +86,18 @@ class EvaluationPath:
     """Whether levels are chosen when an episode begins, otherwise than in training."""
 
     @property
+    def makes_pictures(self) -> bool:
+        """Whether it makes pictures or measures time, by the names of its script and functions."""
+        return any(_DEMO.search(word) for word in (self._stem, *self.functions))
+
+    @property
     def is_demonstration(self) -> bool:
-        """Whether it makes pictures or data, by the names of its script and functions."""
-        script = self.script.rsplit("/", 1)[-1].rsplit(".", 1)[0]
-        words = (script, *self.functions)
-        return any(_DEMO.search(word) for word in words) or bool(_DEMO_SCRIPT.search(script))
+        """Whether it makes pictures or data, or only shows an agent at play, by its names."""
+        return self.makes_pictures or bool(_DEMO_SCRIPT.search(self._stem))
+
+    @property
+    def _stem(self) -> str:
+        return self.script.rsplit("/", 1)[-1].rsplit(".", 1)[0]
 
     @property
     def chosen_by(self) -> Mark | None:

@@ -48,7 +48,7 @@ def decide_verdict(
     chosen = preferred(paths)
     values: dict[str, Any] = {}
     levels: dict[str, str] = {}
-    rivals = [path for path in paths if path.is_reached and not path.is_demonstration]
+    rivals = [path for path in paths if path.is_reached and not path.makes_pictures]
     rivals = [path for path in rivals if path.agent != "value-based"]
     for name in FIELDS:
         values[name], levels[name] = _agreed(chosen, name)

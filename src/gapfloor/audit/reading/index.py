@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from gapfloor.audit.interpreter.facts import words
 from gapfloor.audit.reading.parsing import child_nodes, parse_source
-from gapfloor.audit.reading.sources import SettingsFile, SourceFile, Sources, Unread, may_play
+from gapfloor.audit.reading.sources import SourceFile, Sources, Unread, may_play
 
 #: Characters of code that are parsed; a syntax tree takes about forty times as many bytes.
 MOST_CODE = 5_000_000
@@ -76,6 +76,8 @@ class ModuleInfo:
     changed_globals: set[str] = field(default_factory=set)
     branches: dict[tuple[ast.AST, ast.AST], list[tuple[ast.AST, str]]] = field(default_factory=dict)
     """The compound statements around a node inside a scope, found by `reaching_definitions`."""
+    survived: dict[tuple[ast.AST, ast.AST], list[tuple[ast.expr, bool]]] = field(default_factory=dict)
+    """The tests before a node that would have left its block, found by `reaching_definitions`."""
 
     @property
     def dotted(self) -> str:
@@ -125,7 +127,7 @@ class Index:
     """Dotted names of folders with an `__init__.py`."""
     names: set[str] = field(default_factory=set)
     """Dotted names of all modules."""
-    settings: list[SettingsFile] = field(default_factory=list)
+    settings: list[SourceFile] = field(default_factory=list)
     """Configuration files of the repository, as text."""
     _reach: dict[str, frozenset[str]] = field(default_factory=dict)
     _direct: dict[str, list[ModuleInfo]] = field(default_factory=dict)

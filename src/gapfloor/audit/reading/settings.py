@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
-from gapfloor.audit.reading.sources import SettingsFile
+from gapfloor.audit.reading.sources import SourceFile
 
 #: A YAML file with more nodes than this is data.
 MOST_NODES = 4_000
@@ -30,7 +30,7 @@ class FileSetting:
     line: int
 
 
-def read_settings(file: SettingsFile) -> list[FileSetting]:
+def read_settings(file: SourceFile) -> list[FileSetting]:
     """The scalars of one configuration file; none if it cannot be parsed."""
     try:
         if file.path.endswith((".yaml", ".yml")):
@@ -44,7 +44,7 @@ def read_settings(file: SettingsFile) -> list[FileSetting]:
         return []
 
 
-def _yaml_settings(file: SettingsFile) -> Iterator[FileSetting]:
+def _yaml_settings(file: SourceFile) -> Iterator[FileSetting]:
     loader = yaml.SafeLoader(file.text)
     try:
         root = loader.get_single_node()
@@ -74,7 +74,7 @@ def _scalar(loader: Any, node: Any) -> Any:
     return value
 
 
-def _plain_settings(document: Any, file: SettingsFile, path: tuple[str, ...]) -> Iterator[FileSetting]:
+def _plain_settings(document: Any, file: SourceFile, path: tuple[str, ...]) -> Iterator[FileSetting]:
     if isinstance(document, dict):
         for key, value in document.items():
             yield from _plain_settings(value, file, (*path, str(key)))

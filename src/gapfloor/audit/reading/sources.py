@@ -39,15 +39,7 @@ SKIPPED_FOLDERS = frozenset(
 
 @dataclass(frozen=True)
 class SourceFile:
-    """One Python file as text; `path` is relative to the scanned root, with forward slashes."""
-
-    path: str
-    text: str
-
-
-@dataclass(frozen=True)
-class SettingsFile:
-    """One configuration file (YAML, JSON or TOML) as text."""
+    """A Python or configuration file as text; `path` is relative to the scanned root, with forward slashes."""
 
     path: str
     text: str
@@ -79,7 +71,7 @@ class Sources:
     commit: str | None
     files: tuple[SourceFile, ...]
     unread: tuple[Unread, ...]
-    settings: tuple[SettingsFile, ...] = ()
+    settings: tuple[SourceFile, ...] = ()
 
 
 def read_target(target: str) -> Sources:
@@ -116,36 +108,62 @@ def _repository_name(path: Path) -> str:
     return parts[-1].removesuffix(".git").replace("+", "/") if parts else str(path)
 
 
+class _Reading:
+    """Sorts what is read into sources, configuration files and files that were not read."""
+
+    def __init__(self) -> None:
+        self.files: list[SourceFile] = []
+        self.settings: list[SourceFile] = []
+        self.unread: list[Unread] = []
+        self.total = 0
+
+    def skip(self, path: str, reason: str, *, may_play: bool = True) -> None:
+        """List a file as not read; of a configuration file only settings are lost."""
+        if not path.endswith(SETTINGS_ENDINGS):
+            self.unread.append(Unread(path, reason, may_play))
+
+    def may_take(self, path: str, size: int) -> bool:
+        """Whether a file is within the limits; one that is not is listed."""
+        if path.endswith(SETTINGS_ENDINGS):
+            return 0 <= size <= LARGEST_SETTINGS and len(self.settings) < MOST_SETTINGS
+        largest = LARGEST_NOTEBOOK if path.endswith(".ipynb") else LARGEST_FILE  # notebooks carry pictures
+        if size > largest:
+            self.skip(path, f"larger than {largest} bytes")
+        elif self.total + size > LARGEST_TOTAL or len(self.files) >= MOST_FILES:
+            self.skip(path, "the limit of files or bytes of one scan was reached")
+        else:
+            self.total += max(size, 0)
+            return True
+        return False
+
+    def add(self, path: str, data: bytes) -> None:
+        """Keep a file as text."""
+        if path.endswith(SETTINGS_ENDINGS):
+            with suppress(UnicodeDecodeError):
+                self.settings.append(SourceFile(path, data.decode("utf-8-sig")))
+            return
+        text = _decode(path, data)
+        if isinstance(text, Unread):
+            self.unread.append(text)
+        else:
+            self.files.append(SourceFile(path, text))
+
+    def sources(self, name: str, commit: str | None) -> Sources:
+        """Everything that was read."""
+        return Sources(name, commit, tuple(self.files), tuple(self.unread), tuple(self.settings))
+
+
 def _read_folder(root: Path, *, name: str, only: str | None) -> Sources:
-    files: list[SourceFile] = []
-    settings: list[SettingsFile] = []
-    unread: list[Unread] = []
-    total = 0
-    for path in [root / only] if only else _walk(root, unread):
+    reading = _Reading()
+    for path in [root / only] if only else _walk(root, reading):
         relative = path.relative_to(root).as_posix()
-        if relative.endswith(SETTINGS_ENDINGS):
-            _add_settings(relative, _read_regular(path, relative, []), settings)
-            continue
-        data = _read_regular(path, relative, unread)
-        if data is None:
-            continue
-        total += len(data)
-        if total > LARGEST_TOTAL or len(files) >= MOST_FILES:
-            unread.append(Unread(relative, "the limit of files or bytes of one scan was reached"))
-            continue
-        _decode(relative, data, files, unread)
-    return Sources(name=name, commit=None, files=tuple(files), unread=tuple(unread), settings=tuple(settings))
+        data = _read_regular(path, relative, reading)
+        if data is not None:
+            reading.add(relative, data)
+    return reading.sources(name, None)
 
 
-def _add_settings(path: str, data: bytes | None, settings: list[SettingsFile]) -> None:
-    """Keep a configuration file; one that cannot be read only leaves settings without a value."""
-    if data is None or len(data) > LARGEST_SETTINGS or len(settings) >= MOST_SETTINGS:
-        return
-    with suppress(UnicodeDecodeError):
-        settings.append(SettingsFile(path, data.decode("utf-8-sig")))
-
-
-def _walk(root: Path, unread: list[Unread]) -> list[Path]:
+def _walk(root: Path, reading: _Reading) -> list[Path]:
     found: list[Path] = []
     for folder, folders, names in os.walk(root, followlinks=False):
         here = Path(folder)
@@ -158,104 +176,67 @@ def _walk(root: Path, unread: list[Unread]) -> list[Path]:
             else:
                 kept.append(inner)
                 continue
-            unread.append(Unread((here / inner).relative_to(root).as_posix(), reason, may_play=False))
+            reading.skip((here / inner).relative_to(root).as_posix(), reason, may_play=False)
         folders[:] = kept
         wanted = (".py", ".ipynb", *SETTINGS_ENDINGS)
         found.extend(here / file for file in sorted(names) if file.endswith(wanted))
     return found
 
 
-def _read_regular(path: Path, relative: str, unread: list[Unread]) -> bytes | None:
+def _read_regular(path: Path, relative: str, reading: _Reading) -> bytes | None:
     # No link is followed and a pipe does not block: what is opened is what lies inside the folder.
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
-        reason = (
-            "symbolic link, not followed" if path.is_symlink() else f"cannot be opened ({error.strerror})"
-        )
-        unread.append(Unread(relative, reason, may_play=not path.is_symlink()))
+        is_link = path.is_symlink()
+        reason = "symbolic link, not followed" if is_link else f"cannot be opened ({error.strerror})"
+        reading.skip(relative, reason, may_play=not is_link)
         return None
     with os.fdopen(handle, "rb") as stream:
         status = os.fstat(stream.fileno())
         if not stat.S_ISREG(status.st_mode):
-            unread.append(Unread(relative, "not a regular file", may_play=False))
+            reading.skip(relative, "not a regular file", may_play=False)
             return None
-        largest = largest_size(relative)
-        if status.st_size > largest:
-            unread.append(Unread(relative, f"larger than {largest} bytes"))
-            return None
-        return stream.read(largest)
-
-
-def largest_size(path: str) -> int:
-    """The most bytes that are read of a file; notebooks carry their pictures with them."""
-    return LARGEST_NOTEBOOK if path.endswith(".ipynb") else LARGEST_FILE
+        return stream.read(status.st_size) if reading.may_take(relative, status.st_size) else None
 
 
 def _read_commit(git_dir: Path, *, name: str, revision: str) -> Sources:
     commit = resolve_commit(git_dir, revision)
-    unread: list[Unread] = []
+    reading = _Reading()
     wanted: list[TreeFile] = []
-    total = 0
-    configured: list[TreeFile] = []
     for entry in list_tree(git_dir, commit):
-        if entry.path.endswith(SETTINGS_ENDINGS):
-            if not entry.is_link and 0 <= entry.size <= LARGEST_SETTINGS and len(configured) < MOST_SETTINGS:
-                configured.append(entry)
-            continue
-        if not entry.path.endswith((".py", ".ipynb")):
+        if not entry.path.endswith((".py", ".ipynb", *SETTINGS_ENDINGS)):
             continue
         if entry.is_link:
-            unread.append(Unread(entry.path, "symbolic link, not followed", may_play=False))
-        elif entry.size > largest_size(entry.path):
-            unread.append(Unread(entry.path, f"larger than {largest_size(entry.path)} bytes"))
-        elif total + entry.size > LARGEST_TOTAL or len(wanted) >= MOST_FILES:
-            unread.append(Unread(entry.path, "the limit of files or bytes of one scan was reached"))
-        else:
-            total += max(entry.size, 0)
+            reading.skip(entry.path, "symbolic link, not followed", may_play=False)
+        elif reading.may_take(entry.path, entry.size):
             wanted.append(entry)
-    contents = read_blobs(git_dir, [entry.blob for entry in [*wanted, *configured]])
-    settings: list[SettingsFile] = []
-    for entry in configured:
-        _add_settings(entry.path, contents.get(entry.blob), settings)
-    files: list[SourceFile] = []
+    contents = read_blobs(git_dir, [entry.blob for entry in wanted])
     for entry in wanted:
         if entry.blob in contents:
-            _decode(entry.path, contents[entry.blob], files, unread)
+            reading.add(entry.path, contents[entry.blob])
         else:
-            unread.append(Unread(entry.path, "this clone does not hold the file"))
-    return Sources(
-        name=name, commit=commit, files=tuple(files), unread=tuple(unread), settings=tuple(settings)
-    )
+            reading.skip(entry.path, "this clone does not hold the file")
+    return reading.sources(name, commit)
 
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 
 
-def _decode(path: str, data: bytes, files: list[SourceFile], unread: list[Unread]) -> None:
+def _decode(path: str, data: bytes) -> str | Unread:
+    """The text of a source file, or why there is none."""
     if path.endswith(".ipynb"):
         text = notebook_source(data)
-        if text is None:
-            unread.append(Unread(path, "not a notebook that can be read", may_play(data)))
-        else:
-            files.append(SourceFile(path=path, text=text))
-        return
+        return Unread(path, "not a notebook that can be read", may_play(data)) if text is None else text
     if b"\0" in data:
-        unread.append(Unread(path, "binary, not text", may_play=False))
-        return
-    encoding = "utf-8-sig"
-    for line in data.split(b"\n", 2)[:2]:
-        cookie = _COOKIE.match(line)
-        if cookie:
-            encoding = cookie[1].decode("ascii", errors="replace")
-            break
+        return Unread(path, "binary, not text", may_play=False)
+    cookies = [_COOKIE.match(line) for line in data.split(b"\n", 2)[:2]]
+    encoding = next((one[1].decode("ascii", errors="replace") for one in cookies if one), "utf-8-sig")
     try:
         if codecs.lookup(encoding).name not in ENCODINGS:
             raise LookupError
-        text = data.decode(encoding)
+        return data.decode(encoding).removeprefix("\ufeff")
     except LookupError:
-        unread.append(Unread(path, f"encoding '{encoding[:40]}' is not one that is read", may_play(data)))
+        return Unread(path, f"encoding '{encoding[:40]}' is not one that is read", may_play(data))
     except UnicodeDecodeError:
-        unread.append(Unread(path, f"not valid {encoding}", may_play(data)))
-    else:
-        files.append(SourceFile(path=path, text=text.removeprefix("\ufeff")))
+        return Unread(path, f"not valid {encoding}", may_play(data))
