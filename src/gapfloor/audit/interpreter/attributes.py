@@ -11,10 +11,11 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gapfloor.audit.interpreter import operators
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.facts import words
-from gapfloor.audit.interpreter.options import field_of, is_settings_class
-from gapfloor.audit.interpreter.reaching_definitions import conditions
+from gapfloor.audit.interpreter.options import field_of, is_settings_class, literal
+from gapfloor.audit.interpreter.reaching_definitions import conditions, stores_in
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, last_name, own_nodes
 
@@ -245,16 +246,17 @@ def _assigned(
     for info in evaluator.classes.own(value.info):
         for method in info.methods.values():
             for definition in evaluator.definitions(info.module, method.node).get(f"self.{name}", []):
+                if definition.kind == "augmented":
+                    is_counted = True
+                    continue
                 home = _frame_of_method(evaluator, item, value, method, frame)
                 guards = [
                     v.Guard(test, holds, home)
                     for test, holds in conditions(info.module, definition.statement, method.node, None)
                 ]
                 inner = evaluator.evaluate(definition.expression, home)
-                from gapfloor.audit.interpreter.operators import project
-
                 for index in definition.path:
-                    inner = project(evaluator, inner, index)
+                    inner = operators.project(evaluator, inner, index)
                 line = getattr(definition.statement, "lineno", 0)
                 for one in inner:
                     if method.name != "__init__" and isinstance(one.value, v.KnownValue):
@@ -262,7 +264,6 @@ def _assigned(
                             f"whether {method.name}() has set '{name}' before is not known"
                         )
                     found.append(one.under(*guards))
-            is_counted = is_counted or _counts(method, name)
     if is_counted:
         found = [one for one in found if not isinstance(one.value, v.KnownValue)]
         found.append(Alternative(v.Unknown(f"self.{name}, which is counted", is_neutral=True)))
@@ -284,8 +285,10 @@ def _with_method_stores(
     added: list[tuple[str | None, ast.expr, Frame]] = []
     for info in evaluator.classes.own(value.info):
         for method in info.methods.values():
-            for key, expression in _fills(method).get(name, ()):
-                added.append((key, expression, _frame_of_method(evaluator, item, value, method, frame)))
+            for _, key, expression in stores_in(method.node).get(f"self.{name}", ()):
+                shown = literal(key) if key is not None else None
+                home = _frame_of_method(evaluator, item, value, method, frame)
+                added.append((shown if isinstance(shown, str) else None, expression, home))
     result = []
     for one in found:
         if isinstance(one.value, v.Sequence) and added and len({id(home) for *_, home in added}) == 1:
@@ -300,46 +303,6 @@ def _with_method_stores(
             one = Alternative(v.Unknown(f"self.{name}, which several methods fill"))
         result.append(one)
     return result
-
-
-def _fills(method: FunctionInfo) -> dict[str, list[tuple[str | None, ast.expr]]]:
-    """What a method puts into containers of `self`, by attribute."""
-    kept: dict[str, list[tuple[str | None, ast.expr]]] | None = getattr(method.node, "_fills", None)
-    if kept is None:
-        kept = {}
-        for node in own_nodes(method.node):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
-                target = node.func.value
-                if (
-                    node.func.attr == "append"
-                    and isinstance(target, ast.Attribute)
-                    and _is_self(target.value)
-                ):
-                    kept.setdefault(target.attr, []).append((None, node.args[0]))
-            elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-                target = node.targets[0].value
-                if isinstance(target, ast.Attribute) and _is_self(target.value):
-                    key = node.targets[0].slice
-                    shown = (
-                        key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
-                    )
-                    kept.setdefault(target.attr, []).append((shown, node.value))
-        method.node._fills = kept  # type: ignore[union-attr]
-    return kept
-
-
-def _is_self(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and node.id == "self"
-
-
-def _counts(method: FunctionInfo, name: str) -> bool:
-    return any(
-        isinstance(node, ast.AugAssign)
-        and isinstance(node.target, ast.Attribute)
-        and node.target.attr == name
-        and _is_self(node.target.value)
-        for node in own_nodes(method.node)
-    )
 
 
 def _frame_of_method(

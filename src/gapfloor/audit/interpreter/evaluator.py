@@ -21,6 +21,7 @@ from gapfloor.audit.interpreter.reaching_definitions import (
     branch_path,
     conditions,
     definitions_in,
+    operation_of,
     reaching,
 )
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
@@ -302,7 +303,7 @@ class Evaluator:
         counted = Alternative(v.Unknown(definition.name, is_neutral=True))
         if not self.evaluate(statement.target, frame):
             return (counted,)
-        found = self.evaluate(operators.operation_of(statement), frame)
+        found = self.evaluate(operation_of(statement), frame)
         kept = [item for item in found if isinstance(item.value, v.Action | v.Computed | v.Noise | v.Unknown)]
         return tuple(kept) or (counted,)
 

@@ -120,18 +120,17 @@ def external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame)
     if is_deterministic_function(name) and is_function and last not in _OBJECT_MAKERS:
         return computed(evaluator, call, frame)
     operands = [evaluator.evaluate(one, frame) for one in call.args]
-    if any(isinstance(item.value, v.Noise) for one in operands for item in one):
-        return combine(operands, call, frame)  # an object that is made of random numbers is random
-    handed = (
-        [item for item in operands[0] if isinstance(item.value, v.Action)] if operands and is_function else []
-    )
-    if handed:
-        return tuple(item.doubting(f"{name}() is taken to hand on the action") for item in handed)
+    if any(isinstance(item.value, v.Noise | v.Action) for one in operands for item in one):
+        # What is made of a choice or of random numbers carries them on: Variable(torch.randn(3)).
+        found = combine(operands, call, frame)
+        if is_deterministic_function(name):
+            return found
+        return tuple(item.doubting(f"{name}() is taken to hand on what it is given") for item in found)
     return (Alternative(v.ExternalObject(name, call, frame)),)
 
 
 def _made(evaluator: Evaluator, item: Alternative, call: ast.Call, frame: Frame) -> list[Alternative]:
-    """The environments that a function of the repository makes, where a library's maker is operands one."""
+    """The environments that a function of the repository makes, where a library's maker is given one."""
     if not isinstance(item.value, v.Callable | v.Class):
         return []
     if isinstance(item.value, v.Class):
@@ -313,6 +312,7 @@ def _instantiate(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alternat
 def drawn_numbers(evaluator: Evaluator, kind: str, call: ast.Call, frame: Frame) -> Alternatives:
     """Random numbers; numbers drawn around something that the policy computed are a sample of the policy."""
     given = [*call.args, *(item.value for item in call.keywords if item.arg not in ("size", "shape"))]
+    given = [one for one in given if last_name(one) not in ("size", "shape")]  # how many, not around what
     around = [item for one in given[:2] for item in evaluator.evaluate(one, frame)]
     takes_parameters = kind in ("normal", "other") and not last_name(call.func).endswith("_like")
     if takes_parameters and any(isinstance(item.value, v.Computed | v.Action) for item in around):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.facts import is_deterministic_function
 from gapfloor.audit.interpreter.options import is_missing, literal
-from gapfloor.audit.interpreter.reaching_definitions import branch_path, conditions
+from gapfloor.audit.interpreter.reaching_definitions import branch_path, conditions, stores_in
 from gapfloor.audit.interpreter.values import Alternative, Frame, describe
 from gapfloor.audit.reading.index import last_name, own_nodes
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from gapfloor.audit.interpreter.evaluator import Evaluator
 
 Alternatives = tuple[Alternative, ...]
-_FILLING = frozenset({"append", "extend", "add", "insert", "appendleft"})
 _OPERATORS = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Div: operator.truediv,
@@ -402,15 +401,6 @@ def looped_over(node: ast.AST | None, path: tuple[int, ...]) -> tuple[ast.AST | 
     return node, path
 
 
-def operation_of(statement: ast.AugAssign) -> ast.BinOp:
-    """`a += b` as the operation `a + b`."""
-    kept: ast.BinOp | None = getattr(statement, "_operation", None)
-    if kept is None:
-        kept = ast.copy_location(ast.BinOp(statement.target, statement.op, statement.value), statement)
-        statement._operation = kept  # type: ignore[attr-defined]
-    return kept
-
-
 def with_stores(
     evaluator: Evaluator, found: Alternatives, name: str, use: ast.AST, frame: Frame
 ) -> Alternatives:
@@ -419,7 +409,7 @@ def with_stores(
         isinstance(item.value, v.Mapping | v.Sequence | v.Action | v.Computed | v.Unknown) for item in found
     ):
         return found
-    stores = _stores(frame.scope).get(name, [])
+    stores = stores_in(frame.scope).get(name, [])
     if not stores:
         return found
     result = list(found)
@@ -441,12 +431,10 @@ def _stored(
     found: list[Alternative],
     statement: ast.AST,
     key: ast.expr | None,
-    expression: ast.expr | None,
+    expression: ast.expr,
     frame: Frame,
 ) -> list[Alternative]:
     """The alternatives of a container after one statement that puts something in."""
-    if expression is None:
-        return [item.doubting("a container is changed in a way that cannot be read") for item in found]
     result: list[Alternative] = []
     plain: list[Alternative] = []
     for item in found:
@@ -472,30 +460,6 @@ def _stored(
     # An array that was only made holds nothing yet.
     filled = [item for item in plain if not isinstance(item.value, v.Computed) or item.value.is_observed]
     return [*result, *(filled if kept else plain), *kept]
-
-
-def _stores(scope: ast.AST) -> dict[str, list[tuple[ast.AST, ast.expr | None, ast.expr | None]]]:
-    """The statements of a scope that change what a plain name holds: (statement, key, what is put in)."""
-    kept: dict[str, list[tuple[ast.AST, ast.expr | None, ast.expr | None]]] | None
-    kept = getattr(scope, "_stores", None)
-    if kept is None:
-        kept = {}
-        for node in own_nodes(scope):
-            if isinstance(node, ast.Assign | ast.AugAssign):
-                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                    if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
-                        value = node.value if isinstance(node, ast.Assign) else operation_of(node)
-                        kept.setdefault(target.value.id, []).append((node, target.slice, value))
-            elif (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and isinstance(node.func.value, ast.Name)
-                and node.func.attr in _FILLING
-                and node.args
-            ):
-                kept.setdefault(node.func.value.id, []).append((node, None, node.args[-1]))
-        scope._stores = kept  # type: ignore[attr-defined]
-    return kept
 
 
 def is_random(evaluator: Evaluator, test: ast.AST, frame: Frame) -> bool:

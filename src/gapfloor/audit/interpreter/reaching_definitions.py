@@ -10,9 +10,10 @@ import ast
 from collections import defaultdict
 from dataclasses import dataclass
 
-from gapfloor.audit.reading.index import ModuleInfo, own_nodes
+from gapfloor.audit.reading.index import ModuleInfo, dotted_name, last_name, own_nodes
 
 _LOOPS = ast.For | ast.While | ast.AsyncFor
+_FILLING = frozenset({"append", "extend", "add", "insert", "appendleft"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +41,8 @@ def _definitions_of(node: ast.AST) -> list[Assignment]:
         return [item for target in node.targets for item in _unpack(target, node, node.value, ())]
     if isinstance(node, ast.AnnAssign) and node.value is not None:
         return _unpack(node.target, node, node.value, ())
-    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-        return [Assignment(node.target.id, node, node.value, kind="augmented")]
+    if isinstance(node, ast.AugAssign):
+        return _unpack(node.target, node, node.value, (), kind="augmented")
     if isinstance(node, ast.NamedExpr):
         return _unpack(node.target, node, node.value, ())
     if isinstance(node, ast.For | ast.AsyncFor):
@@ -89,6 +90,33 @@ def _unpack(
     if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
         return [Assignment(f"self.{target.attr}", statement, expression, path, kind)]
     return []
+
+
+def operation_of(statement: ast.AugAssign) -> ast.BinOp:
+    """`a += b` as the operation `a + b`."""
+    kept: ast.BinOp | None = getattr(statement, "_operation", None)
+    if kept is None:
+        kept = ast.copy_location(ast.BinOp(statement.target, statement.op, statement.value), statement)
+        statement._operation = kept  # type: ignore[attr-defined]
+    return kept
+
+
+def stores_in(scope: ast.AST) -> dict[str, list[tuple[ast.AST, ast.expr | None, ast.expr]]]:
+    """The statements of a scope that put something into a name or attribute: (statement, key, what is put in)."""
+    kept: dict[str, list[tuple[ast.AST, ast.expr | None, ast.expr]]] | None = getattr(scope, "_stores", None)
+    if kept is None:
+        kept = defaultdict(list)
+        for node in own_nodes(scope):
+            if isinstance(node, ast.Assign | ast.AugAssign):
+                for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                    if isinstance(target, ast.Subscript):
+                        value = node.value if isinstance(node, ast.Assign) else operation_of(node)
+                        kept[dotted_name(target.value)].append((node, target.slice, value))
+            elif isinstance(node, ast.Call) and last_name(node.func) in _FILLING and node.args:
+                holder = node.func.value if isinstance(node.func, ast.Attribute) else node.func
+                kept[dotted_name(holder)].append((node, None, node.args[-1]))
+        scope._stores = kept  # type: ignore[attr-defined]
+    return kept
 
 
 def branch_path(module: ModuleInfo, node: ast.AST, scope: ast.AST) -> list[tuple[ast.AST, str]]:
