@@ -263,7 +263,7 @@ def _verdict_lines(result: ScanResult, chosen: list[EvaluationPath]) -> list[str
 
 
 def _link() -> str:
-    return "docs/audit-comparison.md"
+    return "docs/audit.md"
 
 
 @cache
