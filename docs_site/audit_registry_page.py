@@ -19,7 +19,8 @@ Type a name, a rule or a provenance to see only the rows that contain every word
 </div>
 
 <table id="floor-table">
-<tr><th>repository</th><th>rule</th><th>provenance</th><th>held out</th><th>in-loop</th><th class="wide">lines</th></tr>"""
+<tr><th>repository</th><th>rule</th><th>provenance</th><th>held out</th><th>in-loop</th>
+<th class="wide">lines</th></tr>"""
 _WORDS = {True: "yes", False: "no", None: "?"}
 
 

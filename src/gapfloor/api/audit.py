@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gapfloor import __version__
 from gapfloor.api.audit_ledger import audit_ledger
 from gapfloor.audit.judgement import findings, formats
 from gapfloor.audit.probe import probe_rule
@@ -265,6 +264,6 @@ def _write_json(path: Path, document: dict[str, Any]) -> None:
 
 def _write_failure(path: Path, target: str, error: Exception) -> None:
     if path.suffix == ".sarif":
-        _write_json(path, formats.failed_sarif(error, version=__version__))
+        _write_json(path, formats.failed_sarif(error))
     elif path.suffix == ".json":
         _write_json(path, formats.failed_document(target, error))

@@ -6,11 +6,12 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.options import OptionTable
 from gapfloor.audit.interpreter.values import Mark
+from gapfloor.audit.judgement import findings, formats
 from gapfloor.audit.judgement.configurations import configured_paths
 from gapfloor.audit.judgement.learning import Updates
 from gapfloor.audit.judgement.paths import Judged, PathFinder, inert_parameters
@@ -27,9 +28,6 @@ from gapfloor.audit.reading.entry import find_script, parse_entry
 from gapfloor.audit.reading.index import Index, build_index
 from gapfloor.audit.reading.sources import SourceFile, Sources, Unread, read_target
 from gapfloor.text_tables import ReportResult
-
-if TYPE_CHECKING:
-    from gapfloor.audit.judgement.findings import Finding, PathChanges
 
 RULES = ("sampled", "argmax", "epsilon-greedy", "mixed", "unresolved")
 PROVENANCES = (
@@ -66,33 +64,22 @@ class ScanResult(ReportResult):
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `gapfloor audit scan --json` prints."""
-        from gapfloor.audit.judgement.formats import as_document
-
-        return as_document(self)
+        return formats.as_document(self)
 
     def to_sarif(self, *, accepted: set[str] | None = None) -> dict[str, Any]:
         """SARIF 2.1.0, for code-scanning pages; `accepted` holds the fingerprints of a baseline."""
-        from gapfloor import __version__
-        from gapfloor.audit.judgement.formats import as_sarif
+        return formats.as_sarif(self, accepted=accepted)
 
-        return as_sarif(self, version=__version__, accepted=accepted)
-
-    def unstated(self) -> list[Finding]:
+    def unstated(self) -> list[findings.Finding]:
         """The evaluation paths whose rule is inherited or could not be read."""
-        from gapfloor.audit.judgement.findings import find_unstated
+        return findings.find_unstated(self.paths, self.texts)
 
-        return find_unstated(self.paths, self.texts)
-
-    def changes_since(self, earlier: ScanResult) -> PathChanges:
+    def changes_since(self, earlier: ScanResult) -> findings.PathChanges:
         """The evaluation paths that were added or removed since another scan."""
-        from gapfloor.audit.judgement.findings import compare_scans
-
-        return compare_scans((earlier.paths, earlier.texts), (self.paths, self.texts))
+        return findings.compare_scans((earlier.paths, earlier.texts), (self.paths, self.texts))
 
     def __repr__(self) -> str:
-        from gapfloor.audit.judgement.formats import as_markdown
-
-        return as_markdown(self)
+        return formats.as_markdown(self)
 
 
 def scan(target: str, *, entry: str | None = None) -> ScanResult:

@@ -28,6 +28,7 @@ _SETTINGS = re.compile(
 )
 INNER_ENVIRONMENT = frozenset({"env", "venv", "envs", "unwrapped", "vec_env", "gym_env"})
 SETTINGS_MAKERS = words("settings_makers")
+SHAPES = frozenset({"shape", "size", "ndim", "dtype", "device", "dim", "numel"})
 _CENTRES = frozenset({"mean", "mode", "loc"})
 
 
@@ -77,7 +78,8 @@ def attribute(
         case v.Mapping() if name in value.items:
             return evaluator.evaluate_binding(value.items[name], name)
         case v.Action() | v.Computed() | v.Noise() | v.Sequence():
-            return (item,)
+            # The shape of an array says nothing about how its numbers were chosen.
+            return (Alternative(v.Computed(node, frame)),) if name in SHAPES else (item,)
         case v.ExternalObject():
             return _of_external_object(evaluator, value, name, node, frame)
         case v.Unknown():
@@ -287,8 +289,8 @@ def _with_method_stores(
         for method in info.methods.values():
             for _, key, expression in stores_in(method.node).get(f"self.{name}", ()):
                 shown = literal(key) if key is not None else None
-                home = _frame_of_method(evaluator, item, value, method, frame)
-                added.append((shown if isinstance(shown, str) else None, expression, home))
+                text = shown if isinstance(shown, str) else None
+                added.append((text, expression, _frame_of_method(evaluator, item, value, method, frame)))
     result = []
     for one in found:
         if isinstance(one.value, v.Sequence) and added and len({id(home) for *_, home in added}) == 1:
@@ -296,8 +298,8 @@ def _with_method_stores(
             one = replace(one, value=v.Sequence(elements, added[0][2], is_unordered=True))
         elif isinstance(one.value, v.Mapping) and added:
             items = dict(one.value.items)
-            for key, expression, home in added:
-                items[key or "an item"] = v.Binding(expression, home)
+            for text, expression, home in added:
+                items[text or "an item"] = v.Binding(expression, home)
             one = replace(one, value=v.Mapping(items, one.value.is_open))
         elif isinstance(one.value, v.Sequence) and added:
             one = Alternative(v.Unknown(f"self.{name}, which several methods fill"))

@@ -354,6 +354,8 @@ def _method_of(
 ) -> Alternatives:
     """What the method of one possible receiver gives back."""
     value, name = base.value, function.attr
+    if name in attributes.SHAPES and isinstance(value, v.Action | v.Noise):
+        return (Alternative(v.Computed(call, frame)),)
     if isinstance(value, v.Action) and name not in library.DRAWS | library.MAXIMA:
         given = [evaluator.evaluate(one, frame) for one in call.args]
         random = [one for one in given if any(isinstance(item.value, v.Noise | v.Action) for item in one)]

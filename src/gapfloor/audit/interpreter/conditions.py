@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 from typing import TYPE_CHECKING, Any
 
 from gapfloor.audit.interpreter import values as v
@@ -11,6 +12,13 @@ from gapfloor.audit.reading.index import last_name
 
 if TYPE_CHECKING:
     from gapfloor.audit.interpreter.evaluator import Evaluator
+
+
+_COMPARISONS = {
+    ast.Eq: operator.eq, ast.Is: operator.eq, ast.NotEq: operator.ne, ast.IsNot: operator.ne,
+    ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
+}  # fmt: skip
+_SPELT = frozenset({"0", "1", "false", "true", "no", "yes", "off", "on"})
 
 
 def decide(evaluator: Evaluator, test: ast.AST, frame: Frame) -> tuple[bool | None, list[Alternative]]:
@@ -105,7 +113,7 @@ def _truthiness(value: v.Value) -> bool | None:
     return None
 
 
-def _compare_noise(operator: ast.cmpop, left: v.Value, right: v.Value) -> bool | None:
+def _compare_noise(sign: ast.cmpop, left: v.Value, right: v.Value) -> bool | None:
     """A uniform draw from [0, 1) against a number that it can never, or always, pass: epsilon 0 or 1."""
     is_left = isinstance(left, v.Noise)
     noise, other = (left, right) if is_left else (right, left)
@@ -114,24 +122,15 @@ def _compare_noise(operator: ast.cmpop, left: v.Value, right: v.Value) -> bool |
         return None
     if not known or not isinstance(number, int | float) or 0 < number < 1:
         return None
-    is_below = isinstance(operator, ast.Lt | ast.LtE) == is_left
-    if not isinstance(operator, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+    is_below = isinstance(sign, ast.Lt | ast.LtE) == is_left
+    if not isinstance(sign, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
         return None
     return (number >= 1) if is_below else (number <= 0)
 
 
 def _plain_truth(value: object) -> bool | None:
     # A string that spells a number or a truth value was probably meant as one: do not guess.
-    if isinstance(value, str) and value.strip().lower() in (
-        "0",
-        "1",
-        "false",
-        "true",
-        "no",
-        "yes",
-        "off",
-        "on",
-    ):
+    if isinstance(value, str) and value.strip().lower() in _SPELT:
         return None
     return bool(value)
 
@@ -142,39 +141,27 @@ def _plain(value: v.Value) -> tuple[bool, Any]:
     return False, None
 
 
-def _compare(operator: ast.cmpop, left: v.Value, right: v.Value) -> bool | None:
-    if isinstance(operator, ast.Is | ast.IsNot) and isinstance(right, v.KnownValue) and right.value is None:
+def _compare(sign: ast.cmpop, left: v.Value, right: v.Value) -> bool | None:
+    if isinstance(sign, ast.Is | ast.IsNot) and isinstance(right, v.KnownValue) and right.value is None:
         if isinstance(left, v.KnownValue):
             known, value = _plain(left)
             answer = value is None if known else None
         else:
             answer = None if isinstance(left, v.Unknown) else False
-        return answer if answer is None or isinstance(operator, ast.Is) else not answer
+        return answer if answer is None or isinstance(sign, ast.Is) else not answer
     if isinstance(left, v.Noise) or isinstance(right, v.Noise):
-        return _compare_noise(operator, left, right)
+        return _compare_noise(sign, left, right)
     left_known, left_value = _plain(left)
     right_known, right_value = _plain(right)
-    if isinstance(operator, ast.In | ast.NotIn):
+    if isinstance(sign, ast.In | ast.NotIn):
         answer = _is_among(left_value, right, right_value) if left_known else None
-        return answer if answer is None or isinstance(operator, ast.In) else not answer
+        return answer if answer is None or isinstance(sign, ast.In) else not answer
     if not left_known or not right_known:
         return None
     try:
-        if isinstance(operator, ast.Eq | ast.Is):
-            return bool(left_value == right_value)
-        if isinstance(operator, ast.NotEq | ast.IsNot):
-            return bool(left_value != right_value)
-        if isinstance(operator, ast.Lt):
-            return bool(left_value < right_value)
-        if isinstance(operator, ast.Gt):
-            return bool(left_value > right_value)
-        if isinstance(operator, ast.LtE):
-            return bool(left_value <= right_value)
-        if isinstance(operator, ast.GtE):
-            return bool(left_value >= right_value)
+        return bool(_COMPARISONS[type(sign)](left_value, right_value))
     except TypeError:
         return None
-    return None
 
 
 def _is_among(left: object, right: v.Value, text: object) -> bool | None:

@@ -29,11 +29,11 @@ class EnvironmentFact:
 
 @dataclass(frozen=True)
 class ActorFact:
-    """How a method of a dependency chooses the action."""
+    """How a function of a dependency chooses the action: by one rule, or by a flag."""
 
     name: str
-    method: str
     source: str
+    method: str = ""
     rule: str | None = None
     flag: str | None = None
     flag_position: int | None = None
@@ -45,20 +45,12 @@ class ActorFact:
 
 
 @dataclass(frozen=True)
-class LoopFact:
+class LoopFact(ActorFact):
     """A function of a dependency that plays an environment itself."""
 
-    name: str
-    environment: str
-    kind: str
-    source: str
+    environment: str = ""
+    kind: str = ""
     position: int | None = None
-    rule: str | None = None
-    flag: str | None = None
-    flag_position: int | None = None
-    default: bool | None = None
-    true: str | None = None
-    false: str | None = None
     actor: str | None = None
     """The argument that acts; without it, or where it is not known, the repository's imports are asked."""
     actor_position: int | None = None
@@ -173,16 +165,10 @@ def find_loops(name: str) -> list[LoopFact]:
     if found:
         return found
     head, _, tail = name.rpartition(".")
-    if tail != "learn" and "()" in name:
-        return []  # a method of an object, whatever it is called
     if tail == "learn":
         agents = [fact for fact in loop_facts() if fact.environment_at == "constructor"]
         return [fact for fact in agents if name.startswith(fact.name.rpartition(".")[0] + ".")][:1]
-    return [
-        fact
-        for fact in loop_facts()
-        if head
-        and fact.name.rpartition(".")[2] == tail
-        and fact.name.startswith(head.split(".")[0] + ".")
-        and tail not in ("learn",)
-    ]
+    if not head or "()" in name:
+        return []  # a method of an object, whatever it is called
+    package = head.split(".")[0] + "."
+    return [fact for fact in loop_facts() if fact.name.startswith(package) and fact.name.endswith("." + tail)]

@@ -506,35 +506,21 @@ def by_fact(
     return (Alternative(v.Unknown(describe(call)), marks=(mark,)),)
 
 
-def flagged(fact: object, call: ast.Call, frame: Frame, mark: Mark) -> Alternatives:
+def flagged(fact: ActorFact, call: ast.Call, frame: Frame, mark: Mark) -> Alternatives:
     """Two actions, one for each value of the flag that a fact names; the call or the fact's default decides."""
-    flag, position = fact.flag, fact.flag_position  # type: ignore[attr-defined]
-    given = calls.argument(call, flag, position)
-    default = fact.default  # type: ignore[attr-defined]
+    flag, default = fact.flag, fact.default
+    given = calls.argument(call, flag, fact.flag_position)
     if given is None and (default is None or any(item.arg is None for item in call.keywords)):
         return (Alternative(v.Unknown(f"the flag {flag} of {describe(call.func)}"), marks=(mark,)),)
     test: ast.expr = given if given is not None else ast.copy_location(ast.Constant(bool(default)), call)
-    origin_frame = frame
     if given is None:
-        frame.cache[test] = (
-            Alternative(
-                v.KnownValue(bool(default)),
-                marks=(
-                    Mark(frame.module.path, call.lineno, f"default argument {flag}={default} of the library"),
-                ),
-                origin="default",
-            ),
-        )
+        note = Mark(frame.module.path, call.lineno, f"default argument {flag}={default} of the library")
+        frame.cache[test] = (Alternative(v.KnownValue(bool(default)), marks=(note,), origin="default"),)
     elif isinstance(given, ast.Constant):
         note = Mark(frame.module.path, given.lineno, f"{flag}={describe(given)} passed at the call")
         frame.cache[test] = (Alternative(v.KnownValue(given.value), marks=(note,), origin="argument"),)
     return tuple(
-        Alternative(
-            v.Action(rule, call, frame, rule == "sampled")
-            if rule in ("argmax", "sampled", "random")
-            else v.Action(rule, call, frame),
-            (v.Guard(test, holds, origin_frame),),
-            (mark,),
-        )
-        for holds, rule in ((True, fact.true), (False, fact.false))  # type: ignore[attr-defined]
+        Alternative(v.Action(rule, call, frame, rule == "sampled"), (v.Guard(test, holds, frame),), (mark,))
+        for holds, rule in ((True, fact.true), (False, fact.false))
+        if rule is not None
     )

@@ -56,15 +56,7 @@ class OptionTable:
         for module in index.modules.values():
             for node in module.order:
                 for name, default, line in _options_of(node):
-                    self._add(name, default, line, module)
-
-    def _add(self, name: str, default: Any, line: int, module: ModuleInfo) -> None:
-        has_default = default is not _MISSING
-        shown = repr(default)[:40] if has_default else "not a literal"
-        name = name.lstrip("-").replace("-", "_")
-        mark = Mark(module.path, line, f"option '{name}', default {shown}")
-        entry = OptionEntry(name, default if has_default else None, has_default, module, mark)
-        self._entries[_normal(name)].append(entry)
+                    self._entries[_normal(name)].append(_entry(name, default, line, module))
 
     def is_section(self, path: tuple[str, ...]) -> bool:
         """Whether configuration files have a group of settings under these keys."""
@@ -247,11 +239,15 @@ def field_of(info: ClassInfo, name: str) -> OptionEntry | None:
     found = settings_fields(info.node).get(name)
     if found is None:
         return None
-    default, line = found
+    return _entry(name, *found, info.module)
+
+
+def _entry(name: str, default: Any, line: int, module: ModuleInfo) -> OptionEntry:
     has_default = default is not _MISSING
     shown = repr(default)[:40] if has_default else "not a literal"
-    mark = Mark(info.module.path, line, f"option '{name}', default {shown}")
-    return OptionEntry(name, default if has_default else None, has_default, info.module, mark)
+    name = name.lstrip("-").replace("-", "_")
+    mark = Mark(module.path, line, f"option '{name}', default {shown}")
+    return OptionEntry(name, default if has_default else None, has_default, module, mark)
 
 
 def literal(node: ast.expr) -> Any:

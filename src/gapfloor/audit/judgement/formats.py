@@ -10,15 +10,18 @@ import json
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from gapfloor import __version__
 from gapfloor.audit.interpreter.values import Mark
 from gapfloor.audit.judgement.findings import Finding, PathChanges, find_unstated
 from gapfloor.audit.judgement.rows import COLUMNS, FIELDS, EvaluationPath, TrainingRollout, plain
 from gapfloor.audit.judgement.verdict import OPEN, AuditVerdict, preferred
-from gapfloor.audit.scan import ScanResult
 from gapfloor.escape import clean_text, escape_markdown, markdown_code
+
+if TYPE_CHECKING:
+    from gapfloor.audit.scan import ScanResult
 
 SCHEMA = "gapfloor-audit-scan/3"
 _SARIF_RULES = {
@@ -73,7 +76,7 @@ def _verdict(verdict: AuditVerdict) -> dict[str, Any]:
     return {**verdict.answers(), "levels": dict(verdict.levels)}
 
 
-def as_sarif(result: ScanResult, *, version: str, accepted: set[str] | None = None) -> dict[str, Any]:
+def as_sarif(result: ScanResult, *, accepted: set[str] | None = None) -> dict[str, Any]:
     """The scan in SARIF 2.1.0: one result per path without a stated rule and per inert flag.
 
     Findings that a comment accepts are suppressed in the source, those of a baseline outside it.
@@ -96,21 +99,21 @@ def as_sarif(result: ScanResult, *, version: str, accepted: set[str] | None = No
         mark = Mark(file, int(line), what)
         found.append(_sarif_result("inert-flag", f"{what} is accepted and never read.", (mark,), mark))
     notes = [{"level": "warning", "message": {"text": text}} for text in result.warnings]
-    return _sarif(found, version=version, notes=notes, is_successful=True)
+    return _sarif(found, notes=notes, is_successful=True)
 
 
-def failed_sarif(error: BaseException, *, version: str) -> dict[str, Any]:
+def failed_sarif(error: BaseException) -> dict[str, Any]:
     """A SARIF document that says that the scanner failed."""
     note = {"level": "error", "message": {"text": f"{type(error).__name__}: {error}"}}
-    return _sarif([], version=version, notes=[note], is_successful=False)
+    return _sarif([], notes=[note], is_successful=False)
 
 
 def _sarif(
-    results: list[dict[str, Any]], *, version: str, notes: list[dict[str, Any]], is_successful: bool
+    results: list[dict[str, Any]], *, notes: list[dict[str, Any]], is_successful: bool
 ) -> dict[str, Any]:
     driver = {
         "name": "gapfloor",
-        "version": version,
+        "version": __version__,
         "rules": [{"id": name, "shortDescription": {"text": text}} for name, text in _SARIF_RULES.items()],
     }
     invocation = {"executionSuccessful": is_successful, "toolExecutionNotifications": notes}
@@ -158,7 +161,10 @@ def as_markdown(result: ScanResult) -> str:
     lines += ["## Evidence", ""] if scripts else []
     for script in scripts[:_MOST_SCRIPTS]:
         sites = [path for path in ranked if path.script == script]
-        lines += _script(script, sites, verdicts.get(script), result.training, result.texts)
+        verdict = (
+            verdicts.get(script) if len(scripts) > 1 else None
+        )  # one script: the verdict below is its own
+        lines += _script(script, sites, verdict, result.training, result.texts)
     if len(scripts) > _MOST_SCRIPTS:
         lines += [f"{len(scripts) - _MOST_SCRIPTS} more scripts are in the JSON document (--json).", ""]
     if not result.paths:
@@ -175,9 +181,10 @@ def as_markdown(result: ScanResult) -> str:
     if result.training:
         lines += ["Training rollouts:", ""]
         lines += [
-            f"- {escape_markdown(item.script)}: {item.rule}, levels {escape_markdown(item.levels or '?')}"
-            for item in result.training[:12]
+            f"- {escape_markdown(item.script)}: {item.rule}, levels: {escape_markdown(item.levels or '?')}"
+            for item in result.training[:6]
         ]
+        lines += [f"- and {len(result.training) - 6} more (--json)"] if len(result.training) > 6 else []
     if result.unread:
         lines += ["", "## Not read", ""]
         lines += [
@@ -221,11 +228,15 @@ def _script(
         lines.append("- environments")
         for name, constructor, levels in (("training", *made), ("test", best.constructor, best.levels)):
             code = markdown_code(constructor) if constructor else "not found"
-            lines.append(f"    - {name}: {code}, levels: {escape_markdown(levels or '?')}")
-    lines.append("")
+            played = "" if levels == "no levels" else f", levels: {escape_markdown(levels or '?')}"
+            lines.append(f"    - {name}: {code}{played}")
     if verdict is not None:
-        lines += [_sentence(verdict), ""]
-    return lines
+        answers = (
+            f"{COLUMNS[name]} **{_yes(getattr(verdict, name))}** ({verdict.levels.get(name, 'open')})"
+            for name in ("rule", "evaluates_heldout", "in_loop")
+        )
+        lines.append(f"- verdict: {', '.join(answers)}")
+    return [*lines, ""]
 
 
 def _quoted(mark: Mark | None, texts: Texts) -> str:
@@ -242,28 +253,21 @@ def _place(mark: Mark) -> str:
     return markdown_code(f"{mark.file}:{mark.line}")
 
 
-def _sentence(verdict: AuditVerdict) -> str:
-    return " · ".join(
-        f"{COLUMNS[name]}: **{_yes(getattr(verdict, name))}** ({verdict.levels.get(name, 'open')})"
-        for name in FIELDS
-    )
-
-
 def _verdict_lines(result: ScanResult, chosen: list[EvaluationPath]) -> list[str]:
-    """The verdict in sentences that can be quoted in a review, each with its level of evidence."""
+    """The verdict: one line for each answer, with its level of evidence and what it means."""
     verdict = result.verdict
-    lines = [_sentence(verdict), "", escape_markdown(in_words(verdict, chosen))]
+    words = meanings(verdict, chosen)
+    lines = [
+        f"- {COLUMNS[name]}: **{_yes(getattr(verdict, name))}** ({verdict.levels.get(name, 'open')})"
+        + (f". {escape_markdown(words[name])}" if words[name] else "")
+        for name in ("rule", "provenance", "evaluates_heldout", "in_loop")
+    ]
+    if verdict.provenance in ("default-argument", "training-rollout"):
+        lines += ["", "The authors may want to say whether this rule was intended for the reported numbers."]
     if "likely" in verdict.levels.values():
         right, total = precision("rule")
-        lines += [
-            "",
-            f"A likely rule was right in {right} of {total} audits by hand ({_link()}). Read the lines above.",
-        ]
+        lines += ["", f"A likely rule was right in {right} of {total} audits by hand. Read the lines above."]
     return lines
-
-
-def _link() -> str:
-    return "docs/audit.md"
 
 
 @cache
@@ -274,46 +278,44 @@ def precision(name: str) -> tuple[int, int]:
     return int(row["likely right"]), int(row["likely right"]) + int(row["likely wrong"])
 
 
-_RULES = {
-    "sampled": "Actions are drawn from the policy",
-    "argmax": "Actions are the best or mean ones of the policy, without a draw",
-    "epsilon-greedy": "Actions are the best ones, with a random one now and then",
-    "mixed": "Actions are drawn from the policy, with a random one now and then",
-}
-_ORIGINS = {
-    "explicit-call-site": "this is stated where the evaluation acts",
-    "config-option": "a setting decides, here at its default",
-    "default-argument": "this is a default that no call overrides",
-    "training-rollout": "the evaluation acts through the call that training uses",
+_MEANINGS: dict[str, dict[object, str]] = {
+    "rule": {
+        "sampled": "Actions are drawn from the policy.",
+        "argmax": "Actions are the best or mean ones of the policy, without a draw.",
+        "epsilon-greedy": "Actions are the best ones, with a random one now and then.",
+        "mixed": "Actions are drawn from the policy, with a random one now and then.",
+        "unresolved": "How actions are chosen could not be decided.",
+    },
+    "provenance": {
+        "explicit-call-site": "The evaluation states it",
+        "config-option": "A setting decides, here at its default",
+        "default-argument": "It is a default that no call overrides",
+        "training-rollout": "The evaluation acts through the call that training uses",
+        "n/a": "No evaluation was found: the returns are those of the training rollouts.",
+    },
+    "evaluates_heldout": {
+        True: "The test levels differ from those of training",
+        False: "The evaluation plays what training plays",
+    },
+    "in_loop": {
+        True: "Weights change while the environment is played: the number averages several policies.",
+        False: "Weights do not change during an evaluation.",
+    },
 }
 
 
-def in_words(verdict: AuditVerdict, chosen: list[EvaluationPath]) -> str:
-    """The verdict in a few sentences."""
+def meanings(verdict: AuditVerdict, chosen: list[EvaluationPath]) -> dict[str, str]:
+    """What each answer of a verdict means, with the line that shows who set the rule and the levels that are played."""
+    words = {name: _MEANINGS[name].get(getattr(verdict, name), "") for name in FIELDS}
+    found = [one for path in chosen for one in (path.decided_by, path.chosen_by, path.step) if one]
     levels = {path.levels for path in chosen if path.levels}
-    shown = f" ({levels.pop()})" if len(levels) == 1 else ""
-    mark = next((one for path in chosen for one in (path.decided_by, path.chosen_by, path.step) if one), None)
-    place = f" ({mark.file}:{mark.line})" if mark is not None else ""
     if verdict.provenance == "n/a":
-        rule = _RULES.get(verdict.rule, "How actions are chosen is open")
-        return f"No evaluation was found: the returns are those of the training rollouts. {rule}."
-    words = {
-        True: f"The evaluation plays held-out levels{shown}.",
-        False: f"The evaluation plays the levels of training{shown}.",
-        None: "Whether the levels are held out is open.",
-    }[verdict.evaluates_heldout]
-    if verdict.rule in _RULES:
-        origin = _ORIGINS.get(verdict.provenance)
-        words += f" {_RULES[verdict.rule]}{f'; {origin}' if origin else ''}{place}."
-    else:
-        words += " The rule by which actions are chosen could not be decided."
-    words += {
-        True: " The weights change while the environment is played, so the number averages several policies.",
-        False: " Weights do not change during an evaluation.",
-        None: "",
-    }[verdict.in_loop]
-    if verdict.provenance in ("default-argument", "training-rollout"):
-        words += " The authors may want to say whether this rule was intended for the reported numbers."
+        return words | {"evaluates_heldout": ""}
+    if words["provenance"]:
+        words["provenance"] += f" ({found[0].file}:{found[0].line})." if found else "."
+    if words["evaluates_heldout"]:
+        shown = levels.pop() if len(levels) == 1 else "no levels"
+        words["evaluates_heldout"] += "." if shown == "no levels" else f" ({shown})."
     return words
 
 

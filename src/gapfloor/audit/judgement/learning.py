@@ -271,7 +271,7 @@ def decide_role(updates: Updates, play: Play) -> Role:
         role.is_proved = False
         role.doubts.add(f"weights are loaded while it is played (line {loads[0].lineno})")
     if not role.is_proved and not role.doubts:
-        role.doubts.add("whether this is played to learn or to measure is not certain")
+        role.doubts.add(f"whether {site.module.path}:{site.call.lineno} plays to learn or to measure")
     return role
 
 

@@ -44,20 +44,8 @@ class RegistryEntry:
 
 def load_registry(files: tuple[Path, ...] = ()) -> tuple[RegistryEntry, ...]:
     """The twelve of the ledger, the registry of the package, and the entries of `files`, in this order."""
-    found = [
-        RegistryEntry(
-            name=entry.name,
-            repo=entry.repo,
-            commit=entry.commit,
-            evaluates_heldout=entry.evaluates_heldout,
-            rule=entry.rule,
-            provenance=entry.provenance,
-            in_loop=entry.in_loop,
-            notes=entry.notes,
-            evidence=entry.evidence,
-        )
-        for entry in load_ledger()
-    ]
+    names = (*_FIELDS, "notes")
+    found = [RegistryEntry(**{name: getattr(entry, name) for name in names}) for entry in load_ledger()]
     text = resources.files("gapfloor.audit").joinpath("data/registry.json").read_text(encoding="utf-8")
     found += _entries(json.loads(text), "the package's registry")
     for path in files:
