@@ -26,7 +26,7 @@ from gapfloor.audit.judgement.verdict import (
 )
 from gapfloor.audit.reading.entry import find_script, parse_entry
 from gapfloor.audit.reading.index import Index, build_index
-from gapfloor.audit.reading.sources import SourceFile, Sources, Unread, read_target
+from gapfloor.audit.reading.sources import Sources, Unread, read_target
 from gapfloor.text_tables import ReportResult
 
 RULES = ("sampled", "argmax", "epsilon-greedy", "mixed", "unresolved")
@@ -56,7 +56,7 @@ class ScanResult(ReportResult):
     scripts: tuple[tuple[str, AuditVerdict], ...] = ()
     """The verdict of each script."""
     hints: tuple[Mark, ...] = ()
-    """Where no evaluation was found: the lines that speak of one all the same."""
+    """Where no evaluation was found, or its rule is open: the lines that speak of one."""
     texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     """The lines of the files that evidence names."""
     failure: str = ""
@@ -110,8 +110,9 @@ def scan(target: str, *, entry: str | None = None) -> ScanResult:
         unread = [item for item in index.unread if item.may_play and not is_unit_test(item.file)]
         unfinished = list(dict.fromkeys(finder.unfinished))
         scripts = _verdicts(index, paths, training, unread, unfinished)
-        reached = {one for item in training for one in index.reach(index.modules[item.play.script])}
-        hints = evaluation_hints(index, reached) if not paths else []
+        scripts_met = {*(item.play.script for item in training), *(path.script for path in paths)}
+        modules = [index.modules[path] for path in scripts_met if path in index.modules]
+        hints = evaluation_hints(index, {one for module in modules for one in index.reach(module)})
         verdict = decide_verdict(
             paths,
             training,
@@ -139,8 +140,8 @@ def scan(target: str, *, entry: str | None = None) -> ScanResult:
         entry=entry,
         warnings=_warnings(unread, unfinished, entry),
         scripts=tuple(scripts),
-        hints=tuple(hints),
-        texts=_texts(sources, paths, rollouts),
+        hints=tuple(hints) if not paths or verdict.rule == "unresolved" else (),
+        texts=_texts(sources, paths, rollouts, hints),
     )
 
 
@@ -201,11 +202,11 @@ def _warnings(unread: list[Unread], unfinished: list[str], entry: str | None) ->
 
 
 def _texts(
-    sources: Sources, paths: list[EvaluationPath], training: list[TrainingRollout]
+    sources: Sources, paths: list[EvaluationPath], training: list[TrainingRollout], hints: list[Mark]
 ) -> dict[str, tuple[str, ...]]:
-    marks = [*(path.evidence for path in paths), *(item.evidence for item in training)]
-    wanted = {mark.file for one in marks for mark in one}
-    files: list[SourceFile] = [*sources.files, *sources.settings]
+    shown = [*(path.evidence for path in paths), *(item.evidence for item in training), hints]
+    wanted = {mark.file for marks in shown for mark in marks}
+    files = [*sources.files, *sources.settings]
     return {item.path: tuple(item.text.splitlines()) for item in files if item.path in wanted}
 
 

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from gapfloor import __version__
 from gapfloor.audit.interpreter.values import Mark
 from gapfloor.audit.judgement.findings import Finding, PathChanges, find_unstated
-from gapfloor.audit.judgement.rows import COLUMNS, FIELDS, EvaluationPath, TrainingRollout, plain
+from gapfloor.audit.judgement.rows import COLUMNS, FIELDS, EvaluationPath, plain
 from gapfloor.audit.judgement.verdict import OPEN, AuditVerdict, preferred
 from gapfloor.escape import clean_text, escape_markdown, markdown_code
 
@@ -31,7 +31,7 @@ _SARIF_RULES = {
     "scan-failed": "The scanner itself failed; nothing follows from the absence of other results.",
 }
 #: More scripts and sites than these are left to --json.
-_MOST_SCRIPTS = 8
+_MOST_SCRIPTS = 4
 _MOST_SITES = 4
 Texts = Mapping[str, tuple[str, ...]]
 
@@ -158,19 +158,24 @@ def as_markdown(result: ScanResult) -> str:
     ranked = sorted(result.paths, key=lambda path: (path not in chosen, path.is_demonstration, -path.score))
     scripts = list(dict.fromkeys(path.script for path in ranked))
     verdicts = dict(result.scripts)
-    lines += ["## Evidence", ""] if scripts else []
-    for script in scripts[:_MOST_SCRIPTS]:
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for script in scripts:
         sites = [path for path in ranked if path.script == script]
         verdict = (
             verdicts.get(script) if len(scripts) > 1 else None
         )  # one script: the verdict below is its own
-        lines += _script(script, sites, verdict, result.training, result.texts)
-    if len(scripts) > _MOST_SCRIPTS:
-        lines += [f"{len(scripts) - _MOST_SCRIPTS} more scripts are in the JSON document (--json).", ""]
-    if not result.paths:
-        lines += ["No evaluation path was found.", ""]
-        lines += [f"- {_place(hint)}: {escape_markdown(hint.what)}" for hint in result.hints[:6]]
-        lines += [""] if result.hints else []
+        groups.setdefault(tuple(_script(sites, verdict, result)), []).append(script)
+    lines += ["## Evidence", ""] if groups else []
+    for body, same in list(groups.items())[:_MOST_SCRIPTS]:
+        lines += [f"### {escape_markdown(same[0])}", ""]
+        lines += [f"The same holds for {escape_markdown(_listed(same[1:]))}.", ""] if same[1:] else []
+        lines += body
+    rest = sum(map(len, list(groups.values())[_MOST_SCRIPTS:]))
+    lines += [f"{rest} more scripts are in the JSON document (--json).", ""] if rest else []
+    lines += [] if result.paths else ["No evaluation path was found.", ""]
+    if result.hints:
+        lines += ["Lines that speak of an evaluation:", ""]
+        lines += [f"- {_quoted(hint, result.texts)}" for hint in result.hints[:8]] + [""]
     lines += ["## Verdict", "", *_verdict_lines(result, chosen), ""]
     reasons = list(dict.fromkeys(text for path in chosen for text in (*path.doubts, *_causes(path))))
     if reasons:
@@ -198,20 +203,21 @@ def _causes(path: EvaluationPath) -> list[str]:
     return [text for text in path.candidates if path.rule == "unresolved"][:4]
 
 
-def _script(
-    script: str,
-    sites: list[EvaluationPath],
-    verdict: AuditVerdict | None,
-    training: tuple[TrainingRollout, ...],
-    texts: Texts,
-) -> list[str]:
+def _listed(names: list[str]) -> str:
+    shown = [*names[:5], *([f"{len(names) - 5} more scripts"] if len(names) > 5 else [])]
+    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+
+
+def _script(sites: list[EvaluationPath], verdict: AuditVerdict | None, result: ScanResult) -> list[str]:
     """One script: its sites, the best first, with quoted lines, and the constructors of training and test."""
-    demo = " (demonstration)" if all(path.is_demonstration for path in sites) else ""
-    lines = [f"### {escape_markdown(script)}{demo}", ""]
+    script, texts, training = sites[0].script, result.texts, result.training
+    is_demo = all(path.is_demonstration for path in sites)
+    lines = ["By its name this is a demonstration.", ""] if is_demo else []
     shown = {(path.step.file, path.step.line, path.rule, path.provenance): path for path in reversed(sites)}
     rows = [path for path in sites if path in shown.values()]
     for path in rows[:_MOST_SITES]:
-        decided = _quoted(path.decided_by, texts) if path.decided_by else escape_markdown(path.provenance)
+        words = "?" if path.provenance == "unresolved" else path.provenance
+        decided = _quoted(path.decided_by, texts) if path.decided_by else words
         lines += [
             f"- rule **{path.rule}** ({path.grades['rule']})",
             f"    - step: {_quoted(path.step, texts)}",
@@ -264,7 +270,7 @@ def _verdict_lines(result: ScanResult, chosen: list[EvaluationPath]) -> list[str
     ]
     if verdict.provenance in ("default-argument", "training-rollout"):
         lines += ["", "The authors may want to say whether this rule was intended for the reported numbers."]
-    if "likely" in verdict.levels.values():
+    if verdict.levels.get("rule") == "likely":
         right, total = precision("rule")
         lines += ["", f"A likely rule was right in {right} of {total} audits by hand. Read the lines above."]
     return lines
