@@ -66,7 +66,8 @@ def test_sarif_is_empty_when_every_rule_is_stated(tmp_path: Path, capsys):
 def test_markdown_shows_the_verdict_and_the_chain(tmp_path: Path, capsys):
     run(str(write_files(tmp_path, EXPLICIT)))
     text = capsys.readouterr().out
-    assert "rule: **argmax** (proved) · provenance: **explicit-call-site** (proved)" in text
+    assert "- rule: **argmax** (proved)." in text
+    assert "- provenance: **explicit-call-site** (proved)." in text
     assert "net.act(obs, deterministic=True)" in text
     assert text.index("## Evidence") < text.index("## Verdict")
 
