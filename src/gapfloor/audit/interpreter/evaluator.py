@@ -30,7 +30,7 @@ from gapfloor.audit.reading.index import ClassInfo, FunctionInfo, Index, ModuleI
 DEEPEST_EVALUATION = 90
 MOST_ALTERNATIVES = 16
 #: Budgets of steps, not of time: the answer is the same on a busy machine. One chain of calls cannot spend it all.
-MOST_STEPS = 220_000
+MOST_STEPS = 150_000
 MOST_STEPS_OF_A_CHAIN = 12_000
 _BUILTINS = frozenset(name for name in dir(builtins) if name.islower())
 #: A use after the end of any scope: names seen from outside have their final value.
