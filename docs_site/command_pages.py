@@ -30,7 +30,7 @@ MORE = {
     "replay": ("my-environment.md",),
     "verify": ("concepts.md",),
     "study": ("studies.md",),
-    "audit": ("audit.md",),
+    "audit": ("audit.md", "audit-registry.md"),
     "cka": ("compare.md",),
     "doctor": ("install.md", "my-environment.md"),
 }

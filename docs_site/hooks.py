@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from api_pages import api_pages
+from audit_registry_page import audit_registry_page
 from command_pages import command_pages
 from notebook_page import notebook_page
 from number_pages import generated_columns, number_pages
@@ -39,7 +40,7 @@ def on_files(files: Any, config: Any) -> Any:
     docs = Path(config.docs_dir)
     pages = command_pages(docs) | number_pages() | api_pages() | registry_page()
     pages["changelog.md"] = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").replace("](docs/", "](")
-    pages |= notebook_page(docs / "notebook.ipynb")
+    pages |= notebook_page(docs / "notebook.ipynb") | audit_registry_page()
     for path, content in pages.items():
         files.append(File.generated(config, path, content=content))
     return files
@@ -50,7 +51,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     name = page.file.src_uri
     if name == "index.md":
         page.meta["hide"] = ["navigation"]
-    elif name == "registry-table.md":
+    elif name in ("registry-table.md", "audit-registry.md"):
         page.meta["hide"] = ["navigation", "toc"]
     elif name == "replication.md":
         page.meta["hide"] = ["toc"]
