@@ -37,6 +37,7 @@ def test_every_page_of_the_navigation_exists_or_is_generated() -> None:
         "api/index.md",
         "json.md",
         "registry-table.md",
+        "audit-registry.md",
         "notebook.md",
         "changelog.md",
     }
