@@ -77,4 +77,4 @@ def test_data_with_another_rule_than_the_plans_get_their_own_headline():
     ]
     found = Findings(analyse(pa.Table.from_pylist(rows)))
     assert found.primary == "greedy"
-    assert headline(found).startswith("starpilot (IMPALA) at 8M: with greedy actions the three runs score")
+    assert headline(found).startswith("starpilot at 8M: with greedy actions the three runs score")
