@@ -96,7 +96,7 @@ def test_names_are_text_in_both_renderers(tmp_path: Path) -> None:
     for svg in render_panels(figure):
         assert ET.fromstring(svg) is not None
     written = write_figures([figure], tmp_path)
-    assert {path.suffix for path in written} == {".pdf", ".svg", ".png"}
+    assert {path.suffix for path in written} == {".pdf", ".svg", ".png", ".txt"}
     drawn = next(path for path in written if path.suffix == ".svg")
     assert "".join(ET.fromstring(drawn.read_bytes()).itertext()).count("<b>$\\frac&") == 1
 

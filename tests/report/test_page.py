@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -113,8 +115,7 @@ def test_a_figure_is_one_stop_of_the_tab_key(browser: Any, page: Path) -> None:
     visit(browser, page)
     stops = "return document.querySelectorAll(arguments[0] + ' [data-tip][tabindex=\\'0\\']').length"
     figures = "return document.querySelectorAll('.chart').length"
-    # Open figures of a packed page are unpacked after it has loaded.
-    WebDriverWait(browser, 20).until(lambda _: browser.execute_script(figures) > 5)
+    assert browser.execute_script(figures) > 5
     WebDriverWait(browser, 20).until(
         lambda _: browser.execute_script(stops, ".chart") == browser.execute_script(figures)
     )
@@ -149,12 +150,40 @@ def test_tables_link_to_files_that_exist(browser: Any, page: Path) -> None:
 
 
 @needs_chromium
-def test_a_level_in_the_table_leads_to_its_replay(browser: Any, page: Path) -> None:
+def test_a_card_shows_its_call_and_its_numbers(browser: Any, page: Path) -> None:
     visit(browser, page)
-    link = browser.find_element("css selector", "td a[href^='#scene-']")
-    scene = browser.find_element("id", link.get_attribute("href").rpartition("#")[2])
-    seed = link.find_element("xpath", "ancestor::tr/td[1]").get_attribute("textContent")
-    assert f"level {seed}" in scene.find_element("tag name", "figcaption").text
+    card = browser.find_element("css selector", "#game-heist-8m")
+    assert card.find_element("css selector", ".badge").text == "not distinguishable"
+    names = [name.text for name in card.find_elements("css selector", ".numbers dt")]
+    assert names == ["Return", "Floor", "Return − floor", "Gap", "Floor's gap"]
+
+
+@needs_chromium
+def test_every_permalink_leads_somewhere_and_the_theme_can_be_chosen(browser: Any, page: Path) -> None:
+    visit(browser, page)
+    lost = browser.execute_script(
+        "return Array.from(document.querySelectorAll('.permalink')).map(a => a.hash.slice(1))"
+        ".filter(id => !document.getElementById(id))"
+    )
+    assert lost == []
+    button = browser.find_element("id", "theme")
+    colour = "return getComputedStyle(document.body).backgroundColor"
+    seen = []
+    for name in ("light", "dark"):
+        button.click()
+        assert button.text == f"Theme: {name}"
+        seen.append(browser.execute_script(colour))
+    button.click()
+    assert len(set(seen)) == 2
+
+
+@needs_chromium
+def test_the_print_has_two_pages_at_most(browser: Any, one_game_page: Path) -> None:
+    visit(browser, one_game_page)
+    printed = base64.b64decode(
+        browser.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"]
+    )
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) <= 2
 
 
 @needs_chromium

@@ -110,8 +110,8 @@ def card_to_json(card: dict[str, Any]) -> str:
     return json.dumps(card, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def card_to_markdown(card: dict[str, Any]) -> str:
-    """The card for people: labelled lines, then one table of games."""
+def card_facts(card: dict[str, Any]) -> dict[str, str]:
+    """What a card says about the whole study, by label; empty where it is not known."""
     plan, tests = card["plan"], card["tests"]
     runs = card["checkpoints"]["runs"]
     hashed = sum(bool(run["sha256"]) for run in runs)
@@ -119,8 +119,7 @@ def card_to_markdown(card: dict[str, Any]) -> str:
     others = [rule for rule in card["action_rule"]["all"] if rule != primary]
     levels = "; ".join(f"{name} {ends}" for name, ends in card["level_sets"].items())
     observed = " (as observed in the episodes)" if card["level_sets_observed"] and levels else ""
-    lines = ["# Gap card", ""]
-    facts = {
+    return {
         "Action rule": f"{primary} (primary)" + (f"; also {', '.join(others)}" if others else ""),
         "Level sets": levels + observed,
         "Draws": ", ".join(card["draws"])
@@ -138,8 +137,13 @@ def card_to_markdown(card: dict[str, Any]) -> str:
         "Verified": card["verification"]["sentence"] if card.get("verification") else "",
         "Versions": ", ".join(f"{name} {version}" for name, version in card["versions"].items()),
     }
-    lines += [f"- **{label}:** {escape_markdown(value)}" for label, value in facts.items() if value]
-    lines += ["", *_game_table(card["games"], primary, method=tests["gap_method"]), ""]
+
+
+def card_to_markdown(card: dict[str, Any]) -> str:
+    """The card for people: labelled lines, then one table of games."""
+    facts = [f"- **{label}:** {escape_markdown(value)}" for label, value in card_facts(card).items() if value]
+    table = _game_table(card["games"], card["action_rule"]["primary"], method=card["tests"]["gap_method"])
+    lines = ["# Gap card", "", *facts, "", *table, ""]
     for game in card["games"]:
         where = f"{game['game']} {game['budget']}".strip()
         reading = game["reading"]

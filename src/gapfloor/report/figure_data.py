@@ -41,6 +41,8 @@ class LevelPanel:
 
     game: str
     mode: str
+    agent: str
+    """Empty where the runs of all agents are pooled."""
     budget: str
     rule: str
     level_set: str
@@ -80,9 +82,9 @@ class GameActionClasses:
 
 
 def level_panels(
-    inputs: Inputs, *, rules: tuple[str, ...], level_set: str = "test"
+    inputs: Inputs, *, rules: tuple[str, ...], is_pooled: bool, level_set: str = "test"
 ) -> tuple[LevelPanel, ...]:
-    """Per-level means of runs against the floor's on the same level set."""
+    """Per-level means of runs, of each agent unless they are pooled, against the floor's on the same level set."""
     labels = inputs.labels
     sets = labels["level_set"][1]
     if level_set not in sets or FLOOR not in labels["reference"][1] or "" not in labels["reference"][1]:
@@ -94,21 +96,19 @@ def level_panels(
     for rows, (game, mode) in groups_of(inputs, is_floor, ("game", "mode")):
         floors[game, mode] = _means(inputs, rows)
     panels = []
-    for rows, (game, mode, budget, rule) in groups_of(inputs, is_run, ("game", "mode", "budget", "rule")):
-        if rule not in rules or (game, mode) not in floors:
-            continue
-        panels.append(_panel(_means(inputs, rows), floors[game, mode], game, mode, budget, rule, level_set))
+    names = ("game", "mode", "budget", "rule", *(() if is_pooled else ("agent",)))
+    for rows, values in groups_of(inputs, is_run, names):
+        named = {"agent": "", "level_set": level_set, **dict(zip(names, values, strict=True))}
+        floor = floors.get((named["game"], named["mode"]))
+        if named["rule"] in rules and floor is not None:
+            panels.append(_panel(_means(inputs, rows), floor, named))
     return tuple(panel for panel in panels if panel.points)
 
 
 def _panel(
     runs: tuple[npt.NDArray[Any], ...],
     floor: tuple[npt.NDArray[Any], ...],
-    game: str,
-    mode: str,
-    budget: str,
-    rule: str,
-    level_set: str,
+    labels: dict[str, str],
 ) -> LevelPanel:
     shared, at_run, at_floor = np.intersect1d(runs[0], floor[0], return_indices=True)
     step = max(1, math.ceil(shared.size / MOST_LEVELS))
@@ -123,16 +123,7 @@ def _panel(
         for i in range(0, shared.size, step)
     )
     above = int(np.count_nonzero(runs[1][at_run] > floor[1][at_floor]))
-    return LevelPanel(
-        game=game,
-        mode=mode,
-        budget=budget,
-        rule=rule,
-        level_set=level_set,
-        points=points,
-        n_levels=int(shared.size),
-        above=above,
-    )
+    return LevelPanel(**labels, points=points, n_levels=int(shared.size), above=above)
 
 
 def groups_of(

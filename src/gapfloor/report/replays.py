@@ -1,7 +1,7 @@
 """Replayed episodes as the page shows them: the same level under several rules, side by side.
 
 `gapfloor replay` leaves `replays/<name>.npz` (frames) with a JSON file of the same name. Frames become one sprite sheet
-an episode: a single image that a few lines of script play, pause and step through, which an animated image could
+per episode: a single image that a few lines of script play, pause and step through, which an animated image could
 not. Long episodes are thinned; all clips of a level share one clock, so one sees a stuck policy stand still
 while another has long finished.
 """
@@ -14,7 +14,7 @@ import json
 import math
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,8 +25,6 @@ from gapfloor.npy_bytes import read_npy
 
 #: Frames a clip keeps; longer episodes are thinned evenly.
 MOST_FRAMES = 160
-#: Levels a page shows; more would make it slow to send.
-MOST_LEVELS = 8
 #: Frames of an episode that are unpacked; 240 frames of 800 x 600 pixels have less.
 MOST_FRAME_BYTES = 512 << 20
 _COLUMNS = 16
@@ -102,19 +100,21 @@ def read_replays(folder: Path) -> tuple[Replay, ...]:
     return tuple(found)
 
 
-def build_scenes(
-    replays: Sequence[Replay], *, rules: Sequence[str], most_levels: int = MOST_LEVELS
-) -> tuple[Scene, ...]:
-    """Replays grouped by level, those seen under the most rules first; one clip per rule."""
+def build_scenes(replays: Sequence[Replay], *, rules: Sequence[str]) -> tuple[Scene, ...]:
+    """One level per game: that seen under the most rules, among them that where returns differ most."""
     order = {rule: at for at, rule in enumerate(rules)}
     levels: dict[tuple[str, str, int], dict[str, Replay]] = {}
     for replay in replays:
         levels.setdefault((replay.game, replay.level_set, replay.level_seed), {}).setdefault(
             replay.rule, replay
         )
-    chosen = sorted(levels.items(), key=lambda entry: (-len(entry[1]), entry[0]))[:most_levels]
+    chosen: dict[str, tuple[str, str, int]] = {}
+    for level in sorted(levels, key=lambda level: (-len(levels[level]), -_spread(levels[level]), level)):
+        chosen.setdefault(level[0], level)
     scenes = []
-    for (game, level_set, level_seed), by_rule in chosen:
+    for (game, level_set, level_seed), by_rule in (
+        (level, levels[level]) for level in sorted(chosen.values())
+    ):
         members = sorted(
             by_rule.values(),
             key=lambda replay: (replay.is_reference, order.get(replay.rule, 99), replay.rule),
@@ -128,6 +128,11 @@ def build_scenes(
             Scene(game=game, level_set=level_set, level_seed=level_seed, stride=stride, clips=clips)
         )
     return tuple(scene for scene in scenes if scene.clips)
+
+
+def _spread(by_rule: Mapping[str, Replay]) -> float:
+    returns = [replay.episode_return for replay in by_rule.values()]
+    return max(returns) - min(returns)
 
 
 def read_frames(path: Path) -> npt.NDArray[np.uint8]:

@@ -128,7 +128,7 @@ def source_of_results(
         name=path.name if path is not None else "results",
         findings=findings,
         provenance=provenance,
-        levels=level_panels(inputs, rules=rules) if inputs is not None else (),
+        levels=level_panels(inputs, rules=rules, is_pooled=results.plan.pooled) if inputs is not None else (),
         curves=_in_agent_order(read_curves(path), findings) if path is not None and is_store else (),
         classes=_classes(
             cells, path if is_store else None, action_shares(cell_table, findings.primary), findings.all_envs

@@ -34,6 +34,24 @@ def to_html(table: Table, *, wide: bool = False) -> str:
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
 
+def html_head(table: Table) -> str:
+    """The head for a page that sorts columns: the headings that span several, and a button per column."""
+    groups, at = "", 0
+    for group in sorted(table.groups, key=lambda group: group.first):
+        groups += f'<td colspan="{group.first - at}"></td>' if group.first > at else ""
+        span = group.last - group.first + 1
+        groups += f'<th colspan="{span}" scope="colgroup" class="spanner">{escaped(group.title.plain)}</th>'
+        at = group.last + 1
+    if groups and at < len(table.columns):
+        groups += f'<td colspan="{len(table.columns) - at}"></td>'
+    heads = "".join(
+        f'<th scope="col" class="{column.align}" aria-sort="none"><button type="button">'
+        f"{escaped(column.title)}</button></th>"
+        for column in table.columns
+    )
+    return (f'<tr class="groups">{groups}</tr>' if groups else "") + f"<tr>{heads}</tr>"
+
+
 def html_rows(table: Table) -> str:
     """The rows for a page that has a style sheet and sorts columns: classes, and the value to sort by."""
     lines = []

@@ -1,4 +1,4 @@
-"""Which actions have the same effect: one row per game, one letter per class of actions."""
+"""Which actions have the same effect: one row per game, one number per class of actions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def classes_figure(
     return FigureSpec(
         name=name,
         title=title,
-        caption="Actions with the same letter had the same effect in every calibrated state of the game.",
+        caption="Actions with the same number had the same effect in every calibrated state of the game.",
         panels=tuple(_panel(rows, names) for names, rows in groups),
         size=(30.0 * most_actions + 60.0, 30.0 * most_rows + 110.0),
         inches=(1.2 + 0.36 * most_actions, 0.9 + 0.3 * most_rows),
@@ -56,8 +56,8 @@ def _panel(rows: Sequence[GameActionClasses], action_names: Sequence[str]) -> Pa
                     x=float(action),
                     y=-float(at),
                     shade=label,
-                    letter=_letter(label),
-                    tip=f"{entry.game}: {names[action]} is in class {_letter(label)}{share}",
+                    letter=str(label + 1),
+                    tip=f"{entry.game}: {names[action]} is in class {label + 1}{share}",
                 )
             )
         shapes.append(TextMark(x=n_actions - 0.3, y=-float(at), words=f"k = {len(set(entry.labels))}"))
@@ -79,7 +79,3 @@ def _panel(rows: Sequence[GameActionClasses], action_names: Sequence[str]) -> Pa
         ),
         shapes=tuple(shapes),
     )
-
-
-def _letter(label: int) -> str:
-    return chr(ord("A") + label) if label < 26 else str(label)

@@ -65,7 +65,7 @@ def _panel(findings: Findings, curves: Sequence[SeedCurve], agents: Sequence[str
         shapes.append(GuideLine(at=screen.maximum, across="y", kind="maximum"))
     shapes += [curve_mark(curve, agents, unit=" nats") for curve in curves]
     name = name_text(first.game)
-    counts = ", ".join(f"{name_text(agent_name(curve.agent))} n = {curve.n}" for curve in curves)
+    counts = tuple(f"{name_text(agent_name(curve.agent))} n = {curve.n}" for curve in curves)
     return PanelSpec(
         title=name,
         subtitle=counts,

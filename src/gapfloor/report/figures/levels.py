@@ -40,7 +40,8 @@ def levels_figure(
         name=name,
         title=title,
         caption=(
-            "Each dot is one held-out level. Above the diagonal, the runs score more than random play on that level."
+            "Each dot is one held-out level. Above the diagonal, the runs score more than random play on that level; "
+            "the counts say on how many."
         ),
         panels=made,
         legend=tuple(LegendEntry(words=rule, ink=rule_ink(rule)) for rule in rules),
@@ -51,22 +52,19 @@ def levels_figure(
 
 
 def _members(findings: Findings, panels: Sequence[LevelPanel], env: Env, budget: str) -> list[LevelPanel]:
-    key = (env.game, env.mode, budget)
-    members = [panel for panel in panels if (panel.game, panel.mode, panel.budget) == key]
+    members = [panel for panel in panels if (findings.env_of(panel), panel.budget) == (env, budget)]
     return sorted(members, key=lambda panel: findings.rules.index(panel.rule))
 
 
 def _panel(game: str, members: Sequence[LevelPanel]) -> PanelSpec:
     points = [point for panel in members for point in panel.points]
     low, high = padded((value for point in points for value in (point.floor, point.policy)), part=0.05)
-    counts = "above the floor on " + ", ".join(
-        f"{panel.above}/{panel.n_levels} {panel.rule}" for panel in members
-    )
+    counts = tuple(f"{panel.rule} above on {panel.above}/{panel.n_levels}" for panel in members)
     name = name_text(game)
     return PanelSpec(
         title=name,
         subtitle=counts,
-        summary=f"{name}: {counts}",
+        summary=f"{name}: {', '.join(counts)} levels",
         x=Scale(low=low, high=high, label="random floor on the level"),
         y=Scale(low=low, high=high, label="runs' mean on the level"),
         shapes=(

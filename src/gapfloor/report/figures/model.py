@@ -148,7 +148,8 @@ class PanelSpec:
     x: Scale
     y: Scale
     shapes: tuple[Shape, ...]
-    subtitle: str = ""
+    subtitle: tuple[str, ...] = ()
+    """What is said below the title, one thing per line in print."""
 
 
 @dataclass(frozen=True, kw_only=True)

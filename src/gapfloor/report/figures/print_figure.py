@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from gapfloor.records.atomic import write_bytes_atomically
+from gapfloor.records.atomic import write_bytes_atomically, write_text_atomically
 from gapfloor.report.figures.inks import GREY, INKS, SHADES
 from gapfloor.report.figures.model import (
     CurveMark,
@@ -70,7 +70,7 @@ def drawing_style() -> AbstractContextManager[None]:
 
 
 def write_figures(figures: Iterable[FigureSpec], folder: Path, *, with_title: bool = False) -> list[Path]:
-    """Draw each figure in three formats; the files written."""
+    """Draw each figure in three formats, which carry their title and caption, and write the caption as text."""
     import matplotlib
 
     matplotlib.use("Agg", force=False)
@@ -84,7 +84,7 @@ def write_figures(figures: Iterable[FigureSpec], folder: Path, *, with_title: bo
             drawn = draw_figure(spec)
             if with_title:
                 drawn.suptitle(spec.title, fontsize=8)
-            written += save_figure(drawn, folder, spec.name)
+            written += save_figure(drawn, folder, spec)
             plt.close(drawn)
     return written
 
@@ -115,22 +115,27 @@ def draw_figure(spec: FigureSpec) -> Any:
     return figure
 
 
-def save_figure(figure: Any, folder: Path, name: str) -> list[Path]:
-    """Write one matplotlib figure as PDF, SVG and PNG."""
+def save_figure(figure: Any, folder: Path, spec: FigureSpec) -> list[Path]:
+    """Write one matplotlib figure as PDF, SVG and PNG, and its caption."""
     import matplotlib
 
-    written = []
+    write_text_atomically(folder / f"{spec.name}.txt", f"{spec.title}. {spec.caption}\n")
+    written = [folder / f"{spec.name}.txt"]
     # Laid out once, not once per format. A figure that has a layout engine would be drawn twice each time, and
     # `savefig` would give it the engine that is the default.
     figure.get_layout_engine().execute(figure)
-    # Without these the files would differ from run to run by their date.
-    dateless: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
+    # With a date the files would differ from run to run.
+    said: dict[str, dict[str, Any]] = {
+        "pdf": {"Title": spec.title, "Subject": spec.caption, "CreationDate": None},
+        "svg": {"Title": spec.title, "Description": spec.caption, "Date": None},
+        "png": {"Title": spec.title, "Description": spec.caption},
+    }
     with matplotlib.rc_context({"figure.constrained_layout.use": False}):
         figure.set_layout_engine(None)
-        for kind, metadata in dateless.items():
+        for kind, metadata in said.items():
             buffer = io.BytesIO()
             figure.savefig(buffer, format=kind, dpi=200, metadata=metadata)
-            path = folder / f"{name}.{kind}"
+            path = folder / f"{spec.name}.{kind}"
             write_bytes_atomically(path, buffer.getvalue())
             written.append(path)
     return written
@@ -151,7 +156,7 @@ def _draw_panel(axes: Any, panel: PanelSpec) -> None:
     _draw_scale(axes.yaxis, panel.y)
     if any(isinstance(shape, Diagonal) for shape in panel.shapes):
         axes.set_aspect("equal")
-    title = "\n".join(filter(None, (panel.title, panel.subtitle)))
+    title = "\n".join(filter(None, (panel.title, *panel.subtitle)))
     if title:
         # Without a place matplotlib looks for one at every drawing: only labels above the panel can be in the way.
         y = None if panel.x.is_slanted else 1.0

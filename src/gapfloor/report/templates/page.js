@@ -90,28 +90,8 @@
     });
   };
 
-  // A large page holds its parts compressed; one becomes markup when it is opened.
-  const unpack = async (details) => {
-    const packed = details.querySelector(":scope > template.packed");
-    if (packed) {
-      const bytes = Uint8Array.from(atob(packed.content.textContent), (letter) => letter.charCodeAt(0));
-      packed.remove();
-      const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-      details.insertAdjacentHTML("beforeend", await new Response(stream).text());
-      if (details.matches(".chart")) prepareFigure(details);
-      all("table", details).filter((table) => details.matches(".table")).forEach(prepareTable);
-      scrollable();
-    }
-  };
-  document.addEventListener("toggle", (event) => { if (event.target.open) unpack(event.target); }, true);
-  const openAll = document.getElementById("open-all");
-  if (openAll) openAll.addEventListener("click", () => all("details").forEach((details) => { details.open = true; }));
-  all("details").filter((details) => details.querySelector(":scope > template.packed") === null).forEach((details) => {
-    if (details.matches(".chart")) prepareFigure(details);
-    if (details.matches(".table")) all("table", details).forEach(prepareTable);
-  });
-  all(".strip").forEach(prepareFigure);
-  all("details[open]").forEach(unpack);
+  all(".chart, .strip").forEach(prepareFigure);
+  all("details.table table").forEach(prepareTable);
 
   // Replays: one sprite sheet per clip, one clock per level.
   all(".scene").forEach((scene) => {
@@ -149,16 +129,28 @@
     draw();
   });
 
-  // A link into a closed table opens it.
-  const open = async () => {
+  // A link into a closed table or figure opens it.
+  const open = () => {
     const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    if (!target || target.tagName !== "DETAILS") return;
-    target.open = true;
-    await unpack(target);
-    target.scrollIntoView();
+    if (target && target.tagName === "DETAILS") { target.open = true; target.scrollIntoView(); }
   };
   addEventListener("hashchange", open);
   open();
+
+  // The theme: that of the system, light or dark. A page opened from disk may not be able to remember it.
+  const theme = document.getElementById("theme"), schemes = { auto: "light dark", light: "light", dark: "dark" };
+  const names = Object.keys(schemes);
+  const remembered = (() => { try { return localStorage.getItem("gapfloor-theme"); } catch (error) { return null; } })();
+  const choose = (name) => {
+    document.documentElement.style.colorScheme = schemes[name];
+    theme.textContent = "Theme: " + name;
+    theme.dataset.name = name;
+  };
+  choose(names.includes(remembered) ? remembered : "auto");
+  theme.addEventListener("click", () => {
+    choose(names[(names.indexOf(theme.dataset.name) + 1) % names.length]);
+    try { localStorage.setItem("gapfloor-theme", theme.dataset.name); } catch (error) { /* not remembered */ }
+  });
 
   const copy = document.getElementById("copy-card"), text = document.getElementById("card-text"), said = document.getElementById("copied");
   copy.addEventListener("click", async () => {
