@@ -16,13 +16,11 @@ from gapfloor.analysis.training_curves import PlayedCheckpoint, TrainingCurves, 
 from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.report.figure_data import read_curves
-from gapfloor.report.figures.build import build_figures
+from gapfloor.report.figures.build import build_figures, returns_figure
+from gapfloor.report.figures.measurements import sweep_figure, training_curves_figure
 from gapfloor.report.figures.model import DotCloud, FigureSpec, GuideLine, PointMark, TileMark
 from gapfloor.report.figures.page_figure import legend_svg, panel_svg, render_panels
 from gapfloor.report.figures.print_figure import draw_figure, write_figures
-from gapfloor.report.figures.returns import returns_figure
-from gapfloor.report.figures.sweep import sweep_figure
-from gapfloor.report.figures.training_curves import training_curves_figure
 from gapfloor.report.findings import Findings
 from gapfloor.report.source import source_of_results
 
@@ -91,7 +89,7 @@ def test_names_are_text_in_both_renderers(tmp_path: Path) -> None:
     full = printed_results()
     rows = tuple(dataclasses.replace(row, game=evil) for row in full.floor_comparisons if row.game == "heist")
     results = dataclasses.replace(full, floor_comparisons=rows, gaps=(), screen=(), floors=())
-    figure = returns_figure(Findings(results), "8M", name="evil", title="evil")
+    figure = returns_figure(Findings(results), "8M")
     assert figure is not None
     for svg in render_panels(figure):
         assert ET.fromstring(svg) is not None

@@ -22,12 +22,12 @@ from gapfloor.report.figures.measurements import (
     comparison_figure,
     evaluation_figure,
     floor_figure,
+    sweep_figure,
+    training_curves_figure,
     training_log_figure,
 )
 from gapfloor.report.figures.model import FigureSpec
 from gapfloor.report.figures.print_figure import draw_figure, drawing_style
-from gapfloor.report.figures.sweep import sweep_figure
-from gapfloor.report.figures.training_curves import training_curves_figure
 from gapfloor.report.source import source_of_results
 
 

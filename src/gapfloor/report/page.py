@@ -18,11 +18,10 @@ import gapfloor
 from gapfloor.analysis.rows import ComparisonRow, GapRow, Row
 from gapfloor.escape import clean_text
 from gapfloor.report.card import card_facts, card_to_markdown
-from gapfloor.report.figures.build import build_figures
+from gapfloor.report.figures.build import build_figures, verdict_strip
 from gapfloor.report.figures.inks import rule_ink
 from gapfloor.report.figures.model import LegendEntry, PointMark
 from gapfloor.report.figures.page_figure import legend_svg, panel_svg
-from gapfloor.report.figures.verdict_strip import verdict_strip
 from gapfloor.report.findings import MERGED, TEST, Env, Findings
 from gapfloor.report.replays import Scene
 from gapfloor.report.source import ReportSource
@@ -161,7 +160,7 @@ def _verdict_groups(findings: Findings) -> list[dict[str, Any]]:
 def _verdict_card(findings: Findings, verdict: Verdict) -> dict[str, Any]:
     place = findings.place(verdict.env, verdict.budget)
     test = place.comparison(findings.primary, TEST)
-    panel = verdict_strip(findings, verdict.env, verdict.budget)
+    panel = verdict_strip(place)
     strip = ""
     if panel:
         n_rows = sum(isinstance(shape, PointMark) for shape in panel.shapes)

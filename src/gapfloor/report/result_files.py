@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gapfloor.records.atomic import write_text_atomically
+from gapfloor.report.figures.measurements import sweep_figure, training_curves_figure
 from gapfloor.report.figures.model import FigureSpec
 from gapfloor.report.figures.print_figure import write_figures
-from gapfloor.report.figures.sweep import sweep_figure
-from gapfloor.report.figures.training_curves import training_curves_figure
 
 if TYPE_CHECKING:
     from gapfloor.analysis.comparison import Comparison

@@ -1,46 +1,321 @@
-"""All figures of a report, in the order of the page."""
+"""The figures of a report, each described once: what is drawn where, and what it means.
+
+The writers, `print_figure` and `page_figure`, read these descriptions. A builder gives None where the data lack what
+its figure needs; `build_figures` adds the budget to names and titles.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from gapfloor.engines.procgen import ACTION_NAMES
-from gapfloor.report.figures.classes import classes_figure
-from gapfloor.report.figures.entropy import entropy_figure
-from gapfloor.report.figures.entropy_training import training_figure
-from gapfloor.report.figures.gaps import gaps_figure
-from gapfloor.report.figures.levels import levels_figure
-from gapfloor.report.figures.model import FigureSpec
-from gapfloor.report.figures.returns import returns_figure
-from gapfloor.report.findings import at_budget
+from gapfloor.analysis.rows import ComparisonRow, GapRow
+from gapfloor.report.figure_data import LevelPanel, LevelPoint
+from gapfloor.report.figures.actions import classes_figure, entropy_figure, training_figure
+from gapfloor.report.figures.inks import rule_ink
+from gapfloor.report.figures.model import (
+    Diagonal,
+    Dot,
+    DotCloud,
+    FigureSpec,
+    GuideLine,
+    LegendEntry,
+    PanelSpec,
+    PointMark,
+    Scale,
+    Shape,
+    interval_of,
+    levels_words,
+    name_text,
+    padded,
+)
+from gapfloor.report.findings import FLOOR, TEST, TRAIN, Findings, GameFindings, at_budget
 from gapfloor.report.source import ReportSource
+from gapfloor.tables.cells import counted, estimate, fixed, is_number, mean_sem
+
+#: Ends of a 95% interval, in standard errors of a normal.
+_NORMAL_95 = 1.96
+_GAP_CAPTIONS = {
+    "paper": "Train − test return with its 95% bootstrap interval.",
+    "recommended": "Train − test return, adjusted for the floor's return on the same levels, with its interval for new "
+    "runs on new levels; where nothing was tested, the gap alone.",
+}
 
 
 def build_figures(source: ReportSource) -> tuple[FigureSpec, ...]:
     """Every figure that the data allow; those of the main budget have plain names and come first."""
     findings = source.findings
     made: list[FigureSpec | None] = []
-    for budget in sorted(findings.budgets, key=lambda budget: budget != findings.main_budget):
-        end = "" if budget == findings.main_budget else f"_{findings.slug(budget)}"
-        at = at_budget(budget)
+    for budget in findings.main_first:
+        is_main = budget == findings.main_budget
+        end = "" if is_main else f"_{findings.slug(budget)}"
         here = (
-            returns_figure(findings, budget, name=f"returns{end}", title=f"Return against floor{at}"),
-            gaps_figure(findings, budget, name=f"gaps{end}", title=f"Gap{at}"),
-            entropy_figure(findings, budget, name=f"entropy{end}", title=f"Entropy, raw and merged{at}"),
-            levels_figure(findings, source.levels, budget, name=f"levels{end}", title=f"Level by level{at}"),
+            returns_figure(findings, budget),
+            gaps_figure(findings, budget),
+            entropy_figure(findings, budget),
+            levels_figure(findings, budget, source.levels),
         )
-        is_open = budget == findings.main_budget
-        made += [replace(figure, is_open=is_open) if figure else None for figure in here]
+        made += [
+            replace(figure, name=figure.name + end, title=figure.title + at_budget(budget), is_open=is_main)
+            for figure in here
+            if figure
+        ]
     for budget in dict.fromkeys(curve.budget for curve in source.curves):
-        made.append(
-            training_figure(
-                findings, source.curves, budget, name=f"entropy_training{findings.slug(budget)}",
-                title=f"Entropy during training{at_budget(budget)}",
-            )
-        )  # fmt: skip
-    made.append(
-        classes_figure(
-            findings, source.classes, ACTION_NAMES, name="classes", title="Actions with the same effect"
-        )
-    )
+        made.append(training_figure(findings, budget, source.curves))
+    made.append(classes_figure(findings, source.classes))
     return tuple(figure for figure in made if figure is not None)
+
+
+@dataclass(frozen=True)
+class MeanMark:
+    """A mean return with its standard error, and what to say about it."""
+
+    mean: float
+    sem: float
+    tip: str
+
+
+#: (rule, or another name on the axis; level set) -> its mean.
+Marks = Mapping[tuple[str, str], MeanMark]
+
+
+def returns_figure(findings: Findings, budget: str) -> FigureSpec | None:
+    """Return against the floor under every rule, one panel per game."""
+    panels = [panel for place in findings.places(budget) if (panel := _returns_of_game(place))]
+    caption = (
+        "Bars are one SEM over runs; the band of the floor is its 95% interval. Scales differ between games."
+    )
+    return figure_of_returns(panels, "returns", "Return against floor", caption) if panels else None
+
+
+def figure_of_returns(
+    panels: Sequence[PanelSpec], name: str, title: str, caption: str, *, has_floor: bool = True
+) -> FigureSpec:
+    """Panels of `returns_panel` with what their marks mean: held-out ones are filled, those of training hollow."""
+    floors = (
+        LegendEntry(words="random floor, held-out", guide="floor"),
+        LegendEntry(words="random floor, training", guide="floor train"),
+    )
+    return FigureSpec(
+        name=name,
+        title=title,
+        caption=caption,
+        panels=tuple(panels),
+        legend=(
+            LegendEntry(words="held-out levels", ink="floor"),
+            LegendEntry(words="training levels", ink="floor", is_filled=False),
+            *(floors if has_floor else ()),
+        ),
+        size=(300.0, 210.0),
+        inches=(1.9, 1.75),
+        columns=4,
+    )
+
+
+def _returns_of_game(place: GameFindings) -> PanelSpec | None:
+    marks: dict[tuple[str, str], MeanMark] = {}
+    for rule in (rule for rule in place.findings.rules if rule != FLOOR):
+        for level_set in (TRAIN, TEST):
+            if row := place.comparison(rule, level_set):
+                tip = f"{rule}, {levels_words(level_set)}: {_return_words(row, counted(row.n, 'run'))}"
+                marks[rule, level_set] = MeanMark(row.mean, row.sem, tip)
+    floors = {
+        level_set: (floor.mean, floor.sem) for level_set in (TRAIN, TEST) if (floor := place.floor(level_set))
+    }
+    return returns_panel(place.name, floors=floors, marks=marks) if marks else None
+
+
+def _return_words(row: ComparisonRow, runs: str = "") -> str:
+    over = f" over {runs}" if runs else ""
+    delta = estimate(row.delta.value, row.delta.interval).plain
+    return f"{mean_sem(row.mean, row.sem).plain}{over}; Δ {delta}; {row.call}"
+
+
+def returns_panel(name: str, *, floors: Mapping[str, tuple[float, float]], marks: Marks) -> PanelSpec:
+    """One game: the mean return under each rule next to the floor's; `floors` is level set -> mean and SEM."""
+    shown = list(dict.fromkeys(rule for rule, _ in marks))
+    shapes: list[Shape] = [
+        GuideLine(
+            at=mean,
+            across="y",
+            kind="floor" if level_set == TEST else "floor train",
+            tip=f"random floor, {levels_words(level_set)}: {mean_sem(mean, sem).plain}",
+            band=interval_of(mean, _NORMAL_95 * sem) if level_set == TEST else None,
+        )
+        for level_set, (mean, sem) in floors.items()
+    ]
+    shapes += [
+        PointMark(
+            x=shown.index(rule) + (-0.16 if level_set == TRAIN else 0.16),
+            y=mark.mean,
+            ink=rule_ink(rule),
+            tip=mark.tip,
+            is_filled=level_set == TEST,
+            interval=interval_of(mark.mean, mark.sem),
+        )
+        for (rule, level_set), mark in marks.items()
+    ]
+    title = name_text(name)
+    return PanelSpec(
+        title=title,
+        summary=f"{title}: return against floor",
+        x=Scale(
+            low=-0.5,
+            high=len(shown) - 0.5,
+            ticks=tuple((float(at), name_text(rule)) for at, rule in enumerate(shown)),
+            has_names=True,
+        ),
+        y=Scale.of_shapes(shapes, "y", label="return"),
+        shapes=tuple(shapes),
+    )
+
+
+def verdict_strip(place: GameFindings) -> PanelSpec | None:
+    """A number line for one verdict: the floor, and each rule's held-out return with the interval of its call."""
+    rules = [rule for rule in place.findings.rules if rule != FLOOR]
+    rows = [row for rule in rules if (row := place.comparison(rule, TEST))]
+    if not rows:
+        return None
+    floor, band = rows[0].floor, interval_of(rows[0].floor, _NORMAL_95 * rows[0].floor_sem)
+    shapes: list[Shape] = [GuideLine(at=floor, across="x", kind="floor", band=band, label="floor")]
+    values = [floor]
+    for at, row in enumerate(rows):
+        # The interval of the call, so that it excludes the floor exactly when the call does.
+        low, high = row.delta.interval
+        interval = (row.floor + low, row.floor + high) if is_number(low) else None
+        values += [row.mean, *(interval or ())]
+        tip = f"{row.rule}, held-out: {_return_words(row)}"
+        shapes.append(
+            PointMark(x=row.mean, y=-float(at), ink=rule_ink(row.rule), tip=tip, interval=interval, along="x")
+        )
+    low, high = padded(values)
+    return PanelSpec(
+        title="",
+        summary=f"{place.name}: held-out return against the floor",
+        x=Scale(low=low, high=high),
+        y=Scale(low=0.4 - len(rows), high=0.6, ticks=()),
+        shapes=tuple(shapes),
+    )
+
+
+def gaps_figure(findings: Findings, budget: str) -> FigureSpec | None:
+    """Gaps with their intervals next to the floor's own gap, one row per game and rule."""
+    rules = findings.two_rules
+    games = [
+        (place.name, rows)
+        for place in findings.places(budget)
+        if (rows := [gap for rule in rules if (gap := place.gap(rule))])
+    ]
+    if not games:
+        return None
+    shapes: list[Shape] = [GuideLine(at=0.0, across="x", kind="zero")]
+    ticks: list[tuple[float, str]] = []
+    y = 0.0
+    for game, rows in games:
+        ticks.append((y - (len(rows) - 1) / 2, name_text(game)))
+        if is_number(rows[0].floor_gap):
+            span = (y - len(rows) + 0.55, y + 0.45)
+            shapes.append(GuideLine(at=rows[0].floor_gap, across="x", kind="floor gap", span=span))
+        for gap in rows:
+            shapes.append(_gap_mark(game, gap, y))
+            y -= 1.0
+        y -= 0.5
+    n_rows = sum(len(rows) for _, rows in games)
+    legend = [LegendEntry(words=rule, ink=rule_ink(rule)) for rule in rules]
+    return FigureSpec(
+        name="gaps",
+        title="Gap",
+        caption=(
+            f"{_GAP_CAPTIONS[findings.plan.gap_method]} The thick grey line is the difference that random play "
+            "itself shows between the two level sets."
+        ),
+        panels=(
+            PanelSpec(
+                title="",
+                summary="Gap by game and rule, with the floor's own gap",
+                x=Scale.of_shapes(shapes, "x", label="gap: train − test return"),
+                y=Scale(low=y + 0.85, high=0.65, ticks=tuple(ticks), has_names=True),
+                shapes=tuple(shapes),
+            ),
+        ),
+        legend=(*legend, LegendEntry(words="floor's own gap", guide="floor gap")),
+        size=(380.0, 62.0 + 17.0 * n_rows + 9.0 * len(games)),
+        inches=(5.2, 0.8 + 0.2 * n_rows + 0.1 * len(games)),
+    )
+
+
+def _gap_mark(game: str, gap: GapRow, y: float) -> PointMark:
+    # What was tested; the gap itself where nothing was.
+    shown = gap.estimate.value if is_number(gap.estimate.value) else gap.gap
+    floor = f"; floor's own gap {fixed(gap.floor_gap, sign=True).plain}" if is_number(gap.floor_gap) else ""
+    size = estimate(shown, gap.estimate.interval).plain
+    return PointMark(
+        x=shown,
+        y=y,
+        ink=rule_ink(gap.rule),
+        tip=f"{game}, {gap.rule}: gap {size} over {counted(gap.n, 'run')}{floor}",
+        interval=gap.estimate.interval if is_number(gap.estimate.low) else None,
+        along="x",
+    )
+
+
+def levels_figure(findings: Findings, budget: str, panels: Sequence[LevelPanel]) -> FigureSpec | None:
+    """Returns level by level: the runs' mean against the floor's on the same level, one panel per game."""
+    here = [
+        (place.name, members)
+        for place in findings.places(budget)
+        if (members := [panel for panel in panels if _is_of(panel, place)])
+    ]
+    if not here:
+        return None
+    rules = [rule for rule in findings.rules if any(p.rule == rule for _, members in here for p in members)]
+    return FigureSpec(
+        name="levels",
+        title="Level by level",
+        caption=(
+            "Each dot is one held-out level. Above the diagonal, the runs score more than random play on that level; "
+            "the counts say on how many."
+        ),
+        panels=tuple(
+            _levels_panel(name, sorted(members, key=lambda panel: findings.rules.index(panel.rule)))
+            for name, members in here
+        ),
+        legend=tuple(LegendEntry(words=rule, ink=rule_ink(rule)) for rule in rules),
+        size=(300.0, 318.0),
+        inches=(1.9, 2.1),
+        columns=4,
+    )
+
+
+def _is_of(panel: LevelPanel, place: GameFindings) -> bool:
+    return (place.findings.env_of(panel), panel.budget) == (place.env, place.budget)
+
+
+def _levels_panel(game: str, members: Sequence[LevelPanel]) -> PanelSpec:
+    points = [point for panel in members for point in panel.points]
+    # Both axes have the same range, so that the diagonal divides the panel.
+    low, high = padded((value for point in points for value in (point.floor, point.policy)), part=0.05)
+    counts = tuple(f"{panel.rule} above on {panel.above}/{panel.n_levels}" for panel in members)
+    name = name_text(game)
+    clouds = [
+        DotCloud(
+            ink=rule_ink(panel.rule),
+            dots=tuple(Dot(point.floor, point.policy, _level_tip(panel, point)) for point in panel.points),
+        )
+        for panel in members
+    ]
+    return PanelSpec(
+        title=name,
+        subtitle=counts,
+        summary=f"{name}: {', '.join(counts)} levels",
+        x=Scale(low=low, high=high, label="random floor on the level"),
+        y=Scale(low=low, high=high, label="runs' mean on the level"),
+        shapes=(Diagonal(), *clouds),
+    )
+
+
+def _level_tip(panel: LevelPanel, point: LevelPoint) -> str:
+    return (
+        f"level {point.level_seed}, {panel.rule}: {fixed(point.policy).plain} ({counted(point.n, 'episode')}); "
+        f"floor {fixed(point.floor).plain} ({counted(point.floor_n, 'episode')})"
+    )

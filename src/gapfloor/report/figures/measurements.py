@@ -1,4 +1,4 @@
-"""Figures of single measurements: a floor, an evaluation, a comparison of two agents, a training log."""
+"""Figures of single results: a floor, an evaluation, a comparison, a sweep, training curves, a training log."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from collections.abc import Sequence
 
 from gapfloor.analysis.comparison import Comparison, call_words
 from gapfloor.analysis.evaluation import Evaluation, FloorMeasurement
+from gapfloor.analysis.rows import ComparisonRow
+from gapfloor.analysis.sweep import Sweep
+from gapfloor.analysis.training_curves import TrainingCurve, TrainingCurves
+from gapfloor.report.figures.build import MeanMark, figure_of_returns, returns_panel
 from gapfloor.report.figures.inks import rule_ink
 from gapfloor.report.figures.model import (
     CurveMark,
@@ -16,35 +20,30 @@ from gapfloor.report.figures.model import (
     PointMark,
     Scale,
     Shape,
+    interval_of,
     levels_words,
     name_text,
+    names_scale,
     padded,
 )
-from gapfloor.report.figures.returns import MeanMark, figure_of_returns, returns_panel
-from gapfloor.tables.cells import is_number
-from gapfloor.text_tables import with_error
+from gapfloor.tables.cells import is_number, mean_sem
+
+_GAP_LABEL = "gap: train − test return"
 
 
 def floor_figure(measured: FloorMeasurement) -> FigureSpec:
     """The return of each reference, one panel per game."""
-    games = dict.fromkeys(row.game for row in measured.floors)
-    panels = [
-        returns_panel(
-            game,
-            floors={},
-            marks={
-                (row.reference, row.level_set): MeanMark(
-                    row.mean, row.sem, f"{row.reference}, {levels_words(row.level_set)}"
-                )
-                for row in measured.floors
-                if row.game == game
-            },
-        )
-        for game in games
-    ]
-    return figure_of_returns(
-        panels, name="floor", title="Return of references", caption="Bars are one SEM.", has_floor=False
-    )
+    panels = []
+    for game in dict.fromkeys(row.game for row in measured.floors):
+        marks = {
+            (row.reference, row.level_set): MeanMark(
+                row.mean, row.sem, f"{row.reference}, {levels_words(row.level_set)}"
+            )
+            for row in measured.floors
+            if row.game == game
+        }
+        panels.append(returns_panel(game, floors={}, marks=marks))
+    return figure_of_returns(panels, "floor", "Return of references", "Bars are one SEM.", has_floor=False)
 
 
 def evaluation_figure(evaluation: Evaluation) -> FigureSpec:
@@ -58,77 +57,217 @@ def evaluation_figure(evaluation: Evaluation) -> FigureSpec:
             (row.rule if len(agents) < 2 else f"{row.agent} {row.rule}", row.level_set): MeanMark(
                 row.mean,
                 row.sem,
-                f"{row.rule}, {levels_words(row.level_set)}: {with_error(row.mean, row.sem)}",
+                f"{row.rule}, {levels_words(row.level_set)}: {mean_sem(row.mean, row.sem).plain}",
             )
             for row in here
             if not row.reference
         }
         panels.append(returns_panel(game, floors=floors, marks=marks))
     caption = "Bars are one SEM; the band of the floor is its 95% interval."
-    return figure_of_returns(panels, name="evaluation", title="Return against floor", caption=caption)
+    return figure_of_returns(panels, "evaluation", "Return against floor", caption)
 
 
 def comparison_figure(comparison: Comparison) -> FigureSpec:
     """Agent a minus agent b with its interval over runs, one row per game, rule and quantity."""
     shapes: list[Shape] = [GuideLine(at=0.0, across="x", kind="zero")]
-    ticks, values = [], [0.0]
+    names = []
     for at, row in enumerate(comparison.rows):
-        name = " ".join(part for part in (row.game, row.budget, row.quantity) if part)
-        ticks.append((-float(at), name_text(name)))
+        names.append(" ".join(part for part in (row.game, row.budget, row.quantity) if part))
         ends = row.difference.interval
-        values += [row.difference.value, *ends]
         shapes.append(
             PointMark(
                 x=row.difference.value,
                 y=-float(at),
                 ink=rule_ink(row.rule),
-                tip=f"{name}, {row.rule}: {call_words(row)}",
+                tip=f"{names[-1]}, {row.rule}: {call_words(row)}",
                 interval=ends if is_number(ends[0]) else None,
                 along="x",
             )
         )
-    low, high = padded(values)
+    two = f"{comparison.agent_a} minus {comparison.agent_b}"
+    panel = PanelSpec(
+        title="",
+        summary=f"{two} by game, rule and quantity",
+        x=Scale.of_shapes(shapes, "x", label=f"{comparison.agent_a} − {comparison.agent_b}, return"),
+        y=names_scale(names, low=0.4, high=0.6),
+        shapes=tuple(shapes),
+    )
     rules = dict.fromkeys(row.rule for row in comparison.rows)
     return FigureSpec(
         name="comparison",
-        title=f"{comparison.agent_a} minus {comparison.agent_b}",
+        title=two,
         caption="Difference in return with its interval over runs.",
-        panels=(
-            PanelSpec(
-                title="",
-                summary=f"{comparison.agent_a} minus {comparison.agent_b} by game, rule and quantity",
-                x=Scale(low=low, high=high, label=f"{comparison.agent_a} − {comparison.agent_b}, return"),
-                y=Scale(low=-len(ticks) + 0.4, high=0.6, ticks=tuple(ticks), has_names=True),
-                shapes=tuple(shapes),
-            ),
-        ),
+        panels=(panel,),
         legend=tuple(LegendEntry(words=rule, ink=rule_ink(rule)) for rule in rules),
-        size=(380.0, 62.0 + 17.0 * len(ticks)),
-        inches=(5.2, 0.9 + 0.2 * len(ticks)),
+        size=(380.0, 62.0 + 17.0 * len(names)),
+        inches=(5.2, 0.9 + 0.2 * len(names)),
     )
 
 
 def training_log_figure(run: str, steps: Sequence[int], returns: Sequence[float]) -> FigureSpec:
     """The in-loop mean of a training log, which is not the return of any one checkpoint."""
+    curve = CurveMark(x=tuple(map(float, steps)), y=tuple(returns), ink="train", tip="in-loop return")
     low, high = padded(steps)
-    bottom, top = padded(returns)
+    panel = PanelSpec(
+        title=name_text(run),
+        summary=f"{run}: in-loop return over training",
+        x=Scale(low=low, high=high, label="environment steps"),
+        y=Scale.of_shapes([curve], "y", label="in-loop return (not a result)"),
+        shapes=(curve,),
+    )
     return FigureSpec(
         name="training_log",
         title=run,
         caption="Mean of the last training episodes while the weights change: not a result.",
-        panels=(
-            PanelSpec(
-                title=name_text(run),
-                summary=f"{run}: in-loop return over training",
-                x=Scale(low=low, high=high, label="environment steps"),
-                y=Scale(low=bottom, high=top, label="in-loop return (not a result)"),
-                shapes=(
-                    CurveMark(
-                        x=tuple(map(float, steps)), y=tuple(returns), ink="train", tip="in-loop return"
-                    ),
-                ),
-            ),
-        ),
+        panels=(panel,),
         size=(380.0, 260.0),
         inches=(4.2, 2.6),
     )
+
+
+def sweep_figure(sweep: Sweep) -> FigureSpec:
+    """Return, gap and entropy over temperature; the gap only where both level sets were played."""
+    level_sets = [name for name in ("test", "train") if name in sweep.level_sets]
+    returns: list[Shape] = []
+    entropies: list[Shape] = []
+    for name in level_sets:
+        rows = [row for row in sweep.floor_comparisons if row.level_set == name]
+        words, is_filled = levels_words(name), name == "test"
+        # Moved a little, so that the bars of the two level sets do not cover each other.
+        shift = 0.008 * sweep.temperatures[-1] * (-1 if is_filled else 1)
+        grid = [temperature + shift for temperature in sweep.temperatures]
+        returns.append(_floor_guide(rows[0], ink=name, words=f"random floor, {words}"))
+        returns += _curve(grid, [(row.mean, row.sem) for row in rows], name, words, is_filled=is_filled)
+        played = [(row.entropy_played, float("nan")) for row in rows]
+        entropies += _curve(grid, played, name, f"{words}, nats,", is_filled=is_filled)
+    shown = {"return": returns}
+    if sweep.gaps:
+        gaps = [(row.gap, row.gap_sem) for row in sweep.gaps]
+        shown[_GAP_LABEL] = [
+            *_gap_guides(sweep.gaps[0].floor_gap),
+            *_curve(sweep.temperatures, gaps, "merged", "gap"),
+        ]
+    shown["entropy played (nats)"] = entropies
+    low, high = padded(sweep.temperatures, part=0.06)
+    x = Scale(low=low, high=high, label="temperature (0 greedy, 1 sampled)")
+    return FigureSpec(
+        name="sweep",
+        title=f"{name_text(f'{sweep.run.game}, {sweep.run.name_in_game}')}: bars and bands are one SE over levels",
+        caption="Return, gap and entropy over temperature (0 is greedy, 1 is sampled).",
+        panels=tuple(
+            PanelSpec(
+                title="",
+                summary=f"{label} over temperature",
+                x=x,
+                y=Scale.of_shapes(shapes, "y", label=label, starts_at_zero=shapes is entropies),
+                shapes=tuple(shapes),
+            )
+            for label, shapes in shown.items()
+        ),
+        legend=(
+            *(
+                LegendEntry(words=levels_words(name), ink=name, is_filled=name == "test")
+                for name in level_sets
+            ),
+            LegendEntry(words="random floor", guide="floor"),
+        ),
+        size=(320.0, 260.0),
+        inches=(2.55, 2.5),
+        columns=3,
+    )
+
+
+def training_curves_figure(result: TrainingCurves) -> FigureSpec:
+    """Return, gap and distance from the floor of runs over their training, one row of three panels per run."""
+    rules = dict.fromkeys(rule for curve in result.curves for rule in curve.rules)
+    return FigureSpec(
+        name="training-curve",
+        title="Bars and bands are one SE over levels; the in-loop mean has none of its own",
+        caption="Fixed checkpoints of each run, next to the running mean that its training log reports.",
+        panels=tuple(panel for curve in result.curves for panel in _training_panels(curve)),
+        legend=(
+            *(LegendEntry(words=rule, ink=rule_ink(rule)) for rule in rules),
+            LegendEntry(words="in-loop mean", ink="floor", is_curve=True),
+            LegendEntry(words="random floor", guide="floor"),
+            LegendEntry(words="floor's own gap", guide="floor train"),
+        ),
+        size=(320.0, 240.0),
+        inches=(2.63, 2.3),
+        columns=3,
+    )
+
+
+def _training_panels(curve: TrainingCurve) -> list[PanelSpec]:
+    held_out = [row for row in curve.floor_comparisons if row.level_set == "test"]
+    training = next(row for row in curve.floor_comparisons if row.level_set == "train")
+    logged = [(step / 1e3, mean) for step, mean in curve.in_loop_curve]
+    returns: list[Shape] = [_floor_guide(training)]
+    if logged:
+        x, y = zip(*logged, strict=True)
+        returns.append(CurveMark(x=x, y=y, ink="floor", tip="in-loop mean"))
+    gaps = _gap_guides(curve.gaps[0].floor_gap)
+    deltas: list[Shape] = [GuideLine(at=0.0, across="y", kind="zero")]
+    for rule in curve.rules:
+        rows = [row for row in curve.gaps if row.rule == rule]
+        thousands, ink = [(row.at or 0) / 1e3 for row in rows], rule_ink(rule)
+        far = [(row.delta.value, row.delta.se) for row in held_out if row.rule == rule]
+        returns += _curve(thousands, [(row.train, row.train_sem) for row in rows], ink, rule)
+        gaps += _curve(thousands, [(row.gap, row.gap_sem) for row in rows], ink, rule)
+        deltas += _curve(thousands, far, ink, rule)
+    low, high = padded(
+        [*((row.at or 0) / 1e3 for row in curve.gaps), *(step for step, _ in logged)], part=0.04
+    )
+    shown = {"return on training levels": returns, _GAP_LABEL: gaps, "held-out return − floor": deltas}
+    return [
+        PanelSpec(
+            title=name_text(curve.name) if shapes is returns else "",
+            summary=f"{curve.name}: {label} over training",
+            x=Scale(low=low, high=high, label="environment steps (thousands)"),
+            y=Scale.of_shapes(shapes, "y", label=label),
+            shapes=tuple(shapes),
+        )
+        for label, shapes in shown.items()
+    ]
+
+
+def _curve(
+    x: Sequence[float],
+    values: Sequence[tuple[float, float]],
+    ink: str,
+    words: str,
+    *,
+    is_filled: bool = True,
+) -> list[Shape]:
+    """A line through values, each with a bar of its standard error where it has one."""
+    marks = [
+        PointMark(
+            x=at,
+            y=value,
+            ink=ink,
+            tip=f"{words} at {at:g}: {mean_sem(value, se).plain}",
+            is_filled=is_filled,
+            interval=interval_of(value, se),
+        )
+        for at, (value, se) in zip(x, values, strict=True)
+    ]
+    return [CurveMark(x=tuple(x), y=tuple(value for value, _ in values), ink=ink, tip=""), *marks]
+
+
+def _floor_guide(row: ComparisonRow, *, ink: str = "", words: str = "random floor") -> GuideLine:
+    """The floor with a band of one standard error."""
+    return GuideLine(
+        at=row.floor,
+        across="y",
+        kind="floor",
+        tip=f"{words}: {mean_sem(row.floor, row.floor_sem).plain}",
+        band=interval_of(row.floor, row.floor_sem),
+        ink=ink,
+    )
+
+
+def _gap_guides(floor_gap: float) -> list[Shape]:
+    """Zero, and the floor's own gap."""
+    return [
+        GuideLine(at=0.0, across="y", kind="zero"),
+        GuideLine(at=floor_gap, across="y", kind="floor train", tip=f"floor's own gap: {floor_gap:+.2f}"),
+    ]

@@ -14,7 +14,7 @@ from typing import Literal
 from gapfloor.escape import clean_text
 from gapfloor.tables.cells import is_number
 
-GuideKind = Literal["floor", "floor train", "floor gap", "cut", "maximum", "zero"]
+GuideKind = Literal["floor", "floor train", "floor gap", "cut", "maximum", "zero", "link"]
 Ticks = tuple[tuple[float, str], ...]
 
 #: Names from the data that are longer than this are cut in a figure; tables show them whole.
@@ -34,6 +34,22 @@ class Scale:
     """Whether the ticks are names of things (games, rules) instead of numbers."""
     is_slanted: bool = False
     """Whether long names stand at an angle above the panel."""
+
+    @classmethod
+    def of_shapes(
+        cls, shapes: Iterable[Shape], axis: Literal["x", "y"], *, label: str, starts_at_zero: bool = False
+    ) -> Scale:
+        """The range that these shapes need along one axis."""
+        values: list[float] = []
+        for shape in shapes:
+            if isinstance(shape, PointMark):
+                values += [getattr(shape, axis), *(shape.interval or () if shape.along == axis else ())]
+            elif isinstance(shape, CurveMark):
+                values += getattr(shape, axis)
+            elif isinstance(shape, GuideLine) and shape.across == axis:
+                values += [shape.at, *(shape.band or ())]
+        low, high = padded(values, include=(0.0,) if starts_at_zero else ())
+        return cls(low=0.0 if starts_at_zero else low, high=high, label=label)
 
     def ticks_shown(self, most: int = 5) -> Ticks:
         """The ticks with their words; at most about `most` where they are numbers."""
@@ -86,7 +102,7 @@ class CurveMark:
 
 @dataclass(frozen=True, kw_only=True)
 class GuideLine:
-    """A straight line at one value of an axis: a floor, a cut, a maximum, zero."""
+    """A straight line at one value of an axis: a floor, a cut, a maximum, zero, a link between marks of one row."""
 
     at: float
     across: Literal["x", "y"]
@@ -107,15 +123,6 @@ class Diagonal:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinkMark:
-    """A thin horizontal line that joins marks of one row."""
-
-    start: float
-    end: float
-    y: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class TileMark:
     """A coloured square of one unit with a letter."""
 
@@ -126,16 +133,7 @@ class TileMark:
     tip: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class TextMark:
-    """Words inside a panel, to the right of a point."""
-
-    x: float
-    y: float
-    words: str
-
-
-Shape = PointMark | DotCloud | CurveMark | GuideLine | Diagonal | LinkMark | TileMark | TextMark
+Shape = PointMark | DotCloud | CurveMark | GuideLine | Diagonal | TileMark
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,6 +189,12 @@ def name_text(name: str) -> str:
     """
     clean = clean_text(name)
     return clean if len(clean) <= LONGEST_NAME else clean[: LONGEST_NAME - 1] + "…"
+
+
+def names_scale(names: Sequence[str], *, low: float = 0.5, high: float = 0.5) -> Scale:
+    """A vertical axis of names, the first on top at 0, the next at -1; `low` and `high` are the air around them."""
+    ticks = tuple((-float(at), name_text(name)) for at, name in enumerate(names))
+    return Scale(low=low - len(names), high=high, ticks=ticks, has_names=True)
 
 
 def levels_words(level_set: str) -> str:

@@ -20,7 +20,6 @@ from gapfloor.report.figures.model import (
     FigureSpec,
     GuideLine,
     LegendEntry,
-    LinkMark,
     PanelSpec,
     PointMark,
     Shape,
@@ -29,7 +28,7 @@ from gapfloor.report.figures.model import (
 
 _GUIDES = {
     "floor": "floorline", "floor train": "floorline dashed", "floor gap": "floortick", "cut": "cut",
-    "maximum": "maximum", "zero": "zero",
+    "maximum": "maximum", "zero": "zero", "link": "link",
 }  # fmt: skip
 _LETTER = 6.1
 """Width of an average letter of a tick in pixels."""
@@ -163,11 +162,7 @@ def _shape(frame: _Frame, shape: Shape) -> list[str]:
         scale = frame.panel.x
         low, high = max(scale.low, frame.panel.y.low), min(scale.high, frame.panel.y.high)
         return [_line(frame.x(low), frame.y(low), frame.x(high), frame.y(high), "zero")] if low < high else []
-    if isinstance(shape, LinkMark):
-        return [_line(frame.x(shape.start), frame.y(shape.y), frame.x(shape.end), frame.y(shape.y), "link")]
-    if isinstance(shape, TileMark):
-        return [_tile(frame, shape)]
-    return [_text(frame.x(shape.x), frame.y(shape.y) + 4, shape.words, anchor="start", kind="name")]
+    return [_tile(frame, shape)]
 
 
 def _point(frame: _Frame, mark: PointMark) -> list[str]:
@@ -198,15 +193,14 @@ def _curve(frame: _Frame, curve: CurveMark) -> list[str]:
 
 def _guide(frame: _Frame, guide: GuideLine) -> list[str]:
     is_upright = guide.across == "x"
-    ends = guide.span or ((frame.panel.y.low, frame.panel.y.high) if is_upright else (0.0, 0.0))
     if is_upright:
         at = frame.x(guide.at)
-        place = (
-            (at, frame.y(ends[1]), at, frame.y(ends[0])) if guide.span else (at, frame.top, at, frame.bottom)
-        )
+        first, last = map(frame.y, guide.span[::-1]) if guide.span else (frame.top, frame.bottom)
+        place = (at, first, at, last)
     else:
         at = frame.y(guide.at)
-        place = (frame.left, at, frame.right, at)
+        first, last = map(frame.x, guide.span) if guide.span else (frame.left, frame.right)
+        place = (first, at, last, at)
     css = _GUIDES[guide.kind] + (f" {INKS[guide.ink].css}" if guide.ink else "")
     parts = []
     if guide.band:

@@ -22,12 +22,10 @@ from gapfloor.report.figures.model import (
     FigureSpec,
     GuideLine,
     LegendEntry,
-    LinkMark,
     PanelSpec,
     PointMark,
     Scale,
     Shape,
-    TextMark,
     TileMark,
 )
 
@@ -40,6 +38,7 @@ _GUIDES: dict[str, tuple[str, float, Any]] = {
     "cut": (GREY, 0.8, (0, (5, 3))),
     "maximum": (GREY, 0.9, ":"),
     "zero": ("black", 0.7, "-"),
+    "link": ("#bbbbbb", 1.2, "-"),
 }
 #: What every figure changes in matplotlib's defaults.
 _STYLE = {
@@ -197,15 +196,10 @@ def _draw(axes: Any, shape: Shape) -> None:
         _draw_guide(axes, shape)
     elif isinstance(shape, Diagonal):
         axes.axline((0, 0), slope=1, color="black", lw=0.6)
-    elif isinstance(shape, LinkMark):
-        axes.plot([shape.start, shape.end], [shape.y, shape.y], color="#bbbbbb", lw=1.2, zorder=1)
-    elif isinstance(shape, TileMark):
+    else:
         colour = SHADES[shape.shade % len(SHADES)]
         axes.add_patch(plt.Rectangle((shape.x - 0.46, shape.y - 0.44), 0.92, 0.88, color=colour))
         axes.text(shape.x, shape.y, shape.letter, ha="center", va="center", fontsize=7.5)
-    else:
-        assert isinstance(shape, TextMark)
-        axes.text(shape.x, shape.y, shape.words, va="center", fontsize=7.5)
 
 
 def _draw_point(axes: Any, mark: PointMark) -> None:
@@ -227,7 +221,8 @@ def _draw_guide(axes: Any, guide: GuideLine) -> None:
         draw_band(*guide.band, color=colour, alpha=0.15, lw=0)
     if guide.span:
         ends, at = list(guide.span), [guide.at] * 2
-        axes.plot(*((at, ends) if guide.across == "x" else (ends, at)), color=colour, lw=width, ls=dash)
+        line = (at, ends) if guide.across == "x" else (ends, at)
+        axes.plot(*line, color=colour, lw=width, ls=dash, zorder=1 if guide.kind == "link" else 2)
     else:
         draw_line(guide.at, color=colour, lw=width, ls=dash)
 
