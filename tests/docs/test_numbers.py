@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 from field_docs import field_docs
-from gapfloor.analysis.comparison import Comparison
 from gapfloor.analysis.result_tables import comparison_table, floor_table, gap_table, score_table
 from gapfloor.analysis.sweep import analyse_sweep
 from gapfloor.analysis.training_curves import TrainingCurves
-from gapfloor.api.leaked_gaps import leak_table
 from gapfloor.levels.overlap import Leakage
 from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity
@@ -58,11 +56,7 @@ def without_labels(headings):
 
 def test_headings_of_contrasts_are_explained():
     assert without_labels(TrainingCurves((), "").table()[0]) == PRINTED["gapfloor training-curve"]
-    compared = Comparison("AGENT A", "AGENT B", (), 0.05)
-    headings = {*compared.table()[0], *compared.settling_table()[0]} - LABELS
-    assert headings == set(PRINTED["gapfloor compare"])
     assert without_labels(Leakage(()).table()[0]) == PRINTED["gapfloor levels"]
-    assert without_labels(leak_table(())[0]) == PRINTED["gapfloor levels --gap STORE"]
 
 
 def test_headings_of_sweep_are_explained():

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gapfloor.analysis.columns import COMPARED, LABELS, SETTLING
 from gapfloor.analysis.compared_agents import check_schedules
 from gapfloor.analysis.difference_rows import agent_difference_rows
 from gapfloor.analysis.grouping import Place, RunName, RunSample, StudyEpisodes
@@ -24,7 +25,8 @@ from gapfloor.plan.model import Plan, content_hash
 from gapfloor.statistics.conventions import GENERATOR, NAN
 from gapfloor.statistics.crossed import crossed_difference, levels_to_settle, runs_to_settle
 from gapfloor.statistics.power import POWER, minimum_detectable_effect
-from gapfloor.text_tables import ReadableResult, TextTable, number, p_text, signed, with_error
+from gapfloor.tables.table import Table
+from gapfloor.text_tables import ReadableResult
 
 #: Of episodes that do not say their levels.
 _UNPAIRED = Estimate(value=NAN, estimand=GENERATOR, method="paired by level")
@@ -80,42 +82,18 @@ class Comparison(ReadableResult):
                 return row
         raise UsageError(f"There is no row for {game}, {rule}, {quantity}.")
 
-    def tables(self) -> list[TextTable]:
-        """The differences, and what would settle them."""
-        return [self.table(), self.settling_table()]
-
-    def table(self) -> TextTable:
-        """The differences: over runs, and paired by level."""
-        headings = [
-            "game", "budget", "rule", "quantity", self.agent_a, self.agent_b, "difference", "p", "Holm",
-            "by level: SE", "p", "Holm", "these runs: p", "Holm", "floor", "over runs",
-        ]  # fmt: skip
-        return headings, [
-            [
-                row.game, row.budget, row.rule, row.quantity,
-                f"{with_error(row.mean, row.sem)} ({row.n_runs[0]})",
-                f"{with_error(row.mean_b, row.sem_b)} ({row.n_runs[1]})",
-                signed(row.difference.value), p_text(row.difference.p), p_text(row.decision.p_adjusted),
-                number(row.new_runs.se), p_text(row.new_runs.p), p_text(row.new_runs_p_adjusted),
-                p_text(row.these_runs.p), p_text(row.these_runs_p_adjusted), number(row.floor), call_words(row),
-            ]
-            for row in self.rows
-        ]  # fmt: skip
-
-    def settling_table(self) -> TextTable:
-        """How many runs or levels would settle each difference."""
-        headings = [
-            "game", "budget", "rule", "quantity", "difference assumed", "detectable now", "runs each needed",
-            "levels needed",
-        ]  # fmt: skip
-        return headings, [
-            [
-                row.game, row.budget, row.rule, row.quantity, signed(row.assumed_difference),
-                number(row.minimum_detectable), _needed(row.runs_needed, *row.n_runs),
-                _needed(row.levels_needed, row.n_levels),
-            ]
-            for row in self.rows
-        ]  # fmt: skip
+    def tables(self) -> list[Table]:
+        """The differences, over runs and paired by level, and how many runs or levels would settle each."""
+        labels = [LABELS[name] for name in ("game", "budget", "rule", "quantity")]
+        agents = {"mean_a": self.agent_a, "mean_b": self.agent_b}
+        compared = [
+            dataclasses.replace(column, title=agents.get(key, column.title))
+            for key, column in COMPARED.items()
+        ]
+        return [
+            Table(name="compared", columns=(*labels, *compared), rows=self.rows),
+            Table(name="settling", columns=(*labels, *SETTLING.values()), rows=self.rows),
+        ]
 
     def sentences(self) -> list[str]:
         """What the columns mean, and what they are about."""
@@ -132,12 +110,6 @@ class Comparison(ReadableResult):
                 "is in the column 'these runs'."
             )
         return lines
-
-
-def call_words(row: AgentDifferenceRow) -> str:
-    """The call with the name of the agent that is higher."""
-    named = {"first higher": f"{row.agent} higher", "second higher": f"{row.agent_b} higher"}
-    return named.get(row.decision.call, row.decision.label)
 
 
 def analyse_comparison(
@@ -212,10 +184,3 @@ def _both(runs: dict[RunName, RunSample], agents: tuple[str, ...]) -> tuple[list
         for agent in agents
     )
     return first, second
-
-
-def _needed(needed: int | None, *now: int) -> str:
-    if needed is None:
-        return "-"
-    here = " and ".join(str(n) for n in now)
-    return f"enough ({here})" if needed <= min(now) else f"{needed} (now {here})"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,15 @@ from gapfloor.errors import UsageError
 from gapfloor.levels.overlap import Leakage, read_leakage
 from gapfloor.machine import one_blas_thread
 from gapfloor.records.store import Store
-from gapfloor.text_tables import ReadableResult, TextTable, number, signed, with_error
+from gapfloor.report.tables.columns import columns_named
+from gapfloor.tables.table import Table
+from gapfloor.text_tables import ReadableResult
+
+#: As in the table of a report.
+_COLUMNS = (
+    "labels.game", "labels.mode", "labels.budget", "leak_agent", "rule", "row_n", "left_out", "train_levels",
+    "test_levels", "episodes", "row_gap", "floor_gap", "test_left_out",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,9 +33,10 @@ class LeakedGaps(ReadableResult):
     gaps: tuple[LeakedGap, ...]
     """Three rows per game, budget, agent and rule: all levels, without leaked and without shared ones."""
 
-    def table(self) -> TextTable:
-        """Gaps next to the floor's on the same levels."""
-        return leak_table(self.gaps)
+    def table(self) -> Table:
+        """Gaps on all levels and on those that are left, next to the floor's on the same levels."""
+        columns = [column for key in _COLUMNS for column in columns_named(key)]
+        return Table(name="leaks", columns=tuple(columns), rows=self.gaps)
 
     def sentences(self) -> list[str]:
         """How to read the table, where something leaked."""
@@ -60,17 +68,3 @@ def _place_of_leaks(source: Any, leaks: str | Path | None) -> str | Path:
             f"{source} is not a gapfloor store: name its games, or give its leakage.json as leaks."
         )
     return folder
-
-
-def leak_table(rows: Sequence[LeakedGap]) -> TextTable:
-    """Gaps on all levels and on those that are left, each with the floor's on the same levels."""
-    headings = [
-        "game", "mode", "budget", "agent", "rule", "runs", "left out", "train levels", "test levels", "test episodes",
-        "gap", "floor gap", "return on left out",
-    ]  # fmt: skip
-    return headings, [
-        [row.game, row.mode, row.budget, row.agent or ("(all)" if row.n else "floor"), row.rule, str(row.n),
-         row.left_out, *map(str, row.n_levels), str(row.n_episodes), with_error(row.gap, row.gap_sem),
-         signed(row.floor_gap), number(row.test_left_out)]
-        for row in rows
-    ]  # fmt: skip

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gapfloor.analysis.comparison import Comparison, call_words
+from gapfloor.analysis.columns import call_words
+from gapfloor.analysis.comparison import Comparison
 from gapfloor.analysis.evaluation import Evaluation, FloorMeasurement
 from gapfloor.analysis.rows import ComparisonRow
 from gapfloor.analysis.sweep import Sweep
