@@ -26,7 +26,8 @@ def generated_columns() -> str:
     """What is appended to the page of columns."""
     rows = column_page(
         "Columns of rows",
-        "The columns of the tables that `floor`, `evaluate`, `analyse` and `compare` print, and of further tables of a report. "
+        "The columns of the tables that `floor`, `evaluate`, `analyse` and `compare` print, and of further tables of a "
+        "report. "
         "Names are those in CSV files; `--wide` shows the columns that a terminal leaves out.",
         {title: registry.values() for title, registry in REGISTRIES.items()},
     )

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
+from gapfloor.analysis.rows import Row
 from gapfloor.escape import escape_markdown
 from gapfloor.exact_json import to_exact
 from gapfloor.json_values import jsonable
-from gapfloor.report.findings import TEST, TRAIN, Env, Findings, agent_name
+from gapfloor.report.findings import TEST, TRAIN, Env, GameFindings, agent_name
 from gapfloor.report.methods import describe_floor_test, describe_gap_test
 from gapfloor.report.provenance import Provenance
 from gapfloor.report.source import ReportSource
-from gapfloor.report.verdict import build_verdicts
+from gapfloor.report.verdict import Verdict, build_verdicts
 from gapfloor.tables.cells import call_words, estimate, mean_sem, p_value
 from gapfloor.text_tables import counted
 
@@ -29,32 +32,11 @@ def build_card(source: ReportSource) -> dict[str, Any]:
     findings, provenance = source.findings, source.provenance
     plan = findings.plan
     verdicts = {(verdict.env, verdict.budget): verdict for verdict in build_verdicts(findings)}
-    games = []
-    for budget in findings.budgets:
-        for env in (place.env for place in findings.places(budget)):
-            verdict = verdicts[env, budget]
-            games.append(
-                {
-                    "game": env.game,
-                    "mode": env.mode,
-                    "budget": budget,
-                    "agents": list(findings.place(env, budget).agents),
-                    "seeds": _seeds(provenance, env, budget),
-                    "floor": {
-                        level_set: _floor(findings, env, budget, level_set) for level_set in (TRAIN, TEST)
-                    },
-                    "rules": {
-                        rule: entry
-                        for rule in findings.rules
-                        if (entry := _rule(findings, env, budget, rule)) is not None
-                    },
-                    "reading": {
-                        "sentence": verdict.sentence,
-                        "supports": verdict.supports,
-                        "does_not_support": verdict.does_not,
-                    },
-                }
-            )
+    games = [
+        _game(place, verdicts[place.env, budget], provenance)
+        for budget in findings.budgets
+        for place in findings.places(budget)
+    ]
     card = {
         "schema": SCHEMA,
         "action_rule": {"primary": findings.primary, "all": list(findings.rules)},
@@ -66,13 +48,8 @@ def build_card(source: ReportSource) -> dict[str, Any]:
         "checkpoints": {
             "fixed": True,
             "runs": [
-                {
-                    "game": run.game,
-                    "budget": run.budget,
-                    "agent": run.agent,
-                    "seed": run.seed,
-                    "sha256": run.policy or None,
-                }
+                {name: getattr(run, name) for name in ("game", "budget", "agent", "seed")}
+                | {"sha256": run.policy or None}
                 for run in provenance.runs
             ],
         },
@@ -193,51 +170,53 @@ def _call_text(entry: dict[str, Any]) -> str:
     return entry["call_label"] if entry["call"] == "not tested" else call_words(entry["call"]).plain
 
 
-def _floor(findings: Findings, env: Env, budget: str, level_set: str) -> dict[str, Any] | None:
-    row = findings.floor(env, level_set, budget=budget)
-    if row is None:
-        return None
-    return {"mean": row.mean, "sem": row.sem, "episodes": row.n, "draws": row.n_draws}
+def _game(place: GameFindings, verdict: Verdict, provenance: Provenance) -> dict[str, Any]:
+    floors = {level_set: place.floor(level_set) for level_set in (TRAIN, TEST)}
+    rules = {rule: _rule(place, rule) for rule in place.findings.rules}
+    return {
+        "game": place.game,
+        "mode": place.mode,
+        "budget": place.budget,
+        "agents": list(place.agents),
+        "seeds": _seeds(provenance, place.env, place.budget),
+        "floor": {
+            level_set: {"mean": row.mean, "sem": row.sem, "episodes": row.n, "draws": row.n_draws}
+            if row
+            else None
+            for level_set, row in floors.items()
+        },
+        "rules": {rule: entry for rule, entry in rules.items() if entry is not None},
+        "reading": {
+            "sentence": verdict.sentence,
+            "supports": verdict.supports,
+            "does_not_support": verdict.does_not,
+        },
+    }
 
 
-def _rule(findings: Findings, env: Env, budget: str, rule: str) -> dict[str, Any] | None:
-    rows = {level_set: findings.place(env, budget).comparison(rule, level_set) for level_set in (TRAIN, TEST)}
-    gap = findings.place(env, budget).gap(rule)
+def _rule(place: GameFindings, rule: str) -> dict[str, Any] | None:
+    rows = {level_set: place.comparison(rule, level_set) for level_set in (TRAIN, TEST)}
+    gap = place.gap(rule)
     first = rows[TEST] or rows[TRAIN] or gap
     if first is None:
         return None
-    return {
-        "n": first.n,
-        "status": first.status,
-        **{
-            level_set: {
-                "mean": row.mean,
-                "sem": row.sem,
-                "delta": row.delta.value,
-                "low": row.delta.low,
-                "high": row.delta.high,
-                "p_holm": row.decision.p_adjusted,
-                "p_tost": row.equivalence.p,
-                "call": row.call,
-                "call_label": row.decision.label,
-            }
-            if row
-            else None
-            for level_set, row in rows.items()
-        },
-        "gap": {
-            "mean": gap.gap,
-            "sem": gap.gap_sem,
-            "tested": gap.estimate.value,
-            "low": gap.estimate.low,
-            "high": gap.estimate.high,
-            "p_holm": gap.decision.p_adjusted,
-            "floor_gap": gap.floor_gap,
-            "call": gap.decision.label,
-        }
-        if gap
-        else None,
-    }
+    returns = {level_set: row and _fields(row, _COMPARED) for level_set, row in rows.items()}
+    return {"n": first.n, "status": first.status, **returns, "gap": gap and _fields(gap, _GAP)}
+
+
+#: Field of the card -> field of the row.
+_COMPARED = {
+    "mean": "mean", "sem": "sem", "delta": "delta.value", "low": "delta.low", "high": "delta.high",
+    "p_holm": "decision.p_adjusted", "p_tost": "equivalence.p", "call": "call", "call_label": "decision.label",
+}  # fmt: skip
+_GAP = {
+    "mean": "gap", "sem": "gap_sem", "tested": "estimate.value", "low": "estimate.low", "high": "estimate.high",
+    "p_holm": "decision.p_adjusted", "floor_gap": "floor_gap", "call": "decision.label",
+}  # fmt: skip
+
+
+def _fields(row: Row, names: Mapping[str, str]) -> dict[str, Any]:
+    return {name: attrgetter(path)(row) for name, path in names.items()}
 
 
 def _verification(provenance: Provenance) -> dict[str, Any] | None:

@@ -1,21 +1,8 @@
 """CKA results as the report reads them: JSON files below `results/cka/` of a store.
 
-A file holds one record, a list of records, or `{"records": [...]}`. A record is one checkpoint:
-
-| field | meaning |
-|---|---|
-| `game`, `mode`, `agent` (or `encoder`), `seed`, `budget` | the run |
-| `n` | rows of each feature matrix behind `as_computed` |
-| `as_computed` | linear CKA of train-level against held-out features, rows unpaired |
-| `perm_mean`, `perm_sd`, `z` | its row-permutation null, and (as_computed - perm_mean) / perm_sd |
-| `analytic` | the null's exact mean, sqrt(PR_X PR_Y) / (n - 1) |
-| `pr` | participation ratio of the features |
-| `A`, `C` | train v. test and train v. train with rows aligned by timestep |
-| `B`, `D` | the same with one side's rows shuffled |
-| `n_control`, `permutations` | rows of the 2 x 2 block, and shuffles behind B and D |
-| `geo16` | `as_computed` collected with another geometry (16 environments) and nothing else changed |
-
-Only the run and `as_computed` are needed; what is absent leaves its table entry or number out.
+A file holds one record, a list of records, or `{"records": [...]}`. A record is one checkpoint, with the fields of
+`CkaRecord` (`encoder` is read as `agent`). Only the run and `as_computed` are needed; what is absent leaves its table
+entry or number out.
 """
 
 from __future__ import annotations
@@ -108,24 +95,18 @@ def _entries(document: Any) -> list[Any]:
 def _record(entry: Any, path: Path) -> CkaRecord:
     if not isinstance(entry, Mapping):
         raise UsageError(f"{path} holds {type(entry).__name__} where a CKA record (an object) was expected.")
-    agent = entry.get("agent", entry.get("encoder"))
-    for name, value in (
-        ("game", entry.get("game")), ("agent", agent), ("as_computed", entry.get("as_computed")),
-    ):  # fmt: skip
-        if value is None:
-            raise UsageError(f"{path} has a CKA record without `{name}`. See research-notes/cka.md for the fields.")
-    numbers: dict[str, Any] = {name: _number(entry.get(name), name, path) for name in _NUMBERS}
-    return CkaRecord(
-        game=str(entry["game"]),
-        mode=str(entry.get("mode", "")),
-        agent=str(agent),
-        seed=str(entry.get("seed", "")),
-        budget=str(entry.get("budget", "")),
-        n=_count(entry.get("n")),
-        n_control=_count(entry.get("n_control")),
-        permutations=_count(entry.get("permutations")),
-        **numbers,
-    )
+    given = {"agent": entry.get("encoder"), **entry}
+    for name in ("game", "agent", "as_computed"):
+        if given.get(name) is None:
+            raise UsageError(
+                f"{path} has a CKA record without `{name}`. See research-notes/cka.md for the fields."
+            )
+    texts: dict[str, Any] = {
+        name: str(given.get(name, "")) for name in ("game", "mode", "agent", "seed", "budget")
+    }
+    numbers: dict[str, Any] = {name: _number(given.get(name), name, path) for name in _NUMBERS}
+    counts: dict[str, Any] = {name: _count(given.get(name)) for name in ("n", "n_control", "permutations")}
+    return CkaRecord(**texts, **counts, **numbers)
 
 
 def _number(value: Any, name: str, path: Path) -> float:

@@ -63,7 +63,6 @@ class ReportSource:
     """Gaps without leaked levels, where the store holds `leakage/*.json`."""
     hyperparameters: Mapping[str, Mapping[str, Any]]
     replays: tuple[Replay, ...] = ()
-    problems: tuple[str, ...] = ()
 
 
 def load_report_source(
@@ -106,12 +105,25 @@ def source_of_results(
     `store` is the one that `inputs` were read from: its cells are not read again.
     """
     findings = Findings(results, same_draws=floor_on_same_draws(inputs) if inputs is not None else None)
-    is_store = path is not None and path.is_dir()
+    folder = path if path is not None and path.is_dir() else None
     cells: list[StoredCell] = store.found if store is not None else []
-    if path is not None and is_store and store is None:
-        cells = Store(path).cells()
-    if cells and path is not None:
-        provenance = provenance_of_cells(cells, root=path)
+    around: dict[str, Any] = {"hyperparameters": {}}
+    shares: Mapping[tuple[str, str], tuple[float, ...]] = {}
+    if folder is not None:
+        cells = cells if store is not None else Store(folder).cells()
+        around = {
+            "curves": _in_agent_order(read_curves(folder), findings),
+            "cka": read_cka(folder / "results" / "cka"),
+            "hyperparameters": read_hyperparameters(folder),
+            "replays": read_replays(folder / "replays"),
+        }
+    if inputs is not None:
+        rules, is_pooled = tuple(findings.two_rules), results.plan.pooled
+        shares = action_shares(inputs.cells, findings.primary)
+        around["levels"] = level_panels(inputs, rules=rules, is_pooled=is_pooled)
+        around["leaked"] = _leaked(inputs, folder) if folder is not None else ()
+    if cells and folder is not None:
+        provenance = provenance_of_cells(cells, root=folder)
     elif inputs is not None:
         provenance = provenance_of_inputs(inputs)
     else:
@@ -122,21 +134,12 @@ def source_of_results(
             episodes_per_draw=(),
             versions=package_versions(),
         )
-    rules = tuple(rule for rule in (findings.primary, findings.secondary) if rule)
-    cell_table = inputs.cells if inputs is not None else None
     return ReportSource(
         name=path.name if path is not None else "results",
         findings=findings,
         provenance=provenance,
-        levels=level_panels(inputs, rules=rules, is_pooled=results.plan.pooled) if inputs is not None else (),
-        curves=_in_agent_order(read_curves(path), findings) if path is not None and is_store else (),
-        classes=_classes(
-            cells, path if is_store else None, action_shares(cell_table, findings.primary), findings.all_envs
-        ),
-        cka=read_cka(path / "results" / "cka") if path is not None and is_store else (),
-        leaked=_leaked(inputs, path) if inputs is not None and path is not None and is_store else (),
-        hyperparameters=read_hyperparameters(path) if path is not None and is_store else {},
-        replays=read_replays(path / "replays") if path is not None and is_store else (),
+        classes=_classes(cells, folder, shares, findings.all_envs),
+        **around,
     )
 
 
@@ -144,20 +147,17 @@ def _in_agent_order(curves: tuple[SeedCurve, ...], findings: Findings) -> tuple[
     agents = [agent.lower() for agent in findings.source.agents]
     games = [env.game for env in findings.all_envs]
 
-    def place(names: list[str], name: str) -> int:
-        return names.index(name) if name in names else len(names)
-
-    return tuple(
-        sorted(
-            curves,
-            key=lambda curve: (
-                place(games, curve.game),
-                steps_of(curve.budget),
-                place(agents, curve.agent.lower()),
-                curve.agent,
-            ),
+    def order(curve: SeedCurve) -> tuple[Any, ...]:
+        agent = curve.agent.lower()
+        game = games.index(curve.game) if curve.game in games else len(games)
+        return (
+            game,
+            steps_of(curve.budget),
+            agents.index(agent) if agent in agents else len(agents),
+            curve.agent,
         )
-    )
+
+    return tuple(sorted(curves, key=order))
 
 
 def _classes(
