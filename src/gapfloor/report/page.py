@@ -186,7 +186,8 @@ def _against_references(findings: Findings, env: Env, budget: str) -> tuple[str,
     ]
     unbeaten = [row.reference for row in rows if row.call != "above"]
     if unbeaten:
-        return f"does not beat {', '.join(unbeaten)}", "below"
+        more = f"{len(unbeaten)} references that see nothing"
+        return f"does not beat {unbeaten[0] if len(unbeaten) == 1 else more}", "not-distinguishable"
     return (_BEATS, "above") if rows else ("", "")
 
 

@@ -115,6 +115,7 @@ def training_figure(findings: Findings, budget: str, curves: Sequence[SeedCurve]
         size=(320.0, 220.0),
         inches=(2.3, 2.0),
         columns=3,
+        is_open=False,
     )
 
 
