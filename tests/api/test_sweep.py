@@ -101,7 +101,7 @@ def test_the_result_says_that_it_is_one_checkpoint(result):
 def test_the_figure_is_written_in_three_formats_with_the_document_and_the_same_twice(result, tmp_path):
     first = {path.name: path.read_bytes() for path in write_sweep(result, tmp_path / "a")}
     second = {path.name: path.read_bytes() for path in write_sweep(result, tmp_path / "b")}
-    assert set(first) == {"sweep.pdf", "sweep.svg", "sweep.png", "sweep.json"}
+    assert set(first) == {"sweep.pdf", "sweep.svg", "sweep.png", "sweep.txt", "sweep.json"}
     assert first == second
     assert b"entropy played" in first["sweep.svg"]
 
@@ -117,7 +117,7 @@ def test_one_level_set_alone_has_no_gap(tmp_path):
     )
     assert found.gaps == ()
     assert "gap" not in found.table()[0]
-    assert len(write_sweep(found, tmp_path)) == 4
+    assert len(write_sweep(found, tmp_path)) == 5
 
 
 @pytest.mark.fast

@@ -97,6 +97,7 @@ def test_the_figure_and_the_table_hold_every_checkpoint(result, tmp_path):
         ".pdf",
         ".svg",
         ".png",
+        ".txt",
         ".json",
     }
     headings, rows = result.table()
