@@ -155,6 +155,42 @@ def heavy_tails(size: tuple[int, ...], rng: np.random.Generator) -> Array:
     return rng.standard_t(3, size) / math.sqrt(3)
 
 
+def uniform(size: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Bounded on both sides."""
+    return (rng.random(size) - 0.5) * math.sqrt(12)
+
+
+def diverging_runs(size: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """One run in ten lies five standard deviations of the others lower."""
+    return (rng.standard_normal(size) - 5 * (rng.random(size) < 0.1) + 0.5) / math.sqrt(3.25)
+
+
+def mostly_zero(size: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Nine in ten are equal, the others log-normal with sigma 0.5."""
+    first, second = math.exp(0.125), math.exp(0.5)
+    values = (rng.random(size) < 0.1) * rng.lognormal(0, 0.5, size)
+    return (values - 0.1 * first) / math.sqrt(0.1 * second - 0.01 * first**2)
+
+
+def half_skewed(n: int, n_floor: int, rng: np.random.Generator) -> Family:
+    """Four games with exponential runs, four with normal ones."""
+    return [*paper_like(exponential)(n, n_floor, rng)[:4], *paper_like(normal)(n, n_floor, rng)[4:]]
+
+
+def counts(rate: float, shape: float) -> Callable[..., Family]:
+    """Poisson returns; runs of 384 episodes, whose rate varies between runs as a gamma with this shape."""
+
+    def draw(n: int, n_floor: int, rng: np.random.Generator) -> Family:
+        own = rng.gamma(shape, rate / shape, (N_GAMES, n))
+        runs = rng.poisson(own[..., None], (N_GAMES, n, N_FLOOR))
+        episodes = rng.poisson(rate, (N_GAMES, n_floor)).astype(float)
+        return [
+            (r.mean(axis=1), e, (float(r.min()), float(r.max()))) for r, e in zip(runs, episodes, strict=True)
+        ]
+
+    return draw
+
+
 #: The worlds that the method was chosen on.
 WORLDS = (
     *(World("normal", n, paper_like(normal)) for n in (3, 6, 20)),
@@ -164,12 +200,19 @@ WORLDS = (
     World("0-or-1 returns, rate .98, varying between runs", 20, successes(0.98, concentration=200), 0.06),
     World("0-or-1 returns, rate .3, 5 floor episodes", 6, successes(0.3), n_floor=5),
     World("0-or-1 returns, rate .02, 20 floor episodes", 6, successes(0.02), n_floor=20),
+    World("0-or-1 returns, rate .02, 50 floor episodes", 6, successes(0.02), n_floor=50),
     World("two groups of runs, floor between them", 3, paper_like(two_groups(0.25)), 0.06),
     World("80% of runs at 0", 6, failing_runs(0.8)),
     World("80% of runs near 0", 6, failing_runs(0.8, noise=0.02)),
     *(World("log-normal", n, paper_like(log_normal)) for n in (3, 6, 20)),
     *(World("mirrored log-normal", n, paper_like(mirrored(log_normal))) for n in (3, 6, 20)),
-    *(World("exponential", n, paper_like(exponential)) for n in (6,)),
+    World("exponential", 6, paper_like(exponential)),
+    World("skewed floor, runs that hardly differ", 6, paper_like(normal, gamma_half, ratio=0.1)),
+    World("heavy-tailed runs", 6, paper_like(heavy_tails)),
+    World("a return of 50 in one of 500 episodes", 6, jackpots(0.002)),
+    World("log-normal floor of 50 episodes", 10, paper_like(normal, log_normal), n_floor=50),
+    World("one log-normal game of eight", 6, one_skewed_game),
+    World("two agents, standard deviations 1:3", 6, paper_like(unequal_agents)),
 )
 #: Worlds with a true difference in every game.
 SHIFTED = (
@@ -177,21 +220,21 @@ SHIFTED = (
     World("0-or-1 returns, rate .02 and .05", 6, successes(0.02, concentration=200, shift=0.03), None),
     World("0-or-1 returns, rate .005 and .03", 6, successes(0.005, shift=0.025), None),
     World(
-        "0-or-1 returns, rate .3 and .5, 20 floor episodes",
+        "0-or-1 returns, rate .3 and .5, 50 floor episodes",
         6,
         successes(0.3, concentration=50, shift=0.2),
         None,
-        20,
+        50,
     ),
 )
 #: Chosen after the method was fixed, and run once.
 LATE = (
-    World("skewed floor, runs that hardly differ", 6, paper_like(normal, gamma_half, ratio=0.1)),
-    World("heavy-tailed runs", 6, paper_like(heavy_tails)),
-    World("a return of 50 in one of 500 episodes", 6, jackpots(0.002)),
-    World("log-normal floor of 30 episodes", 10, paper_like(normal, log_normal), n_floor=30),
-    World("one log-normal game of eight", 6, one_skewed_game),
-    World("two agents, standard deviations 1:3", 6, paper_like(unequal_agents)),
+    World("bounded runs, exponential floor of 60 episodes", 5, paper_like(uniform, exponential), n_floor=60),
+    World("one run in ten diverges", 10, paper_like(diverging_runs)),
+    World("floor with 90% zeros, 200 episodes", 6, paper_like(normal, mostly_zero), n_floor=200),
+    World("half of the games exponential", 8, half_skewed),
+    World("Poisson returns of mean .05", 8, counts(0.05, 4)),
+    World("0-or-1 returns, rate .5, 64 floor episodes", 4, successes(0.5, concentration=20), n_floor=64),
 )
 
 

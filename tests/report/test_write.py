@@ -107,7 +107,9 @@ def test_report_needs_neither_engine_nor_torch(episode_file: Path, tmp_path: Pat
     )
     done = run_python(script)
     assert done.code == 0, done.err
-    assert "miner (IMPALA) 8M: above the floor" in done.out
+    assert "miner (FPN) 8M: above the floor" in done.out
+    # Two of its three runs are close in both games.
+    assert "miner (IMPALA) 8M: not tested" in done.out
 
 
 @pytest.mark.fast

@@ -182,7 +182,7 @@ def smallest_design(
     >>> bigfish = Effect(delta=1.98, run_sd=0.75 * 6**0.5, floor_sd=0.06 * 384**0.5)
     >>> design = smallest_design(bigfish, family_size=8)
     >>> (design.n_runs, design.n_floor) if design else None
-    (15, 239)
+    (16, 109)
     """
     best: StudyDesign | None = None
     smallest = math.inf
@@ -250,7 +250,7 @@ def floor_episodes_for_equivalence(
 
     >>> heist = Effect(delta=0.0, run_sd=0.0, floor_sd=0.24 * 384**0.5)
     >>> floor_episodes_for_equivalence(heist, n_runs=None, margin=0.315)
-    1923
+    1980
     """
 
     def power_at(n_floor: int) -> float:

@@ -45,7 +45,7 @@ from gapfloor.statistics.run_shape import FamilyShape, family_shape
 #: With fewer runs a comparison is not tested, unless the plan says otherwise.
 LEAST_RUNS = 3
 #: With fewer episodes of the reference nothing is tested: their spread says too little about rare returns.
-LEAST_FLOOR = 20
+LEAST_FLOOR = 50
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def compare_to_reference(
 
     >>> found = compare_to_reference([5.2, 6.1, 5.9], [0, 0, 2, 4, 0, 1] * 10)
     >>> round(found.delta, 2), round(found.p, 4)
-    (4.57, 0.0061)
+    (4.57, 0.0037)
     """
     if least_runs < 2:
         raise UsageError(f"`least_runs` must be at least 2, but is {least_runs}.")
@@ -214,7 +214,7 @@ def _compared(
     size = max(abs(low), abs(high))
     mean, reference_mean = float(values.mean()), float(reference.mean())
     delta = mean - reference_mean
-    own = 0.0 if do_not_differ(values, scale=size) else error[0]
+    own = 0.0 if values.size > 1 and do_not_differ(values, scale=size) else error[0]
     found = ReferenceTest(
         n=values.size,
         mean=mean,

@@ -5,8 +5,8 @@ once, so a t-test calls it "below" too often. This is the usual shape: returns h
 learn. Left skew does the same to "above". Runs that form two groups do it to both: a few runs may all belong to one
 group. Six runs say little about their own shape, so it is averaged over the games of a family:
 
-- "below" is in doubt unless the average skewness is clearly smaller than that of exponential run values and the game's
-  own runs are right-skewed by at most one standard error;
+- "below" is in doubt unless the average skewness is clearly smaller than that of exponential run values, and so is,
+  less clearly, that of the game's own runs: a game may have another shape than its family;
 - "above" is in doubt where left skew is established;
 - both are in doubt where two groups are established: the kurtosis is too small for normal run values (it is 1 for two
   groups of equal size). Three values have no kurtosis; their squared skewness is largest where two of them are close.
@@ -40,11 +40,14 @@ _EXPONENTIAL = {
     3: 0.199, 4: 0.384, 5: 0.537, 6: 0.658, 8: 0.842, 10: 0.973, 12: 1.072, 15: 1.186, 20: 1.318, 30: 1.475,
     50: 1.634, 100: 1.787,
 }  # fmt: skip
-#: Levels of the tests of skewness. Left skew is rare, and finding it where there is none costs "above" calls.
+#: Levels at which exponential run values are ruled out, for the average of a family and for one of its games.
 _RIGHT_ALPHA = 0.05
-_LEFT_ALPHA = 0.02
-#: Levels of the test for two groups by the smallest number of runs. Three runs are so often of one group that the test
-#: must be sensitive; ten and more hardly ever are, so that it is not needed.
+_OWN_ALPHA = 0.15
+#: Levels of the tests for left skew and for two groups, by the smallest number of runs. Left skew is rare, and finding
+#: it where there is none costs "above" calls. But three runs so often miss a tail, or are of one group, that both tests
+#: must be sensitive; ten and more runs are hardly ever of one group.
+_LEFT_ALPHA = {3: 0.1}
+_USUAL_LEFT_ALPHA = 0.02
 _TWO_GROUPS_ALPHA = {3: 0.1} | dict.fromkeys(range(4, 10), 0.01)
 
 
@@ -78,7 +81,7 @@ class FamilyShape:
         if sign > 0:
             return "the runs may be left-skewed" if self.is_left_skewed else ""
         own = float(sample_skewness(values)) if values.size > 2 else math.inf
-        is_clear = not self.may_be_right_skewed and own <= math.sqrt(null_variance(values.size))
+        is_clear = not self.may_be_right_skewed and own <= _largest_own_skewness(values.size)
         return "" if is_clear else "the runs may be right-skewed"
 
 
@@ -103,18 +106,20 @@ def are_in_doubt(values: Floats) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.
     own, n = sample_skewness(values), values.shape[-1]
     right, _, left, groups = _judged(own, groups_score(values), np.full(values.shape[-2], n))
     above = np.broadcast_to((left | groups)[:, None], own.shape)
-    return above, (right | groups)[:, None] | (own > math.sqrt(null_variance(n)))
+    return above, (right | groups)[:, None] | (own > _largest_own_skewness(n))
 
 
 def _judged(skewness: Floats, groups: Floats, sizes: Ints) -> tuple[Any, Any, Any, Any]:
     """Whether games (last axis) may be right-skewed, are, are left-skewed, and have two groups of runs."""
     harmful = float(np.mean([_exponential_skewness(int(n)) for n in sizes]))
     error = math.sqrt(sum(null_variance(int(n)) for n in sizes)) / len(sizes)
-    right, left = (float(special.ndtri(level)) * error for level in (_RIGHT_ALPHA, _LEFT_ALPHA))
+    least = int(sizes.min())
+    levels = _RIGHT_ALPHA, _LEFT_ALPHA.get(least, _USUAL_LEFT_ALPHA)
+    right, left = (float(special.ndtri(level)) * error for level in levels)
     mean = np.sort(skewness, axis=-1).mean(axis=-1)
     score = np.sort(groups, axis=-1).sum(axis=-1) / math.sqrt(len(sizes))
-    level = _TWO_GROUPS_ALPHA.get(int(sizes.min()), 0.0)
-    return mean > harmful + right, mean > -right, mean < left, score > -float(special.ndtri(level))
+    group_level = _TWO_GROUPS_ALPHA.get(least, 0.0)
+    return mean > harmful + right, mean > -right, mean < left, score > -float(special.ndtri(group_level))
 
 
 def sample_skewness(values: Floats) -> Floats:
@@ -141,6 +146,11 @@ def null_variance(n: int) -> float:
     0.381
     """
     return 6 * (n - 2) / ((n + 1) * (n + 3))
+
+
+def _largest_own_skewness(n: int) -> float:
+    """The sample skewness of n runs up to which they do not look like exponential ones."""
+    return _exponential_skewness(max(n, 3)) + float(special.ndtri(_OWN_ALPHA)) * math.sqrt(null_variance(n))
 
 
 def _central_moments(values: Floats) -> tuple[Floats, Floats, Floats]:
