@@ -235,7 +235,7 @@ def detectable(replicates: int, rng: np.random.Generator) -> Iterator[Rate]:
     test = welch(runs.mean(1), runs.var(1, ddof=1), n, floor.mean(1), floor.var(1, ddof=1), N_FLOOR)
     yield _rate("rejected at the smallest detectable effect", test.p < 0.05 / m, 0.80)
     margin, floor_sem = 0.315, 0.24
-    assert equivalence_unreachable(margin=margin, floor_sem=floor_sem, floor_n=N_FLOOR)
+    assert equivalence_unreachable(margin=margin, sem=floor_sem, n=N_FLOOR)
     floor = rng.standard_normal((replicates, N_FLOOR)) * floor_sem * math.sqrt(N_FLOOR)
     runs = rng.standard_normal((replicates, 200)) * 0.5
     test = welch(runs.mean(1), runs.var(1, ddof=1), 200, floor.mean(1), floor.var(1, ddof=1), N_FLOOR)

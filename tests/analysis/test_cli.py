@@ -24,7 +24,7 @@ def episodes(rows, as_table, tmp_path):
 def test_analyse_prints_calls_and_gaps(capsys, episodes):
     code, out, err = run(capsys, "analyse", episodes)
     assert code == 0
-    assert "Plan paper (built in)" in out
+    assert "Plan recommended (built in)" in out
     assert "exploratory" in out
     assert "Compared with the floor" in out
     assert "coinrun" in out

@@ -59,7 +59,7 @@ FLIPS = {
     "episodes": ("design", {}, "1,680 episodes", {"repeats": 1}, "840 episodes"),
     "levels": ("levels", {}, "no level was played as both", {"levels": SHARED}, "some levels were played as both"),
     "level seeds": ("levels", {}, "levels 0:60", {"has_levels": False}, "do not record their levels"),
-    "same levels": ("floor", {}, "(verified by level seed)", {"floor_levels": OTHER_FLOOR}, "partly on other levels"),
+    "same levels": ("floor", {}, "(verified by level seed)", {"floor_levels": OTHER_FLOOR}, "not on the same levels"),
     "unknown levels": ("floor", {}, "(verified by level seed)", {"has_levels": False}, "is not recorded"),
     "floor episodes": ("floor", {}, "over 120 episodes", {"repeats": 3}, "over 180 episodes"),
     "too few runs": ("not tested", {}, "", {"n_runs": 2}, "2 comparisons with fewer than 3 different runs"),

@@ -199,7 +199,7 @@ def test_equivalence_is_unreachable_for_the_papers_noisy_floors():
     found = {
         game
         for game, (mean, error) in floors.items()
-        if equivalence_unreachable(margin=max(0.1 * abs(mean), 0.25), floor_sem=error, floor_n=384)
+        if equivalence_unreachable(margin=max(0.1 * abs(mean), 0.25), sem=error, n=384)
     }
     assert found == {"fruitbot", "coinrun", "heist"}
 

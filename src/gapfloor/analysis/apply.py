@@ -159,7 +159,7 @@ def plan_used(context: PlannedStudy, *, n_timed: int = 0) -> PlanUsed:
     elif lock is not None:
         shown = "no cell had been seen by its lock; when these data were made is not recorded"
     return PlanUsed(
-        name=plan.name if locked is not None else f"{plan.name} (built in)",
+        name=plan.name if locked is not None else f"{context.floor_method} (built in)",
         hash=context.plan_hash,
         status=lock.plan.status if lock is not None else "exploratory",
         locked_at=lock.plan.locked_at if lock is not None else "",

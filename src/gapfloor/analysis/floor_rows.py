@@ -203,7 +203,7 @@ def _paper_rows(context: PlannedStudy, family: Sequence[RunsAndReference]) -> li
 
 
 def _recommended_rows(context: PlannedStudy, family: Sequence[RunsAndReference]) -> list[ComparisonRow]:
-    """The recommended tests (docs/claims.md), over different runs; each interval agrees with its call."""
+    """The recommended tests (docs/methods.md), over different runs; each interval agrees with its call."""
     tests = [
         compare_to_reference(
             [sample.mean for sample in one.distinct.values()],
@@ -287,11 +287,21 @@ def _episode_interval(context: PlannedStudy, one: RunsAndReference) -> tuple[flo
 def _equivalence(
     context: PlannedStudy, one: RunsAndReference, p: float, p_adjusted: float, margin: float
 ) -> Equivalence:
-    units = np.sort(one.floor.units)
-    is_out_of_reach = equivalence_unreachable(
-        margin=margin, floor_sem=sem(units), floor_n=units.size, alpha=context.plan.floor.alpha
+    units, values = np.sort(one.floor.units), np.sort([sample.mean for sample in one.distinct.values()])
+    is_out_of_reach, runs_forbid = (
+        sample.size > 1
+        and equivalence_unreachable(
+            margin=margin, sem=sem(sample), n=sample.size, alpha=context.plan.floor.alpha
+        )
+        for sample in (units, values)
     )
-    return Equivalence(p=p, p_adjusted=p_adjusted, margin=margin, is_reachable=not is_out_of_reach)
+    return Equivalence(
+        p=p,
+        p_adjusted=p_adjusted,
+        margin=margin,
+        is_reachable=not is_out_of_reach,
+        runs_allow=not runs_forbid,
+    )
 
 
 def _calls_at_looks(

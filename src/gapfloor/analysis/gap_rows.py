@@ -145,7 +145,7 @@ def _paper_rows(context: PlannedStudy, family: Sequence[GapHalves]) -> list[GapR
 
 
 def _recommended_rows(context: PlannedStudy, family: Sequence[GapHalves]) -> list[GapRow]:
-    """The recommended tests (docs/claims.md): the excess over the floor's gap, for new runs on new levels."""
+    """The recommended tests (docs/methods.md): the excess over the floor's gap, for new runs on new levels."""
     calls = call_gap_family([_excess(context, one) for one in family], alpha=context.plan.floor.alpha)
     rows = []
     for one, call in zip(family, calls, strict=True):

@@ -112,6 +112,8 @@ class Equivalence:
     """How far from the reference still counts as equivalent."""
     is_reachable: bool = True
     """False where the reference's own error rules equivalence out, however many runs there are."""
+    runs_allow: bool = True
+    """False where the runs' own error rules it out, however many episodes the reference has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -344,7 +346,8 @@ class SensitivityRow(Row):
     floor_sem_clustered: float = NAN
     """Standard error of the floor with episodes clustered by level."""
     minimum_detectable: float = NAN
-    """Smallest difference found with 80% power at the family's hardest Holm step (alpha / m)."""
+    """Smallest difference above the reference (or gap) found with 80% power at the family's hardest Holm step (alpha /
+    m), by the method that makes the calls; NaN where there is none."""
     new_run_low: float = NAN
     """Lower end of where the gap of a new run is expected; NaN for comparisons with the floor."""
     new_run_high: float = NAN

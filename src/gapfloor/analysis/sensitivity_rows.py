@@ -24,7 +24,7 @@ from gapfloor.statistics.clustered import (
 from gapfloor.statistics.conventions import GENERATOR, NAN, Call
 from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.families import holm
-from gapfloor.statistics.power import minimum_detectable_effect
+from gapfloor.statistics.power import minimum_detectable_effect, smallest_detectable_difference
 from gapfloor.statistics.random_effects import random_effects_mean
 from gapfloor.statistics.reference_calls import call_reference_family, compare_strata_to_reference
 from gapfloor.statistics.signflip import sign_flip_test
@@ -79,11 +79,22 @@ def _of_comparison(
         level_variance_share=level_variance_share(pairs) if played else NAN,
         stratified_call=stratified,
         floor_sem_clustered=clustered_sem(floor.returns, floor.levels) if floor.levels.size else NAN,
-        minimum_detectable=minimum_detectable_effect(
-            se=test.se, df=test.df, alpha=context.plan.floor.alpha, family_size=family_size
-        ),
+        minimum_detectable=_detectable(context, one, family_size),
         is_census=all(sample.is_census for sample in samples),
     )
+
+
+def _detectable(context: PlannedStudy, one: RunsAndReference, family_size: int) -> float:
+    """The smallest difference above the floor that the plan's method would have found."""
+    is_recommended = context.floor_method == "recommended"
+    samples = (one.distinct if is_recommended else one.runs).values()
+    values, units = np.sort([sample.mean for sample in samples]), np.sort(one.floor.units)
+    if values.size < 2:
+        return NAN
+    return smallest_detectable_difference(
+        float(values.std(ddof=1)), float(units.std(ddof=1)), n_runs=values.size, n_floor=units.size,
+        method=context.floor_method, family_size=family_size, alpha=context.plan.floor.alpha,
+    )  # fmt: skip
 
 
 def _stratified_calls(context: PlannedStudy, family: Sequence[RunsAndReference]) -> list[Call | None]:

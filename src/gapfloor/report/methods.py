@@ -163,7 +163,7 @@ def _floor(source: ReportSource) -> Iterator[MethodsClause]:
     policy = "uniformly random actions" if findings.plan.reference == "uniform" else findings.plan.reference
     same = {
         True: ", on the levels that the policies played (verified by level seed)",
-        False: ", partly on other levels than the policies played",
+        False: ", not on the same levels as the policies",
         None: "; whether it played the levels of the policies is not recorded",
     }[findings.same_draws]
     sizes = _either(list({row.n for row in rows}))

@@ -15,7 +15,6 @@ from gapfloor.analysis.rows import CallCount, ComparisonRow, GapRow, Sensitivity
 from gapfloor.report.findings import MERGED, TEST, TRAIN, Env, Findings, agent_name
 from gapfloor.statistics.sentences import (
     FLOOR_SHARE,
-    equivalence_reach,
     may_say_new_levels_cost,
     may_say_training_levels_learnt,
     may_say_transfers,
@@ -282,10 +281,12 @@ def _reading(
             "any statement about generalization: the gap ends in a number below chance.",
         )
     held_out = _AGAINST_CHANCE[test.call]
+    not_tested = f"was not tested ({gap.decision.reason})" if gap.call == "not tested" else ""
     if train is not None and train.call == "above" and not _is_learnt(test, train, gap):
         return (
             "open",
-            f"that training return is above chance; the gap of {size} is not established beyond the floor's gap.",
+            "that training return is above chance; "
+            f"the gap of {size} {not_tested or 'is not established beyond that of the floor'}.",
             f"that any of it transfers, nor that new levels take it away: held-out return is {held_out}.",
         )
     if train is not None and train.call == "above":
@@ -302,7 +303,7 @@ def _reading(
         "unsupported" if test.call == "equivalent" else "open",
         f"no more than that the level sets differ by {size} under this rule."
         if not is_open
-        else f"nothing yet: the gap of {size} is not established.",
+        else f"nothing yet: the gap of {size} {not_tested or 'is not established'}.",
         f"any statement about generalization: {both}.",
     )
 
@@ -318,7 +319,9 @@ def _gap_size(gap: GapRow) -> str:
     if tested.split(" ")[0] == raw:
         return tested  # nothing was taken off that the printed digits show
     # Only with slope one is the floor's whole gap taken off, so only then is the number an excess over it.
-    name = "excess over the floor" if gap.slope == 1 else "adjusted for the levels' difficulty"
+    name = "excess over the floor"
+    if gap.slope != 1:
+        name = f"less {_plain(fixed(gap.slope, 2))} of the floor's gap of {_plain(fixed(gap.floor_gap, sign=True))}:"
     return f"{raw} ({name} {tested})"
 
 
@@ -398,11 +401,11 @@ def _remarks(findings: Findings, env: Env, budget: str, test: ComparisonRow, gap
         )
     if test.call == "not distinguishable":
         if not test.equivalence.is_reachable:
-            remarks.append(_unreachable(test, alpha=findings.plan.alpha))
+            remarks.append(_unreachable(test))
         if other is not None and is_number(other.minimum_detectable):
             step = " and at Holm's first step" if test.decision.family_size > 1 else ""
             remarks.append(
-                f"Differences from the floor smaller than {_plain(fixed(other.minimum_detectable))} are "
+                f"A difference above the floor smaller than {_plain(fixed(other.minimum_detectable))} is "
                 f"missed more than one time in five at this number of runs{step}."
             )
         if other is not None and not other.is_census and other.level_variance_share > _LEVELS_MATTER:
@@ -454,15 +457,12 @@ def _remarks(findings: Findings, env: Env, budget: str, test: ComparisonRow, gap
     return remarks
 
 
-def _unreachable(test: ComparisonRow, *, alpha: float) -> str:
-    found = equivalence_reach(
-        margin=test.equivalence.margin, floor_sem=test.floor_sem, floor_n=test.floor_n, alpha=alpha
-    )
-    why = (
-        "the floor's own error exceeds the margin"
-        if found.verdict == "floor error exceeds margin"
-        else "the floor's error is too large for this margin"
-    )
+def _unreachable(test: ComparisonRow) -> str:
+    why = "the floor's error is too large for this margin"
+    if test.floor_sem > test.equivalence.margin:
+        why = "the floor's own error exceeds the margin"
+    if not test.equivalence.runs_allow:
+        return f"Equivalence could not have been shown: {why}, and so is the error of the mean over runs."
     return f"Equivalence could not have been shown: {why}. Measure more floor episodes."
 
 

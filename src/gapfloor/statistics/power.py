@@ -365,6 +365,43 @@ def _upper_tail(critical: float, df: float, shift: float) -> float:
         return min(max(float(tail(critical, df, shift)), 0.0), 1.0)
 
 
+def smallest_detectable_difference(
+    run_sd: float,
+    floor_sd: float,
+    *,
+    n_runs: int,
+    n_floor: int,
+    method: Method = "recommended",
+    family_size: int = 1,
+    alpha: float = ALPHA,
+    power: float = POWER,
+) -> float:
+    """The smallest difference above the floor that the method calls with this power; NaN where none is.
+
+    >>> round(smallest_detectable_difference(1.0, 4.0, n_runs=6, n_floor=384, family_size=8), 2)
+    2.5
+    """
+    if not (0 < run_sd < math.inf and 0 <= floor_sd < math.inf):
+        return NAN
+    scale = math.hypot(run_sd / math.sqrt(n_runs), floor_sd / math.sqrt(n_floor))
+
+    def lacking(size: float) -> float:
+        effect = Effect(size * scale, run_sd, floor_sd)
+        found = comparison_power(
+            effect, n_runs=n_runs, n_floor=n_floor, method=method, family_size=family_size, alpha=alpha
+        )
+        return found - power
+
+    high = 4.0
+    while lacking(high) < 0:
+        high *= 2
+        if high > 1e4:
+            return NAN
+    from scipy import optimize  # few commands need it
+
+    return scale * float(optimize.brentq(lacking, 1e-9, high, xtol=1e-6))
+
+
 def minimum_detectable_effect(
     *, se: float, df: float, alpha: float = ALPHA, family_size: int = 1, power: float = POWER
 ) -> float:
@@ -386,12 +423,12 @@ def minimum_detectable_effect(
     return float(optimize.brentq(lacking, 0.0, high, xtol=1e-6 * se))
 
 
-def equivalence_unreachable(*, margin: float, floor_sem: float, floor_n: int, alpha: float = ALPHA) -> bool:
-    """Whether the floor's SEM alone forbids TOST, however many runs there are and however well they agree.
+def equivalence_unreachable(*, margin: float, sem: float, n: int, alpha: float = ALPHA) -> bool:
+    """Whether the SEM of the floor (or of the runs) alone forbids TOST, however well the other mean is known.
 
-    >>> equivalence_unreachable(margin=0.315, floor_sem=0.24, floor_n=384)
+    >>> equivalence_unreachable(margin=0.315, sem=0.24, n=384)
     True
-    >>> equivalence_unreachable(margin=0.25, floor_sem=0.10, floor_n=384)
+    >>> equivalence_unreachable(margin=0.25, sem=0.10, n=384)
     False
     """
-    return bool(floor_sem > 0 and margin / floor_sem <= special.stdtrit(floor_n - 1, 1 - alpha))
+    return bool(sem > 0 and margin / sem <= special.stdtrit(n - 1, 1 - alpha))

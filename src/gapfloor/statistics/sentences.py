@@ -13,14 +13,9 @@ References:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
-from scipy import special
-
-from gapfloor.statistics.conventions import ALPHA
 from gapfloor.statistics.gap_calls import GapCall
-from gapfloor.statistics.power import Effect, floor_episodes_for_equivalence
 
 #: The floor's own gap is worth a sentence from this share of the runs' gap on.
 FLOOR_SHARE = 0.1
@@ -67,40 +62,3 @@ def may_say_transfers(test: CallOfReturn) -> bool:
 def may_say_played_levels_differ(gap: GapCall) -> bool:
     """Whether the runs score differently on the training and held-out levels that were played (Holm over games)."""
     return bool(gap.p_runs_holm < gap.alpha)
-
-
-@dataclass(frozen=True)
-class EquivalenceReach:
-    """Whether the floor's own error lets an equivalence test pass at all."""
-
-    verdict: Literal["possible", "floor error too large", "floor error exceeds margin"]
-    margin: float
-    needed: float
-    """The margin that the floor's error alone would need: its SEM times Student's quantile."""
-    n_floor_needed: int | None
-    """Floor episodes for 80% power with exactly known runs; None where it is possible already."""
-
-
-def equivalence_reach(
-    *, margin: float, floor_sem: float, floor_n: int, alpha: float = ALPHA
-) -> EquivalenceReach:
-    """Which sentence about equivalence the floor's error supports.
-
-    "The floor's own error exceeds the margin" needs a SEM above the margin. Below it, the error can still be too
-    large for the test, which needs t * SEM < margin.
-
-    >>> equivalence_reach(margin=0.29, floor_sem=0.23, floor_n=384).verdict
-    'floor error too large'
-    >>> equivalence_reach(margin=0.25, floor_sem=0.10, floor_n=384).verdict
-    'possible'
-    """
-    needed = float(special.stdtrit(floor_n - 1, 1 - alpha)) * floor_sem
-    if needed < margin:
-        return EquivalenceReach("possible", margin, needed, None)
-    episodes = floor_episodes_for_equivalence(
-        Effect(0.0, 0.0, floor_sem * floor_n**0.5), n_runs=None, margin=margin, alpha=alpha
-    )
-    exceeds = floor_sem > margin
-    return EquivalenceReach(
-        "floor error exceeds margin" if exceeds else "floor error too large", margin, needed, episodes
-    )
