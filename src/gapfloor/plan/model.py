@@ -22,7 +22,7 @@ from gapfloor.errors import UsageError
 from gapfloor.lazy import LazyMethod
 from gapfloor.settings import from_table, parse_toml, read_text, to_table
 
-#: The paper's tests, or the ones that hold their level at few runs (docs/claims.md).
+#: The paper's tests, or the ones that hold their level at few runs (docs/methods.md).
 Method = Literal["paper", "recommended"]
 
 #: With fewer runs a comparison is not tested, unless the plan says otherwise.
