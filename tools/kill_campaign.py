@@ -172,6 +172,7 @@ def main() -> None:
     """Run the campaign and write its counts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=100, help="kills of the five local commands together")
+    parser.add_argument("--only", help="names of the local commands to kill, with commas")
     parser.add_argument("--ray", type=int, default=0, help="further kills of a study on Ray")
     parser.add_argument("--seed", type=int, default=0, help="seed of the moments")
     parser.add_argument("--out", type=Path, help="file for the counts (JSON)")
@@ -184,7 +185,8 @@ def main() -> None:
         local = commands(home, on_ray=False)
         local[1].finish(home / "store")  # what the report is about
         for command in local:
-            share = round(asked.kills * command.percent / 100)
+            is_asked = not asked.only or command.name in asked.only.split(",")
+            share = round(asked.kills * command.percent / 100) if is_asked else 0
             outcomes += [campaign(command, share, home, rng)] if share else []
             sys.stderr.write(f"{outcomes[-1]}\n" if share else "")
         if asked.ray:
