@@ -4,7 +4,7 @@
 
 `FILES` is what `write_sound_folder` wrote. Every command has to end with exit code 0, 1 or 2. It may run nothing but
 git, write nothing outside its own folder, and print no character that a terminal would obey. A crash of the process
-is seen by whoever started it: `current-FIRST.json` says which case it was.
+is seen by whoever started it: `current.json` says which case it was.
 """
 
 from __future__ import annotations
@@ -43,6 +43,9 @@ MOST_MEMORY = 8 << 30
 #: The longest message that a user should have to read.
 MOST_CHARACTERS = 20_000
 
+#: Where matplotlib keeps its list of fonts.
+_CACHES = tuple(str(Path.home() / place / "matplotlib") for place in (".config", ".cache"))
+
 _PROGRAMS = ("os.system", "subprocess.Popen", "os.exec", "os.posix_spawn", "socket.connect")
 _CHANGES = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.chmod")
 
@@ -64,7 +67,7 @@ class Watch:
 
     def __init__(self, folder: Path) -> None:
         self.seen: list[str] = []
-        self._allowed = (str(folder), "/dev/null", "/dev/shm", tempfile.gettempdir() + "/gapfloor-")
+        self._allowed = (str(folder), "/dev/null", "/dev/shm", tempfile.gettempdir() + "/gapfloor-", *_CACHES)
         self._on = False
         sys.addaudithook(self._hook)
 
@@ -177,9 +180,7 @@ def run_kind(name: str, sound: Path, numbers: range, watch: Watch, place: Path, 
     """The cases of one kind with these numbers."""
     started = time.process_time()
     for number in numbers:
-        (sound.parent / f"current-{numbers.start}.json").write_text(
-            json.dumps({"kind": name, "number": number})
-        )
+        (sound.parent / "current.json").write_text(json.dumps({"kind": name, "number": number}))
         words = prepare_case(KINDS[name], number, sound, place)
         os.chdir(place)
         signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
@@ -244,7 +245,9 @@ def main() -> int:
             os.chdir(place)
             run_line(shlex.split(line))
             os.chdir(sound)
-        numbers = range(options.first, options.first + max(1, round(options.cases * KINDS[kind].share)))
+        share = KINDS[kind].share
+        first = round(options.first * share)  # so that two ranges of cases do not overlap in any kind
+        numbers = range(first, first + max(1, round(options.cases * share)))
         run_kind(kind, sound, numbers, watch, place, found)
     shutil.rmtree(place, ignore_errors=True)
     json.dump(vars(found), sys.stdout)

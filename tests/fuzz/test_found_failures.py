@@ -198,6 +198,20 @@ def test_text_that_is_not_utf_8_is_refused_by_every_command(outcome: Outcome, li
     assert outcome("parquet", change, line) == REFUSED
 
 
+@pytest.mark.parametrize("number", ["inf", "1e400", "nan", "-1", "1.5", "9" * 400])
+def test_a_number_of_runs_that_is_none_is_refused(outcome: Outcome, number: str) -> None:
+    text = f"game,agent,mean,std,n\nheist,impala,1.5,0.3,{number}\nheist,random,3.1,0.2,8\n"
+    assert outcome("means", text.encode()) == REFUSED
+
+
+@pytest.mark.parametrize("length", [-1, 10**400, float("inf"), "x", None])
+def test_a_replay_of_an_impossible_length_is_passed_over(outcome: Outcome, length: Any) -> None:
+    def change(content: bytes) -> bytes:
+        return json.dumps({**json.loads(content), "length": length}).encode()
+
+    assert outcome("replay", change, "report store --out out --formats html") == USED
+
+
 def test_half_a_character_in_a_label_makes_a_manifest_unreadable_not_a_traceback(outcome: Outcome) -> None:
     def change(content: bytes) -> bytes:
         document = json.loads(content)

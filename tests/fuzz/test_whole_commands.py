@@ -50,7 +50,7 @@ def run_cases(sound: Path, kinds: Sequence[str], first: int, cases: int) -> dict
     if done.returncode == 0:
         found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         return found
-    current = sound.parent / f"current-{first}.json"
+    current = sound.parent / "current.json"
     at = json.loads(current.read_text()) if current.exists() else {"kind": kinds[0], "number": None}
     wrong = f"the process ended with {done.returncode}: {done.stderr[-2000:]}"
     return {"codes": {}, "seconds": {}, "failures": [{**at, "wrong": wrong}]}

@@ -221,7 +221,7 @@ def _count(text: str) -> int:
         n = float(text) if text else 0.0
     except ValueError:
         n = math.nan
-    if n != n or n < 0 or n != int(n):
+    if not 0 <= n < 1e9 or n != int(n):
         raise UsageError(f"The number of runs {text!r} is not a whole number.")
     return int(n)
 

@@ -78,7 +78,7 @@ def read_replays(folder: Path) -> tuple[Replay, ...]:
         try:
             facts = json.loads(path.read_text(encoding="utf-8"))
             frames = path.with_suffix(".npz")
-            if not frames.exists():
+            if not frames.exists() or not 0 <= int(facts["length"]) < 2**31:
                 continue
             reference = str(facts.get("reference") or "")
             found.append(
