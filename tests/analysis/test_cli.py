@@ -106,29 +106,22 @@ def test_plan_lock_without_any_cells_is_pre_registered(capsys, tmp_path, monkeyp
     assert run(capsys, "plan", "lock", "plan.toml", "--store", "nowhere")[0] == 2
 
 
-def test_sb3_files_are_read_with_their_labels(capsys, episodes, tmp_path):
+def test_a_folder_of_evaluations_is_read_with_the_labels_of_its_paths(capsys, tmp_path):
     rng = np.random.default_rng(0)
-    specifications = []
-    for seed in (1, 2):
+    for seed in (1, 2, 3):
         for level_set in ("train", "test"):
-            archive = tmp_path / f"{seed}{level_set}.npz"
+            folder = tmp_path / "logs" / f"game=heist/agent=ppo/seed={seed}/rule=greedy/level_set={level_set}"
+            folder.mkdir(parents=True)
+            results = rng.normal(5, 1, (2, 16))
             np.savez(
-                archive, timesteps=[1, 2], results=rng.normal(5, 1, (2, 16)), ep_lengths=np.ones((2, 16))
+                folder / "evaluations.npz", timesteps=[1, 2], results=results, ep_lengths=np.ones((2, 16))
             )
-            labels = f"game=heist,budget=8M,agent=ppo,seed={seed},rule=greedy,level_set={level_set}"
-            specifications += ["--sb3", f"{labels}:{archive}"]
-    monitor = tmp_path / "monitor.csv"
-    monitor.write_text('#{"t_start": 0}\nr,l,t\n3.0,10,1.0\n4.5,12,2.0\n')
-    specifications += ["--sb3", f"game=heist,budget=8M,agent=ppo,seed=3,rule=greedy,level_set=test:{monitor}"]
-    code, out, _ = run(capsys, "analyse", episodes, *specifications, "--json")
+    code, out, _ = run(capsys, "analyse", tmp_path / "logs", "--json")
     assert code == 0
-    document = json.loads(out)
-    assert document["source"]["n_runs"] == 8 + 3
-    assert "ppo" in document["source"]["agents"]
-    code, _, err = run(capsys, "analyse", "--sb3", f"game=heist,level_set=test:{monitor}")
-    assert code == 2
-    assert "needs the label 'rule'" in err
-    assert run(capsys, "analyse", "--sb3", "nonsense")[0] == 2
+    assert json.loads(out)["source"]["n_runs"] == 3
+    assert json.loads(out)["source"]["level_sets"] == ["train", "test"]
+    code, _, err = run(capsys, "analyse", "--sb3", "game=heist:x.npz")
+    assert (code, "was removed" in err) == (2, True)
     assert run(capsys, "analyse")[0] == 2
 
 

@@ -195,19 +195,20 @@ def test_an_empty_label_is_refused_by_row(rows, as_table):
 
 
 def test_paths_that_cannot_be_read_are_refused(tmp_path, as_table):
-    (tmp_path / "notes.md").write_text("x")
+    (tmp_path / "notes.pdf").write_text("x")
     (tmp_path / "broken.parquet").write_text("x")
     (tmp_path / "empty.csv").write_text("")
     with pytest.raises(UsageError, match="no store or file at"):
         analyse(tmp_path / "nothing.csv")
     with pytest.raises(UsageError, match=r"is not a store or a \.csv"):
-        analyse(tmp_path / "notes.md")
+        analyse(tmp_path / "notes.pdf")
     with pytest.raises(UsageError, match="cannot be read as Parquet"):
         analyse(tmp_path / "broken.parquet")
     with pytest.raises(UsageError, match="holds no header line"):
         analyse(tmp_path / "empty.csv")
+    (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError, match="holds no cells"):
-        analyse(tmp_path)
+        analyse(tmp_path / "empty")
     with pytest.raises(UsageError, match="holds no episodes"):
         analyse(pa.table({name: [] for name in ("game", "budget", "agent", "seed", "rule", "level_set", "draw",
                                                 "episode_return")}))  # fmt: skip

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from gapfloor.analysis.apply import analyse
+from gapfloor.analysis.column_names import TableOptions
 from gapfloor.analysis.episodes import read_inputs
-from gapfloor.analysis.table_options import TableOptions, parse_table_options
 from gapfloor.errors import UsageError
 
 pytestmark = pytest.mark.fast
@@ -81,7 +81,7 @@ def test_what_the_file_does_not_say_is_given_as_a_label(plain, tmp_path):
     path.write_text(as_lines(sampled))
     with pytest.raises(UsageError, match=r"has no column for rule.*--label rule=VALUE"):
         read_inputs(path)
-    options = parse_table_options(rule="sampled", floor="random", labels=("budget=8M",))
+    options = TableOptions(floor="random", labels=("budget=8M",)).with_rule("sampled")
     results = analyse(read_inputs(path, options=options))
     expected = analyse(pa.Table.from_pylist([row for row in plain if row["rule"] in ("sampled", "uniform")]))
     assert calls(results) == calls(expected)
@@ -133,7 +133,7 @@ def test_an_sb3_evaluations_file_is_its_last_evaluation(tmp_path):
     path = tmp_path / "evaluations.npz"
     np.savez(path, timesteps=[10, 20], results=[[1.0, 2.0], [3.0, 5.0]], ep_lengths=[[1, 1], [1, 1]])
     labels = ("game=heist", "agent=ppo", "seed=1", "rule=greedy", "level_set=test")
-    inputs = read_inputs(path, options=parse_table_options(labels=labels))
+    inputs = read_inputs(path, options=TableOptions(labels=labels))
     assert sorted(inputs.returns) == [3.0, 5.0]
 
 
@@ -141,7 +141,7 @@ def test_an_sb3_monitor_file_is_read_below_its_comment(tmp_path):
     path = tmp_path / "0.monitor.csv"
     path.write_text('#{"t_start": 1.0, "env_id": "heist"}\nr,l,t\n3.0,10,0.5\n5.0,12,0.9\n')
     labels = ("game=heist", "agent=ppo", "seed=1", "rule=sampled", "level_set=train")
-    inputs = read_inputs(path, options=parse_table_options(labels=labels))
+    inputs = read_inputs(path, options=TableOptions(labels=labels))
     assert sorted(inputs.returns) == [3.0, 5.0]
     assert (inputs.unit, inputs.first) == ("line", 3)
 
@@ -149,7 +149,7 @@ def test_an_sb3_monitor_file_is_read_below_its_comment(tmp_path):
 def test_rliable_matrices_are_runs_by_games(tmp_path):
     path = tmp_path / "scores.npz"
     np.savez(path, ppo=np.array([[1.0, 2.0], [3.0, 4.0]]), daac=np.array([[5.0, 6.0]]))
-    inputs = read_inputs(path, options=parse_table_options(labels=("rule=sampled", "level_set=test")))
+    inputs = read_inputs(path, options=TableOptions(labels=("rule=sampled", "level_set=test")))
     assert inputs.n_rows == 6
     assert inputs.labels["game"][1] == ("game 1", "game 2")
 

@@ -9,8 +9,8 @@ import pytest
 
 from command_line import run
 from gapfloor.analysis import analyse
+from gapfloor.analysis.column_names import TableOptions
 from gapfloor.analysis.episodes import read_inputs
-from gapfloor.analysis.table_options import TableOptions
 from gapfloor.errors import UsageError
 from known_truth import game_rows, table
 

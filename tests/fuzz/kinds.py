@@ -44,7 +44,7 @@ _PLAN = (
     "power --delta 1 --sem 0.3 --runs 5 --family 2 --plan {0}", "plan next episodes.csv --plan {0}",
 )  # fmt: skip
 _SCAN = ("audit scan repo", "audit scan repo --out out.sarif", 'audit scan repo --entry "python evaluate.py"')
-_LABELS = "game=coinrun,rule=greedy,level_set=test"
+_LABELS = " ".join(f"--label {each}" for each in ("game=coinrun", "rule=greedy", "level_set=test", "agent=a", "seed=1"))
 
 
 def _evaluate(policy: str) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ LINES = (
     "audit ledger --out page.md", "levels fuzz.tiny:Vectors --train 0:2 --test 5:7 --out out",
     "replay store --games x --level 3 --count 1",
     "plan lock plan.toml --addendum merged.toml --store store", "audit scan repo.git@HEAD --diff HEAD",
-    f"analyse --sb3 {_LABELS}:monitor.csv", "analyse matrices.npz --label rule=greedy --label level_set=test",
+    f"analyse monitor.csv {_LABELS}", "analyse matrices.npz --label rule=greedy --label level_set=test",
     "sweep onnx:net.onnx --game fuzz.tiny:Vectors --temperatures 0 --episodes 1 --draws 0 --store out --out out",
     "cka store --pairs none --store out", "training-curve store/runs/coinrun-easy-impala-8M-s1 --draws 0 --episodes 1",
     "calibrate fuzz.tiny:Vectors --states 2 --horizon 1 --store out", "analyse means.csv --floor 3.1±0.2",
@@ -84,8 +84,8 @@ KINDS: dict[str, Kind] = {
     "parquet": _table("episodes.parquet", 0.5, damages.forge_table),
     "json-lines": _table("episodes.jsonl", 0.3),
     "means": Kind("means.csv", ("analyse means.csv", "analyse means.csv --floor 3.1±0.2", "power means.csv")),
-    "monitor": Kind("monitor.csv", (f"analyse --sb3 {_LABELS}:monitor.csv",)),
-    "evaluations": Kind("evaluations.npz", (f"analyse --sb3 {_LABELS}:evaluations.npz",)),
+    "monitor": Kind("monitor.csv", (f"analyse monitor.csv {_LABELS}",)),
+    "evaluations": Kind("evaluations.npz", (f"analyse evaluations.npz {_LABELS}",)),
     "matrices": Kind("matrices.npz", ("analyse matrices.npz --label rule=greedy --label level_set=test",)),
     "leakage": Kind("leakage.json", ("levels --gap episodes.csv --leaks leakage.json",)),
     "plan": Kind("alone.toml", tuple(line.format("alone.toml") for line in _PLAN), share=2),

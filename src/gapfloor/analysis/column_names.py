@@ -1,17 +1,61 @@
-"""A stranger's columns and labels under our names; what is unclear is refused with the nearest name."""
+"""A stranger's columns and labels under our names: what they are called elsewhere, and what the user says about them.
+
+What is unclear is refused with the nearest name.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gapfloor.analysis.table_options import ALIASES, TableOptions
-from gapfloor.analysis.table_pieces import constant_column, folded_name
-from gapfloor.errors import UsageError
+from gapfloor.errors import UsageError, unknown_name
 
+#: Columns that a table of episodes can have, with other names under which people keep them.
+ALIASES: dict[str, tuple[str, ...]] = {
+    "game": ("env", "environment", "env_id", "env_name", "task", "game_name"),
+    "mode": ("distribution_mode", "difficulty"),
+    "budget": ("total_timesteps", "timesteps", "total_steps", "training_steps", "steps"),
+    "agent": ("encoder", "algo", "algorithm", "method", "model", "agent_name", "policy", "exp_name"),
+    "seed": ("run", "run_seed", "training_seed", "train_seed", "agent_seed", "trial", "run_id"),
+    "reference": (),
+    "rule": ("action_rule", "action_selection", "decoding"),
+    "level_set": ("split", "levels", "level_split", "partition", "set", "phase", "dataset"),
+    "draw": ("eval_seed", "evaluation_seed", "rand_seed"),
+    "slot": (),
+    "index": (),
+    "level_seed": ("level", "level_id", "env_seed", "level_number"),
+    "episode_return": (
+        "return", "reward", "score", "episode_reward", "total_reward", "ep_return", "ep_reward", "ep_rew", "returns",
+        "rewards", "scores", "r", "episodic_return", "sum_reward",
+    ),
+    "step": ("global_step", "training_iteration", "env_step", "env_steps"),
+    "length": ("episode_length", "ep_length", "ep_len", "l"),
+}  # fmt: skip
+
+#: Columns of a table of means, with other names for them.
+SUMMARY_ALIASES: dict[str, tuple[str, ...]] = {
+    "mean": (
+        "avg", "average", "mean_return", "mean_reward", "mean_score", "return_mean", "reward_mean", "score_mean",
+        "mean_episode_return", "mean_episode_reward", "avg_return", "avg_reward", "ep_rew_mean", "episode_reward_mean",
+        "episode_return_mean", "avg_sum_reward",
+    ),
+    "std": ("sd", "stdev", "std_dev", "standard_deviation", "return_std", "std_return", "std_reward", "score_std"),
+    "sem": ("se", "stderr", "std_err", "std_error", "standard_error"),
+    "n": ("n_runs", "n_seeds", "num_seeds", "num_runs", "seeds", "runs"),
+    "episodes": ("n_episodes", "num_episodes", "n_eval_episodes", "eval_episodes"),
+}  # fmt: skip
+
+#: Labels that a column of constants can supply.
+LABEL_NAMES = ("game", "mode", "budget", "agent", "seed", "rule", "level_set", "draw")
+#: Constants of a table of means: the number of runs, and whether ± is a std or a sem.
+SUMMARY_LABELS = ("n", "spread")
 #: The rule that marks the floor.
 FLOOR_RULE = "uniform"
 LEVEL_SETS = ("train", "test")
@@ -36,11 +80,106 @@ _DEFAULTS = {
 _NEEDED = ("game", "agent", "seed", "rule", "level_set", "episode_return")
 
 
+@dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """How to read a table that another tool wrote."""
+
+    columns: str | Mapping[str, str] = ""
+    """Columns of the table that have other names, e.g. game=env,episode_return=score."""
+    labels: Sequence[str] | Mapping[str, str] = ()
+    """A label of every episode that the table does not state, e.g. level_set=test."""
+    floor: str = ""
+    """The floor: the agent or rule of its rows, a number with its standard error (3.1±0.2, or heist=3.1±0.2 for each
+    game), or registry for the floors that ship with gapfloor."""
+    decimal: Literal[".", ","] = "."
+    """Decimal mark of the numbers in a text file."""
+    step: Literal["", "last"] = ""
+    """Which step of a learning curve is read: last (default: a learning curve is refused)."""
+
+    def __post_init__(self) -> None:
+        known = {**ALIASES, **SUMMARY_ALIASES}
+        for name in self.names:
+            if name not in known:
+                raise unknown_name("column", name, known)
+        for name in self.constants:
+            if name not in (*LABEL_NAMES, *SUMMARY_LABELS):
+                raise unknown_name("label", name, (*LABEL_NAMES, *SUMMARY_LABELS))
+        if self.decimal not in (".", ","):
+            raise UsageError(f"--decimal {self.decimal!r} is not a decimal mark: use . or ,")
+        if self.step not in ("", "last"):
+            raise UsageError(f"--step {self.step!r} is not known: use last, or leave it out.")
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Our name of a column -> the table's name.
+
+        >>> TableOptions(columns="game=env").names
+        {'game': 'env'}
+        """
+        parts = (
+            [each for each in self.columns.split(",") if each.strip()]
+            if isinstance(self.columns, str)
+            else []
+        )
+        return name_value_pairs(parts if isinstance(self.columns, str) else self.columns, "--columns")
+
+    @cached_property
+    def constants(self) -> dict[str, str]:
+        """Label -> the value that every row has."""
+        return name_value_pairs(self.labels, "--label")
+
+    def with_rule(self, rule: str) -> TableOptions:
+        """The same with the label `rule`, unless it is empty."""
+        if not rule:
+            return self
+        if self.constants.get("rule", rule) != rule:
+            raise UsageError(
+                f"--rule {rule} and --label rule={self.constants['rule']} contradict each other."
+            )
+        return replace(self, labels={**self.constants, "rule": rule})
+
+
+def name_value_pairs(parts: Sequence[str] | Mapping[str, str], option: str) -> dict[str, str]:
+    """NAME=VALUE texts as a mapping; `option` names them in errors."""
+    if isinstance(parts, Mapping):
+        return {str(name): str(value) for name, value in parts.items()}
+    found: dict[str, str] = {}
+    for part in parts:
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (name and equals and value):
+            raise UsageError(f"{option} {part!r} is not NAME=VALUE.")
+        if found.get(name, value) != value:
+            raise UsageError(f"{option} names {name} twice: {found[name]} and {value}.")
+        found[name] = value
+    return found
+
+
+def folded_name(name: str) -> str:
+    """A column's name as it is compared: `Episode Return` and `charts/episode_return` are `episode_return`."""
+    return re.sub(r"[\s-]+", "_", name.rpartition("/")[2].strip().lower())
+
+
+def meaning(name: str, options: TableOptions) -> str:
+    """Which of our columns a file's column may be, or nothing. Several columns may have the same meaning."""
+    for ours, theirs in options.names.items():
+        if theirs == name.strip():
+            return ours
+    plain = folded_name(name)
+    known = {**ALIASES, **SUMMARY_ALIASES}
+    return next((ours for ours, names in known.items() if plain in (ours, *names)), "")
+
+
+def holds_episodes(names: Sequence[str], options: TableOptions) -> bool:
+    """Whether a table with these columns has a row per episode, as far as its header tells."""
+    found = {meaning(name, options) for name in names}
+    return "episode_return" in found and not found & {"std", "sem"}
+
+
 def name_columns(table: pa.Table, options: TableOptions, *, source: str) -> tuple[pa.Table, list[str]]:
     """The table with our column names and the labels that the user supplied, and remarks on what was done."""
     theirs = list(table.column_names)
     table, notes = _rename(table, options, source)
-    for name, value in options.labels.items():
+    for name, value in options.constants.items():
         if name in table.column_names:
             raise UsageError(f"{source} has a column '{name}' already: leave out --label {name}={value}.")
         table = _append(table, name, value)
@@ -56,13 +195,14 @@ def name_columns(table: pa.Table, options: TableOptions, *, source: str) -> tupl
 
 
 def _append(table: pa.Table, name: str, value: str) -> pa.Table:
-    return table.append_column(name, constant_column(value, table.num_rows))
+    codes = pa.array(np.zeros(table.num_rows, dtype=np.int8))
+    return table.append_column(name, pa.DictionaryArray.from_arrays(codes, pa.array([value])))
 
 
 def _rename(table: pa.Table, options: TableOptions, source: str) -> tuple[pa.Table, list[str]]:
     names = list(table.column_names)
     notes = []
-    for ours, theirs in options.columns.items():
+    for ours, theirs in options.names.items():
         if theirs not in names:
             raise UsageError(
                 f"{source} has no column '{theirs}' (--columns {ours}={theirs}): it has {_listed(names)}."
@@ -70,13 +210,12 @@ def _rename(table: pa.Table, options: TableOptions, source: str) -> tuple[pa.Tab
         if ours in names and ours != theirs:
             names[names.index(ours)] = f"{ours} (not used)"
         names[names.index(theirs)] = ours
-    folded = {folded_name(name): name for name in reversed(names)}
     for ours, aliases in ALIASES.items():
-        if ours in names or ours in options.labels:
+        if ours in names or ours in options.constants:
             continue
-        found = [
-            folded[alias] for alias in (ours, *aliases) if alias in folded and folded[alias] not in ALIASES
-        ]
+        found = sorted(
+            name for name in names if folded_name(name) in (ours, *aliases) and name not in ALIASES
+        )
         if len(found) > 1:
             raise UsageError(
                 f"{source} has several columns that could be '{ours}' ({_listed(found)}): choose one with "

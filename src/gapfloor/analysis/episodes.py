@@ -20,11 +20,13 @@ import pyarrow.compute as pc
 
 from gapfloor.analysis.column_names import (
     FLOOR_RULE,
+    TableOptions,
     name_columns,
     normal_level_set,
     normal_rule,
     refuse_mixed_seeds,
 )
+from gapfloor.analysis.known_floors import is_stated_floor
 from gapfloor.analysis.labels import (
     Label,
     combined_codes,
@@ -35,13 +37,12 @@ from gapfloor.analysis.labels import (
     marked,
     relabelled,
 )
-from gapfloor.analysis.table_files import read_table_file
-from gapfloor.analysis.table_options import TableOptions
-from gapfloor.analysis.table_pieces import ReadingProgress
+from gapfloor.analysis.summaries import Summaries, Summary, over_runs, read_summaries
+from gapfloor.analysis.table_files import ReadingProgress, read_table
 from gapfloor.disk_errors import shortened
 from gapfloor.errors import UsageError
 from gapfloor.records.cell_times import times_of_cells
-from gapfloor.records.dataset import store_of
+from gapfloor.records.dataset import is_dataset, store_of
 from gapfloor.records.store import Store, StoredCell, cell_table, labelled_episodes
 from gapfloor.statistics.conventions import LARGEST, SMALLEST, Floats, Ints
 
@@ -98,40 +99,71 @@ class Inputs:
         return int(self.returns.size)
 
 
-#: A store's folder, a file of episodes, a `Store`, a pyarrow table, or what was read already.
+#: A store's folder, a file or folder of results, a `Store`, a pyarrow table, or what was read already.
 Source = Any
 
 
-def read_inputs(
+def read_source(
     source: Source,
     *,
     cells: pa.Table | None = None,
     options: TableOptions | None = None,
     progress: ReadingProgress | None = None,
-) -> Inputs:
-    """Episodes (and cell records) from a store's folder, a file, a `Store` or a table.
+) -> Inputs | Summaries:
+    """Episodes (and cell records) from a store or a table, or the means that a table holds instead.
 
-    A file is a .csv, .tsv, .parquet, .jsonl or .npz file of anyone's tool; `options` says what it does not say itself.
-    `progress` is called with the number of bytes of a text file that were read, and its size.
+    A table is in memory, or a file or folder of anyone's tool; `options` says what it does not say itself. `progress`
+    is called with the number of bytes of a text file that were read, and its size. A floor that is stated as a number
+    can be compared with run means only, so episodes become those.
     """
     options = options or TableOptions()
     if isinstance(source, Inputs):
         return source
-    if isinstance(source, pa.Table):
-        return _tidy_file(source, source="the table", cells=cells, unit="row", first=1, options=options)
     if isinstance(source, Store):
         return _read_store(source)
-    path = Path(source)
-    if path.is_dir():
+    path = Path() if isinstance(source, pa.Table) else Path(source)
+    if not isinstance(source, pa.Table) and ((path / "cells").is_dir() or is_dataset(path)):
         return _read_store(Store(store_of(path)))
-    if not path.exists():
-        raise UsageError(f"There is no store or file at {path}. Check the path.")
-    raw = read_table_file(path, options, progress=progress)
+    raw = read_table(source, options, progress=progress)
+    means = read_summaries(raw, options)
+    if means is not None:
+        return means
+    is_stated = is_stated_floor(options.floor)
+    named = "the table" if isinstance(source, pa.Table) else str(source)
     unit, first, notes, tables = raw.unit, raw.first, raw.notes, [raw.table]
     # A large table is given away, so that `tidy` can free it before it needs the memory.
     del raw
-    inputs = _tidy_file(tables.pop(), source=str(path), cells=cells, unit=unit, first=first, options=options)
-    return dataclasses.replace(inputs, assumed=(*notes, *inputs.assumed), changed_at=(_changed_at(path),))
+    known = dataclasses.replace(options, floor="") if is_stated else options
+    inputs = _tidy_file(tables.pop(), source=named, cells=cells, unit=unit, first=first, options=known)
+    changed = () if isinstance(source, pa.Table) else (_changed_at(path),)
+    inputs = dataclasses.replace(inputs, assumed=(*notes, *inputs.assumed), changed_at=changed)
+    return run_means(inputs) if is_stated else inputs
+
+
+def read_inputs(source: Source, **settings: Any) -> Inputs:
+    """The episodes of a source, as `read_source` reads them; a table of means is refused."""
+    found = read_source(source, **settings)
+    if isinstance(found, Summaries):
+        raise UsageError(
+            f"{source} holds means, and this needs episodes: give a store or a table of episodes."
+        )
+    return found
+
+
+def run_means(inputs: Inputs) -> Summaries:
+    """The mean of every run, for a floor that has no episodes."""
+    names = ("game", "agent", "rule", "level_set", "budget", "seed")
+    codes = combined_codes([inputs.labels[name] for name in names])
+    sums, counts = np.bincount(codes, inputs.returns), np.bincount(codes)
+    rows = []
+    for at in np.unique(codes, return_index=True)[1]:
+        game, agent, rule, level_set, budget, _ = (
+            inputs.labels[name][1][int(inputs.labels[name][0][at])] for name in names
+        )
+        mean = float(sums[codes[at]] / counts[codes[at]])
+        who = agent if len(inputs.labels["budget"][1]) == 1 else f"{agent}, {budget}"
+        rows.append(Summary(game, who or rule, rule, level_set, mean, np.nan, 1))
+    return Summaries(tuple(over_runs(rows)), inputs.assumed)
 
 
 def _tidy_file(table: pa.Table, *, source: str, **settings: Any) -> Inputs:

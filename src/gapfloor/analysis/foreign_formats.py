@@ -1,90 +1,287 @@
-"""Other people's formats: labelled Stable-Baselines3 files in, rliable's score matrices out."""
+"""Results as other tools leave them: JSON documents, numpy archives, logs, and folders of such files.
+
+A format is an entry of `_FORMATS`: how it is recognised, and its rows. What a file does not say, and its format does
+not imply, is left to the user's `--label`.
+"""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Mapping, Sequence
+import json
+import re
+import struct
+import zipfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from gapfloor.analysis.episodes import LABELS, Inputs, read_inputs, tidy
-from gapfloor.analysis.results import AnalysisResults
-from gapfloor.analysis.table_files import read_table_file
-from gapfloor.analysis.table_options import TableOptions, name_value_pairs
+from gapfloor.analysis.column_names import LABEL_NAMES, TableOptions
+from gapfloor.disk_errors import shortened
 from gapfloor.errors import UsageError
-from gapfloor.records.atomic import write_bytes_atomically
-from gapfloor.statistics.conventions import Floats
-from gapfloor.statistics.normalised import has_scale, normalised_score
+from gapfloor.input_files import read_input_text
+from gapfloor.npy_bytes import DAMAGED_ZIP, read_npz
+from gapfloor.settings import parse_json
 
-#: Labels that an evaluation file of one run may leave out.
-_DEFAULTS = {"mode": "easy", "budget": "", "agent": "", "seed": "", "draw": "0"}
-
-
-def read_labelled(source: Path | None, specifications: Sequence[str]) -> Inputs:
-    """Episodes of labelled SB3 files ("game=heist,rule=greedy,...:file"), after those of `source`."""
-    tables = [_as_table(read_inputs(source))] if source is not None else []
-    for text in specifications:
-        labels, separator, file = text.partition(":")
-        if not separator or not file:
-            raise UsageError(f"--sb3 {text!r} is not LABELS:FILE: write game=heist,rule=greedy,...:path.")
-        given = name_value_pairs([pair for pair in labels.split(",") if pair], "--sb3")
-        for name in ("game", "rule", "level_set"):
-            if name not in given:
-                raise UsageError(f"{file} needs the label '{name}' (for example {name}=...).")
-        options = TableOptions(labels={**_DEFAULTS, **given})
-        tables.append(_labelled(read_table_file(Path(file), options).table, options.labels, file))
-    table = pa.concat_tables(tables, promote_options="default")
-    return tidy(table, source="the episodes", unit="row", first=1)
+#: More than the arrays or documents of a table of results can take.
+MOST_BYTES = 1 << 30
+_MOST_JSON = 1 << 28
+_MOST_FILES = 10_000
+#: Files of a folder, by name: the first pattern that matches anything is read.
+_IN_FOLDERS = (
+    "*monitor.csv", "evaluations.npz", "eval_info.json", "*.eval", "*.csv", "*.parquet", "*.jsonl", "*.json",
+)  # fmt: skip
+#: Names of runs that say more than one thing: of CleanRL, of RL Baselines3 Zoo.
+_RUN_NAMES = (
+    re.compile(r"(?:.*/)?(?P<game>[^/]+?)__(?P<agent>[^/]+?)__(?P<seed>\d+)__\d+"),
+    re.compile(r"(?:.*/)?(?P<agent>[^/]+)/(?P<game>[^/]+-v\d+)_(?P<seed>\d+)"),
+)
+#: Episodes at the end of a training log that count as those of its last policy, as Stable-Baselines3 counts.
+LAST_EPISODES = 100
+_ZSTANDARD = 93
 
 
-def _labelled(table: pa.Table, labels: Mapping[str, str], source: str) -> pa.Table:
-    """The returns of a file (`r` in a monitor file) with these labels."""
-    returns = next((table[name] for name in ("episode_return", "r") if name in table.column_names), None)
-    if returns is None:
-        raise UsageError(f"{source} has no column 'r': it is not a monitor file of Stable-Baselines3.")
+@dataclass(frozen=True)
+class RawTable:
+    """A table as its file has it, and how its rows are counted in messages."""
+
+    table: pa.Table
+    unit: str = "row"
+    first: int = 1
+    """The place of the first row: a CSV file's first line is its header."""
+    notes: tuple[str, ...] = ()
+
+
+Rows = list[dict[str, Any]]
+
+
+def read_document(path: Path, options: TableOptions) -> RawTable:
+    """The rows of a JSON document, or of a log of inspect_ai, which is an archive of such documents."""
+    if path.suffix.lower() == ".eval":
+        header, samples = (_archived_json(path, name) for name in ("header.json", "summaries.json"))
+        document = {**header, "samples": samples} if isinstance(header, dict) else {}
+    else:
+        document = parse_json(read_input_text(path, most_bytes=_MOST_JSON), source=str(path))
+    for kind, is_it, rows_of, note in _FORMATS:
+        try:
+            if not is_it(document):
+                continue
+            rows = rows_of(document)
+        except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
+            raise UsageError(
+                f"{path} looks like {kind}, but cannot be read ({shortened(repr(error))})."
+            ) from None
+        return RawTable(_table(rows, options), "entry", 1, (note,) if note else ())
+    known = ", ".join(kind for kind, *_ in _FORMATS)
+    raise UsageError(f"{path} is JSON, but none of these: {known}. Convert it to a table.")
+
+
+def _table(rows: Rows, options: TableOptions) -> pa.Table:
+    """The rows, without constants that the user states otherwise."""
+    names = dict.fromkeys(name for row in rows for name in row if name not in options.constants)
+    return pa.Table.from_pylist([{name: row.get(name) for name in names} for row in rows])
+
+
+def _archived_json(path: Path, name: str) -> Any:
+    """A document of a zip archive, at most as large as one outside; zipfile itself cannot read Zstandard yet."""
     try:
-        columns = {name: [value] * table.num_rows for name, value in labels.items()}
-        return pa.table({**columns, "episode_return": returns.cast(pa.float64())})
-    except pa.ArrowException:
-        raise UsageError(f"{source}: the column 'r' holds something that is not a number.") from None
+        with zipfile.ZipFile(path) as archive:
+            entry = archive.getinfo(name)
+            if entry.file_size > _MOST_JSON:
+                raise ValueError(f"{name} unpacks to {entry.file_size:,} bytes")
+            if entry.compress_type != _ZSTANDARD:
+                with archive.open(entry) as file:
+                    content = file.read(_MOST_JSON + 1)
+            else:
+                with path.open("rb") as raw:
+                    raw.seek(entry.header_offset + 26)
+                    raw.seek(sum(struct.unpack("<HH", raw.read(4))), 1)
+                    packed = pa.BufferReader(raw.read(entry.compress_size))
+                content = bytes(pa.CompressedInputStream(packed, "zstd").read(_MOST_JSON + 1))
+    except (*DAMAGED_ZIP, KeyError, struct.error) as error:
+        raise UsageError(f"{path} cannot be read as a log of inspect_ai ({shortened(str(error))}).") from None
+    if len(content) > _MOST_JSON:
+        raise UsageError(f"{path}: {name} unpacks to more than {_MOST_JSON:,} bytes.")
+    return parse_json(content, source=f"{path}: {name}")
 
 
-def _as_table(inputs: Inputs) -> pa.Table:
-    columns: dict[str, object] = {
-        name: np.array(inputs.labels[name][1], dtype=object)[inputs.labels[name][0]]
-        for name in LABELS
-        if name != "reference"
+def _inspect_rows(document: Mapping[str, Any]) -> Rows:
+    """One row per sample and epoch of a log of inspect_ai."""
+    about, plan = document["eval"], document.get("plan") or {}
+    temperature = (about.get("model_generate_config") or {}).get("temperature")
+    temperature = (plan.get("config") or {}).get("temperature") if temperature is None else temperature
+    places = {
+        name: at for at, name in enumerate(dict.fromkeys(str(each["id"]) for each in document["samples"]))
     }
-    return pa.table({**columns, "episode_return": inputs.returns, "level_seed": inputs.level_seed})
+    rows = []
+    for sample in document["samples"]:
+        score = next(iter((sample.get("scores") or {}).values()), None)
+        if score is None:
+            raise ValueError(f"the sample {sample['id']} has no score, status {document.get('status')}")
+        value = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}.get(str(score["value"]), score["value"])
+        rows.append(
+            {
+                "game": about["task"], "agent": about["model"], "seed": "1", "level_set": "test",
+                "rule": "own" if temperature is None else f"temperature:{temperature:g}", "draw": sample["epoch"],
+                "level_seed": places[str(sample["id"])], "episode_return": float(value),
+            }
+        )  # fmt: skip
+    return rows
 
 
-def rliable_scores(results: AnalysisResults) -> dict[str, Floats]:
-    """Rliable's input: one runs x games matrix of normalised scores per agent, budget, rule and level set.
+def _lerobot_rows(document: Mapping[str, Any]) -> Rows:
+    """One row per episode of an eval_info.json, of one task or of many."""
+    shared = {"seed": "1", "rule": "own", "level_set": "test"}
+    rows: Rows = [
+        {
+            **shared,
+            "level_seed": each["seed"],
+            "episode_return": each["sum_reward"],
+            "success": each["success"],
+        }
+        for each in document.get("per_episode", ())
+    ]
+    for task in document.get("per_task", ()):
+        game = f"{task['task_group']}_{task['task_id']}"
+        scores = zip(task["metrics"]["sum_rewards"], task["metrics"]["successes"], strict=True)
+        rows += [{**shared, "game": game, "episode_return": score, "success": done} for score, done in scores]
+    return [{**row, "success": float(row["success"])} for row in rows]
 
-    Games that have no published scale are left out, and so are runs beyond the smallest number that every game
-    has, because the matrix must be full. The names are "agent|budget|rule|level set"; games stand in
-    alphabetical order.
+
+def score_rows(agents: Mapping[str, Any]) -> Rows:
+    """Rliable's dictionary: per agent a matrix of runs x games, or games with a score per run."""
+    rows = []
+    for agent, scores in agents.items():
+        if isinstance(scores, Mapping):
+            by_game = {str(game): list(each) for game, each in scores.items()}
+        else:
+            matrix = np.asarray(scores, dtype=np.float64)
+            by_game = {f"game {at + 1}": list(column) for at, column in enumerate(matrix.T)}
+        for game, values in by_game.items():
+            rows += [
+                {"agent": agent, "seed": str(run + 1), "game": game, "episode_return": float(value)}
+                for run, value in enumerate(values)
+            ]
+    return rows
+
+
+def _column_rows(document: Mapping[str, Mapping[str, Any]]) -> Rows:
+    """The rows of pandas' `to_json`: per column its values by the name of the row."""
+    names = list(dict.fromkeys(name for column in document.values() for name in column))
+    is_numbered = names == [str(at) for at in range(len(names))]
+    return [
+        {**({} if is_numbered else {"": name}), **{key: column.get(name) for key, column in document.items()}}
+        for name in names
+    ]
+
+
+def _are(values: Iterable[Any], kind: Any) -> bool:
+    found = list(values)
+    return bool(found) and all(isinstance(each, kind) for each in found)
+
+
+def _has(document: Any, *names: str) -> bool:
+    return isinstance(document, dict) and all(name in document for name in names)
+
+
+_NUMBERED = "games are numbered in the order of the matrices' columns"
+_SAMPLES = "samples count as held-out levels, epochs as draws, and the log as one run"
+_ROBOT = "evaluation episodes count as held-out; returns are sum_reward (--columns episode_return=success: successes)"
+#: What a document is, how that is seen, its rows, and what was taken for granted.
+_FORMATS: tuple[tuple[str, Callable[[Any], bool], Callable[[Any], Rows], str], ...] = (
+    ("a log of inspect_ai", lambda d: _has(d, "eval", "samples"), _inspect_rows, _SAMPLES),
+    ("LeRobot's eval_info.json", lambda d: _has(d, "per_episode") or _has(d, "per_task"), _lerobot_rows, _ROBOT),
+    ("a list of rows", lambda d: isinstance(d, list) and _are(d, dict), list, ""),
+    ("rliable's scores", lambda d: _has(d) and _are(d.values(), list) and _are(
+        (each for rows in d.values() for each in rows), list), score_rows, _NUMBERED),
+    ("rliable's scores by game", lambda d: _has(d) and _are(d.values(), dict) and _are(
+        (each for games in d.values() for each in games.values()), list), score_rows, ""),
+    ("columns", lambda d: _has(d) and _are(d.values(), dict), _column_rows, ""),
+    ("lists of columns", lambda d: _has(d) and _are(d.values(), list), lambda d: [
+        dict(zip(d, row, strict=True)) for row in zip(*d.values(), strict=True)], ""),
+)  # fmt: skip
+
+
+def read_npz_file(path: Path, options: TableOptions) -> RawTable:
+    """Stable-Baselines3's evaluations.npz, or rliable's matrices."""
+    try:
+        arrays = read_npz(path, most_bytes=MOST_BYTES)
+    except ValueError as error:
+        raise UsageError(f"{path} cannot be read as a numpy archive ({shortened(str(error))}).") from None
+    is_evaluation = "results" in arrays and "timesteps" in arrays
+    for name, array in {"results": arrays["results"]}.items() if is_evaluation else arrays.items():
+        if array.ndim != 2 or not array.size or array.dtype.kind not in "fiu":
+            wanted = "evaluations x episodes" if is_evaluation else "runs x games"
+            raise UsageError(
+                f"{path}: '{name}' has the shape {array.shape} and is not a matrix of {wanted}: the file is neither "
+                "rliable's scores nor an evaluations.npz of Stable-Baselines3."
+            )
+    if is_evaluation:
+        note = f"of {arrays['results'].shape[0]} evaluations the last is read"
+        returns = np.asarray(arrays["results"][-1], dtype=np.float64)
+        return RawTable(pa.table({"episode_return": returns}), "episode", 1, (note,))
+    return RawTable(_table(score_rows(arrays), options), "score", 1, (_NUMBERED,))
+
+
+def read_folder(folder: Path, options: TableOptions, read: Callable[..., RawTable]) -> RawTable:
+    """The files of a folder as one table: a file per run, with the labels that its path states.
+
+    A part of a path such as seed=3 is a label. So are the names of runs of CleanRL and of RL Baselines3 Zoo, and the
+    env_id in a monitor file.
     """
-    cells: dict[str, dict[str, list[float]]] = {}
-    for row in results.gaps:
-        if not has_scale(row.game, mode=row.mode):
-            continue
-        for run in row.runs:
-            for level_set, value in (("train", run.train), ("test", run.test)):
-                key = f"{run.agent}|{row.budget}|{row.rule}|{level_set}"
-                scores = cells.setdefault(key, {}).setdefault(row.game, [])
-                scores.append(normalised_score(value, row.game, mode=row.mode))
-    matrices = {}
-    for key, games in cells.items():
-        n = min(len(scores) for scores in games.values())
-        matrices[key] = np.array([games[game][:n] for game in sorted(games)]).T
-    return matrices
+    found = next((files for pattern in _IN_FOLDERS if (files := sorted(folder.rglob(pattern)))), [])
+    if not found or len(found) > _MOST_FILES:
+        seen = f"holds {len(found):,} files" if found else "holds no cells and no results of other tools"
+        raise UsageError(f"{folder} {seen}. Give a store, a file of results or a folder of such files.")
+    tables, notes = [], [f"{len(found)} files of the folder are read, e.g. {found[0].relative_to(folder)}"]
+    runs = {run: str(at + 1) for at, run in enumerate(dict.fromkeys(path.parent for path in found))}
+    for path in found:
+        raw = read(path, options)
+        notes += raw.notes
+        labels = {"seed": runs[path.parent], **_labels_in(path, folder)}
+        table = raw.table
+        if path.name.endswith("monitor.csv"):
+            labels |= _monitor_header(path)
+            if options.step == "last":
+                table = table.slice(max(0, table.num_rows - LAST_EPISODES))
+        for name, value in labels.items():
+            if name not in (*table.column_names, *options.constants):
+                table = table.append_column(name, pa.array([value] * table.num_rows))
+        tables.append(table.drop_columns([n for n in table.column_names if pa.types.is_null(table[n].type)]))
+    if found[0].name.endswith("monitor.csv"):
+        notes.append(
+            f"the last {LAST_EPISODES} episodes of each file are read" if options.step else
+            "every episode since a monitor file was opened counts; of a training run, --step last reads the last "
+            f"{LAST_EPISODES} per file"
+        )  # fmt: skip
+    return RawTable(pa.concat_tables(tables, promote_options="permissive"), notes=tuple(dict.fromkeys(notes)))
 
 
-def write_scores(path: Path, scores: Mapping[str, Floats]) -> None:
-    """Write score matrices as an .npz file that `numpy.load` opens."""
-    buffer = io.BytesIO()
-    np.savez(buffer, **scores)
-    write_bytes_atomically(path, buffer.getvalue())
+def _labels_in(path: Path, folder: Path) -> dict[str, str]:
+    place = path.relative_to(folder.parent).parent.as_posix()
+    match = next((found for pattern in _RUN_NAMES if (found := pattern.fullmatch(place))), None)
+    stated = (part.partition("=") for part in path.relative_to(folder).with_suffix("").as_posix().split("/"))
+    named = {name: value for name, equals, value in stated if equals and name in LABEL_NAMES}
+    return {**(match.groupdict() if match else {}), **named}
+
+
+def _monitor_header(path: Path) -> dict[str, str]:
+    with path.open("rb") as file:
+        line = file.readline(1 << 16).decode("utf-8", errors="replace")
+    try:
+        name = json.loads(line.removeprefix("#"))["env_id"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return {}
+    return {"game": str(name)} if name and name != "None" else {}
+
+
+def run_labels(name: str) -> dict[str, str]:
+    """What the name of a run says: of CleanRL's all of game, agent and seed; of others, that it is one.
+
+    >>> run_labels("CartPole-v1__ppo__3__1674672938")
+    {'game': 'CartPole-v1', 'agent': 'ppo', 'seed': '3'}
+    """
+    match = next((found for pattern in _RUN_NAMES if (found := pattern.fullmatch(name))), None)
+    return match.groupdict() if match else {"agent": name}

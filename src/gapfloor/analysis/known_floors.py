@@ -59,13 +59,17 @@ class StatedFloor:
     """Where it comes from, in words; empty for rows of a table."""
 
 
+#: Names of an Atari game in Gymnasium, of which the registry has one.
+_ATARI = re.compile(r"(?:ALE/)?(\w+?)(?:NoFrameskip-v[04]|Deterministic-v[04])|ALE/(\w+)-v5")
+
+
 def find_known_floor(game: str, mode: str, level_set: str) -> StatedFloor | None:
     """The floor that ships with gapfloor for a game by any of its names.
 
     >>> find_known_floor("CoinRun", "easy", "test").n
     384
     """
-    wanted = _folded(game)
+    wanted = _folded(next(filter(None, found.groups()), game) if (found := _ATARI.fullmatch(game)) else game)
     for entry in _document()["measured"]["floors"]:
         if (_folded(entry["game"]), entry["mode"], entry["level_set"]) == (wanted, mode, level_set):
             origin = f"the floor is the one that ships with gapfloor: {mode} levels {entry['levels']}"
@@ -79,6 +83,16 @@ def find_known_floor(game: str, mode: str, level_set: str) -> StatedFloor | None
             )
             return StatedFloor(floor.mean, floor.sem, floor.n_episodes, origin)
     return None
+
+
+def is_stated_floor(text: str) -> bool:
+    """Whether a user's floor is a number, numbers per game or the registry, and not the name of rows.
+
+    >>> is_stated_floor("3.1±0.2"), is_stated_floor("heist=3,maze=5"), is_stated_floor("random")
+    (True, True, False)
+    """
+    values = [part.rpartition("=")[2] for part in text.split(",")]
+    return text == "registry" or (bool(text) and all(map(parse_cell, values)))
 
 
 def stated_floors(text: str) -> dict[str, StatedFloor]:

@@ -1,62 +1,33 @@
-"""Published results: tables of means instead of episodes, compared with a floor per game and agent.
+"""Tables of means instead of episodes: published results, exports of trackers, one score per run.
 
 A row holds the mean over the runs of an agent with its spread and the number of runs (columns mean, std or sem, n), or
-the mean of one run (with a column for its seed). A cell may say "4.0 ± 0.3" or "85%". Wide tables have a column per
-game or per agent. The floor comes from rows of the table, from a number that the user states, or from the floors that
-ship with gapfloor, by the environment's name.
-
-From moments alone the difference from the floor can be tested. Shapes of run values, levels, gaps of single runs and
-rules cannot; the results say so once.
+the mean of one run (with a column for its seed, or one for its number of episodes). A cell may say "4.0 ± 0.3" or
+"85%". Wide tables have a column per game or per agent.
 """
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import math
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from gapfloor.analysis.apply import plan_used, resolve_plan
-from gapfloor.analysis.column_names import FLOOR_RULE
-from gapfloor.analysis.floor_rows import call_counts
-from gapfloor.analysis.grouping import Place, StudyEpisodes
-from gapfloor.analysis.known_floors import (
-    StatedFloor,
-    find_known_floor,
-    parse_cell,
-    parse_number,
-    stated_floors,
-)
-from gapfloor.analysis.planned_study import BOTH, PlannedStudy, families_of
-from gapfloor.analysis.results import AnalysisResults, Problem, SourceSummary
-from gapfloor.analysis.rows import ComparisonRow, Decision, Estimate, ReturnRow
-from gapfloor.analysis.table_options import ALIASES, SUMMARY_ALIASES, TableOptions
-from gapfloor.analysis.table_pieces import folded_name
+from gapfloor.analysis.column_names import SUMMARY_ALIASES, TableOptions, meaning
+from gapfloor.analysis.foreign_formats import RawTable, run_labels
+from gapfloor.analysis.known_floors import find_known_floor, parse_cell, parse_number
 from gapfloor.errors import UsageError
-from gapfloor.plan.model import content_hash, paper_plan
-from gapfloor.statistics.components import VariancePart, components_interval, components_p
-from gapfloor.statistics.conventions import NAN, NO_PAIR, Call, check_sizes
-from gapfloor.statistics.families import holm
-from gapfloor.statistics.reference_calls import holm_divisors
-from gapfloor.text_tables import counted
+from gapfloor.statistics.conventions import NAN, check_sizes
 
 #: A larger table holds episodes.
-_MOST_BYTES, _MOST_ROWS = 4 << 20, 10_000
-#: Agents that are the floor where the user names none.
-_FLOOR_NAMES = ("random", "uniform", "randompolicy", "randomagent", "uniformrandom", "floor")
-#: Degrees of freedom of a floor that is stated without its number of episodes.
-_MANY = 1000
-_CANNOT = (
-    "only means were given: levels, gaps of single runs and the shape of run values cannot be tested, and calls assume "
-    "that run values are roughly normal"
-)
+_MOST_ROWS = 10_000
+_LABELS = ("game", "agent", "seed", "rule", "level_set", "step")
+#: Columns that Weights & Biases writes next to each run of an exported chart.
+_CHART_ENDS = ("__MIN", "__MAX")
+
+Rows = list[dict[str, str]]
 
 
 @dataclass(frozen=True)
@@ -73,17 +44,28 @@ class Summary:
     """Number of runs; 0 where it is not known."""
 
 
-def read_summaries(source: Any, options: TableOptions) -> tuple[list[Summary], list[str]] | None:
-    """The means in a table, with remarks on what was assumed; None where a source is not a table of means."""
-    rows = _plain_rows(source)
-    if not rows:
+@dataclass(frozen=True)
+class Summaries:
+    """The means of a table, and what was assumed when it was read."""
+
+    rows: tuple[Summary, ...]
+    notes: tuple[str, ...]
+
+
+def read_summaries(raw: RawTable, options: TableOptions) -> Summaries | None:
+    """The means of a table; None where it is not a table of means."""
+    if not 0 < raw.table.num_rows <= _MOST_ROWS:
+        return None
+    notes = list(raw.notes)
+    try:
+        rows = _chart_rows(_plain_rows(raw.table), notes)
+    except (pa.ArrowException, UnicodeError):  # the reader of episodes says what is wrong
         return None
     names = {ours: _find(rows[0], ours, options) for ours in (*_LABELS, *SUMMARY_ALIASES)}
-    notes: list[str] = []
     returns = _find(rows[0], "episode_return", options)
+    defaults = {**options.constants}
     if returns is not None:
-        # A table with returns holds episodes, unless it has their spread too.
-        if names["std"] is None and names["sem"] is None:
+        if not _are_means(rows, returns, names, defaults):
             return None
         names["mean"] = returns
     if names["mean"] is None:
@@ -92,7 +74,6 @@ def read_summaries(source: Any, options: TableOptions) -> tuple[list[Summary], l
             return None
         rows = long
         names |= {"game": "game", "agent": "agent", "mean": "mean"}
-    defaults = {**options.labels}
     if any(names[label] is None and label not in defaults for label in ("game", "agent")):
         return None
     if names["level_set"] is None and "level_set" not in defaults:
@@ -101,53 +82,89 @@ def read_summaries(source: Any, options: TableOptions) -> tuple[list[Summary], l
     if names["rule"] is None and "rule" not in defaults:
         defaults["rule"] = "unstated"
         notes.append("the table does not say by which rule actions were chosen")
+    if names["step"] is not None:
+        rows = _last_steps(rows, names, options)
+    is_run = names["seed"] is not None
+    if names["n"] is None and names["episodes"] is not None and "n" not in defaults and not is_run:
+        is_run = True
+        notes.append(
+            "a row with its number of episodes is one run: the spread of episodes is not that of runs"
+        )
     found = [_summary(row, names, defaults, notes) for row in rows]
     kept = [each for each in found if each is not None]
     if not kept:
         return None
-    if names["seed"] is not None:
-        kept = _over_runs(kept)
-    return kept, list(dict.fromkeys(notes))
+    return Summaries(tuple(over_runs(kept) if is_run else kept), tuple(dict.fromkeys(notes)))
 
 
-_LABELS = ("game", "agent", "seed", "rule", "level_set")
+def _are_means(
+    rows: Rows, returns: str, names: Mapping[str, str | None], defaults: Mapping[str, str]
+) -> bool:
+    """Whether returns are means: with their spread, or one per run where episodes would need more labels."""
+    if names["std"] is not None or names["sem"] is not None:
+        return True
+    if any("±" in row[returns] or "%" in row[returns] for row in rows):
+        return True
+    if all(names[label] or label in defaults for label in ("rule", "level_set")) or names["seed"] is None:
+        return False
+    # With several rows per run and step they are episodes, whose rule and level set the user has to state.
+    runs = [tuple(row[names[label]] for label in _LABELS if names[label]) for row in rows]  # type: ignore[index]
+    return len(set(runs)) == len(runs)
 
 
-def _plain_rows(source: Any) -> list[dict[str, str]]:
-    """The rows of a small table as texts; nothing where a source is not one."""
-    try:
-        if isinstance(source, pa.Table):
-            found = source.to_pylist() if source.num_rows <= _MOST_ROWS else []
-            return [
-                {name: "" if value is None else str(value) for name, value in row.items()} for row in found
-            ]
-        path = Path(source) if isinstance(source, str | Path) else Path()
-        is_text = path.suffix.lower() in (".csv", ".tsv", ".txt") and path.is_file()
-        if not is_text or path.stat().st_size > _MOST_BYTES:
-            return []
-        lines = [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
-        lines = [line for line in lines if not line.startswith("#")]
-        delimiter = max(",\t;|", key=lines[0].count) if lines else ","
-        rows = list(csv.DictReader(lines, delimiter=delimiter, restval=""))
-    except (UnicodeError, csv.Error, OSError, pa.ArrowException):
-        return []
-    return [{str(name).strip(): str(value) for name, value in row.items() if name} for row in rows]
+def _plain_rows(table: pa.Table) -> Rows:
+    """The rows of a small table as texts; a missing number is an empty one."""
+
+    def text(value: object) -> str:
+        return "" if value is None or value != value else str(value).strip()
+
+    return [{name: text(value) for name, value in row.items()} for row in table.to_pylist()]
 
 
 def _find(row: Mapping[str, str], ours: str, options: TableOptions) -> str | None:
     """The table's name for one of our columns."""
-    if ours in options.columns:
-        return options.columns[ours] if options.columns[ours] in row else None
-    accepted = (ours, *ALIASES.get(ours, ()), *SUMMARY_ALIASES.get(ours, ()))
-    return next((name for name in row if folded_name(name) in accepted), None)
+    if ours in options.names:
+        return options.names[ours] if options.names[ours] in row else None
+    return next((name for name in row if meaning(name, options) == ours), None)
 
 
-def _lengthened(
-    rows: list[dict[str, str]], names: Mapping[str, str | None], notes: list[str]
-) -> list[dict[str, str]] | None:
+def _chart_rows(rows: Rows, notes: list[str]) -> Rows:
+    """A chart that was exported from Weights & Biases, with a column per run, as one row per run and step."""
+    if not any(name.endswith(_CHART_ENDS) for name in rows[0]):
+        return rows
+    first, *columns = [name for name in rows[0] if not name.endswith(_CHART_ENDS)]
+    notes.append("a chart of Weights & Biases: each column is a run")
+    return [
+        {"seed": str(at + 1), "step": row[first], "mean": row[name], **run_labels(name.rpartition(" - ")[0])}
+        for at, name in enumerate(columns)
+        for row in rows
+        if row[name]
+    ]
+
+
+def _last_steps(rows: Rows, names: Mapping[str, str | None], options: TableOptions) -> Rows:
+    """The last row of each run; several steps are refused unless the user asks for the last."""
+    last: dict[tuple[str, ...], dict[str, str]] = {}
+    who = [
+        name for label in ("game", "agent", "seed", "rule", "level_set") if (name := names[label]) is not None
+    ]
+    step = str(names["step"])
+    for row in rows:
+        key = tuple(row[name] for name in who)
+        if key not in last or parse_number(row[step]) >= parse_number(last[key][step]):
+            last[key] = row
+    if len(last) < len(rows) and options.step != "last":
+        raise UsageError(
+            "The table has several training steps per run: it is a learning curve. --step last reads the last step of "
+            "each run."
+        )
+    return list(last.values())
+
+
+def _lengthened(rows: Rows, names: Mapping[str, str | None], notes: list[str]) -> Rows | None:
     """A wide table as one row per game and agent; None where its cells are not numbers."""
     known = {name for name in names.values() if name is not None}
-    label = names["game"] or names["agent"]
+    label = names["game"] if names["game"] is not None else names["agent"]
     if names["game"] is not None and names["agent"] is not None:
         return None
     values = [name for name in rows[0] if name not in known]
@@ -155,7 +172,7 @@ def _lengthened(
         label = values.pop(0) if values else None
     if label is None or not values:
         return None
-    filled = [row[name] for row in rows for name in values if row.get(name, "").strip()]
+    filled = [row[name] for row in rows for name in values if row[name]]
     if not filled or not all(map(parse_cell, filled)):
         return None
     rows_are_games = names["game"] is not None
@@ -168,7 +185,7 @@ def _lengthened(
     long = []
     for row in rows:
         for name in values:
-            if row.get(name, "").strip():
+            if row[name]:
                 game, agent = (row[label], name) if rows_are_games else (name, row[label])
                 long.append(
                     {**{key: row[key] for key in kept}, "game": game, "agent": agent, "mean": row[name]}
@@ -185,7 +202,7 @@ def _summary(
 ) -> Summary | None:
     def text(ours: str) -> str:
         name = names.get(ours)
-        return row.get(name, "").strip() if name is not None else defaults.get(ours, "")
+        return row[name] if name is not None else defaults.get(ours, "")
 
     found = parse_cell(text("mean"))
     if found is None:
@@ -198,6 +215,9 @@ def _summary(
     n = _count(text("n"))
     spread = NAN
     if given is not None:
+        if not given:
+            given = 0.5 * 10.0 ** -len(text("mean").rpartition(".")[2].rstrip(" %)")) * scale
+            notes.append("a spread that is printed as 0.0 is read as 0.05, the largest that is rounded to it")
         is_sem = defaults.get("spread", "std") in ("sem", "se", "stderr")
         spread = given / (1.0 if is_sem or not n else math.sqrt(n))
         notes.append(
@@ -209,9 +229,8 @@ def _summary(
     elif text("std") and n:
         spread = parse_number(text("std")) * scale / math.sqrt(n)
     check_sizes({"mean": mean, "spread": None if math.isnan(spread) else spread})
-    level_set = text("level_set").lower()
     return Summary(
-        game=text("game"), agent=text("agent"), rule=text("rule"), level_set=level_set, mean=mean,
+        game=text("game"), agent=text("agent"), rule=text("rule"), level_set=text("level_set").lower(), mean=mean,
         sem=spread if n else NAN, n=n,
     )  # fmt: skip
 
@@ -226,201 +245,14 @@ def _count(text: str) -> int:
     return int(n)
 
 
-def _over_runs(rows: Sequence[Summary]) -> list[Summary]:
+def over_runs(rows: Sequence[Summary]) -> list[Summary]:
     """Means of single runs as one summary per agent: the spread is that between runs."""
+    groups: dict[tuple[str, ...], list[Summary]] = {}
+    for row in rows:
+        groups.setdefault((row.game, row.agent, row.rule, row.level_set), []).append(row)
     made = []
-    for members in families_of(rows, lambda row: (row.game, row.agent, row.rule, row.level_set)):
-        values = np.sort([rows[i].mean for i in members])
+    for members in groups.values():
+        values = np.sort([row.mean for row in members])
         error = float(values.std(ddof=1) / math.sqrt(values.size)) if values.size > 1 else NAN
-        first = rows[members[0]]
-        made.append(dataclasses.replace(first, mean=float(values.mean()), sem=error, n=values.size))
+        made.append(dataclasses.replace(members[0], mean=float(values.mean()), sem=error, n=values.size))
     return made
-
-
-def results_of_means(
-    means: tuple[list[Summary], list[str]], plan: Any, options: TableOptions
-) -> AnalysisResults:
-    """The results of what `read_summaries` found, with what the user says about the table."""
-    rows, notes = means
-    return analyse_summaries(
-        rows, plan, floor=options.floor, mode=options.labels.get("mode", ""), notes=notes
-    )
-
-
-def analyse_summaries(
-    rows: Sequence[Summary], plan: Any = None, *, floor: str = "", mode: str = "", notes: Sequence[str] = ()
-) -> AnalysisResults:
-    """The comparison of every agent with the floor of its game, from means.
-
-    Args:
-        rows: the means.
-        plan: the plan, whose alpha and least number of runs are used.
-        floor: the agent whose rows are the floor, a number such as 3.1±0.2 (also per game, e.g. heist=3.1±0.2), or
-            registry; empty: rows named random or uniform, and else the floors that ship with gapfloor.
-        mode: the mode of ProcGen's games; empty: easy.
-        notes: what was assumed when the table was read.
-    """
-    locked = resolve_plan(plan)
-    content = locked.plan if locked is not None else paper_plan()
-    runs = [row for row in rows if not _is_floor(row, floor)]
-    if not runs:
-        raise UsageError("The table has no rows besides the floor's.")
-    study = _study(runs, mode or "easy")
-    digest = locked.hash if locked is not None else content_hash(content)
-    context = PlannedStudy(study, content, digest, locked, pools=study.agents)
-    floor_of = _floors([row for row in rows if _is_floor(row, floor)], floor, mode or "easy")
-    compared, problems = (
-        [],
-        [Problem(kind="assumed", where="the source", what=text) for text in (*notes, _CANNOT)],
-    )
-    floors: dict[tuple[str, str], StatedFloor] = {}
-    for row in runs:
-        key = (row.game, row.level_set)
-        found = floors.get(key) or floor_of(row)
-        if found is None:
-            what = "no floor: name its rows or its value (--floor NAME, --floor 3.1±0.2), or measure it"
-            problems.append(Problem(kind="no floor", where=", ".join(key), what=what))
-            continue
-        if key not in floors and found.origin:
-            problems.append(Problem(kind="assumed", where=", ".join(key), what=found.origin))
-        floors[key] = found
-        compared.append((row, found))
-    if not compared:
-        names = ", ".join(dict.fromkeys(row.game for row in runs))
-        raise UsageError(
-            f"There is no floor to compare with: no rows are named random or uniform, and no floor of {names} ships "
-            "with gapfloor. Give the floor's value with --floor 3.1±0.2, or name its rows (--floor NAME)."
-        )
-    found_rows, primary = tuple(_compared(context, compared)), content.scope.primary_rule
-    return AnalysisResults(
-        plan=dataclasses.replace(
-            plan_used(context),
-            primary_rule=primary if primary in study.rules else study.rules[0],
-        ),
-        source=SourceSummary(
-            n_episodes=0, n_cells=0, n_runs=sum(row.n for row in runs), n_floor_episodes=0, games=study.games,
-            budgets=study.budgets, agents=study.agents, rules=study.rules, level_sets=study.level_sets, draws=(),
-            has_level_seeds=False, has_cell_records=False, extra_columns=(),
-        ),
-        floors=tuple(_floor_row(context, key, found) for key, found in floors.items()),
-        floor_comparisons=found_rows,
-        agent_floor_comparisons=found_rows,
-        call_counts=call_counts(found_rows),
-        problems=tuple(dict.fromkeys(problems)),
-        reference_comparisons=(), gaps=(), pairs=(), encoders=(), agents=(), screen=(), disagreements=(), normalised=(),
-        profiles=(), screen_summaries=(),
-    )  # fmt: skip
-
-
-def _study(rows: Sequence[Summary], mode: str) -> StudyEpisodes:
-    """The labels of the table, in its order."""
-
-    def names(label: str) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(getattr(row, label) for row in rows))
-
-    sets = names("level_set")
-    ordered = tuple(name for name in (*BOTH, *sets) if name in sets)
-    return StudyEpisodes(
-        policies={}, references={}, games=names("game"), modes=(mode,), budgets=("",), rules=names("rule"),
-        level_sets=tuple(dict.fromkeys(ordered)), draws=(), agents=names("agent"), n_cells=0,
-    )  # fmt: skip
-
-
-def _is_floor(row: Summary, floor: str) -> bool:
-    if floor:
-        return row.agent == floor
-    return re.sub(r"[\W_]", "", row.agent.lower()) in _FLOOR_NAMES or row.rule.lower() in _FLOOR_NAMES
-
-
-def _floors(own: Sequence[Summary], floor: str, mode: str) -> Callable[[Summary], StatedFloor | None]:
-    """How the floor of a row is found: in the table, as stated, or among those that ship with gapfloor."""
-    if own:
-        by_game = {(row.game, row.level_set): row for row in own}
-
-        def in_table(row: Summary) -> StatedFloor | None:
-            found = by_game.get((row.game, row.level_set))
-            return StatedFloor(found.mean, found.sem, found.n, "") if found is not None else None
-
-        return in_table
-    if floor and floor != "registry":
-        stated = stated_floors(floor)
-        return lambda row: stated.get(row.game) or stated.get("")
-
-    return lambda row: find_known_floor(row.game, mode, row.level_set)
-
-
-def _floor_row(context: PlannedStudy, key: tuple[str, str], floor: StatedFloor) -> ReturnRow:
-    game, level_set = key
-    place = Place(game, context.study.modes[0], "")
-    return ReturnRow(
-        **context.row("floor", place, n=floor.n, rules=(FLOOR_RULE,), level_sets=(level_set,)),
-        reference=FLOOR_RULE, level_set=level_set, mean=floor.mean, sem=floor.sem, n_episodes=floor.n, n_draws=0,
-        n_levels=0,
-    )  # fmt: skip
-
-
-def _compared(context: PlannedStudy, pairs: Sequence[tuple[Summary, StatedFloor]]) -> Iterator[ComparisonRow]:
-    """The rows with Holm's correction over the games of an agent, rule and level set."""
-    alpha = context.plan.floor.alpha
-    tests = []
-    for row, floor in pairs:
-        is_tested = row.n >= context.plan.least_runs and math.isfinite(row.sem) and math.isfinite(floor.sem)
-        floor_df = float(floor.n - 1) if floor.n > 1 else _MANY
-        parts = (
-            (VariancePart(row.sem**2, row.n - 1), VariancePart(floor.sem**2, floor_df)) if is_tested else ()
-        )
-        tests.append((parts, components_p(row.mean - floor.mean, parts) if parts else NAN))
-    for members in families_of(pairs, lambda pair: (pair[0].agent, pair[0].rule, pair[0].level_set)):
-        p_values = [tests[i][1] for i in members]
-        adjusted, divisors = holm(p_values), holm_divisors(p_values, alpha=alpha)
-        size = sum(not math.isnan(p) for p in adjusted)
-        for i, p_adjusted, divisor in zip(members, map(float, adjusted), divisors, strict=True):
-            row, floor = pairs[i]
-            parts, p = tests[i]
-            delta = row.mean - floor.mean
-            level = alpha / max(int(divisor), 1)
-            interval = components_interval(delta, parts, alpha=level) if parts else NO_PAIR
-            call: Call = "not tested"
-            if parts:
-                call = "not distinguishable"
-                if p_adjusted < alpha:
-                    call = "above" if delta > 0 else "below"
-            place = Place(row.game, context.study.modes[0], "")
-            labels = context.row(
-                "floor comparison",
-                place,
-                n=row.n,
-                rules=(row.rule,),
-                level_sets=(row.level_set,),
-                names=(row.agent,),
-            )
-            yield ComparisonRow(
-                **labels,
-                agent=row.agent,
-                rule=row.rule,
-                level_set=row.level_set,
-                mean=row.mean,
-                sem=row.sem,
-                floor=floor.mean,
-                floor_sem=floor.sem,
-                floor_n=floor.n,
-                delta=Estimate(
-                    value=delta, se=math.hypot(row.sem, floor.sem), low=interval[0], high=interval[1],
-                    confidence=1 - level, p=p, method="recommended, from means",
-                ),
-                decision=Decision(
-                    call=call,
-                    p_adjusted=p_adjusted,
-                    family=f"floor: {', '.join(filter(None, (row.rule, row.level_set, row.agent)))}",
-                    family_size=size,
-                    reason="" if parts else _why_not(row, floor),
-                ),
-            )  # fmt: skip
-
-
-def _why_not(row: Summary, floor: StatedFloor) -> str:
-    if not row.n:
-        return "the number of runs is not given: --label n=10"
-    if not math.isfinite(row.sem):
-        return "no spread over runs"
-    return "the floor has no error" if not math.isfinite(floor.sem) else counted(row.n, "run")

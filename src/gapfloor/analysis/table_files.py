@@ -1,139 +1,254 @@
-"""Files of episodes as one table, whatever wrote them: CSV of any delimiter and encoding, Parquet, JSON lines, npz.
+"""Anything that holds results as one table: text of any delimiter and encoding, Parquet, JSON, numpy, logs, a folder.
 
-Nothing is guessed that could change a number: a decimal comma is read only where the user says so.
+Nothing is guessed that could change a number: a decimal comma is read only where the user says so. A gigabyte of CSV
+holds some twenty million episodes but a few dozen labels, so tables of episodes are read in pieces: only the columns
+that an analysis uses, with labels as dictionaries of small numbers. Columns that are not used keep their names and lose
+their contents.
 """
 
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+import io
+import re
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.json as pa_json
+import pyarrow.parquet as pq
 
-from gapfloor.analysis.table_options import ALIASES, LABEL_NAMES, TableOptions
-from gapfloor.analysis.table_pieces import ReadingProgress, read_csv_pieces, read_parquet_pieces
+from gapfloor.analysis.column_names import ALIASES, LABEL_NAMES, TableOptions, holds_episodes, meaning
+from gapfloor.analysis.foreign_formats import RawTable, read_document, read_folder, read_npz_file
 from gapfloor.errors import UsageError
-from gapfloor.npy_bytes import read_npz
 
-_DELIMITERS = (",", "\t", ";", "|")
+#: Called with the number of bytes that were read and the size of the file.
+ReadingProgress = Callable[[int, int], None]
+#: Columns of whole numbers, in the smallest type that their values usually need.
+_WHOLE = {"slot": pa.int32(), "index": pa.int32(), "level_seed": pa.int64()}
+_TEXT = pa.dictionary(pa.int32(), pa.string())
+#: Never used by an analysis, though a table may have it.
+_UNUSED = ("length",)
+_BLOCK = 4 << 20
+_ROWS = 1 << 18
+#: More episodes than fit in the memory of most machines; a few compressed bytes can declare any number of them.
+MOST_ROWS = 50_000_000
+#: A text that is larger holds episodes.
+_MOST_TEXT = 4 << 20
+_DELIMITERS = (",", "\t", ";", "|", "&")
 _MARKS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 #: Bytes that are looked at to find a text file's encoding and delimiter.
 _HEAD = 1 << 16
-#: More than the arrays of a table of results can take.
-MOST_NPZ_BYTES = 1 << 30
+_UNREADABLE = (pa.ArrowException, OSError, UnicodeError, csv.Error)
 
 
-@dataclass(frozen=True)
-class RawTable:
-    """A table as its file has it, and how its rows are counted in messages."""
-
-    table: pa.Table
-    unit: str
-    first: int
-    """The place of the first row: a CSV file's first line is its header."""
-    notes: tuple[str, ...] = ()
-
-
-def read_table_file(
-    path: Path, options: TableOptions, *, progress: ReadingProgress | None = None
-) -> RawTable:
-    """The rows of a .csv, .tsv, .txt, .parquet, .jsonl or .npz file; `progress` hears of a text file's pieces."""
+def read_table(source: Any, options: TableOptions, *, progress: ReadingProgress | None = None) -> RawTable:
+    """The rows of a table in memory, a file or a folder of files; `progress` hears of a text file's pieces."""
+    if isinstance(source, pa.Table):
+        return RawTable(source)
+    path = Path(source)
+    if path.is_dir():
+        return read_folder(path, options, read_table)
+    if not path.exists():
+        raise UsageError(f"There is no store or file at {path}. Check the path.")
     if not path.is_file():
         raise UsageError(f"{path} is not a regular file. Give a .csv, .parquet, .jsonl or .npz file.")
-    name = path.name.lower().removesuffix(".gz")
-    if name.endswith((".parquet", ".pq")):
-        return RawTable(_read_parquet(path, options), "row", 1)
-    if name.endswith((".csv", ".tsv", ".txt")):
-        return _read_text(path, options, progress)
-    if name.endswith((".jsonl", ".ndjson")):
-        return RawTable(_read_json_lines(path), "line", 1)
-    if name.endswith(".npz"):
-        return _read_npz(path)
-    raise UsageError(
-        f"{path} is not a store or a .csv, .tsv, .parquet, .jsonl or .npz file. Convert it to one of these."
-    )
-
-
-def _read_parquet(path: Path, options: TableOptions) -> pa.Table:
+    suffix = path.name.lower().removesuffix(".gz").rpartition(".")[2]
+    readers: dict[str, tuple[Callable[..., RawTable], str]] = {
+        **dict.fromkeys(("parquet", "pq"), (_read_parquet, "Parquet")),
+        **dict.fromkeys(("jsonl", "ndjson"), (_read_json_lines, "JSON lines")),
+        **dict.fromkeys(("csv", "tsv", "txt", "md", "tex"), (_read_text, "CSV")),
+        **dict.fromkeys(("json", "eval"), (read_document, "JSON")),
+        "npz": (read_npz_file, "a numpy archive"),
+    }
+    if suffix not in readers:
+        raise UsageError(
+            f"{path} is not a store or a .csv, .tsv, .md, .tex, .parquet, .json, .jsonl, .npz or .eval file. Convert "
+            "it to one of these."
+        )
+    reader, kind = readers[suffix]
     try:
-        return read_parquet_pieces(path, options)
-    except (pa.ArrowException, OSError, UnicodeError) as error:
-        raise UsageError(f"{path} cannot be read as Parquet ({_first_line(error)}).") from None
+        return reader(path, options, progress) if reader is _read_text else reader(path, options)
+    except _UNREADABLE as error:
+        raise UsageError(f"{path} cannot be read as {kind} ({_first_line(error)}).") from None
 
 
-def _read_json_lines(path: Path) -> pa.Table:
-    try:
-        table = pa_json.read_json(path)
-        table.validate(full=True)  # pyarrow itself accepts texts and names that are not UTF-8
-        _ = table.column_names
-        return table
-    except (pa.ArrowException, OSError, UnicodeError) as error:
-        raise UsageError(f"{path} cannot be read as JSON lines ({_first_line(error)}).") from None
+def _read_parquet(path: Path, options: TableOptions) -> RawTable:
+    with pq.ParquetFile(path) as file:
+        _check_rows(file.metadata.num_rows)
+        schema = file.schema_arrow
+        names = list(schema.names)
+        used = _used(names, options)
+        if len(set(names)) < len(names) or not holds_episodes(names, options):
+            return RawTable(file.read())
+        text = [name for name in used if pa.types.is_string(schema.field(name).type)]
+    with pq.ParquetFile(path, read_dictionary=text) as file:
+        batches = file.iter_batches(batch_size=_ROWS, columns=list(used))
+        labels = {name for name, ours in used.items() if ours in (*LABEL_NAMES, "reference")}
+        table = _narrow_table(batches, labels=labels)
+    return RawTable(schema.empty_table() if table is None else _with_empty_columns(table, names))
+
+
+def _read_json_lines(path: Path, options: TableOptions) -> RawTable:
+    table = pa_json.read_json(path)
+    table.validate(full=True)  # pyarrow itself accepts texts and names that are not UTF-8
+    _ = table.column_names
+    return RawTable(table, "line", 1)
 
 
 def _read_text(path: Path, options: TableOptions, progress: ReadingProgress | None) -> RawTable:
-    head = _read_head(path)
+    with pa.input_stream(str(path)) as stream:
+        head = bytes(stream.read(_HEAD))
     encoding = _encoding(head, path)
-    lines = _complete_lines(head.decode(encoding, errors="replace"))
-    # Stable-Baselines3 writes a line of JSON behind a number sign above the header.
-    comments = next((place for place, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    lines = head.decode(encoding, errors="replace").removeprefix("\ufeff").splitlines()
+    # Text may stand above a table of Markdown or LaTeX, and a line of JSON above a monitor file of Stable-Baselines3.
+    marked = {".md": "|", ".tex": "&"}.get(path.suffix.lower(), "")
+    starts = (at for at, line in enumerate(lines) if marked in line and line and not line.startswith("#"))
+    comments = next(starts, len(lines))
     if comments == len(lines):
         raise UsageError(f"{path} holds no header line.")
-    header = lines[comments]
-    delimiter = max(_DELIMITERS, key=header.count)
-    names = [name.strip().strip('"') for name in header.split(delimiter)]
-    labels = [
-        name for ours in LABEL_NAMES for name in (ours, *ALIASES[ours], options.columns.get(ours, ours))
-    ]
-    read_options = {"skip_rows": comments, "encoding": encoding}
-    convert_options = {
-        "null_values": [""], "strings_can_be_null": True, "quoted_strings_can_be_null": True,
-        "decimal_point": options.decimal,
-    }  # fmt: skip
-    try:
-        table = read_csv_pieces(
-            path,
-            names=next(csv.reader([header], delimiter=delimiter)),
-            options=options,
-            read_options=read_options,
-            parse_options={"delimiter": delimiter},
-            convert_options=convert_options,
-            progress=progress,
-        )
-        if table is None:
-            table = pa_csv.read_csv(
-                path,
-                read_options=pa_csv.ReadOptions(**read_options),
-                parse_options=pa_csv.ParseOptions(delimiter=delimiter),
-                convert_options=pa_csv.ConvertOptions(
-                    column_types={name: pa.string() for name in labels if name in names}, **convert_options
-                ),
-            )
-    except (pa.ArrowException, OSError, UnicodeError) as error:
-        raise UsageError(f"{path} cannot be read as CSV ({_first_line(error)}).") from None
-    stripped = [name.strip() for name in table.column_names]
-    return RawTable(table.rename_columns(stripped), "line", 2 + comments, _notes(delimiter, encoding))
-
-
-def _notes(delimiter: str, encoding: str) -> tuple[str, ...]:
-    said = []
+    delimiter = marked or max(_DELIMITERS, key=lines[comments].count)
+    names = [name.strip() for name in next(csv.reader([lines[comments]], delimiter=delimiter))]
+    notes = []
     if delimiter != ",":
-        said.append(f"columns are separated by {'a tab' if delimiter == chr(9) else repr(delimiter)}")
+        notes.append(f"columns are separated by {'a tab' if delimiter == chr(9) else repr(delimiter)}")
     if encoding not in ("utf-8", "utf-8-sig"):
-        said.append(f"the file is read as {encoding}")
-    return tuple(said)
+        notes.append(f"the file is read as {encoding}")
+    if not holds_episodes(names, options) and path.stat().st_size <= _MOST_TEXT and path.suffix != ".gz":
+        table = _text_table(path.read_text(encoding=encoding), delimiter, path)
+    else:
+        table = _episodes_of_text(path, names, comments, encoding, delimiter, options, progress)
+    return RawTable(table, "line", 2 + comments, tuple(notes))
 
 
-def _read_head(path: Path) -> bytes:
-    try:
-        with pa.input_stream(str(path)) as stream:
-            return bytes(stream.read(_HEAD))
-    except (pa.ArrowException, OSError) as error:
-        raise UsageError(f"{path} cannot be read ({_first_line(error)}).") from None
+def _text_table(text: str, delimiter: str, path: Path) -> pa.Table:
+    """A small table with every column as text, also in the marks of Markdown or LaTeX."""
+    lines = [line.strip() for line in text.removeprefix("\ufeff").splitlines()]
+    lines = [line for line in lines if delimiter in line and not line.startswith("#")]
+    if delimiter == "|":
+        lines = [line.removeprefix("|").removesuffix("|") for line in lines if set(line) - set("|-: ")]
+    if delimiter == "&":
+        lines = [_without_latex(line) for line in lines]
+    rows = list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
+    if not rows:
+        raise UsageError(f"{path} holds no table: no line has two columns.")
+    names = [name.strip() for name in rows[0]]
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise UsageError(f"{path} has the column '{repeated}' more than once.")
+    filled = [[*row, *[""] * len(names)][: len(names)] for row in rows[1:]]
+    return pa.table(
+        {name: pa.array([row[at].strip() for row in filled], pa.string()) for at, name in enumerate(names)}
+    )
+
+
+def _without_latex(line: str) -> str:
+    r"""A row of a LaTeX table as plain text.
+
+    >>> _without_latex(r"coinrun & \textbf{8.7$\pm$0.4} \\ \hline")
+    'coinrun & 8.7±0.4'
+    """
+    line = line.partition(r"\\")[0].replace(r"\pm", "±").replace("$", "")
+    return re.sub(r"\\[a-zA-Z]+\s*|[{}\\]", "", line).strip()
+
+
+def _episodes_of_text(
+    path: Path,
+    names: list[str],
+    comments: int,
+    encoding: str,
+    delimiter: str,
+    options: TableOptions,
+    progress: ReadingProgress | None,
+) -> pa.Table:
+    """The used columns of a CSV file, as numbers where they are numbers everywhere and as text where they are not."""
+    used = _used(names, options)
+    repeated = next((name for name in used if names.count(name) > 1), None)
+    if repeated is not None:
+        raise UsageError(f"{path} has the column '{repeated}' more than once.")
+    # A table written by pandas has 3.0 for 3 where another row has none.
+    floats = dict.fromkeys((*_WHOLE, "episode_return"), pa.float64())
+    numbers: tuple[dict[str, pa.DataType], ...] = ({**floats, **_WHOLE}, floats, {})
+    for types in numbers:
+        read = {name: types.get(ours, _TEXT) for name, ours in used.items()}
+        try:
+            with _CountedFile(path, progress) as file:
+                stream = pa.PythonFile(file, mode="r")
+                reader = pa_csv.open_csv(
+                    pa.CompressedInputStream(stream, "gzip") if path.suffix.lower() == ".gz" else stream,
+                    read_options=pa_csv.ReadOptions(
+                        block_size=_BLOCK, skip_rows=comments + 1, encoding=encoding, column_names=names
+                    ),
+                    parse_options=pa_csv.ParseOptions(delimiter=delimiter),
+                    convert_options=pa_csv.ConvertOptions(
+                        column_types=read, include_columns=list(read), null_values=[""], strings_can_be_null=True,
+                        quoted_strings_can_be_null=True, decimal_point=options.decimal,
+                    ),
+                )  # fmt: skip
+                table = _narrow_table(reader)
+                empty = pa.schema(read.items()).empty_table()
+                return _with_empty_columns(empty if table is None else table, names)
+        except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
+            if "CSV parse error" in str(error) or not types:
+                raise
+    raise AssertionError("text can always be read")
+
+
+def _used(names: Sequence[str], options: TableOptions) -> dict[str, str]:
+    """The columns of a table of episodes that an analysis uses -> their meanings."""
+    found = {name: meaning(name, options) for name in names}
+    return {name: ours for name, ours in found.items() if ours in ALIASES and ours not in _UNUSED}
+
+
+def _check_rows(n: int) -> None:
+    if n > MOST_ROWS:
+        raise UsageError(f"The table has {n:,} rows or more: at most {MOST_ROWS:,} episodes are read.")
+
+
+def _narrow_table(batches: Iterable[pa.RecordBatch], labels: Iterable[str] = ()) -> pa.Table | None:
+    """The pieces as one table, with labels as dictionaries whose indices take two bytes where that is enough."""
+    wanted = set(labels)
+    pieces: list[list[pa.Array]] = []
+    names: list[str] = []
+    n = 0
+    for batch in batches:
+        names = batch.schema.names
+        n += batch.num_rows
+        _check_rows(n)
+        arrays = []
+        for name, array in zip(names, batch.columns, strict=True):
+            if name in wanted and not pa.types.is_dictionary(array.type) and _is_plain(array.type):
+                array = array.dictionary_encode()
+            arrays.append(_narrow(array))
+        pieces.append(arrays)
+    if not pieces:
+        return None
+    columns = []
+    for parts in zip(*pieces, strict=True):
+        if len({part.type for part in parts}) > 1:
+            wide = pa.dictionary(pa.int32(), parts[0].type.value_type)
+            parts = tuple(part.cast(wide) for part in parts)
+        columns.append(pa.chunked_array(parts))
+    return pa.table(columns, names=names)
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_string(kind))
+
+
+def _narrow(array: pa.Array) -> pa.Array:
+    if not pa.types.is_dictionary(array.type) or len(array.dictionary) > 1 << 15:
+        return array
+    return pa.DictionaryArray.from_arrays(array.indices.cast(pa.int16()), array.dictionary)
+
+
+def _with_empty_columns(table: pa.Table, names: list[str]) -> pa.Table:
+    columns = {
+        name: table[name] if name in table.column_names else pa.nulls(table.num_rows) for name in names
+    }
+    return pa.table(columns)
 
 
 def _encoding(head: bytes, path: Path) -> str:
@@ -150,46 +265,19 @@ def _encoding(head: bytes, path: Path) -> str:
     return "utf-8"
 
 
-def _complete_lines(text: str) -> list[str]:
-    return text.removeprefix("\ufeff").splitlines()
-
-
-def _read_npz(path: Path) -> RawTable:
-    try:
-        arrays = read_npz(path, most_bytes=MOST_NPZ_BYTES)
-    except ValueError as error:
-        raise UsageError(f"{path} cannot be read as a numpy archive ({_first_line(error)}).") from None
-    if "results" in arrays and "timesteps" in arrays:
-        return _sb3_evaluations(path, arrays["results"])
-    return _score_matrices(path, arrays)
-
-
-def _sb3_evaluations(path: Path, results: np.ndarray) -> RawTable:  # type: ignore[type-arg]
-    if results.ndim != 2 or not results.size or results.dtype.kind not in "fiu":
-        raise UsageError(
-            f"{path}: `results` must hold evaluations x episodes, but has shape {results.shape}."
-        )
-    returns = np.asarray(results[-1], dtype=np.float64)
-    note = f"of {results.shape[0]} evaluations the last is read"
-    return RawTable(pa.table({"episode_return": returns}), "episode", 1, (note,))
-
-
-def _score_matrices(path: Path, arrays: dict[str, np.ndarray]) -> RawTable:  # type: ignore[type-arg]
-    """Rliable's dictionary: one matrix of runs x games per agent. Each score counts as one episode of its run."""
-    rows: dict[str, list[object]] = {"agent": [], "seed": [], "game": [], "episode_return": []}
-    for agent, scores in arrays.items():
-        if scores.ndim != 2 or scores.dtype.kind not in "fiu":
-            raise UsageError(
-                f"{path}: '{agent}' has shape {scores.shape} and is not a matrix of runs x games, and the file is not "
-                "an evaluations.npz of Stable-Baselines3 either."
-            )
-        for (run, game), score in np.ndenumerate(scores):
-            rows["agent"].append(agent)
-            rows["seed"].append(str(run + 1))
-            rows["game"].append(f"game {game + 1}")
-            rows["episode_return"].append(float(score))
-    return RawTable(pa.table(rows), "score", 1, ("games are numbered in the order of the matrices' columns",))
-
-
 def _first_line(error: BaseException) -> str:
     return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+class _CountedFile(io.FileIO):
+    """A file that says how much of it was read."""
+
+    def __init__(self, path: Path, progress: ReadingProgress | None) -> None:
+        super().__init__(path, "rb")
+        self._size, self._progress = path.stat().st_size, progress
+
+    def read(self, size: int | None = -1) -> bytes:
+        data = super().read(size)
+        if self._progress is not None:
+            self._progress(self.tell(), self._size)
+        return data or b""

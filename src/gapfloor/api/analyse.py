@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from gapfloor.analysis import apply
-from gapfloor.analysis.episodes import read_inputs
-from gapfloor.analysis.export import write_results
-from gapfloor.analysis.foreign_formats import read_labelled, rliable_scores, write_scores
+from gapfloor.analysis.column_names import TableOptions
+from gapfloor.analysis.episodes import read_source
+from gapfloor.analysis.export import rliable_scores, write_results, write_scores
+from gapfloor.analysis.mean_rows import results_of_means
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.stored_results import keep_results, results_digest
-from gapfloor.analysis.summaries import read_summaries, results_of_means
+from gapfloor.analysis.summaries import Summaries
 from gapfloor.api.keyword_settings import read_settings, takes
 from gapfloor.api.progress import reading_progress
 from gapfloor.api.rare_collections import rare_collections
-from gapfloor.api.table_settings import TableSettings
-from gapfloor.errors import UsageError
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Plan
 from gapfloor.records.dataset import dataset_plan
@@ -25,14 +23,13 @@ from gapfloor.records.store import Store
 
 
 @rare_collections()
-@takes(TableSettings)
+@takes(TableOptions)
 def analyse(
-    source: Any = None,
+    source: Any,
     plan: str | Path | Plan | LockedPlan | None = None,
     *,
     cells: Any = None,
     rule: str = "",
-    sb3: Sequence[str] = (),
     out: str | Path | None = None,
     rliable: str | Path | None = None,
     progress: bool = True,
@@ -49,18 +46,17 @@ def analyse(
     gapfloor for an environment of that name.
 
     Args:
-        source: A store, or a .csv, .tsv, .parquet, .jsonl or .npz file of episodes. In Python also a table in memory
-            (pyarrow, pandas or polars).
+        source: A store, a table (.csv, .tsv, .md, .tex, .parquet, .json, .jsonl, .npz), a log of inspect_ai (.eval),
+            eval_info.json of LeRobot, or a folder of such files, e.g. of monitor files. In Python also a table in
+            memory (pyarrow, pandas or polars).
         plan: The plan to follow; its lock is read from the same folder (default: the plan that is published with a
             dataset, otherwise the paper's plan with the recommended calls, by which every result is exploratory).
         cells: Cell records (a pyarrow table) for the entropy screen; a store brings its own.
         rule: Short for the label rule, e.g. sampled.
-        sb3: A Stable-Baselines3 evaluations.npz or monitor.csv with its labels, e.g.
-            game=heist,budget=8M,agent=ppo,seed=1,rule=greedy,level_set=test:logs/evaluations.npz.
         out: Folder for results.json and one CSV file per table.
         rliable: File (.npz) for rliable's score matrices.
         progress: Whether a large text file shows a bar on the terminal while it is read.
-        **settings: The fields of `TableSettings`.
+        **settings: The fields of `TableOptions`.
 
     Returns:
         The rows of every table of the analysis; `print` shows comparisons and gaps, `to_pandas("gaps")` the rows of
@@ -94,26 +90,16 @@ def analyse(
         >>> results.to_arrow()["delta.value"].to_pylist()
         [5.5]
     """
-    if source is None and not sb3:
-        raise UsageError("Nothing to analyse is named: give a store or a file of episodes, or sb3 files.")
-    options = read_settings(TableSettings, settings).options(rule=rule)
-    table = arrow_table(source)
-    means = read_summaries(table, options) if not sb3 else None
-    if means is not None:
-        results = results_of_means(means, plan, options)
-        if out is not None:
-            write_results(results, Path(out))
-        return results
-    if sb3:
-        inputs = read_labelled(source, sb3)
-    else:
-        with reading_progress(quiet=not progress) as told:
-            inputs = read_inputs(table, cells=cells, options=options, progress=told)
+    options = read_settings(TableOptions, settings).with_rule(rule)
+    with reading_progress(quiet=not progress) as told:
+        inputs = read_source(arrow_table(source), cells=cells, options=options, progress=told)
     plan = plan if plan is not None else dataset_plan(source)
-    results = apply.analyse(inputs, plan)
-    store = _store_folder(source)
-    if store is not None and not sb3:
-        keep_results(results, store, digest=results_digest(inputs, plan))
+    if isinstance(inputs, Summaries):
+        results = results_of_means(inputs, plan, options)
+    else:
+        results = apply.analyse(inputs, plan)
+        if (store := _store_folder(source)) is not None:
+            keep_results(results, store, digest=results_digest(inputs, plan))
     if out is not None:
         write_results(results, Path(out))
     if rliable is not None:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.analysis.apply import analyse, resolve_plan
+from gapfloor.analysis.column_names import TableOptions
 from gapfloor.analysis.episodes import Source, read_inputs
 from gapfloor.analysis.rows import ComparisonRow, Status
 from gapfloor.api.analyse import arrow_table
 from gapfloor.api.keyword_settings import read_settings, takes
-from gapfloor.api.table_settings import TableSettings
 from gapfloor.errors import UsageError
 from gapfloor.machine import one_blas_thread
 from gapfloor.plan.lock import LockedPlan
@@ -121,7 +121,7 @@ class PlanNext(ReadableResult):
 
 
 @one_blas_thread()
-@takes(TableSettings)
+@takes(TableOptions)
 def next_runs(
     source: Source,
     plan: str | Path | Plan | LockedPlan = "plan.toml",
@@ -141,7 +141,7 @@ def next_runs(
         plan: The plan, with floor.looks.
         rule: The rule whose calls decide (default: the plan's primary rule).
         level_set: The level set whose calls decide.
-        **settings: The fields of `TableSettings`.
+        **settings: The fields of `TableOptions`.
 
     Returns:
         A row per game: its call so far, and the runs to add.
@@ -174,7 +174,7 @@ def next_runs(
         UsageError: the plan has no looks, or the source has no runs of this rule on this level set.
         CheckFailedError: the plan was changed after locking, or one of its stop conditions is met.
     """
-    options = read_settings(TableSettings, settings).options()
+    options = read_settings(TableOptions, settings)
     resolved = resolve_plan(plan)
     assert resolved is not None
     content = resolved.plan

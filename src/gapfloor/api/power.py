@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gapfloor.analysis.column_names import TableOptions
 from gapfloor.analysis.episodes import Source, read_inputs
 from gapfloor.analysis.pilot import PilotComparison, read_pilot
 from gapfloor.api.analyse import arrow_table
 from gapfloor.api.keyword_settings import read_settings, takes
-from gapfloor.api.table_settings import TableSettings
 from gapfloor.errors import UsageError
 from gapfloor.machine import one_blas_thread
 from gapfloor.plan.lock import load_plan
@@ -111,7 +111,7 @@ class PowerAdvice(ReadableResult):
 
 
 @one_blas_thread()
-@takes(TableSettings)
+@takes(TableOptions)
 def power(
     pilot: Source = None,
     *,
@@ -146,7 +146,7 @@ def power(
         family: Number of games in the family (default: those of the pilot, or 1).
         wanted: The power to reach.
         alpha: Level of the calls (default: the plan's, or 0.05).
-        **settings: The fields of `TableSettings`.
+        **settings: The fields of `TableOptions`.
 
     Returns:
         The runs and floor episodes that reach the power, for each comparison.
@@ -163,7 +163,7 @@ def power(
         >>> advice.comparisons[0].power_now < 0.8 < advice.comparisons[0].design.power
         True
     """
-    options = read_settings(TableSettings, settings).options()
+    options = read_settings(TableOptions, settings)
     if pilot is not None and any(each is not None for each in (delta, sem, runs, floor_sem, floor_episodes)):
         raise UsageError("Give a pilot, or delta, sem and runs, not both.")
     plan_file = Path(plan) if plan is not None else None

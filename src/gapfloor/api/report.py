@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.analysis import apply
+from gapfloor.analysis.column_names import TableOptions
 from gapfloor.analysis.episodes import read_inputs
 from gapfloor.analysis.results import AnalysisResults
-from gapfloor.analysis.table_options import TableOptions
-from gapfloor.analysis.table_pieces import ReadingProgress
+from gapfloor.analysis.table_files import ReadingProgress
 from gapfloor.api.analyse import arrow_table
 from gapfloor.api.keyword_settings import names_of, read_settings, takes
 from gapfloor.api.progress import reading_progress, step_teller
 from gapfloor.api.rare_collections import rare_collections
-from gapfloor.api.table_settings import TableSettings
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Plan
 from gapfloor.records.store import Store
@@ -25,7 +24,7 @@ from gapfloor.report.write import FORMATS, WrittenReport
 
 
 @rare_collections()
-@takes(TableSettings)
+@takes(TableOptions)
 def report(
     source: Any,
     out: str | Path = "gapfloor-report",
@@ -52,7 +51,7 @@ def report(
         rule: Short for the label rule, e.g. sampled.
         progress: Called with the name of each step. None: a line per step on a terminal or in a notebook; False:
             nothing.
-        **settings: The fields of `TableSettings`.
+        **settings: The fields of `TableOptions`.
 
     Returns:
         The files, the tables and the numbers; `print` shows the headline and a verdict per game.
@@ -81,7 +80,7 @@ def report(
     tell = step_teller(progress)
     if not isinstance(source, ReportSource):
         tell("analysing")
-        options = read_settings(TableSettings, settings).options(rule=rule)
+        options = read_settings(TableOptions, settings).with_rule(rule)
         with reading_progress(quiet=progress is False) as told:
             source = _report_source(source, plan, options, told)
     return write.write_report(source, out, formats=chosen, tables=further, progress=tell)

@@ -38,7 +38,7 @@ _IN_MEMORY = {"progress", "cells", "executor"}
 RARE = {
     "allow", "backend", "batch", "burn_in", "cells_seen", "checkpoint_every", "columns", "decimal", "device", "draw",
     "step", "envs", "floor_episodes", "floor_sem", "geometry", "horizon", "labels", "level_cost", "mode", "options",
-    "other_geometry", "permutations", "precision", "probe", "rewards", "repeats", "rliable", "sb3", "slots", "spacing",
+    "other_geometry", "permutations", "precision", "probe", "rewards", "repeats", "rliable", "slots", "spacing",
     "tables", "tensorboard", "threads", "upper", "whole_cells", "workers", "replace", "picture",
 }  # fmt: skip
 

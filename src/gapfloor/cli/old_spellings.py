@@ -45,6 +45,8 @@ OLD_FLAGS = {
 
 #: What is gone -> what to use instead.
 REMOVED = {
+    "analyse --sb3": "put the files into folders such as game=heist/agent=ppo/seed=1/rule=greedy/level_set=test and "
+    "analyse the folder above",
     "calibrate --picture": "calibrate(...).plot() in Python draws the matrices",
     "card": "gapfloor report writes the gap card and model-card.md, and gapfloor compare tests two agents",
     "evaluate --without-leaks": "gapfloor levels --gap STORE --leaks FILE gives the gap without leaked levels",

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.actions.partition import Partition
-from gapfloor.analysis.episodes import Inputs, read_inputs
+from gapfloor.analysis.column_names import TableOptions
+from gapfloor.analysis.episodes import Inputs, read_source
 from gapfloor.analysis.leaked import LeakedGap, gap_without
+from gapfloor.analysis.mean_rows import results_of_means
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.stored_results import read_stored_results, results_digest
-from gapfloor.analysis.summaries import read_summaries, results_of_means
-from gapfloor.analysis.table_options import TableOptions
-from gapfloor.analysis.table_pieces import ReadingProgress
+from gapfloor.analysis.summaries import Summaries
+from gapfloor.analysis.table_files import ReadingProgress
 from gapfloor.errors import GapfloorError
 from gapfloor.levels.overlap import read_leakage
 from gapfloor.records.dataset import dataset_plan, store_of
@@ -82,13 +83,12 @@ def load_report_source(
 
     plan = plan if plan is not None else dataset_plan(source)
     path = store_of(Path(source))
-    asked = options or TableOptions()
-    means = read_summaries(path, asked) if path.is_file() else None
-    if means is not None:
-        return replace(source_of_results(results_of_means(means, plan, asked)), name=Path(source).name)
-    store = Store(path) if path.is_dir() else None
-    inputs = read_inputs(path if store is None else store, options=options, progress=progress)
-    results = read_stored_results(path, digest=results_digest(inputs, plan)) if path.is_dir() else None
+    store = Store(path) if (path / "cells").is_dir() else None
+    inputs = read_source(path if store is None else store, options=options, progress=progress)
+    if isinstance(inputs, Summaries):
+        means = results_of_means(inputs, plan, options or TableOptions())
+        return replace(source_of_results(means), name=Path(source).name)
+    results = read_stored_results(path, digest=results_digest(inputs, plan)) if store is not None else None
     loaded = source_of_results(results or analyse(inputs, plan=plan), inputs=inputs, path=path, store=store)
     return replace(loaded, name=Path(source).name)
 

@@ -8,7 +8,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
-from gapfloor.analysis import table_pieces
+from gapfloor.analysis import table_files
 from gapfloor.analysis.episodes import read_inputs
 
 pytestmark = pytest.mark.fast
@@ -36,8 +36,8 @@ def episodes() -> pa.Table:
 def test_pieces_of_any_size_give_the_episodes_of_the_table(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(table_pieces, "_BLOCK", 1000)
-    monkeypatch.setattr(table_pieces, "_ROWS", 100)
+    monkeypatch.setattr(table_files, "_BLOCK", 1000)
+    monkeypatch.setattr(table_files, "_ROWS", 100)
     table, path = episodes(), tmp_path / f"episodes.{kind}"
     if kind == "parquet":
         pq.write_table(table, path)

@@ -1,0 +1,220 @@
+"""Comparisons of published means with a floor, per game and agent.
+
+The floor comes from rows of the table, from a number that the user states, or from the floors that ship with gapfloor,
+by the environment's name. From moments alone the difference from the floor can be tested. Shapes of run values, levels,
+gaps of single runs and rules cannot; the results say so once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from gapfloor.analysis.apply import plan_used, resolve_plan
+from gapfloor.analysis.column_names import FLOOR_RULE, TableOptions
+from gapfloor.analysis.floor_rows import call_counts
+from gapfloor.analysis.grouping import Place, StudyEpisodes
+from gapfloor.analysis.known_floors import StatedFloor, find_known_floor, stated_floors
+from gapfloor.analysis.planned_study import BOTH, PlannedStudy, families_of
+from gapfloor.analysis.results import AnalysisResults, Problem, SourceSummary
+from gapfloor.analysis.rows import ComparisonRow, Decision, Estimate, ReturnRow
+from gapfloor.analysis.summaries import Summaries, Summary
+from gapfloor.errors import UsageError
+from gapfloor.plan.model import content_hash, paper_plan
+from gapfloor.statistics.components import VariancePart, components_interval, components_p
+from gapfloor.statistics.conventions import NAN, NO_PAIR, Call
+from gapfloor.statistics.families import holm
+from gapfloor.statistics.reference_calls import holm_divisors
+from gapfloor.text_tables import counted
+
+#: Agents that are the floor where the user names none.
+_FLOOR_NAMES = ("random", "uniform", "randompolicy", "randomagent", "uniformrandom", "floor")
+#: Degrees of freedom of a floor that is stated without its number of episodes.
+_MANY = 1000
+_CANNOT = (
+    "only means were given: levels, gaps of single runs and the shape of run values cannot be tested, and calls assume "
+    "that run values are roughly normal"
+)
+
+
+def results_of_means(means: Summaries, plan: Any, options: TableOptions) -> AnalysisResults:
+    """The comparison of every agent with the floor of its game, from means.
+
+    Args:
+        means: the means of a table.
+        plan: the plan, whose alpha and least number of runs are used.
+        options: the floor, and the mode of ProcGen's games (the label `mode`; easy by default). Without a floor it is
+            rows named random or uniform, and else the floors that ship with gapfloor.
+    """
+    rows, floor, mode = means.rows, options.floor, options.constants.get("mode", "easy")
+    locked = resolve_plan(plan)
+    content = locked.plan if locked is not None else paper_plan()
+    runs = [row for row in rows if not _is_floor(row, floor)]
+    if not runs:
+        raise UsageError("The table has no rows besides the floor's.")
+    study = _study(runs, mode)
+    digest = locked.hash if locked is not None else content_hash(content)
+    context = PlannedStudy(study, content, digest, locked, pools=study.agents)
+    floor_of = _floors([row for row in rows if _is_floor(row, floor)], floor, mode)
+    compared = []
+    problems = [Problem(kind="assumed", where="the source", what=text) for text in (*means.notes, _CANNOT)]
+    floors: dict[tuple[str, str], StatedFloor] = {}
+    for row in runs:
+        key = (row.game, row.level_set)
+        found = floors.get(key) or floor_of(row)
+        if found is None:
+            what = "no floor: name its rows or its value (--floor NAME, --floor 3.1±0.2), or measure it"
+            problems.append(Problem(kind="no floor", where=", ".join(key), what=what))
+            continue
+        floors[key] = found
+        compared.append((row, found))
+    origins: dict[str, list[str]] = {}
+    for (game, _), found in floors.items():
+        origins.setdefault(found.origin, []).append(game)
+    problems += [
+        Problem(kind="assumed", where=", ".join(dict.fromkeys(games)), what=origin)
+        for origin, games in origins.items()
+        if origin
+    ]
+    if not compared:
+        names = ", ".join(dict.fromkeys(row.game for row in runs))
+        raise UsageError(
+            f"There is no floor to compare with: no rows are named random or uniform, and no floor of {names} ships "
+            "with gapfloor. Give the floor's value with --floor 3.1±0.2, or name its rows (--floor NAME)."
+        )
+    found_rows, primary = tuple(_compared(context, compared)), content.scope.primary_rule
+    return AnalysisResults(
+        plan=dataclasses.replace(
+            plan_used(context),
+            primary_rule=primary if primary in study.rules else study.rules[0],
+        ),
+        source=SourceSummary(
+            n_episodes=0, n_cells=0, n_runs=sum(row.n for row in runs), n_floor_episodes=0, games=study.games,
+            budgets=study.budgets, agents=study.agents, rules=study.rules, level_sets=study.level_sets, draws=(),
+            has_level_seeds=False, has_cell_records=False, extra_columns=(),
+        ),
+        floors=tuple(_floor_row(context, key, found) for key, found in floors.items()),
+        floor_comparisons=found_rows,
+        agent_floor_comparisons=found_rows,
+        call_counts=call_counts(found_rows),
+        problems=tuple(dict.fromkeys(problems)),
+        reference_comparisons=(), gaps=(), pairs=(), encoders=(), agents=(), screen=(), disagreements=(), normalised=(),
+        profiles=(), screen_summaries=(),
+    )  # fmt: skip
+
+
+def _study(rows: Sequence[Summary], mode: str) -> StudyEpisodes:
+    """The labels of the table, in its order."""
+
+    def names(label: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(getattr(row, label) for row in rows))
+
+    sets = names("level_set")
+    ordered = tuple(name for name in (*BOTH, *sets) if name in sets)
+    return StudyEpisodes(
+        policies={}, references={}, games=names("game"), modes=(mode,), budgets=("",), rules=names("rule"),
+        level_sets=tuple(dict.fromkeys(ordered)), draws=(), agents=names("agent"), n_cells=0,
+    )  # fmt: skip
+
+
+def _is_floor(row: Summary, floor: str) -> bool:
+    if floor:
+        return row.agent == floor
+    return re.sub(r"[\W_]", "", row.agent.lower()) in _FLOOR_NAMES or row.rule.lower() in _FLOOR_NAMES
+
+
+def _floors(own: Sequence[Summary], floor: str, mode: str) -> Callable[[Summary], StatedFloor | None]:
+    """How the floor of a row is found: in the table, as stated, or among those that ship with gapfloor."""
+    if own:
+        by_game = {(row.game, row.level_set): row for row in own}
+
+        def in_table(row: Summary) -> StatedFloor | None:
+            found = by_game.get((row.game, row.level_set))
+            return StatedFloor(found.mean, found.sem, found.n, "") if found is not None else None
+
+        return in_table
+    if floor and floor != "registry":
+        stated = stated_floors(floor)
+        return lambda row: stated.get(row.game) or stated.get("")
+
+    return lambda row: find_known_floor(row.game, mode, row.level_set)
+
+
+def _floor_row(context: PlannedStudy, key: tuple[str, str], floor: StatedFloor) -> ReturnRow:
+    game, level_set = key
+    place = Place(game, context.study.modes[0], "")
+    return ReturnRow(
+        **context.row("floor", place, n=floor.n, rules=(FLOOR_RULE,), level_sets=(level_set,)),
+        reference=FLOOR_RULE, level_set=level_set, mean=floor.mean, sem=floor.sem, n_episodes=floor.n, n_draws=0,
+        n_levels=0,
+    )  # fmt: skip
+
+
+def _compared(context: PlannedStudy, pairs: Sequence[tuple[Summary, StatedFloor]]) -> Iterator[ComparisonRow]:
+    """The rows with Holm's correction over the games of an agent, rule and level set."""
+    alpha = context.plan.floor.alpha
+    tests = []
+    for row, floor in pairs:
+        is_tested = row.n >= context.plan.least_runs and math.isfinite(row.sem) and math.isfinite(floor.sem)
+        floor_df = float(floor.n - 1) if floor.n > 1 else _MANY
+        parts = (
+            (VariancePart(row.sem**2, row.n - 1), VariancePart(floor.sem**2, floor_df)) if is_tested else ()
+        )
+        tests.append((parts, components_p(row.mean - floor.mean, parts) if parts else NAN))
+    for members in families_of(pairs, lambda pair: (pair[0].agent, pair[0].rule, pair[0].level_set)):
+        p_values = [tests[i][1] for i in members]
+        adjusted, divisors = holm(p_values), holm_divisors(p_values, alpha=alpha)
+        size = sum(not math.isnan(p) for p in adjusted)
+        for i, p_adjusted, divisor in zip(members, map(float, adjusted), divisors, strict=True):
+            row, floor = pairs[i]
+            parts, p = tests[i]
+            delta = row.mean - floor.mean
+            level = alpha / max(int(divisor), 1)
+            interval = components_interval(delta, parts, alpha=level) if parts else NO_PAIR
+            call: Call = "not tested"
+            if parts:
+                call = "not distinguishable"
+                if p_adjusted < alpha:
+                    call = "above" if delta > 0 else "below"
+            place = Place(row.game, context.study.modes[0], "")
+            labels = context.row(
+                "floor comparison",
+                place,
+                n=row.n,
+                rules=(row.rule,),
+                level_sets=(row.level_set,),
+                names=(row.agent,),
+            )
+            yield ComparisonRow(
+                **labels,
+                agent=row.agent,
+                rule=row.rule,
+                level_set=row.level_set,
+                mean=row.mean,
+                sem=row.sem,
+                floor=floor.mean,
+                floor_sem=floor.sem,
+                floor_n=floor.n,
+                delta=Estimate(
+                    value=delta, se=math.hypot(row.sem, floor.sem), low=interval[0], high=interval[1],
+                    confidence=1 - level, p=p, method="recommended, from means",
+                ),
+                decision=Decision(
+                    call=call,
+                    p_adjusted=p_adjusted,
+                    family=f"floor: {', '.join(filter(None, (row.rule, row.level_set, row.agent)))}",
+                    family_size=size,
+                    reason="" if parts else _why_not(row, floor),
+                ),
+            )  # fmt: skip
+
+
+def _why_not(row: Summary, floor: StatedFloor) -> str:
+    if not row.n:
+        return "the number of runs is not given: --label n=10"
+    if not math.isfinite(row.sem):
+        return "no spread over runs"
+    return "the floor has no error" if not math.isfinite(floor.sem) else counted(row.n, "run")
