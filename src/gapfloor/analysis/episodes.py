@@ -141,7 +141,7 @@ def read_source(
 
 
 def read_inputs(source: Source, **settings: Any) -> Inputs:
-    """The episodes of a source, as `read_source` reads them; a table of means is refused."""
+    """The episodes that `read_source` finds in a source; a table of means is refused."""
     found = read_source(source, **settings)
     if isinstance(found, Summaries):
         raise UsageError(
