@@ -44,7 +44,9 @@ _PLAN = (
     "power --delta 1 --sem 0.3 --runs 5 --family 2 --plan {0}", "plan next episodes.csv --plan {0}",
 )  # fmt: skip
 _SCAN = ("audit scan repo", "audit scan repo --out out.sarif", 'audit scan repo --entry "python evaluate.py"')
-_LABELS = " ".join(f"--label {each}" for each in ("game=coinrun", "rule=greedy", "level_set=test", "agent=a", "seed=1"))
+_LABELS = " ".join(
+    f"--label {each}" for each in ("game=coinrun", "rule=greedy", "level_set=test", "agent=a", "seed=1")
+)
 
 
 def _evaluate(policy: str) -> tuple[str, ...]:
