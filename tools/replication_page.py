@@ -303,7 +303,7 @@ def story(results: AnalysisResults, words: str) -> str:
         f"generalization gap is {gap.gap:.2f}, and their held-out return {heist.mean:.2f}. Random play scores "
         f"**{heist.floor:.2f}** on the same levels: on new levels these agents are {chance} chance. "
         f"In coinrun the action rule decides: with sampled actions the gap is {sampled.gap:.2f}, and with the argmax "
-        f"of the same weights {greedy.gap:.2f}.{_constant_action(results)}"
+        f"of the same weights {greedy.gap:.2f}.{_constant_action()}"
     )
     for game in results.source.games:
         for rule in ("sampled", "greedy"):
@@ -327,20 +327,19 @@ def story(results: AnalysisResults, words: str) -> str:
     )
 
 
-def _constant_action(results: AnalysisResults) -> str:
-    """What one constant action scores in bigfish, where the agents are above the floor and below it."""
-    row = Evidence(results).comparison("bigfish", "sampled")
-    best = [
-        other
-        for other in results.reference_comparisons
-        if (other.game, other.rule, other.level_set) == ("bigfish", "sampled", "test")
-        and (other.reference, other.call) == ("best-constant", "below")
-    ]
-    if row is None or row.call != "above" or not best:
+def _constant_action() -> str:
+    """What one constant action scores in bigfish, where every run scores less; a description, no test."""
+    table = pq.read_table(PUBLIC / "episodes.parquet")
+    for name, value in (("game", "bigfish"), ("level_set", "test")):
+        table = table.filter(pc.equal(table[name], value))
+    means = table.group_by(["rule", "seed"]).aggregate([("episode_return", "mean")]).to_pylist()
+    runs = [row["episode_return_mean"] for row in means if row["rule"] == "sampled"]
+    best = next(row["episode_return_mean"] for row in means if row["rule"] == "best-constant")
+    if max(runs) >= best:
         return ""
     return (
-        f" In bigfish the agents are above random play on held-out levels ({row.mean:.2f} against {row.floor:.2f}), "
-        f"but one constant action, repeated without looking, scores **{best[0].floor:.2f}** there."
+        f" In bigfish one constant action, repeated without looking, scores **{best:.2f}** on held-out levels: more "
+        f"than each of the runs ({min(runs):.2f} to {max(runs):.2f})."
     )
 
 
