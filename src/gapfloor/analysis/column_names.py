@@ -73,7 +73,7 @@ _SET_HINTS = {
 }
 #: What is filled in, with a remark, where a file does not say.
 _DEFAULTS = {
-    "budget": ("all", "no column 'budget': all episodes count as one budget"),
+    "budget": ("", "no column 'budget': all episodes count as one budget"),
     "draw": ("0", "no column 'draw': all episodes count as one draw of levels"),
 }
 #: What a file must say, or the user for it.

@@ -92,7 +92,7 @@ def results_of_means(means: Summaries, plan: Any, options: TableOptions) -> Anal
             primary_rule=primary if primary in study.rules else study.rules[0],
         ),
         source=SourceSummary(
-            n_episodes=0, n_cells=0, n_runs=sum(row.n for row in runs), n_floor_episodes=0, games=study.games,
+            n_episodes=0, n_cells=0, n_runs=_count_runs(runs), n_floor_episodes=0, games=study.games,
             budgets=study.budgets, agents=study.agents, rules=study.rules, level_sets=study.level_sets, draws=(),
             has_level_seeds=False, has_cell_records=False, extra_columns=(),
         ),
@@ -104,6 +104,15 @@ def results_of_means(means: Summaries, plan: Any, options: TableOptions) -> Anal
         reference_comparisons=(), gaps=(), pairs=(), encoders=(), agents=(), screen=(), disagreements=(), normalised=(),
         profiles=(), screen_summaries=(),
     )  # fmt: skip
+
+
+def _count_runs(rows: Sequence[Summary]) -> int:
+    """Number of runs: rows of other rules and level sets are about the same runs."""
+    largest: dict[tuple[str, str], int] = {}
+    for row in rows:
+        key = row.game, row.agent
+        largest[key] = max(largest.get(key, 0), row.n)
+    return sum(largest.values())
 
 
 def _study(rows: Sequence[Summary], mode: str) -> StudyEpisodes:
