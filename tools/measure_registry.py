@@ -36,7 +36,7 @@ from gapfloor.play.campaign import Request, plan_campaign
 from gapfloor.play.policy_trial import action_space_of
 from gapfloor.play.protocol import Protocol, expand_games
 from gapfloor.play.references import BEST_CONSTANT
-from gapfloor.play.workers import CellWorkers, Silence
+from gapfloor.play.workers import CellWorkers
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.records.manifest import canonical_json
 from gapfloor.records.store import Store, StoredCell, read_episodes
@@ -152,7 +152,7 @@ def _play(
     is_timed = workers == 1 and (campaign.missing or BEST_CONSTANT in references)
     name = f"{engine.game} {group.mode}".rstrip()
     with cost.timing(group.family, name) if is_timed else contextlib.nullcontext():
-        campaign.play(CellWorkers(workers, Silence()))
+        campaign.play(CellWorkers(workers))
     stored = campaign.stored_cells(campaign.reference_cells)
     return {
         cell.manifest.labels["reference"]: cell

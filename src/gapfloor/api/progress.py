@@ -17,7 +17,7 @@ from gapfloor.analysis.registry_entries import find_entry, shipped_registry
 from gapfloor.errors import UsageError
 from gapfloor.escape import printable_text
 from gapfloor.play.cell import CellSpec
-from gapfloor.play.workers import Progress, Silence
+from gapfloor.play.workers import Progress
 
 if TYPE_CHECKING:
     from gapfloor.training.spec import TrainingSpec
@@ -29,7 +29,7 @@ _EVERY = 0.2
 _SMALL_FILE = 32 << 20
 
 
-class LiveProgress:
+class LiveProgress(Progress):
     """Shows the running mean of what is played, and the floor's where it is known."""
 
     def __init__(self, *, quiet: bool = False, plain_lines: bool = True) -> None:
@@ -207,7 +207,7 @@ def duration(seconds: float) -> str:
 def showing(progress: Progress | bool | None) -> Iterator[Progress]:
     """What a function reports to: a progress of the caller's own, the bar (None, True), or nothing (False)."""
     if progress is False:
-        yield Silence()
+        yield Progress()
     elif progress is None or progress is True:
         with LiveProgress(plain_lines=False) as live:
             yield live

@@ -5,9 +5,11 @@ The actor turns observations into one action per slot and keeps the entropies an
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -49,54 +51,50 @@ class Turn:
                 yield rule, mine, self.uniforms[mine], None if self.masks is None else self.masks[mine]
 
 
-class Actor(Protocol):
+class Actor(ABC):
     """Chooses one action for every slot of a batch."""
 
     space: ActionSpace
     """The actions that it chooses from."""
-    record: Mapping[str, str]
+    record: Mapping[str, str] = MappingProxyType({})
     """Fields of the cell record about its distribution, known after the first step; empty where logits say it all."""
-    may_shrink: bool
+    may_shrink = False
     """Whether the batch may get smaller at the end of the queue (never where the shape fixes the bits)."""
+    probabilities: Floats | None = None
+    """The distributions of the last `act`, or None."""
+    entropies: Floats | None = None
+    """Their entropies, or None."""
+    disagreements: npt.NDArray[np.bool_] | None = None
+    """Where the last choice fell into another class than plain argmax, or None where no rule merges."""
+    played_entropies: Floats | None = None
+    """Entropies of what was drawn from where a rule changes the distribution, or None where none does."""
 
     @property
     def is_function_of_frame(self) -> bool:
         """Whether it is known to do the same, under a deterministic rule, whenever a slot sees the same frame."""
-        ...
+        return False
 
+    @abstractmethod
     def resize(self, n_slots: int) -> None:
         """Forget everything and serve a batch of this size."""
-        ...
 
+    @abstractmethod
     def act(self, turn: Turn) -> Actions:
         """One action per slot."""
-        ...
-
-    probabilities: Floats | None
-    """The distributions of the last `act`, or None."""
-    entropies: Floats | None
-    """Their entropies, or None."""
-    disagreements: npt.NDArray[np.bool_] | None
-    """Where the last choice fell into another class than plain argmax, or None where no rule merges."""
-    played_entropies: Floats | None
-    """Entropies of what was drawn from where a rule changes the distribution, or None where none does."""
 
 
-class ReferenceActor:
+class ReferenceActor(Actor):
     """Plays a reference: no observation is looked at."""
-
-    probabilities: Floats | None = None
-    entropies: Floats | None = None
-    disagreements: npt.NDArray[np.bool_] | None = None
-    played_entropies: Floats | None = None
 
     def __init__(self, reference: Reference, *, space: ActionSpace) -> None:
         self._reference = reference
         self.space = space
-        self.record: Mapping[str, str] = {}
         # A slot that moves to a smaller batch would lose its last action.
         self.may_shrink = not reference.remembers
-        self.is_function_of_frame = reference.is_deterministic
+
+    @property
+    def is_function_of_frame(self) -> bool:
+        return self._reference.is_deterministic
 
     def resize(self, n_slots: int) -> None:
         space = self.space
@@ -108,19 +106,12 @@ class ReferenceActor:
         return self._last
 
 
-class PolicyActor:
+class PolicyActor(Actor):
     """Plays a policy: one inference over the whole batch, then each slot's own rule."""
-
-    may_shrink = False
 
     def __init__(self, policy: Policy | StatefulPolicy, *, name: str, space: ActionSpace, noop: Any) -> None:
         self._policy, self._name = policy, name
         self.space, self._noop = space, noop
-        self.record: Mapping[str, str] = {}
-        self.probabilities: Floats | None = None
-        self.entropies: Floats | None = None
-        self.disagreements: npt.NDArray[np.bool_] | None = None
-        self.played_entropies: Floats | None = None
 
     @property
     def is_function_of_frame(self) -> bool:
@@ -183,20 +174,13 @@ class RowActor(PolicyActor):
         return actions
 
 
-class ActingActor:
+class ActingActor(Actor):
     """Plays a policy that only acts: each slot asks its own object; there is no distribution and no entropy."""
-
-    probabilities: Floats | None = None
-    entropies: Floats | None = None
-    disagreements: npt.NDArray[np.bool_] | None = None
-    played_entropies: Floats | None = None
-    may_shrink = False
-    is_function_of_frame = False
 
     def __init__(self, policy: ActingPolicy, *, name: str, space: ActionSpace, noop: Any) -> None:
         self._policy, self._name = policy, name
         self.space, self._noop = space, noop
-        self.record: Mapping[str, str] = policy.record
+        self.record = policy.record
 
     def resize(self, n_slots: int) -> None:
         self._reader = ActionReader(self._policy, name=self._name, n_slots=n_slots, space=self.space)

@@ -138,7 +138,9 @@ def play_group(
         plays = group.plays(itertools.chain([first], pieces))
         for play, actor in _play(group, plays, on_episode):
             observed = play.observer.finish() if play.observer is not None else {}
-            yield PlayedPiece(play.spec.file_name, dict(play.outcomes), actor.space, actor.record, observed)
+            yield PlayedPiece(
+                play.spec.file_name, dict(play.outcomes), actor.space, dict(actor.record), observed
+            )
 
 
 def with_policy(group: CellGroup) -> CellGroup:

@@ -7,7 +7,6 @@ start a chosen level use it too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,9 +36,8 @@ def play_plainly(
     outcomes: dict[int, EpisodeOutcome] = {}
     index = np.zeros(n, dtype=np.int64)
     streams = [episode_stream(play.stream_name, slot=slot, index=0) for slot in range(n)]
-    fresh: Callable[[], list[list[Any]]] = lambda: [[] for _ in range(n)]  # noqa: E731
-    rewards_of, entropies_of, disagreements_of, actions_of = fresh(), fresh(), fresh(), fresh()
-    played_of = fresh()
+    steps: list[list[tuple[Any, ...]]] = [[] for _ in range(n)]
+    """Of each slot's episode: reward, action as it is counted, and what the actor measured."""
     rules: list[Rule | None] = [play.rule] * n + [None] * (batch - n)
     first = np.ones(batch, dtype=bool)
     while (index < quota).any():
@@ -56,15 +54,10 @@ def play_plainly(
         tallies = space.tallies(actions)
         levels = engine.level_seeds.copy()
         _, rewards, firsts = engine.step(actions)
+        measured = (actor.entropies, actor.disagreements, actor.played_entropies)
         for slot in range(n):
-            rewards_of[slot].append(float(rewards[slot]))
-            actions_of[slot].append(tallies[slot])
-            if actor.entropies is not None:
-                entropies_of[slot].append(float(actor.entropies[slot]))
-            if actor.disagreements is not None:
-                disagreements_of[slot].append(bool(actor.disagreements[slot]))
-            if actor.played_entropies is not None:
-                played_of[slot].append(float(actor.played_entropies[slot]))
+            seen = (None if each is None else each[slot] for each in measured)
+            steps[slot].append((float(rewards[slot]), tallies[slot], *seen))
             if not firsts[slot]:
                 continue
             counted = expected.get((slot, int(index[slot])))
@@ -72,21 +65,22 @@ def play_plainly(
                 position, level = counted
                 if levels[slot] != level:
                     raise StoreError(f"Slot {slot} played level {levels[slot]} where {level} was scheduled.")
-                outcomes[position] = EpisodeOutcome(
-                    episode_return=float(np.add.accumulate(np.array(rewards_of[slot]))[-1]),
-                    length=len(rewards_of[slot]),
-                    action_counts=np.add.accumulate(np.array(actions_of[slot]))[-1],
-                    entropies=np.array(entropies_of[slot]) if actor.entropies is not None else None,
-                    disagreements=int(sum(disagreements_of[slot]))
-                    if actor.disagreements is not None
-                    else None,
-                    played_entropy=float(np.add.accumulate(np.array(played_of[slot]))[-1])
-                    if actor.played_entropies is not None
-                    else None,
-                )
+                outcomes[position] = _outcome(steps[slot])
             index[slot] += 1
-            for collected in (rewards_of, entropies_of, disagreements_of, actions_of, played_of):
-                collected[slot] = []
+            steps[slot] = []
             streams[slot] = episode_stream(play.stream_name, slot=slot, index=int(index[slot]))
         first = np.concatenate([firsts, np.zeros(batch - n, dtype=bool)])
     return [outcomes[position] for position in range(len(play.schedule))]
+
+
+def _outcome(steps: list[tuple[Any, ...]]) -> EpisodeOutcome:
+    """The outcome of an episode: sums are taken in the order of its steps."""
+    rewards, actions, entropies, disagreements, played = map(np.array, zip(*steps, strict=True))
+    return EpisodeOutcome(
+        episode_return=float(np.add.accumulate(rewards)[-1]),
+        length=len(steps),
+        action_counts=np.add.accumulate(actions)[-1],
+        entropies=entropies if entropies[0] is not None else None,
+        disagreements=int(disagreements.sum()) if disagreements[0] is not None else None,
+        played_entropy=float(np.add.accumulate(played)[-1]) if played[0] is not None else None,
+    )

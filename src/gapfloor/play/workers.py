@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from gapfloor import errors
 from gapfloor.engines.catalogue import PROCGEN
@@ -33,30 +33,17 @@ from gapfloor.records.store import Store
 from gapfloor.users_code import full_traceback, is_in_users_code, users_frame
 
 
-class Progress(Protocol):
-    """Hears what happens while cells are played; see `gapfloor.api.progress` for the one that draws."""
+class Progress:
+    """Hears what happens while cells are played and says nothing; `gapfloor.api.progress` has one that draws."""
 
     def start(self, cells: Sequence[CellSpec]) -> None:
         """The cells that will be played."""
-        ...
 
     def episode(self, cell: CellSpec, episode_return: float) -> None:
         """One counted episode has ended."""
-        ...
 
     def cell(self, cell: CellSpec) -> None:
         """A cell has been filed."""
-        ...
-
-
-class Silence:
-    """A progress that says nothing."""
-
-    def start(self, cells: Sequence[CellSpec]) -> None: ...
-
-    def episode(self, cell: CellSpec, episode_return: float) -> None: ...
-
-    def cell(self, cell: CellSpec) -> None: ...
 
 
 #: What an episode takes at least, in seconds: with a network, and without.
@@ -83,7 +70,7 @@ class CellWorkers:
 
     count: int | None = None
     """Number of processes; None: one per core, fewer for little work."""
-    progress: Progress = field(default_factory=Silence)
+    progress: Progress = field(default_factory=Progress)
 
     def play(self, groups: Sequence[CellGroup], *, store: Store) -> None:
         """Play every cell of every group; returns when all are filed."""

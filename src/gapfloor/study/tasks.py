@@ -24,7 +24,7 @@ from gapfloor.play.candidate import Entrant
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.protocol import Protocol
 from gapfloor.play.references import BEST_CONSTANT, recorded_name, relative_to_file
-from gapfloor.play.workers import CellWorkers, Silence
+from gapfloor.play.workers import CellWorkers, Progress
 from gapfloor.records.atomic import write_atomically, write_text_atomically
 from gapfloor.records.store import Store
 from gapfloor.rules import parse_rules, rule_kind
@@ -256,7 +256,7 @@ class EvaluateTask(CellTask):
         return self._n_steps(protocol.n_episodes) / per_second + float(probes)
 
 
-class _HeartbeatProgress(Silence):
+class _HeartbeatProgress(Progress):
     """Shows with every episode that the task is alive."""
 
     def __init__(self, heartbeat: Heartbeat) -> None:
