@@ -12,6 +12,7 @@ from gapfloor.analysis.episodes import Inputs, Source, read_inputs
 from gapfloor.analysis.floor_rows import call_counts, comparison_rows, comparisons, floor_rows
 from gapfloor.analysis.gap_rows import gap_families, gap_rows
 from gapfloor.analysis.grouping import StudyEpisodes, group
+from gapfloor.analysis.multiverse import with_choices
 from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.results import (
     AddendumUsed,
@@ -97,7 +98,12 @@ def analyse(
         normalised=normalised_rows(context),
         profiles=profile_rows(context),
         call_counts=call_counts(against_floor),
-        sensitivity=sensitivity_rows(context, floor_families, families_of_gaps),
+        sensitivity=with_choices(
+            context,
+            sensitivity_rows(context, floor_families, families_of_gaps),
+            [*floor_families, *families_of_gaps],
+            [*against_floor, *gaps],
+        ),
         other_method=OtherMethod(
             floor_method=_other(context.floor_method),
             gap_method=_other(context.gap_method),

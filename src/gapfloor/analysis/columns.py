@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gapfloor.analysis.rows import AgentDifferenceRow, ComparisonRow
+from gapfloor.analysis.rows import AgentDifferenceRow, ComparisonRow, SensitivityRow
 from gapfloor.tables.cells import fixed
 from gapfloor.tables.registry import Source, read_registry
 
@@ -19,6 +19,13 @@ def call_words(row: AgentDifferenceRow) -> str:
     """The call with the name of the agent that is higher."""
     named = {"first higher": f"{row.agent} higher", "second higher": f"{row.agent_b} higher"}
     return named.get(row.decision.call, row.decision.label)
+
+
+def _flips(row: SensitivityRow, use: Any) -> str:
+    by_call: dict[str, list[str]] = {}
+    for flip in row.flips:
+        by_call.setdefault(flip.call, []).append(flip.choice)
+    return "; ".join(f"{call}: {', '.join(choices)}" for call, choices in by_call.items())
 
 
 def _needed(needed: int | None, *now: int) -> str:
@@ -39,6 +46,7 @@ SOURCES: dict[str, Source] = {
     "p_of_difference": lambda row, use: (
         row.decision.p_adjusted if hasattr(row, "decision") else row.p_adjusted
     ),
+    "flips": _flips,
     "agent_call": lambda row, use: call_words(row),
     "n_runs": lambda row, use: ", ".join(map(str, row.n_runs)),
     "runs_needed": lambda row, use: _needed(row.runs_needed, *row.n_runs),
@@ -61,5 +69,6 @@ REGISTRIES = {
     "two agents compared": COMPARED,
     "what would settle a comparison": SETTLING,
     "sensitivity": _FOUND["sensitivity"],
+    "other choices": _FOUND["multiverse"],
     "profiles": _FOUND["profiles"],
 }

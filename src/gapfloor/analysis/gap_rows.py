@@ -38,8 +38,8 @@ class GapHalves:
     found: Gap
     """Means over runs, and the paper's tests of them."""
 
-    distinct: tuple[tuple[RunSample, RunSample], ...]
-    """The halves of different runs."""
+    distinct: dict[RunName, tuple[RunSample, RunSample]]
+    """The runs without copies."""
 
     @cached_property
     def levels(self) -> tuple[Ints, Ints]:
@@ -89,7 +89,7 @@ def gap_families(context: PlannedStudy) -> list[list[GapHalves]]:
                     both=both,
                     floors=(context.floor(place, "train"), context.floor(place, "test")),
                     found=test,
-                    distinct=tuple(study.distinct(both, place).values()),
+                    distinct=study.distinct(both, place),
                 )
             )
     families = families_of(found, lambda one: (one.family, one.place.mode))
@@ -120,7 +120,8 @@ def _paper_rows(context: PlannedStudy, family: Sequence[GapHalves]) -> list[GapR
     rows = []
     for one, p in zip(family, holm([one.found.p_fisher for one in family]), strict=True):
         test = one.found
-        word = _paper_call(context, one, float(p))
+        has_enough = len(one.distinct) >= context.plan.least_runs
+        word = paper_word(test.mean, float(p) if has_enough else NAN, alpha=context.plan.floor.alpha)
         is_tested = word != "not tested"
         rows.append(
             GapRow(
@@ -146,7 +147,7 @@ def _paper_rows(context: PlannedStudy, family: Sequence[GapHalves]) -> list[GapR
 
 def _recommended_rows(context: PlannedStudy, family: Sequence[GapHalves]) -> list[GapRow]:
     """The recommended tests (docs/methods.md): the excess over the floor's gap, for new runs on new levels."""
-    calls = call_gap_family([_excess(context, one) for one in family], alpha=context.plan.floor.alpha)
+    calls = call_gap_family([excess(context, one) for one in family], alpha=context.plan.floor.alpha)
     rows = []
     for one, call in zip(family, calls, strict=True):
         test = call.test
@@ -199,20 +200,21 @@ def _shared(context: PlannedStudy, one: GapHalves) -> dict[str, Any]:
     }
 
 
-def _paper_call(context: PlannedStudy, one: GapHalves, p_holm: float) -> GapWord:
-    if len(one.distinct) < context.plan.least_runs or math.isnan(p_holm):
+def paper_word(mean: float, p_holm: float, *, alpha: float) -> GapWord:
+    """The paper's call of a gap; a NaN p was not tested."""
+    if math.isnan(p_holm):
         return "not tested"
-    if p_holm >= context.plan.floor.alpha:
+    if p_holm >= alpha:
         return "not distinguishable"
-    return "train higher" if one.found.mean > 0 else "test higher"
+    return "train higher" if mean > 0 else "test higher"
 
 
-def _excess(context: PlannedStudy, one: GapHalves) -> ExcessTest:
+def excess(context: PlannedStudy, one: GapHalves) -> ExcessTest:
     """The recommended test of a gap, over different runs, before its family is known."""
     train_floor, test_floor = (None if floor is None else _episodes(floor) for floor in one.floors)
     return excess_gap(
-        [_episodes(train) for train, _ in one.distinct],
-        [_episodes(test) for _, test in one.distinct],
+        [_episodes(train) for train, _ in one.distinct.values()],
+        [_episodes(test) for _, test in one.distinct.values()],
         train_floor=train_floor,
         test_floor=test_floor,
         least_runs=context.plan.least_runs,

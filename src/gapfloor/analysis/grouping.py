@@ -122,6 +122,20 @@ class RunSample:
         parts = np.split(self.returns, ends)
         return {name: float(np.sort(part).mean()) for name, part in zip(self.draws, parts, strict=True)}
 
+    def without_draw(self, draw: str) -> RunSample:
+        """The sample without the episodes of one draw."""
+        if draw not in self.draws:
+            return self
+        at = self.draws.index(draw)
+        kept = self.draw != at
+        return dataclasses.replace(
+            self,
+            returns=self.returns[kept],
+            draws=tuple(name for name in self.draws if name != draw),
+            draw=self.draw[kept] - (self.draw[kept] > at),
+            levels=self.levels[kept] if self.levels.size else self.levels,
+        )
+
     def fingerprint(self, name: str) -> bytes:
         """A hash of the episodes, by which copies are found."""
         digest = hashlib.sha256(f"{name}|{self.draws}".encode())

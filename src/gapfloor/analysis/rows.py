@@ -322,6 +322,16 @@ class AgentRow(Row):
 
 
 @dataclass(frozen=True, kw_only=True)
+class OtherCall:
+    """The call that a comparison gets under another choice of the analysis."""
+
+    choice: str
+    """The choice in words, e.g. "the paper's tests" or "without seed 3"."""
+    call: str
+    """The call under it; "not tested" where the shape of the runs forbids the call that the test would make."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class SensitivityRow(Row):
     """What other estimators and assumptions say about a comparison with the floor (train, test) or about a gap."""
 
@@ -354,6 +364,18 @@ class SensitivityRow(Row):
     """Upper end."""
     is_census: bool = False
     """Whether every level was played equally often by design."""
+    call: str = "not tested"
+    """The call of the comparison or gap by the plan."""
+    n_choices: int = 0
+    """Other choices under which it can be tested: the other method, agents pooled or not, each run and each draw left
+    out in turn, and new levels of the generator."""
+    flips: tuple[OtherCall, ...] = ()
+    """The choices under which the call is another one."""
+
+    @property
+    def n_stays(self) -> int:
+        """Choices under which the call stays."""
+        return self.n_choices - len(self.flips)
 
 
 @dataclass(frozen=True, kw_only=True)

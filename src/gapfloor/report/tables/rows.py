@@ -216,6 +216,11 @@ def sensitivity(data: TableData, budget: str) -> Rows:
     return [row for row in data.findings.results.sensitivity if row.rule in data.findings.two_rules], []
 
 
+def multiverse(data: TableData, budget: str) -> Rows:
+    """The calls that can be tested under another choice."""
+    return [row for row in sensitivity(data, budget)[0] if row.n_choices], []
+
+
 def agent_differences(data: TableData, budget: str) -> Rows:
     """Differences between agents."""
     return [row for row in data.findings.results.encoders if row.rule in data.findings.two_rules], []
