@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -38,7 +39,8 @@ def test_a_floor_on_other_levels_is_a_problem():
     elsewhere = {"train": range(200, 260), "test": range(1200, 1260)}
     problems = analyse(table(game_rows(floor_levels=elsewhere))).problems
     assert any(
-        "all levels that it was measured on were not played by the runs" in each.what for each in problems
+        "measured on other levels than the runs: they have no level in common" in each.what
+        for each in problems
     )
     assert not any("were not played" in each.what for each in analyse(table(game_rows())).problems)
 
@@ -74,6 +76,17 @@ def test_parquet_text_that_is_not_utf8_is_one_sentence(capsys, tmp_path):
     assert "UTF-8" in err or "Parquet" in err
     (tmp_path / "plan.toml").write_text('name = "x"\n')
     assert run(capsys, "plan", "lock", tmp_path / "plan.toml")[0] == 0
+
+
+def test_whole_numbers_above_2_to_the_53_are_refused_or_marked(tmp_path):
+    """A table keeps every digit and is refused; a CSV file is read as 64-bit numbers and marked."""
+    rows = [{**row, "episode_return": round(row["episode_return"]) + 2**60} for row in game_rows(n_runs=3)]
+    with pytest.raises(UsageError, match="episode_return holds whole numbers above 2\\^53"):
+        analyse(table(rows))
+    pyarrow.csv.write_csv(table(rows), tmp_path / "episodes.csv")
+    results = analyse(tmp_path / "episodes.csv")
+    assert any("2^53" in problem.what for problem in results.problems)
+    assert {row.call for row in results.floor_comparisons} == {"not tested"}
 
 
 def test_large_32_bit_returns_are_marked():

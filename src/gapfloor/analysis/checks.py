@@ -140,8 +140,11 @@ def _floors(study: StudyEpisodes, place: Place, plan: Plan) -> Iterator[Problem]
             own = distinct(floor.levels)
             others = np.setdiff1d(own, distinct(np.concatenate(played)), assume_unique=True).size
             if others:
-                which = "all" if others == own.size else f"{others} of the {own.size}"
-                what = f"{which} levels that it was measured on were not played by the runs"
+                what = (
+                    f"{others} of the {own.size} levels that it was measured on were not played by the runs"
+                )
+                if others == own.size:
+                    what = "it was measured on other levels than the runs: they have no level in common"
                 yield Problem(kind="unbalanced", where=where, what=what)
         counts = sorted(set(floor.draw_counts().values()))
         if len(counts) > 1:

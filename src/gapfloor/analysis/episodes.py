@@ -248,6 +248,8 @@ def tidy(
     returns = _computable(returns, labels["game"], place, source=source)
     if pa.types.is_float32(table["episode_return"].type) and np.abs(returns).max() > 1e6:
         assumed.append("returns above a million are 32-bit numbers: digits that tests may need are lost")
+    if np.abs(returns).max() > 2.0**53:
+        assumed.append("returns above 2^53 are 64-bit numbers: two that differ by 1 cannot be told apart")
     whole = {name: _whole(table, name, source=source) for name in ("level_seed", "slot", "index")}
     unknown = whole["level_seed"] < 0
     if unknown.any() and not unknown.all():
@@ -324,7 +326,13 @@ def _numbers(column: pa.ChunkedArray, name: str, place: _Places, *, source: str)
                 f"{source}: {name} is not a number in {where} (first: {first!r}). Correct the file.{comma}"
             )
         return np.array([float(value) for value in values])
-    numbers = np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
+    try:
+        numbers = np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
+    except pa.ArrowInvalid as error:
+        raise UsageError(
+            f"{source}: {name} holds whole numbers above 2^53, which 64-bit floating-point numbers cannot tell apart. "
+            "Subtract a constant from all of them, or divide them."
+        ) from error
     bad = ~np.isfinite(numbers)
     if bad.any():
         where = place.listed(bad)
