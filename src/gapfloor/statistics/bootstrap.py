@@ -16,12 +16,11 @@ References:
 
 from __future__ import annotations
 
-import math
 from functools import cache
 
 import numpy as np
 
-from gapfloor.statistics.conventions import CONFIDENCE, N_RESAMPLES, NO_PAIR, Floats, Ints, Pair
+from gapfloor.statistics.conventions import CONFIDENCE, N_RESAMPLES, NO_PAIR, Floats, Pair
 from gapfloor.statistics.convolution import distribution_of_mean, power
 
 #: Largest grid for the full convolution.
@@ -81,20 +80,7 @@ def _distribution(values: Floats) -> tuple[Floats, Floats, bool]:
 def percentile_interval(resamples: Floats, *, confidence: float = CONFIDENCE) -> Pair:
     """The central `confidence` part of bootstrap resamples; equals `np.quantile`, which sorts more."""
     kept, ends = _quantile_places(resamples.size, confidence)
-    return _interpolated(np.partition(resamples, kept)[kept].tolist(), kept, ends)
-
-
-def _counted_interval(values: Floats, counts: Ints, *, confidence: float) -> Pair:
-    """`percentile_interval` of `values` that occur `counts` times each."""
-    order = np.argsort(values)
-    upto = np.cumsum(counts[order])
-    kept, ends = _quantile_places(int(upto[-1]), confidence)
-    return _interpolated(values[order[np.searchsorted(upto, kept, side="right")]].tolist(), kept, ends)
-
-
-def _interpolated(ordered: list[float], places: list[int], ends: list[tuple[int, int, float]]) -> Pair:
-    """The two ends, from the ordered values at these places."""
-    at = dict(zip(places, ordered, strict=True))
+    at = dict(zip(kept, np.partition(resamples, kept)[kept].tolist(), strict=True))
     low, high = (at[below] + part * (at[above] - at[below]) for below, above, part in ends)
     return low, high
 
@@ -124,29 +110,8 @@ def difference_interval(
     """Percentile interval of the difference of two means, both samples resampled; NaN where one has one value."""
     if min(first.size, second.size) < 2:
         return NO_PAIR
-    if _n_samples(first) * _n_samples(second) <= n_resamples:
-        return _few_samples_interval(first, second, confidence=confidence, n_resamples=n_resamples, rng=rng)
     differences = resampled_differences(first, second, n_resamples=n_resamples, rng=rng)
     return percentile_interval(differences, confidence=confidence)
-
-
-def _n_samples(values: Floats) -> float:
-    """How many samples can be drawn from `values` in order, if one random number stands for all draws of a sample."""
-    n = values.size
-    return n**n if n < 8 and n**n <= _MAX_TABLE else math.inf  # a power of thousands has thousands of digits
-
-
-def _few_samples_interval(
-    first: Floats, second: Floats, *, confidence: float, n_resamples: int, rng: np.random.Generator
-) -> Pair:
-    """`difference_interval` of a few values, with the same random numbers: equal pairs of samples are counted."""
-    means_a, means_b = (_sums(values)[0] / values.size for values in (first, second))
-    pair = rng.integers(0, means_a.size, size=n_resamples, dtype=np.uint16).astype(np.intp) * means_b.size
-    pair += rng.integers(0, means_b.size, size=n_resamples, dtype=np.uint16)
-    differences = np.subtract.outer(means_a, means_b).ravel()
-    return _counted_interval(
-        differences, np.bincount(pair, minlength=differences.size), confidence=confidence
-    )
 
 
 def _grid(values: Floats) -> tuple[float, int] | None:
