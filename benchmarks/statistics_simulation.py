@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gapfloor.statistics.aggregate import improvement_over, performance_profile, summarise_iqm
+from gapfloor.statistics.aggregate import improvement_over, performance_profile
 from gapfloor.statistics.bootstrap import percentile_interval, resampled_means
 from gapfloor.statistics.clustered import (
     clustered_sem,
@@ -251,7 +251,7 @@ def aggregate(replicates: int, rng: np.random.Generator) -> Iterator[Rate]:
     iqm, better, profile = [], [], []
     for _ in range(min(replicates, 1000)):
         runs = rng.standard_normal(12)
-        low, high = summarise_iqm(runs, rng=rng, n_resamples=1000).ci
+        low, high = performance_profile([runs], taus=(0.0,), rng=rng, n_resamples=1000).iqm_ci
         iqm.append(low <= 0 <= high)
         floor = rng.standard_normal(N_FLOOR)
         returns = rng.standard_normal((12, 60)) + 0.5 * rng.standard_normal((12, 1))

@@ -14,8 +14,9 @@ from command_line import run
 from gapfloor.analysis import analyse
 from gapfloor.errors import UsageError
 from gapfloor.plan.model import parse_plan
-from gapfloor.statistics import compare_to_floor, minimum_detectable_effect
 from gapfloor.statistics.conventions import LARGEST, SMALLEST
+from gapfloor.statistics.floor import compare_to_floor
+from gapfloor.statistics.power import minimum_detectable_effect
 
 pytestmark = pytest.mark.fast
 #: So often every episode is repeated that the floors have enough of them for a test.

@@ -11,15 +11,6 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import ttost_ind
 
 from gapfloor.errors import UsageError
-from gapfloor.statistics import (
-    call_family,
-    combine_fisher,
-    compare_to_floor,
-    gap,
-    holm,
-    paired_difference,
-    share_from_training,
-)
 from gapfloor.statistics.bootstrap import (
     _convolved,
     _means_by_index,
@@ -31,9 +22,15 @@ from gapfloor.statistics.bootstrap import (
 )
 from gapfloor.statistics.conventions import sem
 from gapfloor.statistics.convolution import distribution_of_mean
-from gapfloor.statistics.gaps import combine_stouffer
-from gapfloor.statistics.paired import agent_sample, difference_of_agents
-from gapfloor.statistics.signflip import sign_flip_test
+from gapfloor.statistics.families import call_family, holm
+from gapfloor.statistics.floor import compare_to_floor
+from gapfloor.statistics.gaps import combine_fisher, combine_stouffer, gap
+from gapfloor.statistics.paired import (
+    agent_sample,
+    difference_of_agents,
+    paired_difference,
+    share_from_training,
+)
 from gapfloor.statistics.welch import moments, welch, welch_of_moments
 
 pytestmark = pytest.mark.fast
@@ -339,14 +336,3 @@ def test_welch_of_two_samples_is_the_vectorised_one(a: list[float], b: list[floa
         rtol=1e-14,
     )
     assert first.sem == sem(np.array(a)) or len(a) == 1
-
-
-def test_drawn_flips_are_those_of_the_generator() -> None:
-    values = rng().normal(0.2, 1.0, size=27)
-    ours, same = rng(8), rng(8)
-    found = sign_flip_test(values, rng=ours)
-    signs = same.integers(0, 2, size=(100_000, 27), dtype=np.int8) * 2 - 1
-    sums = np.abs(signs @ np.sort(values))
-    expected = (np.count_nonzero(sums >= abs(np.sort(values).sum()) * (1 - 1e-12)) + 1) / 100_001
-    assert found.p == expected
-    assert ours.random() == same.random()

@@ -10,18 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gapfloor.statistics import (
-    call_family,
-    call_reference_family,
-    compare_to_floor,
-    compare_to_reference,
-    entropy_share,
-    holm,
-    normalised_score,
-    scaled_entropy,
-    sweep_tiers,
-    tier,
-)
+from gapfloor.statistics.families import call_family, holm
+from gapfloor.statistics.floor import compare_to_floor
+from gapfloor.statistics.normalised import normalised_score
+from gapfloor.statistics.reference_calls import call_reference_family, compare_to_reference
+from gapfloor.statistics.screen import entropy_share, scaled_entropy, sweep_tiers, tier
 
 pytestmark = pytest.mark.fast
 

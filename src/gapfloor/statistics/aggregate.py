@@ -16,28 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.statistics.bootstrap import percentile_interval
-from gapfloor.statistics.conventions import (
-    CONFIDENCE,
-    N_RESAMPLES,
-    NAN,
-    NO_PAIR,
-    THESE_LEVELS,
-    Floats,
-    Pair,
-    finite_sample,
-)
-
-
-@dataclass(frozen=True)
-class RunSummary:
-    """A number with its percentile interval over runs."""
-
-    value: float = NAN
-    """The summary of all runs."""
-    ci: Pair = NO_PAIR
-    """Percentile bootstrap interval over runs."""
-    estimand: str = THESE_LEVELS
-    """What the number is about: these levels, or the generator of levels."""
+from gapfloor.statistics.conventions import CONFIDENCE, N_RESAMPLES, THESE_LEVELS, Floats, Pair, finite_sample
 
 
 @dataclass(frozen=True)
@@ -71,20 +50,6 @@ def interquartile_mean(values: npt.ArrayLike, *, axis: int = -1) -> Floats:
     return np.asarray(np.take(ordered, range(cut, n - cut), axis=axis).mean(axis=axis))
 
 
-def summarise_iqm(
-    values: npt.ArrayLike,
-    *,
-    rng: np.random.Generator,
-    confidence: float = CONFIDENCE,
-    n_resamples: int = N_RESAMPLES,
-) -> RunSummary:
-    """IQM of run values with a percentile interval over runs."""
-    runs = finite_sample(values, "values")
-    picked = _resampled(runs, n_resamples=n_resamples, rng=rng)
-    ci = percentile_interval(interquartile_mean(picked, axis=1), confidence=confidence)
-    return RunSummary(float(interquartile_mean(runs)), ci if runs.size > 1 else NO_PAIR)
-
-
 def _resampled(values: Floats, *, n_resamples: int, rng: np.random.Generator) -> Floats:
     """Bootstrap samples of `values`, one per row."""
     picked: Floats = values[rng.integers(0, values.size, size=(n_resamples, values.size), dtype=np.int32)]
@@ -98,22 +63,6 @@ def improvement_over(returns: npt.ArrayLike, floor_returns: npt.ArrayLike) -> fl
     below = np.searchsorted(floor, policy, side="left")
     upto = np.searchsorted(floor, policy, side="right")
     return float((below + upto).sum() / (2 * policy.size * floor.size))
-
-
-def probability_of_improvement(
-    returns_by_run: Sequence[npt.ArrayLike],
-    floor_returns: npt.ArrayLike,
-    *,
-    rng: np.random.Generator,
-    confidence: float = CONFIDENCE,
-    n_resamples: int = N_RESAMPLES,
-) -> RunSummary:
-    """Mean over runs of the probability of improvement, with a percentile interval over runs."""
-    floor = finite_sample(floor_returns, "floor_returns")
-    runs = np.sort([improvement_over(returns, floor) for returns in returns_by_run])
-    picked = _resampled(runs, n_resamples=n_resamples, rng=rng)
-    ci = percentile_interval(picked.mean(axis=1), confidence=confidence)
-    return RunSummary(float(runs.mean()), ci if runs.size > 1 else NO_PAIR)
 
 
 def performance_profile(
