@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from gapfloor.errors import PolicyError
 from gapfloor.policies.formats.network_form import NetworkForm, Readout
+from gapfloor.policies.notes import first_line
 
 #: ONNX Runtime's names of input types.
 TYPES: Mapping[str, type[np.generic]] = {
@@ -100,8 +101,7 @@ class GraphPolicy:
         try:
             outputs: Sequence[Any] = self._session.run(None, dict(feeds))
         except Exception as error:
-            lines = str(error).strip().splitlines() or [type(error).__name__]
-            raise PolicyError(f"ONNX Runtime cannot run {self.name}: {lines[0][:300]}") from None
+            raise PolicyError(f"ONNX Runtime cannot run {self.name}: {first_line(error)}") from None
         if self._form is not None:  # a graph of others may have more outputs
             outputs = self._form.choose(outputs, name=self.name)
         return [np.asarray(each, dtype=np.float32) for each in outputs]

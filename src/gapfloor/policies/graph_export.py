@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from gapfloor.errors import PolicyError
 from gapfloor.policies.graph import GraphPolicy
-from gapfloor.policies.notes import note_once
+from gapfloor.policies.notes import first_line, note_once
 
 if TYPE_CHECKING:
     from gapfloor.policies.formats.torch_policy import TorchPolicy
@@ -47,8 +47,7 @@ def export_policy(policy: TorchPolicy, observations: Any) -> GraphPolicy | None:
     except PolicyError as error:
         reason = str(error)
     except Exception as error:  # torch's exporter raises many kinds for what it does not know
-        lines = str(error).strip().splitlines() or [""]
-        reason = f"{type(error).__name__}: {lines[0][:160]}"
+        reason = f"{type(error).__name__}: {first_line(error, most=160)}"
     else:
         if worst <= TOLERANCE:
             return graph

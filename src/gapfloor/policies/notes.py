@@ -1,4 +1,4 @@
-"""What the user is told once about a policy: choices that were made for it, and outputs that look wrong."""
+"""What the user is told about a policy: choices that were made for it, outputs that look wrong, others' errors."""
 
 from __future__ import annotations
 
@@ -19,3 +19,9 @@ def note_once(text: str) -> None:
         return
     _SHOWN.add(text)
     warnings.warn(text, PolicyWarning, stacklevel=2)
+
+
+def first_line(error: BaseException, *, most: int = 300) -> str:
+    """The first line of an error's text, or its class where there is none."""
+    lines = str(error).strip().splitlines()
+    return lines[0][:most] if lines else type(error).__name__

@@ -14,17 +14,9 @@ import pytest
 import torch
 
 from gapfloor.errors import MissingExtraError, PolicyError, UsageError
-from gapfloor.policies.checkpoint import load_checkpoint_policy
-from gapfloor.policies.formats.onnx_export import export_checkpoint
+from gapfloor.policies.formats.onnx import METADATA
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.policy import Policy, StatefulPolicy
-from gapfloor.training.agent import make_agent
-from gapfloor.training.checkpoint import write_checkpoint
-
-HEADER = {
-    "game": "miner", "mode": "easy", "levels": "0:200", "encoder": "impala", "seed": 4, "steps": 4096, "budget": "8M",
-    "observation_shape": [64, 64, 3], "n_actions": 15,
-}  # fmt: skip
 
 
 class ActorOnly(torch.nn.Module):
@@ -176,20 +168,12 @@ def test_a_missing_library_is_named_with_the_extra(
         load(f"{kind}:{exports['onnx']}")
 
 
-def test_a_checkpoint_exported_to_onnx_is_the_same_agent(tmp_path: Path) -> None:
-    checkpoint = tmp_path / "checkpoint.safetensors"
-    agent = make_agent("impala", observation_shape=(64, 64, 3), n_actions=15, seed=4)
-    torch.nn.init.orthogonal_(agent.policy.weight, 3.0)
-    write_checkpoint(checkpoint, agent, HEADER)
-    path = tmp_path / "model.onnx"
-    export_checkpoint(checkpoint, path)
-    frames = np.random.default_rng(0).integers(0, 256, (8, 64, 64, 3), dtype=np.uint8)
-    ours, theirs = load(f"onnx:{path}"), load_checkpoint_policy(checkpoint)
-    np.testing.assert_allclose(ours.logits(frames), theirs.logits(frames), atol=1e-5)
-    assert (ours.header["game"], ours.header["encoder"], ours.header["seed"]) == ("miner", "impala", 4)
-    assert ours.backend == "onnxruntime"
-    assert ours.fingerprint != theirs.fingerprint
-    carried = {entry.key: entry.value for entry in onnx.load(str(path)).metadata_props}
-    assert json.loads(carried["gapfloor"])["content_hash"] == theirs.fingerprint
-    with pytest.raises(PolicyError, match="There is no checkpoint"):
-        export_checkpoint(tmp_path / "none.safetensors", path)
+def test_a_file_that_an_earlier_version_exported_says_whose_run_it_is(
+    exports: dict[str, Path], tmp_path: Path
+) -> None:
+    model = onnx.load(str(exports["onnx"]))
+    known = {"game": "miner", "encoder": "impala", "seed": 4}
+    onnx.helper.set_model_props(model, {METADATA: json.dumps(known)})
+    onnx.save(model, str(tmp_path / "model.onnx"))
+    assert load(f"onnx:{tmp_path / 'model.onnx'}").header == known
+    assert load(f"onnx:{exports['onnx']}").header == {"encoder": "onnx"}

@@ -14,6 +14,7 @@ from gapfloor.errors import MissingExtraError, PolicyError
 from gapfloor.file_bytes import read_policy_file
 from gapfloor.policies.formats.recognise import kind_of_content
 from gapfloor.policies.formats.spec import CHECKPOINT, FORMATS, PolicySpec
+from gapfloor.policies.notes import first_line
 
 #: The files of a repository that can be a policy, by their endings.
 ENDINGS = (".safetensors", *(ending for each in FORMATS.values() for ending in each.endings))
@@ -71,9 +72,9 @@ def _download(repo: str, revision: str | None, file: str) -> Path:
 
 
 def _refusal(what: str, error: Exception) -> PolicyError:
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     return PolicyError(
-        f"{what} cannot be fetched from the Hugging Face Hub ({reason}): check the name, the revision and the network."
+        f"{what} cannot be fetched from the Hugging Face Hub ({first_line(error)}): check the name, the revision "
+        "and the network."
     )
 
 

@@ -19,7 +19,7 @@ from gapfloor.policies.formats.onnx_file import not_onnx, read_onnx
 from gapfloor.policies.formats.spec import PolicySpec
 from gapfloor.policies.graph import GraphPolicy
 
-#: The key of the file's metadata under which `onnx_export` stores what is known of the run.
+#: The key of the metadata under which files that gapfloor 0.2 exported say what is known of the run.
 METADATA = "gapfloor"
 
 

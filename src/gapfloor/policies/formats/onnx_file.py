@@ -17,6 +17,7 @@ from gapfloor.errors import PolicyError
 from gapfloor.file_bytes import most_unpacked, read_policy_file, size_in_words
 from gapfloor.policies.formats.content_hash import hash_bytes
 from gapfloor.policies.formats.inference import missing_library
+from gapfloor.policies.notes import first_line
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,8 @@ def read_onnx(path: Path) -> OnnxFile:
 
 def not_onnx(path: Path, error: BaseException) -> PolicyError:
     """The refusal of a file that is not an ONNX model, or not a whole one."""
-    lines = str(error).strip().splitlines()
     return PolicyError(
-        f"{path} does not load as ONNX ({lines[0][:200] if lines else type(error).__name__}): export or copy it again."
+        f"{path} does not load as ONNX ({first_line(error, most=200)}): export or copy it again."
     )
 
 

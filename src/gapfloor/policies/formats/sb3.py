@@ -24,9 +24,9 @@ from gapfloor.policies.formats.inference import missing_library, require_torch
 from gapfloor.policies.formats.network_form import Readout
 from gapfloor.policies.formats.sb3_zip import POLICY_CLASSES, SavedModel, read_zip
 from gapfloor.policies.formats.spec import PolicySpec
-from gapfloor.policies.formats.torch_file import first_line, load_weights
+from gapfloor.policies.formats.torch_file import load_weights
 from gapfloor.policies.formats.torch_policy import RecurrentPolicy, TorchPolicy
-from gapfloor.policies.notes import note_once
+from gapfloor.policies.notes import first_line, note_once
 from gapfloor.policies.policy import Policy, StatefulPolicy
 from gapfloor.users_code import put_folder_on_path
 

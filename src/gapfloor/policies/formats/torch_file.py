@@ -17,7 +17,7 @@ from gapfloor.policies.formats.archive import DamagedArchiveError, looks_like_zi
 from gapfloor.policies.formats.inference import require_torch
 from gapfloor.policies.formats.recognise import looks_like_safetensors, refuse_flax, refuse_torchscript
 from gapfloor.policies.formats.spec import FORMATS, TRUST_MEANS, PolicySpec
-from gapfloor.policies.notes import note_once
+from gapfloor.policies.notes import first_line, note_once
 from gapfloor.safetensors_bytes import parse_tensors
 from gapfloor.users_code import named_callable, put_folder_on_path
 
@@ -103,12 +103,6 @@ def _described(tensor: Any) -> str:
     kind = "complex" if tensor.dtype.is_complex else "real" if tensor.dtype.is_floating_point else "whole"
     kind = "bool" if "bool" in str(tensor.dtype) else kind
     return f"{kind} numbers of shape {tuple(tensor.shape)}"
-
-
-def first_line(error: BaseException, *, most: int = 300) -> str:
-    """The first line of an error's text, or its class where there is none."""
-    lines = str(error).strip().splitlines()
-    return lines[0][:most] if lines else type(error).__name__
 
 
 def read_network(
