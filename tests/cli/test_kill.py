@@ -50,17 +50,21 @@ def test_a_killed_command_ends_with_the_bytes_of_an_undisturbed_one(tmp_path, na
     duration = time.monotonic() - started
     undisturbed = hashes(tmp_path / "calm")
     moments = random.Random(0)
-    store, killed = tmp_path / "killed0", 0
+    store, killed, too_fast = tmp_path / "killed0", 0, 0
     while killed < KILLS:
+        started = time.monotonic()
         process = start(COMMANDS[name], store)
-        time.sleep(moments.uniform(0.2, 0.95) * duration)
-        os.killpg(process.pid, signal.SIGKILL)
-        if process.wait() == -signal.SIGKILL:
-            killed += 1
+        try:
+            process.wait(timeout=moments.uniform(0.2, 0.95) * duration)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            killed += process.wait() == -signal.SIGKILL
             continue
         # It was faster than the signal: what several kills left is whole, and the next ones hit a new store.
         assert hashes(store) == undisturbed
-        store = tmp_path / f"killed{killed}"
+        too_fast += 1
+        duration = min(duration, time.monotonic() - started)
+        store = tmp_path / f"killed{too_fast}"
     assert start(COMMANDS[name], store).wait() == 0
     assert hashes(store) == undisturbed
 
