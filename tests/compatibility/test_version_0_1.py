@@ -94,7 +94,8 @@ def differences(then: Any, now: Any, where: str = "") -> list[str]:
         pairs = enumerate(zip(then, now, strict=True))
         return [each for at, (a, b) in pairs for each in differences(a, b, f"{where}[{at}]")]
     if isinstance(then, float) and isinstance(now, float):
-        is_same = math.isclose(then, now, rel_tol=1e-9, abs_tol=1e-12)
+        # The smallest detectable difference is found by a search, which stops at about nine digits.
+        is_same = math.isclose(then, now, rel_tol=1e-8, abs_tol=1e-12)
     else:
         is_same = then == now or (then in CALLS and now == "not tested")
     return [] if is_same else [f"{where}: was {then!r}, is {now!r}"]
