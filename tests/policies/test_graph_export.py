@@ -102,11 +102,14 @@ def test_a_graph_can_be_sent_to_a_process_that_has_no_torch() -> None:
 
 
 @pytest.mark.parametrize("kind", [Branching, FixedRows, WithoutOperator])
-def test_torch_computes_with_a_note_where_a_graph_would_be_something_else(kind: type[nn.Module]) -> None:
+def test_torch_computes_with_a_note_where_a_graph_would_be_something_else(
+    kind: type[nn.Module], capfd: pytest.CaptureFixture[str]
+) -> None:
     policy = module_policy(kind())
     policy.name = kind.__name__  # notes are shown once per text
     with pytest.warns(PolicyWarning, match=f"{kind.__name__} cannot run in ONNX Runtime, so torch computes"):
         assert policy.exported(FRAMES) is policy
+    assert capfd.readouterr().out == "", "torch's exporter prints its graph, which would break --json"
 
 
 def cells_of(store: Path) -> dict[str, Any]:

@@ -8,6 +8,7 @@ note says so once.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import logging
 import warnings
@@ -76,7 +77,7 @@ def _trace(policy: TorchPolicy, observations: Any) -> bytes:
 
     file: Any = io.BytesIO()
     tensors = tuple(torch.from_numpy(np.array(each)) for each in named.values())
-    with warnings.catch_warnings(), torch.no_grad(), _silent("torch.onnx"):
+    with warnings.catch_warnings(), torch.no_grad(), _silent_exporter():
         warnings.simplefilter("ignore")  # that values become constants; the comparison would show it
         torch.onnx.export(
             Whole().eval(), tensors, file, input_names=list(named), opset_version=OPERATOR_SET, dynamo=False,
@@ -85,18 +86,26 @@ def _trace(policy: TorchPolicy, observations: Any) -> bytes:
     return bytes(file.getvalue())
 
 
-class _silent:
-    """No messages of a logger inside the block."""
+@contextlib.contextmanager
+def _silent_exporter() -> Iterator[None]:
+    """No messages of the exporter inside the block.
 
-    def __init__(self, name: str) -> None:
-        self._logger = logging.getLogger(name)
+    Where it fails, it prints the whole graph to standard output, which would break `--json`. Its own switch for that
+    has no effect in torch 2.13, so the function that prints is replaced.
+    """
+    import torch
 
-    def __enter__(self) -> None:
-        self._level = self._logger.level
-        self._logger.setLevel(logging.CRITICAL)
-
-    def __exit__(self, *error: object) -> None:
-        self._logger.setLevel(self._level)
+    logger, c_module = logging.getLogger("torch.onnx"), torch._C
+    level, printing = logger.level, getattr(c_module, "_jit_onnx_log", None)
+    logger.setLevel(logging.CRITICAL)
+    if printing is not None:
+        c_module._jit_onnx_log = lambda *_: None
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        if printing is not None:
+            c_module._jit_onnx_log = printing
 
 
 def _variations(observations: Any) -> Iterator[Any]:
