@@ -59,7 +59,8 @@ def test_sweep_prints_a_table_writes_a_figure_and_the_same_json(capsys, tmp_path
     for words in ("temperature:0.5", "entropy test", "uniform", "Kendall's tau", "one checkpoint"):
         assert words in out
     folder = tmp_path / "store" / "results" / "sweep" / "fruitbot-easy-linear-s1"
-    assert {path.name for path in folder.iterdir()} == {"sweep.pdf", "sweep.svg", "sweep.png", "sweep.json"}
+    endings = (".pdf", ".svg", ".png", ".txt", ".json")
+    assert {path.name for path in folder.iterdir()} == {f"sweep{ending}" for ending in endings}
     status, out, err = run(capsys, *arguments, "--json", "--out", str(tmp_path / "out"))
     document = document_of(out)
     assert document == json.loads((folder / "sweep.json").read_text())

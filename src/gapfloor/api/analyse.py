@@ -78,10 +78,10 @@ def analyse(
         >>> import pyarrow as pa
         >>> returns = {"ppo": [7.0, 8.0, 9.0], "random": [2.0, 3.0, 2.5]}
         >>> rows = [
-        ...     {"env": "heist", "algo": algo, "seed": seed, "split": "test", "score": score + 0.1 * episode}
+        ...     {"env": "heist", "algo": algo, "seed": seed, "split": "test", "score": score + 0.125 * episode}
         ...     for algo, scores in returns.items()
         ...     for seed, score in enumerate(scores)
-        ...     for episode in range(8)
+        ...     for episode in range(20)
         ... ]
         >>> results = gapfloor.analyse(pa.Table.from_pylist(rows), rule="sampled", floor="random")
         >>> row = results.floor_comparisons[0]
