@@ -59,7 +59,7 @@ SENSITIVITY = {
     "crossed_interval": ("generator.low", "generator.high"), "level_variance_share": "level_variance_share",
     "floor_sem_clustered": "floor_sem_clustered",
 }  # fmt: skip
-#: Fields that went, or are found by another method now (`minimum_detectable`): they follow from others, or the study of two runs is not tested any more.
+#: Fields that went: they follow from others, or the study of two runs is not tested any more.
 GONE = {
     "estimand", "t", "z", "ratio", "success", "floor_success", "p_holm", "family_size", "p_stouffer", "p_one_sided",
     "mean_a", "mean_b", "runs_equal", "beside",
