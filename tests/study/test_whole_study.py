@@ -144,20 +144,6 @@ def test_two_ray_nodes_one_of_them_killed_half_way_give_the_same_bytes(study, ca
     assert hashes(store) == hashes(undisturbed)
 
 
-def test_jobs_of_slurm_write_the_same_bytes(study, calm):
-    """submitit's local executor runs the same jobs that it would give to SLURM."""
-    pytest.importorskip("submitit")
-    store = study.parent / "slurm"
-    done = subprocess.run(
-        command(study, store, "--slurm", "local", "--workers", "2"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert hashes(store) == hashes(calm[0])
-
-
 CRASHING = """
 import os, sys
 from gapfloor.study import executors

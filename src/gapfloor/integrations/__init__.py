@@ -1,4 +1,4 @@
-"""gapfloor where people already work: during training, in trackers, on the Hugging Face Hub and on SLURM."""
+"""gapfloor where people already work: during training, in trackers and on the Hugging Face Hub."""
 
 from __future__ import annotations
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.api.progress import duration, is_watched
-from gapfloor.errors import UsageError
 from gapfloor.machine import available_cores, check_workers
 from gapfloor.play.campaign import backend_for
 from gapfloor.policies.backends import usual_backend
@@ -114,7 +113,6 @@ def run(
     store: str | Path | None = None,
     workers: int | None = None,
     ray: str | None = None,
-    slurm: str | None = None,
     without_authentication: bool = False,
     executor: Callable[[StudyAssignment], Executor] | None = None,
     progress: Listener | bool | None = None,
@@ -128,7 +126,6 @@ def run(
         store: Folder of the study's store (default: the study's name).
         workers: Number of worker processes (default: one per core).
         ray: Run on a Ray cluster instead: auto, or its address.
-        slurm: Submit each task as a SLURM job with these settings, e.g. partition=cpu,timeout_min=240.
         without_authentication: Use a Ray cluster that asks for no token: everyone who can reach it can run code with
             your rights.
         executor: Makes what runs the tasks instead.
@@ -141,8 +138,6 @@ def run(
         gapfloor study run studies/demo.toml --store demo-store
         gapfloor study run studies/paper-8m.toml --ray auto --store /shared/paper-8m
     """
-    if ray is not None and slurm is not None:
-        raise UsageError("ray and slurm exclude each other: name the one that this cluster has.")
     check_workers(workers)
     study = _read(study)
     opened = Store(Store(store or study.name).root.resolve())
@@ -156,10 +151,6 @@ def run(
         assignment = StudyAssignment(study, str(opened.root), backend, coordinator)
         if executor is not None:
             return executor(assignment)
-        if slurm is not None:
-            from gapfloor.study.slurm import SlurmExecutor
-
-            return SlurmExecutor(assignment, settings=slurm, capacity=workers)
         if ray is not None:
             return RayExecutor(
                 assignment, address=ray, capacity=workers, must_authenticate=not without_authentication
