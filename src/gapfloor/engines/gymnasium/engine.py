@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +35,9 @@ MODE = "default"
 #: More steps than any episode has.
 NO_LIMIT = np.iinfo(np.int64).max
 
+#: An episode of random play without a declared limit must end within so many steps; looked for so long at most.
+MOST_STEPS_TO_END, MOST_SECONDS_TO_END = 50_000, 10.0
+
 
 def make_spec(
     game: str, *, mode: str | None = None, options: Mapping[str, Option] | None = None
@@ -49,7 +53,29 @@ def make_spec(
 
 
 def check_levels(spec: EngineSpec, levels: LevelSet) -> None:
-    """Every seed is a level: there is nothing to refuse."""
+    """Every seed is a level; refuse an environment without a step limit in which random play does not end."""
+    if not describe(recipe_of(spec)).has_limit:
+        _refuse_endless(spec)
+
+
+@functools.lru_cache(maxsize=64)
+def _refuse_endless(spec: EngineSpec) -> None:
+    """Play one random episode; one that is too slow to tell is left to the limit of play itself."""
+    from gapfloor.engines.level_play import random_actions
+
+    engine = engine_from_spec(spec, slots=1, levels=LevelSet(0, 1))
+    rng, stop = np.random.default_rng(0), time.monotonic() + MOST_SECONDS_TO_END
+    try:
+        engine.begin(0, 0)
+        for _ in range(MOST_STEPS_TO_END):
+            if engine.step(random_actions(engine, rng))[2][0] or time.monotonic() > stop:
+                return
+    finally:
+        engine.close()
+    raise UsageError(
+        f"{spec.game} did not end within {MOST_STEPS_TO_END:,} steps of random play and has no step limit: give one "
+        "with --option max_episode_steps=N."
+    )
 
 
 def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> Engine:
