@@ -11,14 +11,13 @@ from gapfloor.api.leaked_gaps import LeakedGaps, gap_without_leaks
 from gapfloor.api.progress import step_teller
 from gapfloor.engines.catalogue import PROCGEN
 from gapfloor.engines.engine import Option
-from gapfloor.engines.layout_pictures import draw_pairs
 from gapfloor.engines.level_comparison import compare_levels
 from gapfloor.engines.registry import make_spec, split_game
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.levels.overlap import Leakage, LevelOverlap
 from gapfloor.play.protocol import expand_games
-from gapfloor.records.atomic import write_bytes_atomically, write_text_atomically
+from gapfloor.records.atomic import write_text_atomically
 
 
 def levels(
@@ -50,7 +49,7 @@ def levels(
             levels, for runs and for the floor on the same levels.
         leaks: With `gap`: the leaked levels, as a leakage.json or a folder that holds one (default: those of `games`,
             or those that the store of `gap` holds).
-        out: Folder for leakage.json and a sheet of pictures per game.
+        out: Folder for leakage.json.
         store: Store that files the result (leakage/), where `gap` and `report` find it.
         progress: Called with words about what is being compared. None: a line per step on a terminal or in a
             notebook; False: nothing.
@@ -119,20 +118,12 @@ def _find(
             raise UsageError(f"{folder} is a file, not a folder: choose another folder.")
     found = Leakage(tuple(compare_levels(spec, **sets, tell=tell) for spec in specs.values()))
     if out is not None:
-        _write(found, out)
+        write_text_atomically(out / "leakage.json", found.to_json())
     if store is not None:
         for overlap in found.games:
             path = store / "leakage" / f"{_file_name(overlap)}.json"
             write_text_atomically(path, Leakage((overlap,)).to_json())
     return found
-
-
-def _write(found: Leakage, folder: Path) -> None:
-    """`leakage.json` and, where something leaked, a sheet of pictures per game."""
-    for overlap in found.games:
-        if overlap.pairs and overlap.engine == PROCGEN.name:
-            write_bytes_atomically(folder / f"{_file_name(overlap)}.png", draw_pairs(overlap))
-    write_text_atomically(folder / "leakage.json", found.to_json())
 
 
 def _file_name(overlap: LevelOverlap) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from functools import singledispatch
 from typing import Any
@@ -16,7 +15,6 @@ from gapfloor.api.calibrate import Calibrations
 from gapfloor.api.progress import in_notebook
 from gapfloor.calibration.matrix import matrix_figure
 from gapfloor.errors import UsageError
-from gapfloor.levels.overlap import Leakage
 from gapfloor.report.figures.build import build_figures
 from gapfloor.report.figures.measurements import (
     comparison_figure,
@@ -35,8 +33,8 @@ def plot(result: Any) -> Any:
     """The matplotlib figure of a result; `result.plot()` is the same.
 
     Args:
-        result: What `floor`, `evaluate`, `sweep`, `compare`, `training_curve`, `calibrate`, `levels`,
-            `analyse` or `train` returned.
+        result: What `floor`, `evaluate`, `sweep`, `compare`, `training_curve`, `calibrate`, `analyse` or `train`
+            returned.
 
     Returns:
         A `matplotlib.figure.Figure`: save it with `figure.savefig("name.pdf")`.
@@ -90,24 +88,6 @@ def _(result: AnalysisResults) -> Any:
 @_figure.register
 def _(result: Calibrations) -> Any:
     return matrix_figure([game.random for game in result.games])
-
-
-@_figure.register
-def _(result: Leakage) -> Any:
-    from matplotlib.figure import Figure
-    from PIL import Image
-
-    from gapfloor.engines.layout_pictures import draw_pairs
-
-    leaking = [game for game in result.games if game.pairs]
-    if not leaking:
-        raise UsageError("No held-out level equals a training level: there are no pairs to draw.")
-    sheets = [Image.open(io.BytesIO(draw_pairs(game))) for game in leaking]
-    figure = Figure(figsize=(10, sum(10 * sheet.height / sheet.width for sheet in sheets)))
-    for axes, sheet in zip(figure.subplots(len(sheets), squeeze=False).flat, sheets, strict=True):
-        axes.imshow(sheet)
-        axes.set_axis_off()
-    return figure
 
 
 def _training_log(result: Any) -> Any:
