@@ -51,15 +51,12 @@ def downloads(tmp_path: Path) -> Path:
         ("doctor",),
         ("study", "run", "tiny.toml", "--store", "store", "--workers", "2"),
         ("study", "run", "tiny.toml", "--store", "store", "--ray", "local"),
-        ("study", "run", "tiny.toml", "--store", "store", "--slurm", "local"),
     ],
     ids=lambda command: " ".join(command[:2]) + (f" {command[-2]}" if command[0] == "study" else ""),
 )
 def test_no_file_of_the_current_folder_is_imported(command: tuple[str, ...], downloads: Path) -> None:
     if "--ray" in command:
         pytest.importorskip("ray")
-    if "--slurm" in command:
-        pytest.importorskip("submitit")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run(
         [GAPFLOOR, *command], cwd=downloads, env=environment, capture_output=True, text=True, check=False
@@ -79,3 +76,18 @@ def test_a_module_that_the_user_names_comes_from_the_current_folder(tmp_path: Pa
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+def test_python_dash_m_gapfloor_imports_no_package_from_the_current_folder(tmp_path: Path) -> None:
+    for name in ("click", "numpy", "gymnasium"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('it ran')\n")
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\ndef make():\n    return lambda rows: np.ones((len(rows), 2))\n"
+    )
+    command = ["evaluate", "mine:make", "--game", "gym:CartPole-v1", "--rules", "greedy", *FEW]
+    done = subprocess.run(
+        [sys.executable, "-m", "gapfloor", *command],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "CartPole-v1" in done.stdout
