@@ -41,6 +41,20 @@ def test_a_declared_number_does_not_hide_the_data_that_lie_there(capsys, plan_fi
     assert (locked.cells_seen, locked.status) == (6, "pre-specified")
 
 
+@pytest.mark.parametrize("option", ["--store", "--episodes"])
+def test_counting_elsewhere_does_not_hide_the_data_that_lie_there(capsys, plan_file, tmp_path, option):
+    pyarrow.csv.write_csv(table(game_rows(n_runs=2)), tmp_path / "episodes.csv")
+    elsewhere = tmp_path.parent / f"{tmp_path.name}-other"
+    elsewhere.mkdir()
+    if option == "--episodes":
+        elsewhere /= "one.csv"
+        pyarrow.csv.write_csv(table(game_rows(n_runs=1)), elsewhere)
+    run(capsys, "plan", "lock", plan_file, option, elsewhere)
+    locked = read_lock(plan_file).plan
+    assert locked.seen_in.endswith("; next to the plan: episodes.csv (6 cells)")
+    assert (locked.cells_seen, locked.status) == (6, "pre-specified")
+
+
 def test_data_in_a_folder_below_the_plan_have_been_seen(capsys, plan_file, tmp_path):
     (tmp_path / "runs" / "old").mkdir(parents=True)
     pyarrow.csv.write_csv(table(game_rows(n_runs=2)), tmp_path / "runs" / "old" / "episodes.csv")

@@ -179,22 +179,24 @@ def _count_seen(
     """How many cells have been seen, and where they were counted."""
     if sum(value is not None for value in (store, episodes, cells_seen)) > 1:
         raise UsageError("Give one of store, episodes and cells_seen, not several.")
-    if episodes is not None:
-        return count_cells(Path(episodes), rules=rules), f"counted in {Path(episodes).name}"
-    if store is not None:
-        return _count_in_store(Path(store), rules)
+    # What lies next to the plan has been seen, whatever is declared or counted elsewhere. A store and a file may hold
+    # the same cells, so they are not added up.
     folder = Path(DEFAULT_STORE)
     found = data_next_to(plan, folder, rules=rules)
     listed = ", ".join(f"{name} ({counted(n, 'cell')})" for name, n in found.items())
-    if cells_seen is not None:
-        # What lies next to the plan has been seen, whatever is declared.
-        most = max((cells_seen, *found.values()))
-        return most, f"declared {cells_seen}" + (f"; next to the plan: {listed}" if listed else "")
-    if not found:
+    if episodes is not None:
+        first, where = count_cells(Path(episodes), rules=rules), f"counted in {Path(episodes).name}"
+    elif store is not None:
+        first, where = _count_in_store(Path(store), rules)
+    elif cells_seen is not None:
+        first, where = cells_seen, f"declared {cells_seen}"
+    elif found:
+        return max(found.values()), f"counted in {listed if len(found) > 1 else next(iter(found))}"
+    else:
         return 0, f"no cells in {folder.name} and no episode file next to the plan"
-    # A store and a file may hold the same cells, so they are not added up.
-    where = listed if len(found) > 1 else next(iter(found))
-    return max(found.values()), f"counted in {where}"
+    most = max((first, *found.values()))
+    is_more = cells_seen is not None or most > first
+    return most, where + (f"; next to the plan: {listed}" if listed and is_more else "")
 
 
 def _count_in_store(folder: Path, rules: tuple[str, ...] | None) -> tuple[int, str]:
