@@ -35,13 +35,15 @@ from replication_tables import build_tables, by_recommended, references
 ROOT = Path(__file__).parents[1]
 DATA, STUDY = ROOT / "data" / "miniature", ROOT / "studies" / "miniature.toml"
 CENSUS = ROOT / "data" / "miniature-census"
-LONG, PUBLIC, UNTRAINED = (ROOT / "data" / name for name in ("miner-1M", "public", "untrained"))
+LONG, PUBLIC, MAZE, UNTRAINED = (
+    ROOT / "data" / name for name in ("miner-1M", "public", "public-maze", "untrained")
+)
 PLAN = ROOT / "studies" / "miniature-plan.toml"
 PUBLIC_PLAN = ROOT / "studies" / "public" / "baseline-plan.toml"
 #: The pages and the parts that each of them holds.
 PAGES = {
     "README.md": ("story", "count"),
-    "docs/replication.md": ("findings", "public", "calls", "long", "costs"),
+    "docs/replication.md": ("findings", "public", "maze", "calls", "long", "costs"),
     "research-notes/replication-tables.md": (
         "all findings",
         "tables",
@@ -97,6 +99,7 @@ def build_parts() -> dict[str, str]:
         "findings": findings(judged),
         "all findings": findings_table(judged),
         "public": public_agents(public, public_words),
+        "maze": maze(),
         "calls": calls(paper, results),
         "references": references(results),
         "guessing": guessing(networks),
@@ -319,11 +322,16 @@ def story(results: AnalysisResults, words: str) -> str:
         + "|---" * 7
         + "|\n"
     )
-    status = "These calls are exploratory." if "exploratory" in words else words
+    known = "[what was known before](docs/replication.md#agents-that-other-people-trained)"
+    status = (
+        "exploratory"
+        if "exploratory" in words
+        else f"of a [locked plan](studies/public/baseline-plan.toml); {known}"
+    )
     return (
         f"{text}\n\n{head}"
         + "\n".join(rows)
-        + f"\n\n(`gapfloor analyse data/public`, mean ± standard error over runs. {status})"
+        + f"\n\n(`gapfloor analyse data/public`; mean ± standard error over runs; calls {status})"
     )
 
 
@@ -341,6 +349,27 @@ def _constant_action() -> str:
         f" In bigfish one constant action, repeated without looking, scores **{best:.2f}** on held-out levels: more "
         f"than each of the runs ({min(runs):.2f} to {max(runs):.2f})."
     )
+
+
+def maze() -> str:
+    """Returns of one public maze run over its training, with the floor; errors are over episodes."""
+    episodes = pq.read_table(MAZE / "episodes.parquet").to_pandas()
+    cells = [(rule, level_set) for rule in ("sampled", "greedy") for level_set in ("train", "test")]
+
+    def measured(part: Any) -> str:
+        returns = part["episode_return"]
+        return f"{returns.mean():.2f} ± {returns.sem():.2f}"
+
+    floor = episodes[episodes["reference"] == "uniform"].groupby("level_set")
+    floors = {level_set: measured(part) for level_set, part in floor}
+    runs = episodes[episodes["agent"] == "maze_normal"]
+    points = runs.assign(steps=runs["budget"].str.removesuffix("M").astype(int)).groupby("steps")
+    rows = ["| uniform (the floor) | " + " | ".join(floors[level_set] for _, level_set in cells) + " |"]
+    for steps, point in points:
+        by_cell = dict(iter(point.groupby(["rule", "level_set"])))
+        rows.append(f"| {steps}M | " + " | ".join(measured(by_cell[cell]) for cell in cells) + " |")
+    names = [f"{rule}, {'training' if of == 'train' else 'held-out'}" for rule, of in cells]
+    return f"| steps | {' | '.join(names)} |\n" + "|---" * 5 + "|\n" + "\n".join(rows)
 
 
 def long_run(evidence: Evidence) -> str:
