@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from pathlib import PurePath
 from typing import Any
 
 #: The metadata of a field that a JSON object leaves out where it is None.
@@ -19,7 +20,7 @@ def without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def jsonable(value: Any) -> Any:
-    """Dataclasses as objects, tuples as lists, keys as text, and null for a float that is not finite.
+    """Dataclasses as objects, tuples as lists, keys and paths as text, and null for a float that is not finite.
 
     >>> jsonable({1: (float("nan"), 2.0)})
     {'1': [None, 2.0]}
@@ -37,4 +38,4 @@ def jsonable(value: Any) -> Any:
     if isinstance(value, float):
         # float() also turns a numpy scalar, whose repr differs, into a plain one.
         return float(value) if math.isfinite(value) else None
-    return value
+    return str(value) if isinstance(value, PurePath) else value

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from gapfloor.api.progress import step_teller
 from gapfloor.audit.ledger import entries as ledgers
@@ -29,10 +28,6 @@ class AuditLedger(ReadableResult):
     """The counts of the paper's audit section."""
     entries: tuple[ledgers.LedgerEntry, ...]
     """One per code base, with its evidence."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The document of `gapfloor audit ledger --json`."""
-        return {"counts": asdict(self.counts), "entries": [asdict(entry) for entry in self.entries]}
 
     def tables(self) -> list[TextTable]:
         """The paper's two audit tables."""

@@ -12,7 +12,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -57,10 +57,6 @@ class TrainingResult(ReadableResult):
     """Environment steps of training."""
     updates_done_here: int
     """Updates that this call made: 0 when the run was already done."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The document that `gapfloor train --json` prints."""
-        return {**asdict(self), "checkpoint": str(self.checkpoint)}
 
     def tables(self) -> list[TextTable]:
         """None: a run is one sentence."""
