@@ -172,6 +172,7 @@ def plan_used(context: PlannedStudy, *, n_timed: int = 0) -> PlanUsed:
         cells_seen=lock.plan.cells_seen if lock is not None else None,
         seen_in=lock.plan.seen_in if lock is not None else "",
         earlier_locks=lock.plan.earlier if lock is not None else (),
+        commit=lock.plan.commit if lock is not None else "",
         alpha=plan.floor.alpha,
         confidence=plan.intervals.confidence,
         resamples=plan.intervals.resamples,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gapfloor.analysis.columns import COMPARISONS, GAPS, LABELS, RETURNS, SCORES
 from gapfloor.analysis.known_floors import KNOWN_COLUMNS
 from gapfloor.analysis.rows import ComparisonRow, GapRow, ReturnRow, Row, ScoreRow
+from gapfloor.plan.lock import NO_KEY
 from gapfloor.tables.cells import counted
 from gapfloor.tables.column import Column
 from gapfloor.tables.table import Table
@@ -35,7 +36,8 @@ def analysis_size(results: AnalysisResults) -> str:
         if n or noun == "run"
     )
     pooled = " The plan pools the runs of all agents." if plan.pooled and len(source.agents) > 1 else ""
-    return f"{size}. Plan {plan.name} ({plan.hash[:12]}): {plan.label}.{pooled}"
+    no_key = f" {NO_KEY}." if plan.locked_at else ""
+    return f"{size}. Plan {plan.name} ({plan.hash[:12]}): {plan.label}.{no_key}{pooled}"
 
 
 def floor_table(rows: Sequence[ReturnRow], *, known: bool = False) -> Table:

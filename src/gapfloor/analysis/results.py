@@ -81,6 +81,8 @@ class PlanUsed:
     """Where these cells were counted, or that the number was declared."""
     earlier_locks: tuple[str, ...] = ()
     """Earlier locks of this plan whose lock file was removed."""
+    commit: str = ""
+    """The Git commit that held the plan when it was locked, as its lock says; empty if there was none."""
     alpha: float
     """Level of the tests."""
     confidence: float

@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.analysis.seen_data import count_cells, data_next_to
+from gapfloor.api.plan_evidence import commit_holding, describe_commit, describe_signature
 from gapfloor.errors import CheckFailedError, UsageError
-from gapfloor.plan.lock import Lock, LockedText, add_addendum, load_plan, lock_plan
+from gapfloor.plan.lock import NO_KEY, Lock, LockedText, add_addendum, load_plan, lock_plan
 from gapfloor.plan.model import builtin_text, parse_addendum
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.records.store import DEFAULT_STORE
 from gapfloor.settings import read_text
 from gapfloor.text_tables import ReadableResult, TextTable, counted
 
-_KEYS = ("name", "hash", "locked_at", "cells_seen", "seen_in", "status")
+_KEYS = ("name", "hash", "locked_at", "cells_seen", "seen_in", "status", "commit")
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,11 +31,13 @@ class PlanCheck(ReadableResult):
     """The plan as it was locked."""
     addenda: tuple[LockedText, ...]
     """Its addenda, in the order in which they were locked."""
+    evidence: tuple[str, ...] = ()
+    """The Git commit that holds the plan and the signature of its lock, one sentence each."""
 
     def to_dict(self) -> dict[str, Any]:
         """The document of `gapfloor plan check --json`."""
         plan, *addenda = self.json_rows("locked")
-        return {"plan": plan, "addenda": addenda}
+        return {"plan": plan, "addenda": addenda, "evidence": list(self.evidence)}
 
     def json_rows(self, name: str) -> list[dict[str, Any]]:
         """The plan and its addenda as JSON objects."""
@@ -50,8 +53,12 @@ class PlanCheck(ReadableResult):
         return ["", "name", "unchanged since", "hash", "cells seen", "counted", "results are"], rows
 
     def sentences(self) -> list[str]:
-        """Earlier locks of a plan in this place."""
-        return [f"Locked before: {earlier}." for earlier in self.plan.earlier]
+        """Earlier locks of a plan in this place, and what shows whose lock this is."""
+        return [
+            *(f"Locked before: {earlier}." for earlier in self.plan.earlier),
+            *self.evidence,
+            f"{NO_KEY}.",
+        ]
 
 
 def init_plan(path: str | Path = "plan.toml", *, addendum: bool = False) -> Path:
@@ -128,11 +135,14 @@ def lock_file(
     counted_in: dict[str, Any] = {"store": store, "episodes": episodes, "cells_seen": cells_seen}
     if addendum is None:
         count, where = _count_seen(path, **counted_in)
-        return _check_of(path, lock_plan(path, cells_seen=count, seen_in=where))
+        commit = commit_holding(path, read_text(path))
+        return _check_of(path, lock_plan(path, cells_seen=count, seen_in=where, commit=commit))
     added = Path(addendum)
-    rules = parse_addendum(read_text(added), source=str(added)).rules
+    text = read_text(added)
+    rules = parse_addendum(text, source=str(added)).rules
     count, where = _count_seen(path, **counted_in, rules=rules)
-    return _check_of(path, add_addendum(path, added, cells_seen=count, seen_in=where))
+    commit = commit_holding(added, text)
+    return _check_of(path, add_addendum(path, added, cells_seen=count, seen_in=where, commit=commit))
 
 
 def check_plan(path: str | Path) -> PlanCheck:
@@ -165,7 +175,8 @@ def check_plan(path: str | Path) -> PlanCheck:
 
 
 def _check_of(path: Path, lock: Lock) -> PlanCheck:
-    return PlanCheck(path, lock.plan, lock.addenda)
+    evidence = (describe_commit(path, lock.plan), describe_signature(path))
+    return PlanCheck(path, lock.plan, lock.addenda, evidence)
 
 
 def _count_seen(

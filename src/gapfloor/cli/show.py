@@ -171,11 +171,12 @@ def show_plan_file(path: Path, values: Values, as_json: bool) -> None:
 
 def show_lock(found: Any, values: Values, as_json: bool) -> None:
     """What was locked, and what its results may be called."""
-    from gapfloor.plan.lock import lock_path
+    from gapfloor.plan.lock import NO_KEY, lock_path
 
     if as_json:
         print_json(found.to_dict())
-    elif values["addendum"] is not None:
+        return
+    if values["addendum"] is not None:
         locked = found.addenda[-1]
         say(f"Locked addendum '{locked.name}' at {locked.locked_at} ({locked.hash[:12]}).")
         say(
@@ -187,6 +188,8 @@ def show_lock(found: Any, values: Values, as_json: bool) -> None:
         say(f"{locked.cells_seen} cells seen ({locked.seen_in}): results will be called {locked.status}.")
         for earlier in locked.earlier:
             say(f"Locked before: {earlier}. The new lock says so.")
+    for sentence in (*found.evidence, f"{NO_KEY}."):
+        say(sentence)
 
 
 def show_replays(replays: Any, values: Values, as_json: bool) -> None:

@@ -12,6 +12,7 @@ import dataclasses
 import difflib
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,6 +29,9 @@ from gapfloor.settings import read_text
 FORMAT = 1
 LockStatus = Literal["pre-registered", "pre-specified"]
 
+#: What has to be said wherever results are named after a lock.
+NO_KEY = "A lock's hash has no key: it shows accidental changes, not deliberate ones"
+
 
 @dataclass(frozen=True)
 class LockedText:
@@ -43,6 +47,8 @@ class LockedText:
     text: str
     earlier: tuple[str, ...] = ()
     """Earlier locks of a plan in this place whose lock file was removed, in words."""
+    commit: str = ""
+    """The Git commit that held this text when it was locked; empty if there was none."""
 
     @property
     def status(self) -> LockStatus:
@@ -86,7 +92,9 @@ def history_path(plan_path: Path) -> Path:
     return Path(plan_path).with_suffix(".lock-history")
 
 
-def lock_plan(plan_path: Path, *, cells_seen: int, seen_in: str, now: datetime | None = None) -> Lock:
+def lock_plan(
+    plan_path: Path, *, cells_seen: int, seen_in: str, commit: str = "", now: datetime | None = None
+) -> Lock:
     """Lock the plan in `plan_path`; a plan that is locked already is left as it is, a changed one refused."""
     text = read_text(plan_path)
     plan = parse_plan(text, source=str(plan_path))
@@ -99,7 +107,7 @@ def lock_plan(plan_path: Path, *, cells_seen: int, seen_in: str, now: datetime |
             "cells seen. Add to it with `gapfloor plan lock PLAN --addendum FILE`, or copy it under another name."
         )
     locked = _locked(plan.name, content_hash(plan), text, cells_seen, seen_in, now)
-    lock = Lock(dataclasses.replace(locked, earlier=_earlier_locks(plan_path)))
+    lock = Lock(dataclasses.replace(locked, earlier=_earlier_locks(plan_path), commit=commit))
     _write_lock(plan_path, lock)
     note = f"{locked.locked_at} {locked.hash[:12]}, {locked.cells_seen} cells seen ({locked.seen_in})"
     write_text_atomically(history_path(plan_path), "\n".join((*lock.plan.earlier, note)) + "\n")
@@ -107,7 +115,13 @@ def lock_plan(plan_path: Path, *, cells_seen: int, seen_in: str, now: datetime |
 
 
 def add_addendum(
-    plan_path: Path, addendum_path: Path, *, cells_seen: int, seen_in: str, now: datetime | None = None
+    plan_path: Path,
+    addendum_path: Path,
+    *,
+    cells_seen: int,
+    seen_in: str,
+    commit: str = "",
+    now: datetime | None = None,
 ) -> Lock:
     """Lock the addendum in `addendum_path` into the plan's lock."""
     locked = load_plan(plan_path)
@@ -130,6 +144,7 @@ def add_addendum(
             "An addendum adds rules; it cannot test again what is fixed."
         )
     new = _locked(addendum.name, content_hash(addendum), text, cells_seen, seen_in, now)
+    new = dataclasses.replace(new, commit=commit)
     lock = dataclasses.replace(locked.lock, addenda=(*locked.lock.addenda, new))
     _write_lock(plan_path, lock)
     return lock
@@ -189,7 +204,10 @@ def _earlier_locks(plan_path: Path) -> tuple[str, ...]:
 
 
 def _text(item: dict[str, Any]) -> LockedText:
-    return from_exact(LockedText, {"earlier": [], **item})
+    text = from_exact(LockedText, {"earlier": [], "commit": "", **item})
+    if not re.fullmatch("[0-9a-f]{0,64}", text.commit):
+        raise ValueError(text.commit)
+    return text
 
 
 def _refuse_changes(lock: Lock, plan: Plan, text: str, plan_path: Path) -> None:
@@ -221,10 +239,11 @@ def _write_lock(plan_path: Path, lock: Lock) -> None:
     document = {"format": FORMAT, **dataclasses.asdict(lock)}
     document["addenda"] = list(document["addenda"])
     for text in (document["plan"], *document["addenda"]):
-        # A lock without a history looks as it did before there was one.
         text["earlier"] = list(text["earlier"])
-        if not text["earlier"]:
-            del text["earlier"]
+        # A lock without a history or a commit looks as it did before there were any.
+        for name in ("earlier", "commit"):
+            if not text[name]:
+                del text[name]
     text = json.dumps({**document, "seal": _seal(document)}, indent=1, sort_keys=True)
     write_text_atomically(lock_path(plan_path), text + "\n")
 

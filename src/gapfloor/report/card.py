@@ -69,6 +69,7 @@ def build_card(source: ReportSource) -> dict[str, Any]:
             "sha256": plan.hash,
             "status": plan.status,
             "locked_at": plan.locked_at or None,
+            "commit": plan.commit or None,
             "cells_seen": plan.cells_seen,
             "addenda": [
                 {"name": addendum.name, "sha256": addendum.hash, "status": addendum.status}
@@ -109,7 +110,11 @@ def card_facts(card: dict[str, Any]) -> dict[str, str]:
         "Floor": _floor_words(card["games"], card.get("floor_on_same_draws")),
         "Tests": f"{tests['floor']}. {tests['gap']}. alpha {tests['alpha']:g}, {tests['resamples']} resamples",
         "Plan": f"{plan['name']}, {plan['status']}, sha256 {plan['sha256']}"
-        + (f", locked {plan['locked_at']}" if plan["locked_at"] else ", never locked"),
+        + (
+            f", locked {plan['locked_at']} (the lock's hash has no key)"
+            if plan["locked_at"]
+            else ", never locked"
+        ),
         "Engine": ", ".join(card["engine"]),
         "Verified": card["verification"]["sentence"] if card.get("verification") else "",
         "Versions": ", ".join(f"{name} {version}" for name, version in card["versions"].items()),

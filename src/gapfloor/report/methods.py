@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from gapfloor.analysis.rows import ComparisonRow, GapRow
 from gapfloor.escape import clean_text, escape_markdown, escape_tex
+from gapfloor.plan.lock import NO_KEY
 from gapfloor.report.bibliography import WORKS, to_bibtex
 from gapfloor.report.findings import TEST, TRAIN, agent_name
 from gapfloor.report.source import ReportSource
@@ -322,7 +323,7 @@ def _plan(source: ReportSource) -> Iterator[MethodsClause]:
     yield MethodsClause(
         "plan",
         f"The analysis plan ({digest}) was locked at {plan.locked_at}, {seen}{source_of_count}; its results are "
-        f"{plan.status}",
+        f"{plan.status}. {NO_KEY}" + (f"; Git commit {plan.commit} held the plan" if plan.commit else ""),
     )
     if plan.leaves_open:
         yield MethodsClause("plan", f"It does not fix the {' or the '.join(plan.leaves_open)}")

@@ -31,7 +31,7 @@ def find_git_dir(path: Path) -> Path | None:
             return candidate
     dot_git = path / ".git"
     if dot_git.is_file():  # a linked work tree: the file names the real directory
-        answer = _run(["git", "-C", str(path), "rev-parse", "--absolute-git-dir"])
+        answer = run_git(path, "rev-parse", "--absolute-git-dir")
         if answer.returncode == 0:
             return Path(answer.stdout.decode().strip())
     return None
@@ -57,6 +57,11 @@ def _run(command: list[str], *, stdin: bytes = b"") -> subprocess.CompletedProce
         raise UsageError(
             "The program 'git' is not installed. Install git, or scan an unpacked folder."
         ) from error
+
+
+def run_git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    """The answer of a plumbing command in a work tree."""
+    return _run(["git", "-c", "core.fsmonitor=false", "-C", str(folder), *arguments])
 
 
 def _git(git_dir: Path, *arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
