@@ -307,3 +307,112 @@ def test_a_script_that_shows_an_agent_keeps_another_evaluation_from_being_proved
     files["enjoy.py"] = ENJOY
     verdict = scan(str(write_files(tmp_path, files))).verdict
     assert (verdict.in_loop, verdict.levels["in_loop"]) == (True, "likely")
+
+
+TABLE = """
+import gym, numpy as np
+
+
+class Agent:
+    def __init__(self):
+        self.table = {}
+        self.optimizer = None
+
+    def choose(self, state):
+        if np.random.random() < 0.1:
+            return np.random.randint(4)
+        return np.argmax(np.array([self.table[(state, a)] for a in range(4)]))
+
+    def METHOD(self, state, action, reward):
+        self.table[(state, action)] += 0.1 * (reward - self.table[(state, action)])
+
+
+env = gym.make("FrozenLake-v0")
+agent = Agent()
+for episode in range(100):
+    state, done = env.reset(), False
+    while not done:
+        action = agent.choose(state)
+        following, reward, done, info = env.step(action)
+        agent.METHOD(state, action, reward)
+        state = following
+"""
+
+
+@pytest.mark.parametrize(("method", "level"), [("learn", "proved"), ("update", "open")])
+def test_a_table_that_is_learned_without_gradients_is_training(tmp_path: Path, method: str, level: str):
+    result = scan(str(write_files(tmp_path, {"lake.py": TABLE.replace("METHOD", method)})))
+    assert result.paths == ()
+    assert result.verdict.levels["provenance"] == level
+
+
+GREEDY = """
+import argparse, random
+import gym, numpy as np, torch
+from torch import nn
+
+
+class Agent:
+    def __init__(self):
+        self.network = nn.Linear(4, 2)
+        self.optimizer = torch.optim.Adam(self.network.parameters())
+
+    def act(self, obs, epsilon):
+        if random.random() > epsilon:
+            return np.argmax(self.network(obs).numpy())
+        return random.randrange(2)
+
+    def greedy(self, obs):
+        return np.argmax(self.network(obs).numpy())
+
+    def learn(self, obs):
+        self.network(obs).mean().backward()
+        self.optimizer.step()
+"""
+COLLECTS = """
+import argparse, gym
+from agent import Agent
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--collect", type=int, default=0)
+config = parser.parse_args()
+
+
+def collect(env, agent, memory):
+    obs = env.reset()
+    for _ in range(1000):
+        action = agent.greedy(obs)
+        after, reward, done, _ = env.step(action)
+        memory.add(obs, action, reward, after, done)
+        obs = after
+
+
+def train(agent, memory):
+    env = gym.make("CartPole-v1")
+    if config.collect:
+        collect(env, agent, memory)
+    obs = env.reset()
+    while True:
+        action = agent.act(obs, 0.1)
+        obs, reward, done, _ = env.step(action)
+        agent.learn(obs)
+
+
+train(Agent(), [])
+"""
+MEASURES = """
+import gym
+from agent import Agent
+
+env, agent = gym.make("CartPole-v1"), Agent()
+obs, done = env.reset(), False
+while not done:
+    obs, reward, done, _ = env.step(agent.greedy(obs))
+"""
+
+
+def test_collecting_that_is_off_by_default_is_not_the_training_rollout(tmp_path: Path):
+    files = {"agent.py": GREEDY, "train.py": COLLECTS, "evaluate.py": MEASURES}
+    verdict = scan(str(write_files(tmp_path, files))).verdict
+    assert (verdict.rule, verdict.provenance) == ("argmax", "explicit-call-site")
+    assert verdict.levels["provenance"] == "likely"

@@ -15,7 +15,7 @@ from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.calls import may_enter
 from gapfloor.audit.interpreter.evaluator import Evaluator, guards_of, loops_around
 from gapfloor.audit.interpreter.facts import words
-from gapfloor.audit.interpreter.reaching_definitions import conditions
+from gapfloor.audit.interpreter.reaching_definitions import conditions, stores_in
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.judgement.sites import Play
 from gapfloor.audit.reading.index import FunctionInfo, ModuleInfo, last_name, names_in, own_nodes
@@ -202,14 +202,26 @@ class Updates:
             return None
         function = value.function
         if function.name not in self.names and function.name != "<lambda>":
-            return "no"
+            return _fills_a_table(function)
         if depth == 0 or not may_enter(function, frame):
             return "maybe"
         inner = self.evaluator.bound_frame(function, call, frame, value.receiver, value.parent, value.preset)
         own = {id(node) for node in own_nodes(inner.scope)}
         if any(is_direct_update(one) and id(one) not in own for one in function.calls):
             return "yes"  # a function inside it may be called anywhere
-        return self.status(inner.scope, inner, depth - 1)[0]
+        found = self.status(inner.scope, inner, depth - 1)[0]
+        return found if found != "no" else _fills_a_table(function)
+
+
+def _fills_a_table(function: FunctionInfo) -> str:
+    """Whether a method learns without gradients: `learn` that changes an item of the object, as Q-learning does."""
+    is_filled = any(
+        name.startswith("self.") and any(key is not None for _, key, _ in stores)
+        for name, stores in stores_in(function.node).items()
+    )
+    if not is_filled or not _LEARNS.search(function.name):
+        return "no"
+    return "yes" if re.search(r"learn|train", function.name) else "maybe"
 
 
 def _called_name(call: ast.Call, module: ModuleInfo) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from gapfloor.audit.interpreter import calls
 from gapfloor.audit.interpreter import values as v
-from gapfloor.audit.interpreter.evaluator import Evaluator
+from gapfloor.audit.interpreter.evaluator import Evaluator, guards_of
 from gapfloor.audit.interpreter.facts import LoopFact, find_actor
 from gapfloor.audit.interpreter.library import flagged
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
@@ -299,9 +299,11 @@ class PathFinder:
         if in_loop:
             return "training-rollout", True
         ours = item.finding.primitives
-        shared = {id(one.node) for other in rollouts for one in other.finding.primitives}
-        if any(id(one.node) in shared for one in ours):
-            return "training-rollout", True
+        rollouts = [other for other in rollouts if not self._is_off(other.play)]
+        nodes = {id(one.node) for one in ours}
+        sharing = [other for other in rollouts if nodes & {id(one.node) for one in other.finding.primitives}]
+        if sharing:
+            return "training-rollout", len(sharing) == len(rollouts)
         if ours and all(one.frame.function is item.play.frame.function for one in ours):
             return "explicit-call-site", True
         known = [other for other in rollouts if other.finding.is_answered]
@@ -313,6 +315,17 @@ class PathFinder:
                 False,
             )  # the evaluation acts otherwise than training does, or would do
         return "unresolved", False
+
+    def _is_off(self, play: Play) -> bool:
+        """Whether a play needs a setting that is off by default, such as collecting data with a trained agent."""
+        frames = play.frame.chain()
+        below = [*(frame.call for frame in frames[1:]), play.site.call]
+        guards = [
+            guard
+            for frame, call in zip(frames, below, strict=True)
+            for guard in (guards_of(frame, call) if call is not None else ())
+        ]
+        return any(self.evaluator.truth(guard.test, guard.frame)[0] == (not guard.holds) for guard in guards)
 
     def _evidence(self, item: Judged, level: PlayedLevels | None) -> tuple[Mark, ...]:
         play = item.play
