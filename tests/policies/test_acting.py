@@ -65,6 +65,25 @@ class Together:
         return (observations[:, 2] > 0).astype(int)
 
 
+class Single:
+    """The method of RLlib's algorithms, with arguments of its own that have defaults."""
+
+    is_deterministic = True
+
+    def compute_single_action(self, observation: np.ndarray, explore: bool = False) -> tuple[int, list, dict]:
+        return int(observation[2] > 0), [], {}
+
+
+class Torque:
+    """Acts with real numbers and is seeded by its reset."""
+
+    def reset(self, seed: int) -> None:
+        self.noise = np.random.default_rng(seed)
+
+    def act(self, observation: np.ndarray) -> np.ndarray:
+        return self.noise.normal(size=1) - observation[2:]
+
+
 def lean_right(observation: np.ndarray) -> int:
     return int(observation[2] > 0)
 
@@ -75,11 +94,25 @@ def returns(store: Path) -> dict[str, list[float]]:
     return {name: chosen.column(name).to_pylist() for name in ("level_seed", "episode_return")}
 
 
-@pytest.mark.parametrize("policy", [Lean(), Remembers(), Unseeded(), Together(), lean_right])
+@pytest.mark.parametrize("policy", [Lean(), Remembers(), Unseeded(), Together(), Single(), lean_right])
 def test_whatever_acts_is_compared_with_the_floor(policy: Any, tmp_path: Path) -> None:
     found = gapfloor.evaluate(policy, store=tmp_path, **SMALL)
     assert "own" in str(found)
     assert len(returns(tmp_path)["episode_return"]) == 32
+
+
+def test_real_valued_actions_and_a_seed_in_reset(tmp_path: Path) -> None:
+    pendulum = SMALL | {"game": "gym:Pendulum-v1", "episodes": 4, "slots": 2}
+    for name, batch in {"one": 1, "two": 16}.items():
+        gapfloor.evaluate(Torque(), store=tmp_path / name, batch=batch, **pendulum)
+    assert returns(tmp_path / "one") == returns(tmp_path / "two")
+
+
+def test_a_probe_tells_whether_a_policy_always_answers_the_same() -> None:
+    lean, observations = Lean(), [np.zeros(4), np.ones(4)]
+    lean.seed(0)
+    assert gapfloor.audit.probe(lean.act, observations).rule == "sampled"
+    assert gapfloor.audit.probe(lean_right, observations).rule == "deterministic"
 
 
 def test_episodes_are_those_of_their_seeds_whoever_plays_them(tmp_path: Path) -> None:
@@ -190,6 +223,11 @@ def test_the_examples_run_as_a_plain_script_and_as_a_command(tmp_path: Path) -> 
         cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=400, check=False,
     )  # fmt: skip
     assert script.returncode == 0, script.stderr
+    few = subprocess.run(
+        [sys.executable, str(EXAMPLES / "few_episodes.py"), "Corridor"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=400, check=False,
+    )  # fmt: skip
+    assert "Corridor: solved 20 of 20 levels, random play 3; only one of them: 17; p = 1.5e-05" in few.stdout
     for agent in ("RandomShooting", "EpsilonGreedy", "solve_minigrid", "TextAgent"):
         assert f"{agent} compared with the floor on test levels: own" in script.stdout
     store, policy = str(tmp_path / "store"), "acting:acting_policies:EpsilonGreedy"
@@ -197,10 +235,15 @@ def test_the_examples_run_as_a_plain_script_and_as_a_command(tmp_path: Path) -> 
     for arguments, said in (
         (["evaluate", policy, *game, "--store", store], "EpsilonGreedy"),
         (["verify", store, "--policy", policy, "--episodes", "64"], "64  64 episodes"),
+        (["replay", store, "--policy", policy, "--count", "1"], "as recorded"),
+        (["report", store, "--formats", "html", "--out", str(tmp_path / "page")], "index.html"),
     ):
         command = subprocess.run(
             [str(Path(sys.executable).with_name("gapfloor")), *arguments],
             cwd=EXAMPLES, env=environment, capture_output=True, text=True, timeout=200, check=False,
         )  # fmt: skip
         assert command.returncode == 0, command.stdout + command.stderr
-        assert said in command.stdout
+        assert said in command.stdout + command.stderr
+    page = (tmp_path / "page" / "index.html").read_text(encoding="utf-8")
+    for said in ("primary rule: own", "policies that only act have none", 'id="replays"'):
+        assert said in page

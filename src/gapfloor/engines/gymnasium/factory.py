@@ -12,6 +12,7 @@ import inspect
 import os
 import sys
 import threading
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -248,4 +249,5 @@ def _as_users_error(game: str, what: str) -> Iterator[None]:
     except GapfloorError:
         raise
     except Exception as error:
-        raise UsageError(f"{game} {what}: {type(error).__name__}: {error}") from error
+        said = str(error) or f"in `{traceback.extract_tb(error.__traceback__)[-1].line}`"
+        raise UsageError(f"{game} {what}: {type(error).__name__}: {said}") from error
