@@ -28,7 +28,6 @@ OLD_NAMES = {
     "plan_check": ("gapfloor.api.plan_files:check_plan", "Plan.check"),
     "plan_init": ("gapfloor.api.plan_files:init_plan", "Plan.init"),
     "plan_lock": ("gapfloor.api.plan_files:lock_file", "Plan.lock"),
-    "plan_next": ("gapfloor.api.plan_next:next_runs", "Plan.next"),
     "plot": ("gapfloor.api.plot:plot", "the method plot() of the result"),
     "probe_rule": ("gapfloor.audit.probe:probe_rule", "audit.probe"),
     "replay": ("gapfloor.api.replay:replay", "Store.replay"),
@@ -45,6 +44,7 @@ _OLD_ARGUMENTS = {
 
 #: Names that are gone -> what to use instead.
 REMOVED_NAMES = {
+    "plan_next": "gapfloor.analyse says how many runs each game needs before its next look",
     "card_check": "gapfloor.report writes a complete card",
     "card_compare": "gapfloor.compare tests two agents against each other",
     "card_export": "gapfloor.report writes model-card.md",

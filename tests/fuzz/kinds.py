@@ -29,7 +29,7 @@ class Kind:
 
 _PLAYED = "--rules greedy --draws 0 --episodes 1 --slots 1 --train none --workers 1 --budget 1 --seeds 1 -q --store out"
 _TABLE = (
-    "analyse {}", "power {}", "plan next {} --plan looks.toml", "compare {} --agents a,b",
+    "analyse {}", "power {}", "analyse {} --plan looks.toml", "compare {} --agents a,b",
     "plan lock alone.toml --episodes {}", "levels --gap {} --leaks leakage.json", "analyse {} --out out",
     "report {} --out out --formats md,csv,card",
 )  # fmt: skip
@@ -41,7 +41,7 @@ _STORE = (
 )  # fmt: skip
 _PLAN = (
     "plan check {0}", "plan lock {0} --episodes episodes.csv", "analyse episodes.csv --plan {0}",
-    "power --delta 1 --sem 0.3 --runs 5 --family 2 --plan {0}", "plan next episodes.csv --plan {0}",
+    "power --delta 1 --sem 0.3 --runs 5 --family 2 --plan {0}",
 )  # fmt: skip
 _SCAN = ("audit scan repo", "audit scan repo --out out.sarif", 'audit scan repo --entry "python evaluate.py"')
 _LABELS = " ".join(

@@ -42,7 +42,6 @@ PYTHON_ONLY: dict[str, frozenset[str]] = {
     "sweep": _ENGINE | {"budget", "seed"},
     "training-curve": _ENGINE | {"mode", "train"},
     "train": frozenset({"rewards"}),
-    "plan next": _TABLE | {"floor", "level_set"},
     "power": _TABLE | {"floor", "level_set", "alpha"},
     "analyse": frozenset({"decimal"}),
     "compare": _ENGINE | {"batch", "mode"},
@@ -69,7 +68,6 @@ COMMANDS: dict[str, CommandEntry] = {
     "plan init": CommandEntry(DECIDE, "gapfloor.api.plan_files:init_plan", "plan_file"),
     "plan lock": CommandEntry(DECIDE, "gapfloor.api.plan_files:lock_file", "lock"),
     "plan check": CommandEntry(DECIDE, "gapfloor.api.plan_files:check_plan"),
-    "plan next": CommandEntry(DECIDE, "gapfloor.api.plan_next:next_runs"),
     "power": CommandEntry(DECIDE, "gapfloor.api.power:power"),
     "analyse": CommandEntry(DECIDE, "gapfloor.api.analyse:analyse", "analysis"),
     "compare": CommandEntry(
@@ -90,7 +88,7 @@ COMMANDS: dict[str, CommandEntry] = {
 
 #: A group of commands -> what it is about.
 GROUPS = {
-    "plan": "Write, lock, check or follow an analysis plan, which fixes the tests before the data are in.",
+    "plan": "Write, lock or check an analysis plan, which fixes the tests before the data are in.",
     "audit": "Find the action rule that a code base uses at test time.",
     "study": "Run a whole study from one file: train, calibrate, evaluate, analyse and report.",
 }

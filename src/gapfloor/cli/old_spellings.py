@@ -50,6 +50,7 @@ REMOVED = {
     "calibrate --picture": "calibrate(...).plot() in Python draws the matrices",
     "card": "gapfloor report writes the gap card and model-card.md, and gapfloor compare tests two agents",
     "evaluate --without-leaks": "gapfloor levels --gap STORE --leaks FILE gives the gap without leaked levels",
+    "plan next": "gapfloor analyse STORE --plan PLAN says how many runs each game needs before its next look",
     "floor --registry": "tools/measure_registry.py of the repository measures a registry",
     **{
         f"power --{name}": "power gives the runs and floor episodes that are needed, whatever they cost"

@@ -149,8 +149,7 @@ class Plan:
     """An analysis plan: tests, families, margins, scope and stop conditions, fixed before the data are seen.
 
     A plan in memory was never locked: what is analysed by it is exploratory. `Plan.init(path)` writes a plan to a file,
-    `Plan.lock(path)` fixes it, `Plan.check(path)` says whether it is unchanged, and `Plan.next(source, plan)` says how
-    many runs a plan with looks still needs.
+    `Plan.lock(path)` fixes it, and `Plan.check(path)` says whether it is unchanged.
 
     Examples:
         >>> import gapfloor
@@ -173,7 +172,6 @@ class Plan:
     init = LazyMethod("gapfloor.api.plan_files:init_plan", is_static=True)
     lock = LazyMethod("gapfloor.api.plan_files:lock_file", is_static=True)
     check = LazyMethod("gapfloor.api.plan_files:check_plan", is_static=True)
-    next = LazyMethod("gapfloor.api.plan_next:next_runs", is_static=True)
 
     @classmethod
     def read(cls, path: str | Path) -> Plan:
