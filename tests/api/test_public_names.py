@@ -69,7 +69,7 @@ def test_a_setting_that_does_not_exist_is_refused_with_the_nearest_name() -> Non
     assert names_of("a, b") == ["a", "b"]
 
 
-@pytest.mark.parametrize("method", ["run", "status", "preview"])
+@pytest.mark.parametrize("method", ["run", "status"])
 def test_what_a_study_returns_prints_itself_and_becomes_a_table(method: str) -> None:
     importlib.import_module("gapfloor.study.commands")
     _check_result(inspect.signature(getattr(gapfloor.Study, method)).return_annotation)

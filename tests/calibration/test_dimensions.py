@@ -35,7 +35,7 @@ def test_numbered_actions_are_refused() -> None:
 def test_the_command_names_the_dimension_and_refuses_what_needs_classes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    few = ["--states", "6", "--spacing", "3"]
+    few = ["--states", "6"]
     done = command_line.run(capsys, "calibrate", "action_space_envs:box", *few)
     assert done[0] == 0
     assert "0 of 6" in done[1]

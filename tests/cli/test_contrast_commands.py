@@ -22,7 +22,7 @@ SWEEP = ["sweep", "small_policies:linear", "--game", "fruitbot", "--agent", "lin
         ([*SWEEP, "--temperatures", "0,1,1"], "sampled is named twice"),
         (["sweep", "small_policies:linear", "--game", "conrun"], "did you mean coinrun"),
         (["sweep", "gone.safetensors", "--game", "coinrun"], "There is no checkpoint"),
-        ([*SWEEP, "--batch", "0"], "batch is 0: use at least 1"),
+        ([*SWEEP, "--batch", "0"], "argument batch of the function in Python"),
         (["training-curve"], "Missing argument"),
         (["over-training", "nowhere"], "nowhere is not a run's folder"),
         (["compare"], "Missing argument"),

@@ -181,7 +181,7 @@ def test_the_traceback_option_shows_the_whole_chain(
 
 @pytest.mark.fast
 def test_the_traceback_option_belongs_to_the_group(capsys: pytest.CaptureFixture[str]) -> None:
-    missing = ("study", "preview", "no-such-study.toml")
+    missing = ("study", "status", "no-such-study.toml")
     assert "Traceback" not in run(capsys, *missing).err
     done = run(capsys, "--traceback", *missing)
     assert done.code == 2
@@ -210,7 +210,7 @@ def test_a_reader_that_leaves_early_is_not_an_error(command: list[str]) -> None:
 
 
 @pytest.mark.fast
-@pytest.mark.parametrize("command", [["study", "preview"], ["study", "run"], ["plan", "check"]])
+@pytest.mark.parametrize("command", [["study", "status"], ["study", "run"], ["plan", "check"]])
 def test_a_named_pipe_as_input_is_refused_at_once(tmp_path: Path, command: list[str]) -> None:
     pipe = tmp_path / "study.toml"
     os.mkfifo(pipe)

@@ -126,7 +126,7 @@ def test_a_hostile_study_or_plan_is_one_sentence(
 ) -> None:
     path = tmp_path / "study.toml"
     path.write_text(text)
-    for command in (("study", "preview"), ("plan", "check")):
+    for command in (("study", "status"), ("plan", "check")):
         done = run(capsys, *command, path)
         assert done.code == 2
         assert "Traceback" not in done.err
@@ -146,7 +146,7 @@ def test_what_is_not_a_text_file_is_one_sentence(
         path.write_bytes(b"\xff\xfe\x00name")
     else:
         path.write_text("# a comment\n" * 400_000)
-    done = run(capsys, "study", "preview", path)
+    done = run(capsys, "study", "status", path)
     assert done.code == 2
     assert "Traceback" not in done.err
 

@@ -9,7 +9,7 @@ from command_line import run
 pytestmark = pytest.mark.fast
 
 NUMBERS = {"--delta": "9", "--sem": "0.3", "--runs": "9", "--floor-sem": "0.1"}
-OPTIONS = [*NUMBERS, "--floor-episodes", "--family", "--power"]
+OPTIONS = [*NUMBERS, "--family", "--power"]
 REFUSED = [
     ("--delta", "nan"), ("--delta", "1e308"), ("--sem", "inf"), ("--sem", "1e200"), ("--floor-sem", "1e-308"),
 ]  # fmt: skip

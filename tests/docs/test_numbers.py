@@ -16,7 +16,7 @@ from gapfloor.levels.overlap import Leakage
 from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.representation.cka_measurement import CkaMeasurement
-from gapfloor.study.commands import StudyStatus
+from gapfloor.study.model import Study
 from number_pages import generated_columns, number_pages
 from result_sections import SECTIONS
 
@@ -68,7 +68,8 @@ def test_headings_of_sweep_are_explained():
 
 def test_headings_of_cka_and_study_status_are_explained():
     assert CkaMeasurement((), ()).table()[0] == PRINTED["gapfloor cka"]
-    assert StudyStatus("small", {}, (), {}, ()).table()[0] == PRINTED["gapfloor study status"]
+    study = Study.read("studies/demo.toml")
+    assert study.status(store="no-such-store").table()[0] == PRINTED["gapfloor study status"]
 
 
 def test_the_generated_page_names_every_field():

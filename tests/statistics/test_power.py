@@ -213,8 +213,6 @@ NUMBERS = (
     6,
     "--floor-sem",
     0.06,
-    "--floor-episodes",
-    384,
     "--family",
     8,
 )

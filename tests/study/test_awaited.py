@@ -63,8 +63,8 @@ def test_what_can_be_done_is_done_and_the_missing_agent_is_named(study, capsys):
 
 
 @pytest.mark.fast
-def test_a_preview_names_the_missing_agents(study, capsys):
-    shown = run(capsys, "study", "preview", study, "--store", study.parent / "store")
+def test_the_status_names_the_missing_agents(study, capsys):
+    shown = run(capsys, "study", "status", study, "--store", study.parent / "store")
     assert shown.code == 0
     assert "1 agent is not in agents yet: fruitbot-easy-impala-100k-s1." in shown.out
 

@@ -24,7 +24,7 @@ budget = "100k"
 """
 
 
-@pytest.mark.parametrize("asked", ["preview", "status", "run"])
+@pytest.mark.parametrize("asked", ["status", "run"])
 def test_other_steps_under_the_same_label_are_refused(capsys, tmp_path, asked):
     shutil.copytree(AGENT, tmp_path / "store" / "runs" / AGENT.name)
     file = tmp_path / "study.toml"
@@ -39,8 +39,7 @@ def test_the_same_steps_are_accepted(capsys, tmp_path):
     shutil.copytree(AGENT, tmp_path / "store" / "runs" / AGENT.name)
     file = tmp_path / "study.toml"
     file.write_text(STUDY.format(steps=100_000))
-    for asked in ("preview", "status"):
-        assert run(capsys, "study", asked, file, "--store", tmp_path / "store").code == 0
+    assert run(capsys, "study", "status", file, "--store", tmp_path / "store").code == 0
 
 
 def small_study(folder, *, test="100:104"):

@@ -56,7 +56,9 @@ def _next_runs(results: AnalysisResults) -> str:
         for row in deciding
         if row.look is not None and row.look.more_runs
     ]
-    train = f"Runs to train before the next look: {', '.join(needed)}." if needed else "No game needs more runs."
+    train = (
+        f"Runs to train before the next look: {', '.join(needed)}." if needed else "No game needs more runs."
+    )
     return f" Looks at {looks} runs. {train}" if deciding else f" Looks at {looks} runs."
 
 

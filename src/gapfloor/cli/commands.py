@@ -39,14 +39,19 @@ _TABLE = frozenset({"columns", "labels", "decimal"})
 #: Arguments that hardly anybody changes: the command does not offer them, the function does.
 PYTHON_ONLY: dict[str, frozenset[str]] = {
     "floor": frozenset({"burn_in"}),
-    "sweep": _ENGINE | {"budget", "seed"},
-    "training-curve": _ENGINE | {"mode", "train"},
+    "known-floor": frozenset({"mode"}),
+    "evaluate": frozenset({"burn_in"}),
+    "sweep": _ENGINE | {"batch", "budget", "mode", "out", "seed"},
+    "training-curve": _ENGINE | {"batch", "mode", "out", "train"},
     "train": frozenset({"rewards"}),
-    "power": _TABLE | {"floor", "level_set", "alpha"},
+    "calibrate": frozenset({"spacing", "workers"}),
+    "power": _TABLE | {"alpha", "floor", "floor_episodes", "level_set", "step"},
     "analyse": frozenset({"decimal"}),
-    "compare": _ENGINE | {"batch", "mode"},
-    "report": _TABLE,
-    "cka": frozenset({"train", "test", "rule", "seed", "device"}),
+    "compare": _ENGINE | {"batch", "budgets", "mode"},
+    "report": _TABLE | {"step", "tables"},
+    "replay": frozenset({"level_set"}),
+    "verify": frozenset({"seed"}),
+    "cka": frozenset({"device", "draw", "pairs", "rule", "seed", "test", "train"}),
 }
 
 #: The words of a command -> where it comes from.
@@ -79,7 +84,6 @@ COMMANDS: dict[str, CommandEntry] = {
     "audit scan": CommandEntry(AUDIT, "gapfloor.api.audit:audit_scan"),
     "audit trace": CommandEntry(AUDIT, "gapfloor.api.audit:audit_trace", takes_command=True),
     "audit ledger": CommandEntry(AUDIT, "gapfloor.api.audit_ledger:audit_ledger", arguments=0),
-    "study preview": CommandEntry(ADVANCED, "gapfloor.study.commands:preview", names_store=True),
     "study run": CommandEntry(ADVANCED, "gapfloor.study.commands:run", names_store=True),
     "study status": CommandEntry(ADVANCED, "gapfloor.study.commands:status", names_store=True),
     "cka": CommandEntry(ADVANCED, "gapfloor.api.cka:cka", "cka", has_store=True),

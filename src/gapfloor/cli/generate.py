@@ -36,10 +36,9 @@ _IN_MEMORY = {"progress", "cells", "executor"}
 
 #: Options that few people need: `--help` leaves them out, `--help-all` shows them.
 RARE = {
-    "allow", "backend", "batch", "burn_in", "cells_seen", "checkpoint_every", "columns", "decimal", "device", "draw",
-    "step", "envs", "floor_episodes", "floor_sem", "geometry", "horizon", "labels", "level_cost", "mode", "options",
-    "other_geometry", "permutations", "precision", "probe", "rewards", "repeats", "rliable", "slots", "spacing",
-    "tables", "tensorboard", "threads", "upper", "whole_cells", "workers", "replace", "picture",
+    "allow", "backend", "batch", "cells_seen", "checkpoint_every", "columns", "device", "envs", "floor_sem", "geometry",
+    "horizon", "labels", "mode", "options", "other_geometry", "permutations", "precision", "probe", "repeats",
+    "replace", "rliable", "slots", "step", "tensorboard", "threads", "upper", "whole_cells", "workers",
 }  # fmt: skip
 
 

@@ -17,6 +17,7 @@ OLD_COMMANDS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("engines", "list"): ("doctor",),
     ("floor", "--known"): ("known-floor",),
     ("audit", "registry"): ("audit", "ledger", "--registry"),
+    ("study", "preview"): ("study", "status"),
     ("audit", "verify", "--clone"): ("audit", "ledger", "--clone"),
     ("audit", "verify"): ("audit", "ledger", "--repos", "gapfloor-audit-repos"),
 }

@@ -102,16 +102,16 @@ def show_sweep(result: Any, values: Values, as_json: bool) -> None:
     """A sweep, and where its files are."""
     from gapfloor.api.sweep import sweep_folder
 
-    folder = values["out"] or sweep_folder(values["store"], result)
-    print_result(result, files=_written(folder, "sweep"), as_json=as_json, wide=values["wide"])
+    files = _written(sweep_folder(values["store"], result), "sweep")
+    print_result(result, files=files, as_json=as_json, wide=values["wide"])
 
 
 def show_training_curve(result: Any, values: Values, as_json: bool) -> None:
     """Training curves, and where their files are."""
     from gapfloor.api.training_curve import curve_folder
 
-    folder = values["out"] or curve_folder(values["store"])
-    print_result(result, files=_written(folder, "training-curve"), as_json=as_json, wide=values["wide"])
+    files = _written(curve_folder(values["store"]), "training-curve")
+    print_result(result, files=files, as_json=as_json, wide=values["wide"])
 
 
 def show_comparison(result: Any, values: Values, as_json: bool) -> None:

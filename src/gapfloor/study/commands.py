@@ -1,4 +1,4 @@
-"""What can be done with a study: run it, see how far it is, estimate its cost.
+"""What can be done with a study: run it, and see how far it is and what it costs.
 
 These functions are the methods of `Study` and the commands of `gapfloor study`.
 """
@@ -22,15 +22,15 @@ from gapfloor.study.graph import awaited_sentence, build_graph
 from gapfloor.study.journal import TaskJournal
 from gapfloor.study.model import Study
 from gapfloor.study.runner import Listener, StudyOutcome, StudyProgress, run_study
-from gapfloor.study.survey import Survey, check_runs
+from gapfloor.study.survey import Survey
 from gapfloor.text_tables import ReadableResult, TextTable, counted
 
 _STATES = ("done", "running", "failed", "missing")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class StudyStatus(ReadableResult):
-    """How far a study is."""
+    """How far a study is, and what all of it costs."""
 
     study: str
     """The study's name."""
@@ -42,12 +42,16 @@ class StudyStatus(ReadableResult):
     """Tasks that failed -> the error, and where its log is."""
     damaged: tuple[str, ...]
     """Cells that are cut or altered, and will be measured again."""
-    absent: tuple[str, ...] = ()
-    """Trained agents that are not there yet."""
+    size: CostEstimate
+    """Runs, cells, core seconds and disk of the whole study, done or not."""
+    cores: int
+    """The number of cores for the estimate of time."""
+    awaited: str = ""
+    """Which trained agents are not there yet, and where they are looked for."""
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `gapfloor study status --json` prints."""
-        return {**super().to_dict(), "failed": list(self.failed)}
+        return {**super().to_dict(), "failed": list(self.failed), "seconds": self.size.seconds_on(self.cores)}
 
     def table(self) -> TextTable:
         """Tasks by kind and state."""
@@ -55,55 +59,19 @@ class StudyStatus(ReadableResult):
         return ["task", *_STATES], rows
 
     def sentences(self) -> list[str]:
-        """What is running, failed and damaged."""
+        """What is running, failed, damaged and awaited, and what the whole study costs."""
+        size = self.size
+        addendum = f", {counted(size.n_addendum_cells, 'cell')} of the addendum" * bool(size.n_addendum_cells)
+        hours = ", ".join(f"{kind} {duration(seconds)}" for kind, seconds in size.core_seconds.items())
         return [
             *(f"running: {name}" for name in self.running),
             *(f"failed: {name}: {words}" for name, words in self.failed.items()),
             *(f"damaged, will be measured again: {name}" for name in self.damaged),
-            *(f"not there yet: {run}" for run in self.absent),
-        ]
-
-
-@dataclass(frozen=True, repr=False)
-class StudyPreview(ReadableResult):
-    """What a study will do and cost."""
-
-    study: Study
-    size: CostEstimate
-    cores: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The document that `gapfloor study preview --json` prints."""
-        size = self.size
-        return {
-            "study": self.study.name, "runs": size.n_runs, "cells": size.n_cells,
-            "addendum_cells": size.n_addendum_cells, "floor_cells": size.n_floor_cells,
-            "core_seconds": size.core_seconds, "cores": self.cores,
-            "seconds": size.seconds_on(self.cores), "disk_bytes": size.disk_bytes,
-        }  # fmt: skip
-
-    def tables(self) -> list[TextTable]:
-        """None: a preview is a few lines."""
-        return []
-
-    def sentences(self) -> list[str]:
-        """Runs, cells, time by kind of task, and disk."""
-        study, size = self.study, self.size
-        lines = [f"{study.name}: {study.description}" if study.description else study.name]
-        lines.append(f"{counted(size.n_runs, 'run')}, {counted(size.n_cells, 'cell')}")
-        if size.n_addendum_cells:
-            rules = ", ".join(study.addendum.rules)
-            lines.append(f"addendum ({rules}): {counted(size.n_addendum_cells, 'cell')}")
-        lines.append(f"floors ({', '.join(study.references)}): {counted(size.n_floor_cells, 'cell')}")
-        lines += [
-            f"  {kind:10} {duration(seconds):>12} of one core" for kind, seconds in size.core_seconds.items()
-        ]
-        absent = study.absent_runs
-        return [
-            *lines,
-            *([awaited_sentence(study, absent)] if absent else []),
-            f"about {duration(size.seconds_on(self.cores))} on {counted(self.cores, 'core')}, "
-            f"{size.disk_bytes / 2**20:,.0f} MB of disk",
+            *([self.awaited] if self.awaited else []),
+            f"The whole study: {counted(size.n_runs, 'run')}, {counted(size.n_cells, 'cell')}{addendum}, "
+            f"{counted(size.n_floor_cells, 'cell')} of references.",
+            f"About {duration(size.seconds_on(self.cores))} on {counted(self.cores, 'core')} and "
+            f"{size.disk_bytes / 2**20:,.0f} MB of disk; one core would need: {hours}.",
         ]
 
 
@@ -168,19 +136,24 @@ def run(
     return run_study(Survey(study, opened.root), make_executor=make_executor, listener=progress)
 
 
-def status(study: Study | str | Path, *, store: str | Path | None = None) -> StudyStatus:
-    """Show what is done, running, failed and missing.
+def status(
+    study: Study | str | Path, *, store: str | Path | None = None, workers: int | None = None
+) -> StudyStatus:
+    """Show what is done, running, failed and missing, and about how much time and disk the whole study needs.
 
     Args:
         study: The study file (TOML).
-        store: Folder of the study's store (default: the study's name).
+        store: Folder of the study's store (default: the study's name); what `run` would refuse is refused.
+        workers: Number of cores for the estimate of time (default: those of this machine).
 
     Returns:
-        Tasks by kind and state; what runs, failed or is damaged.
+        Tasks by kind and state; what runs, failed, is damaged or awaited; runs, cells, time and disk.
 
     Command line:
         gapfloor study status studies/demo.toml --store demo-store
+        gapfloor study status studies/paper-8m.toml --workers 64
     """
+    check_workers(workers)
     study = _read(study)
     root = Store(store or study.name).root
     survey = Survey(study, root)
@@ -199,31 +172,17 @@ def status(study: Study | str | Path, *, store: str | Path | None = None) -> Stu
         states.setdefault(task.kind, Counter())[state] += 1
         if state in listed:
             listed[state].append(task.name)
-    absent = tuple(run for run in study.absent_runs if not (root / "runs" / run).is_dir())
-    failed = {name: f"{failures[name].error} (log: {failures[name].log})" for name in listed["failed"]}
-    return StudyStatus(study.name, states, tuple(listed["running"]), failed, tuple(survey.damaged), absent)
-
-
-def preview(
-    study: Study | str | Path, *, store: str | Path | None = None, workers: int | None = None
-) -> StudyPreview:
-    """Show what would run, about how long it would take and how much disk it would need.
-
-    Args:
-        study: The study file (TOML).
-        store: Folder of the study's store (default: the study's name); what `run` would refuse is refused.
-        workers: Number of cores for the estimate of time (default: those of this machine).
-
-    Returns:
-        Runs, cells, time and disk.
-
-    Command line:
-        gapfloor study preview studies/paper-8m.toml --workers 64
-    """
-    check_workers(workers)
-    study = _read(study)
-    check_runs(study, Store(store or study.name).root)
-    return StudyPreview(study, estimate(study), workers or available_cores())
+    absent = [run for run in study.absent_runs if not (root / "runs" / run).is_dir()]
+    return StudyStatus(
+        study=study.name,
+        tasks=states,
+        running=tuple(listed["running"]),
+        failed={name: f"{failures[name].error} (log: {failures[name].log})" for name in listed["failed"]},
+        damaged=tuple(survey.damaged),
+        size=estimate(study),
+        cores=workers or available_cores(),
+        awaited=awaited_sentence(study, absent) if absent else "",
+    )
 
 
 def _read(study: Study | str | Path) -> Study:

@@ -85,7 +85,7 @@ class Study(LevelSettings):
         >>> study = gapfloor.Study.read("studies/demo.toml")
         >>> study.games, study.agents
         (('starpilot', 'miner'), ('impala',))
-        >>> study.preview(workers=2).size.n_runs
+        >>> study.status(workers=2).size.n_runs
         4
     """
 
@@ -115,7 +115,6 @@ class Study(LevelSettings):
 
     run = LazyMethod("gapfloor.study.commands:run")
     status = LazyMethod("gapfloor.study.commands:status")
-    preview = LazyMethod("gapfloor.study.commands:preview")
 
     @property
     def games(self) -> tuple[str, ...]:
