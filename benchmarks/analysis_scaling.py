@@ -269,15 +269,12 @@ def _store(folder: Path, arguments: argparse.Namespace) -> str:
         path = folder / f"store{seeds}"
         n = write_store(Shape(agents=10, budgets=1, seeds=seeds, episodes=16), path)
         rows.append((n, _repeat(path, arguments.repeats)))
-        _list_cells(path)
         listed.append((n, [_list_cells(path) for _ in range(arguments.repeats)]))
     shape = "16 games x 10 agents x 2 rules, 16 episodes per cell"
     return "\n\n".join(
         [
             table(f"Cells of a store ({shape})", "cells", rows),
-            table(
-                "What one task of a study does with them: list the cells through the index", "cells", listed
-            ),
+            table("What one task of a study does with them: list the cells", "cells", listed),
         ]
     )
 
@@ -287,7 +284,7 @@ def _list_cells(path: Path) -> Cost:
     from gapfloor.records.store import Store
 
     cpu, wall = time.process_time(), time.perf_counter()
-    Store(path).known_cells()
+    Store(path).cells()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return Cost(time.process_time() - cpu, time.perf_counter() - wall, peak)
 

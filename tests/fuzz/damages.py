@@ -120,9 +120,3 @@ def seal_lock(content: bytes, number: int) -> bytes:
     document.pop("seal", None)
     seal = hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
     return json.dumps({**document, "seal": seal}).encode()
-
-
-def seal_index(content: bytes, number: int) -> bytes:
-    """An index of cells with other values, whose hash was made again."""
-    body = mutant(content.partition(b"\n")[2], number)
-    return hashlib.sha256(body).hexdigest().encode() + b"\n" + body

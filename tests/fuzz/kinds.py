@@ -70,13 +70,13 @@ def _store(pattern: str, damage: Damage = mutant) -> Kind:
 LINES = (
     *(line.format("episodes.csv") for line in _TABLE), *_STORE, *_SCAN, *(line.format("plan.toml") for line in _PLAN),
     *_evaluate("onnx:net.onnx"), *_evaluate("sb3:ppo.zip,vecnormalize=stats.npz"), "known-floor starpilot --mode easy",
-    "plan init new.toml", "audit ledger --registry --only greedy", "study preview study.toml",
+    "plan init new.toml", "audit ledger --registry --only greedy", "study status study.toml",
     "audit ledger --out page.md", "levels fuzz.tiny:Vectors --train 0:2 --test 5:7 --out out",
     "replay store --games x --level 3 --count 1",
     "plan lock plan.toml --addendum merged.toml --store store", "audit scan repo.git@HEAD --diff HEAD",
     f"analyse monitor.csv {_LABELS}", "analyse matrices.npz --label rule=greedy --label level_set=test",
     "sweep onnx:net.onnx --game fuzz.tiny:Vectors --temperatures 0 --episodes 1 --draws 0 --store out --out out",
-    "cka store --pairs none --store out", "training-curve store/runs/coinrun-easy-impala-8M-s1 --draws 0 --episodes 1",
+    "cka store --store out", "training-curve store/runs/coinrun-easy-impala-8M-s1 --draws 0 --episodes 1",
     "calibrate fuzz.tiny:Vectors --states 2 --horizon 1 --store out", "analyse means.csv --floor 3.1±0.2",
 )  # fmt: skip
 
@@ -100,7 +100,7 @@ KINDS: dict[str, Kind] = {
     ),
     "addendum": Kind("merged.toml", ("plan lock plan.toml --addendum merged.toml --store store",), share=2),
     "study": Kind(
-        "study.toml", ("study preview study.toml", "study status study.toml --store store"), share=0.5
+        "study.toml", ("study status study.toml", "study status study.toml --store store"), share=0.5
     ),
     "manifest": _store("cells/*.json"),
     "forged": _store("cells/*.json", damages.forge_manifest),
@@ -111,8 +111,6 @@ KINDS: dict[str, Kind] = {
     "cka": _store("results/cka/a.json"),
     "note": _store("log/tasks/a.running"),
     "times": _store("log/cells/*.jsonl"),
-    "hosts": _store("log/arithmetic/*.json"),
-    "index": _store("log/verified-cells.json", damages.seal_index),
     "classes": _store("classes/starpilot-easy.json"),
     "replay": _store("replays/a.json"),
     "frames": _store("replays/a.npz"),

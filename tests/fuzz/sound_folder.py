@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import subprocess
@@ -181,8 +180,3 @@ def write_store_files(folder: Path) -> None:
     (store / "log" / "tasks" / "a.running").write_text(json.dumps(note))
     made = Store(store)
     made.write_order(games=["fuzz.tiny:Vectors"], agents=["mlp"])
-    entries = {each.path.stem: {"files": [], "manifest": vars(each.manifest)} for each in made.cells()}
-    index = json.dumps(entries).encode()
-    (store / "log" / "verified-cells.json").write_bytes(
-        hashlib.sha256(index).hexdigest().encode() + b"\n" + index
-    )

@@ -28,8 +28,6 @@ class Engine(Protocol):
 
     can_begin: bool
     """Whether `begin` works; otherwise levels come in the order in which the engine draws them (the plain loop)."""
-    idle_slots_cost: bool
-    """Whether a slot that plays nothing costs as much as one that does."""
     n_slots: int
     n_actions: int
     """The number of numbered actions; 0 where actions are rows."""

@@ -63,8 +63,6 @@ def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: in
 class PoolEngine(EnvironmentBatch):
     """A batch of pools with one environment each; see `gapfloor.engines.engine.Engine`."""
 
-    idle_slots_cost = False
-
     def __init__(
         self,
         recipe: Recipe,

@@ -58,8 +58,8 @@ class Actor(ABC):
     """The actions that it chooses from."""
     record: Mapping[str, str] = MappingProxyType({})
     """Fields of the cell record about its distribution, known after the first step; empty where logits say it all."""
-    may_shrink = False
-    """Whether the batch may get smaller at the end of the queue (never where the shape fixes the bits)."""
+    needs_full_batch = True
+    """Whether it is always asked in one batch shape, because the shape changes the last bits of logits."""
     probabilities: Floats | None = None
     """The distributions of the last `act`, or None."""
     entropies: Floats | None = None
@@ -86,11 +86,11 @@ class Actor(ABC):
 class ReferenceActor(Actor):
     """Plays a reference: no observation is looked at."""
 
+    needs_full_batch = False
+
     def __init__(self, reference: Reference, *, space: ActionSpace) -> None:
         self._reference = reference
         self.space = space
-        # A slot that moves to a smaller batch would lose its last action.
-        self.may_shrink = not reference.remembers
 
     @property
     def is_function_of_frame(self) -> bool:

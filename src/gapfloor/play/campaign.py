@@ -13,7 +13,6 @@ from typing import Protocol as TypingProtocol
 
 from gapfloor.actions.partition import Partition
 from gapfloor.engines.engine import EngineSpec
-from gapfloor.play.arithmetic import note_host
 from gapfloor.play.candidate import Candidate
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.conflicts import (
@@ -153,8 +152,6 @@ class Campaign:
         if not self.is_prepared and any(group.cells for group in wanted):
             self.store.prepare()
             self.is_prepared = True
-        for arithmetic in sorted({cell.inference.arithmetic for cell in _cells(wanted)} - {""}):
-            note_host(self.store.root, arithmetic)
         executor.play(wanted, store=self.store)
         self._whole.update(cell.file_name for cell in _cells(wanted))
 
@@ -185,7 +182,7 @@ def plan_campaign(requests: Sequence[Request], store: Store, *, is_prepared: boo
         GameCells(request.engine, _run_groups(request), *groups)
         for request, groups in zip(requests, references, strict=True)
     )
-    stored = tuple(store.known_cells())
+    stored = tuple(store.cells())
     found = {cell.path.stem: cell for cell in stored}
     unusual = [
         note
@@ -200,7 +197,7 @@ def plan_campaign(requests: Sequence[Request], store: Store, *, is_prepared: boo
     damaged = {path.stem for path in store.damaged}
     campaign.damaged = tuple(cell.file_name for cell in campaign.cells if cell.file_name in damaged)
     refuse_old_protocol(stored, root=store.root)
-    refuse_conflicting_runs(stored, campaign.run_cells, root=store.root)
+    refuse_conflicting_runs(stored, campaign.run_cells)
     refuse_conflicting_references(stored, campaign.reference_cells, root=store.root)
     return campaign
 

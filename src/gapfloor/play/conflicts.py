@@ -6,13 +6,11 @@ two contents would be averaged by the analysis.
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import StoreError, UsageError
-from gapfloor.play.arithmetic import hosts_of
 from gapfloor.play.cell import PROTOCOL_VERSION, CellSpec
 from gapfloor.policies.backends import BACKENDS
 from gapfloor.records.manifest import canonical_json
@@ -33,11 +31,11 @@ def refuse_old_protocol(stored: Sequence[StoredCell], *, root: Path) -> None:
         )
 
 
-def refuse_conflicting_runs(stored: Sequence[StoredCell], wanted: Sequence[CellSpec], *, root: Path) -> None:
+def refuse_conflicting_runs(stored: Sequence[StoredCell], wanted: Sequence[CellSpec]) -> None:
     """Refuse one content under two names, and one name for two contents or two specifications."""
     for cell in {(cell.policy, cell.run, cell.engine): cell for cell in wanted}.values():
         refuse_other_name(stored, policy=cell.policy, run=RunIdentity.from_labels(cell.labels))
-        refuse_other_arithmetic(stored, cell, root=root)
+        refuse_other_arithmetic(stored, cell)
     by_place = {_place(each.manifest.labels, each.manifest.content, _RUN_DESIGN): each for each in stored}
     for cell in wanted:
         other = by_place.get(_place(cell.labels, cell.content(), _RUN_DESIGN))
@@ -48,7 +46,7 @@ def refuse_conflicting_runs(stored: Sequence[StoredCell], wanted: Sequence[CellS
             )
 
 
-def refuse_other_arithmetic(stored: Sequence[StoredCell], cell: CellSpec, *, root: Path) -> None:
+def refuse_other_arithmetic(stored: Sequence[StoredCell], cell: CellSpec) -> None:
     """Refuse a policy whose logits on a fixed batch differ here from those behind the cells that the store holds."""
     mine, engine = cell.inference, cell.engine
     frames = (engine.game, engine.mode, dict(engine.options))
@@ -63,9 +61,9 @@ def refuse_other_arithmetic(stored: Sequence[StoredCell], cell: CellSpec, *, roo
             if theirs["backend"] != mine.backend and theirs["backend"] in BACKENDS:
                 remedy = f"Use --backend {theirs['backend']}, or another --store."
             raise StoreError(
-                f"{cell.run.name} was computed with another arithmetic on {hosts_of(root, theirs['arithmetic'])} "
-                f"({theirs['backend']} {theirs['backend_version']}) than on this machine, {socket.gethostname()} "
-                f"({mine.backend} {mine.backend_version}): their cells cannot be mixed. {remedy}"
+                f"The cells of {cell.run.name} in this store were computed with another arithmetic "
+                f"({theirs['backend']} {theirs['backend_version']}) than this machine has "
+                f"({mine.backend} {mine.backend_version}), and the two cannot be mixed. {remedy}"
             )
 
 

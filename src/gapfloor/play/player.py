@@ -3,12 +3,11 @@
 Because an episode starts from its level's own initial state and draws from its own stream, the player can take
 shortcuts that a plain loop cannot: burn-in episodes are not played, a slot that is done takes the
 next episode of any cell at once, an episode that a deterministic rule has played on the same level is not
-simulated again, an episode that only repeats itself is moved to its end, and the batch shrinks when the queue runs
-dry. `plain_loop` has none of these; tests compare the two byte for byte.
+simulated again, and an episode that only repeats itself is moved to its end. `plain_loop` has none of these; tests
+compare the two byte for byte.
 
 Benchmark rows: sampled-starpilot and floor-starpilot-after-start (burn-in and the queue), greedy-fruitbot (a level
-once, although the draws name 384 episodes of at most 200 levels), greedy-miner (`loops`) and floor-heist-after-start
-(`_shrink`).
+once, although the draws name 384 episodes of at most 200 levels) and greedy-miner (`loops`).
 """
 
 from __future__ import annotations
@@ -140,12 +139,7 @@ class Player:
         yield from self._queue.drain_completed()
 
     def _start(self, jobs: Sequence[Job]) -> None:
-        size = len(jobs) if self._actor.may_shrink else self._n_slots
-        self._open(size)
-        for row, job in enumerate(jobs):
-            self._assign(row, job)
-
-    def _open(self, size: int) -> None:
+        size = self._n_slots if self._actor.needs_full_batch else len(jobs)
         self._engine = self._make_engine(size)
         self._actor.resize(size)
         self._rows = np.arange(size)
@@ -167,6 +161,8 @@ class Player:
         self._slots = np.zeros(size, dtype=np.int64)
         self._indices = np.zeros(size, dtype=np.int64)
         self._finder = LoopFinder(size)
+        for row, job in enumerate(jobs):
+            self._assign(row, job)
 
     def _assign(self, row: int, job: Job | None) -> None:
         self._jobs[row] = job
@@ -197,8 +193,6 @@ class Player:
                 yield from self._finish(row, job)
                 next_jobs = self._queue.take(1)
                 self._assign(row, next_jobs[0] if next_jobs else None)
-            if finished.size:
-                self._shrink()
         self._engine.close()
 
     def _step(self) -> npt.NDArray[np.int64]:
@@ -319,33 +313,6 @@ class Player:
             )
         self._queue.settle(job, outcome)
         yield from self._completed()
-
-    def _shrink(self) -> None:
-        """Move the last episodes into a smaller engine: idle slots cost as much as busy ones.
-
-        Benchmark row: floor-heist-after-start. Its floor of 768 episodes took 7% more processor time without this.
-        """
-        busy = [row for row, job in enumerate(self._jobs) if job is not None]
-        movable = self._engine.can_clone and self._engine.idle_slots_cost and self._actor.may_shrink
-        if not movable or not busy or len(busy) > len(self._jobs) // 2:
-            return
-        old = self._engine
-        states = [old.save(row) for row in busy]
-        kept = np.array(busy)
-        jobs = [self._jobs[row] for row in busy]
-        rules = [self._rules[row] for row in busy]
-        streams = [self._streams[row] for row in busy]
-        arrays = (self._uniforms, self._entropy_chunk, self._returns, self._lengths, self._counts)
-        moved = [array[kept] for array in arrays]
-        slots, indices = self._slots[kept], self._indices[kept]
-        self._open(len(busy))
-        for row, state in enumerate(states):
-            self._engine.load(row, state)
-        self._jobs, self._rules, self._streams = jobs, rules, streams
-        self._uniforms, self._entropy_chunk, self._returns, self._lengths, self._counts = moved
-        self._slots, self._indices = slots, indices
-        self._first[:] = False
-        old.close()
 
 
 class _JobQueue:

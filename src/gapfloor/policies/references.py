@@ -29,9 +29,6 @@ class Reference(ABC):
     def is_deterministic(self) -> bool:
         """Whether an episode depends on its level alone."""
 
-    remembers: bool = False
-    """Whether the next action depends on the last one."""
-
     @abstractmethod
     def choose(
         self, uniforms: Floats, space: ActionSpace, last: Actions, legal: Masks | None = None
@@ -112,7 +109,6 @@ class Sticky(Reference):
 
     stay: float
     is_deterministic = False
-    remembers = True
 
     def choose(
         self, uniforms: Floats, space: ActionSpace, last: Actions, legal: Masks | None = None

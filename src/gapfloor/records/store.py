@@ -31,7 +31,6 @@ from gapfloor.records.atomic import (
 from gapfloor.records.cell_times import note_cell_time
 from gapfloor.records.manifest import Manifest, content_key, is_writable_text, read_manifest
 from gapfloor.records.schema import CELLS, EPISODES, rows_to_table
-from gapfloor.records.verified_cells import VerifiedCells
 from gapfloor.text_tables import counted
 
 DEFAULT_STORE = "gapfloor-store"
@@ -134,33 +133,16 @@ class Store:
 
     def cells(self) -> list[StoredCell]:
         """Every whole cell, in the order of file names; cut or altered ones are noted in `damaged`."""
-        return self._whole_cells(None)
-
-    def known_cells(self) -> list[StoredCell]:
-        """As `cells()`, but a cell whose files have not changed since it was found whole is not read again."""
-        index = VerifiedCells(self.root)
-        found = self._whole_cells(index)
-        index.save()
-        return found
-
-    def _whole_cells(self, index: VerifiedCells | None) -> list[StoredCell]:
         self.damaged = []
         found = []
         with explain_disk_errors(self.cells_folder):
             paths = sorted(self.cells_folder.glob("*.json"), key=str)  # paths compare slowly
         for path in paths:
-            episodes = path.with_suffix(".parquet")
-            # Before the files are read: what changes them meanwhile must not go unnoticed.
-            stamps = index.stamps(path, episodes) if index is not None else None
-            known = index.manifest(path.stem, stamps) if index is not None else None
-            manifest = known or read_manifest(path)
-            if known is None and (manifest is None or _file_sha256(episodes) != manifest.episodes_sha256):
+            episodes, manifest = path.with_suffix(".parquet"), read_manifest(path)
+            if manifest is None or _file_sha256(episodes) != manifest.episodes_sha256:
                 self.damaged.append(path)
-                continue
-            assert manifest is not None
-            found.append(StoredCell(episodes, manifest))
-            if index is not None and known is None:
-                index.add(path.stem, stamps, manifest)
+            else:
+                found.append(StoredCell(episodes, manifest))
         self.found = list(found)
         return found
 

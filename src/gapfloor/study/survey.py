@@ -50,7 +50,7 @@ class Survey:
         """Cells that are cut or altered; they count as missing."""
 
     def _whole_cells(self, protocol: Protocol) -> Iterator[WantedCell]:
-        for cell in self.store.known_cells():
+        for cell in self.store.cells():
             labels, content = cell.manifest.labels, cell.manifest.content
             if design_from(content) != protocol.design:
                 continue

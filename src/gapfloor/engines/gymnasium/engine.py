@@ -114,8 +114,6 @@ class SlotState:
 class GymnasiumEngine(EnvironmentBatch):
     """A batch of single environments; see `gapfloor.engines.engine.Engine` for what each method promises."""
 
-    idle_slots_cost = False
-
     def __init__(self, recipe: Recipe, *, slots: int, levels: LevelSet, draw: int = 0) -> None:
         super().__init__(recipe, describe(recipe), slots=slots, levels=levels, draw=draw)
         self._envs: list[Any] = [None] * slots

@@ -29,8 +29,6 @@ _RESETS_ITSELF = ("NextStep", "SameStep")
 class VectorEngine(EnvironmentBatch):
     """One or more vector environments that together have at least as many environments as there are slots."""
 
-    idle_slots_cost = True
-
     def __init__(self, recipe: Recipe, *, slots: int, levels: LevelSet, draw: int = 0) -> None:
         super().__init__(recipe, describe(recipe), slots=slots, levels=levels, draw=draw)
         found, sized = self.description, takes_num_envs(recipe)
