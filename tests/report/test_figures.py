@@ -20,7 +20,7 @@ from gapfloor.report.figures.build import build_figures, returns_figure
 from gapfloor.report.figures.measurements import sweep_figure, training_curves_figure
 from gapfloor.report.figures.model import DotCloud, FigureSpec, GuideLine, PointMark, TileMark
 from gapfloor.report.figures.page_figure import legend_svg, panel_svg, render_panels
-from gapfloor.report.figures.print_figure import draw_figure, write_figures
+from gapfloor.report.figures.print_figure import draw_figure, drawing_style, save_figure, write_figures
 from gapfloor.report.findings import Findings
 from gapfloor.report.source import source_of_results
 
@@ -80,6 +80,29 @@ def test_a_level_panel_has_equal_axes_both_labels_and_its_diagonal(paper_source)
         assert panel.x.label
         assert panel.y.label
         assert 'class="zero"' in panel_svg(panel, size=figure.size)
+
+
+def test_titles_and_labels_of_a_print_figure_are_inside_the_picture(paper_source, tmp_path: Path) -> None:
+    import dataclasses
+
+    import matplotlib.pyplot as plt
+
+    found = {figure.name: figure for figure in build_figures(paper_source)}["levels"]
+    panels = tuple(
+        dataclasses.replace(panel, subtitle=("sampled above on 100/100", "greedy above on 99/100"))
+        for panel in found.panels[:4]
+    )
+    figure = dataclasses.replace(found, panels=panels)
+    with drawing_style():
+        drawn = draw_figure(figure)
+        save_figure(drawn, tmp_path, figure)
+        (legend,) = drawn.legends
+        drawing = drawn.canvas.get_renderer()
+        for axes in drawn.axes:
+            assert axes.title.get_window_extent(drawing).y1 <= drawn.bbox.height
+            label = axes.xaxis.label.get_window_extent(drawing)
+            assert label.y0 >= legend.get_window_extent(drawing).y1
+        plt.close(drawn)
 
 
 def test_names_are_text_in_both_renderers(tmp_path: Path) -> None:

@@ -122,7 +122,9 @@ def save_figure(figure: Any, folder: Path, spec: FigureSpec) -> list[Path]:
     written = [folder / f"{spec.name}.txt"]
     # Laid out once, not once per format. A figure that has a layout engine would be drawn twice each time, and
     # `savefig` would give it the engine that is the default.
-    figure.get_layout_engine().execute(figure)
+    # The second pass sees where the panels of equal scales ended up: after one, titles can be outside the picture.
+    for _ in range(2):
+        figure.get_layout_engine().execute(figure)
     # With a date the files would differ from run to run.
     said: dict[str, dict[str, Any]] = {
         "pdf": {"Title": spec.title, "Subject": spec.caption, "CreationDate": None},
