@@ -82,7 +82,7 @@ def test_nothing_is_called_adjusted_where_nothing_was_taken_off():
     row = results.gaps[0]
     same = dataclasses.replace(row, estimate=dataclasses.replace(row.estimate, value=row.gap))
     (said,) = build_verdicts(Findings(dataclasses.replace(results, gaps=(same,))))
-    assert "of the floor's gap" not in said.supports
+    assert "adjusted" not in said.supports
 
 
 def test_below_chance_in_doubt_is_not_worse_than_random():
@@ -198,8 +198,7 @@ def test_the_gap_is_told_with_the_interval_of_the_excess_that_was_tested():
     (gap,) = analyse(table(rows)).gaps
     low, high = gap.estimate.interval
     said = verdict(rows)
-    taken_off = f"less {gap.slope:.2f} of the floor's gap of {gap.floor_gap:+.2f}"
-    excess = f"{taken_off}: +{gap.estimate.value:.2f} [{low:.2f}, {high:.2f}]"
+    excess = f"adjusted for the floor's gap: +{gap.estimate.value:.2f} [{low:.2f}, {high:.2f}]"
     text = f"the gap of +{gap.gap:.2f} ({excess})"
     assert text in said.supports
     untested = verdict(game_rows(train=8.0, has_levels=False))

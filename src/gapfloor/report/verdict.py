@@ -214,7 +214,7 @@ def _unbeaten(findings: Findings, env: Env, budget: str) -> str:
         f"{row.reference} scores {_plain(fixed(row.floor))}, and the runs are {_AGAINST_REFERENCE[row.call]}"
         for row in rows
     )
-    return f"that they look at the level: of the references that see nothing, {listed}." if rows else ""
+    return f"that the runs look at the level: of the references that see nothing, {listed}." if rows else ""
 
 
 def _family_wise_equivalence(row: ComparisonRow, *, alpha: float) -> str:
@@ -263,22 +263,23 @@ def _reading(
         return (
             "open",
             f"nothing about the agent yet: {test.decision.label}.",
-            f"any reading of the gap of {size}: there is no call to read it with.",
+            f"any reading of the gap of {size}: the held-out return was not tested against chance.",
         )
     if gap.n_shared:
         return (
             "unsupported",
             f"that return is {_AGAINST_CHANCE[test.call]} on the levels that are called held-out; "
             f"{counted(gap.n_shared, 'level')} of them were also played as training levels.",
-            f"any statement about held-out levels: the level sets overlap, so the gap of {size} is not between them.",
+            f"any statement about held-out levels: the level sets overlap, so the gap of {size} does not compare new "
+            "levels with training levels.",
         )
     if test.call == "above":
         return _reading_above(findings, test, train, gap, other, size)
     if test.call == "below":
         return (
             "unsupported",
-            f"that held-out play is worse than random; the gap of {size} is measured from there.",
-            "any statement about generalization: the gap ends in a number below chance.",
+            f"that play on held-out levels is worse than random play. The gap is {size}.",
+            "any statement about generalization: the held-out return is below chance.",
         )
     held_out = _AGAINST_CHANCE[test.call]
     not_tested = f"was not tested ({gap.decision.reason})" if gap.call == "not tested" else ""
@@ -286,8 +287,8 @@ def _reading(
         return (
             "open",
             "that training return is above chance; "
-            f"the gap of {size} {not_tested or 'is not established beyond that of the floor'}.",
-            f"that any of it transfers, nor that new levels take it away: held-out return is {held_out}.",
+            f"the gap of {size} {not_tested or 'is not shown to be larger than that of the floor'}.",
+            f"that any of it transfers, or that it is lost on new levels: held-out return is {held_out}.",
         )
     if train is not None and train.call == "above":
         return (
@@ -301,7 +302,7 @@ def _reading(
         both = f"training return is {training} and held-out return {held_out}"
     return (
         "unsupported" if test.call == "equivalent" else "open",
-        f"no more than that the level sets differ by {size} under this rule."
+        f"only that the level sets differ by {size} under this rule."
         if not is_open
         else f"nothing yet: the gap of {size} {not_tested or 'is not established'}.",
         f"any statement about generalization: {both}.",
@@ -317,12 +318,10 @@ def _gap_size(gap: GapRow) -> str:
         return raw
     tested = _plain(estimate(gap.estimate.value, gap.estimate.interval))
     if tested.split(" ")[0] == raw:
-        return tested  # nothing was taken off that the printed digits show
-    # Only with slope one is the floor's whole gap taken off, so only then is the number an excess over it.
-    name = "excess over the floor"
-    if gap.slope != 1:
-        name = f"less {_plain(fixed(gap.slope, 2))} of the floor's gap of {_plain(fixed(gap.floor_gap, sign=True))}:"
-    return f"{raw} ({name} {tested})"
+        return tested  # nothing was subtracted that the printed digits show
+    # Only with slope one is the floor's whole gap subtracted, so only then is the number an excess over it.
+    name = "excess over the floor's gap" if gap.slope == 1 else "adjusted for the floor's gap"
+    return f"{raw} ({name}: {tested})"
 
 
 def _is_learnt(test: ComparisonRow, train: ComparisonRow, gap: GapRow) -> bool:
@@ -371,7 +370,7 @@ def _reading_above(
         reason = f" ({gap.decision.reason})" if gap.decision.reason else ""
         return tone, f"{above}; the gap of {size} was not tested{reason}.", beyond
     if not gap.levels_differ:
-        zero = "that the gap is zero: one inside the interval stays possible at this number of runs."
+        zero = "that the gap is zero: with this number of runs, any value inside the interval is possible."
         return tone, f"{above}, and the gap of {size} is not established.", zero if transfers else beyond
     if gap.gap < 0:
         return (
@@ -386,10 +385,10 @@ def _reading_above(
         )
         return (
             tone,
-            f"reading the gap of {size} as what new levels cost{assumed}: it lies between two returns above chance.",
+            f"reading the gap of {size} as what new levels cost{assumed}: both returns are above chance.",
             beyond,
         )
-    return tone, f"{above}, where the gap of {size} ends.", beyond
+    return tone, f"{above}. The gap is {size}.", beyond
 
 
 def _remarks(findings: Findings, env: Env, budget: str, test: ComparisonRow, gap: GapRow | None) -> list[str]:
@@ -439,8 +438,8 @@ def _remarks(findings: Findings, env: Env, budget: str, test: ComparisonRow, gap
             )
         if gap.levels_differ and gap.call == "not distinguishable":
             remarks.append(
-                "The played levels differ, but for levels that the generator has yet to make the gap is not "
-                f"established: runs × levels p = {_plain(p_value(gap.decision.p_adjusted))} after Holm."
+                "The played levels differ, but the gap is not established for new levels of the generator: "
+                f"runs × levels p = {_plain(p_value(gap.decision.p_adjusted))} after Holm."
             )
     merged = findings.place(env, budget).comparison(MERGED, TEST)
     if merged is not None:
