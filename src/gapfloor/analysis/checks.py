@@ -127,6 +127,11 @@ def _floors(study: StudyEpisodes, place: Place, plan: Plan) -> Iterator[Problem]
             what = f"no episodes with rule '{reference}'; returns on this level set are not compared"
             yield Problem(kind="no floor", where=place.words(level_set), what=what)
             continue
+        if floor.returns.size == 1:
+            value = f"{floor.mean:.4g}"
+            what = f"one value ({value}) has no error; state its mean and standard error, e.g. --floor '{value}±0.1'"
+            yield Problem(kind="no floor", where=place.words(level_set), what=what)
+            continue
         where = place.words(level_set, "floor")
         draws = {draw for sample in samples for draw in sample.draws}
         if draws != set(floor.draws):

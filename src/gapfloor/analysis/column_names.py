@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gapfloor.errors import UsageError, unknown_name
+from gapfloor.errors import UsageError, nearest_names, unknown_name
 
 #: Columns that a table of episodes can have, with other names under which people keep them.
 ALIASES: dict[str, tuple[str, ...]] = {
@@ -252,12 +252,16 @@ def _apply_floor(table: pa.Table, options: TableOptions, source: str) -> pa.Tabl
     if not options.floor:
         return table
     is_floor = pa.chunked_array([pa.repeat(False, table.num_rows)])
+    known: dict[str, None] = {}
     for name in ("agent", "rule", "reference"):
         if name in table.column_names:
-            same = pc.equal(pc.fill_null(table[name].cast(pa.string()), ""), options.floor)
-            is_floor = pc.or_(is_floor, same)
+            labels = pc.fill_null(table[name].cast(pa.string()), "")
+            is_floor = pc.or_(is_floor, pc.equal(labels, options.floor))
+            known |= dict.fromkeys(label for label in labels.unique().to_pylist() if label)
     if not pc.any(is_floor).as_py():
-        raise UsageError(f"{source} has no agent or rule '{options.floor}' (--floor).")
+        raise UsageError(
+            f"{source} has no agent or rule '{options.floor}' (--floor): {nearest_names(options.floor, known)}"
+        )
     for name, value in (("rule", FLOOR_RULE), ("reference", FLOOR_RULE), ("agent", ""), ("seed", "")):
         if name in table.column_names:
             text = table[name].cast(pa.string())

@@ -321,10 +321,13 @@ def _numbers(column: pa.ChunkedArray, name: str, place: _Places, *, source: str)
         if bad.any():
             where = place.listed(bad)
             first = values[int(np.flatnonzero(bad)[0])]
-            comma = " --decimal , reads a decimal comma." if _is_number(first.replace(",", ".")) else ""
-            raise UsageError(
-                f"{source}: {name} is not a number in {where} (first: {first!r}). Correct the file.{comma}"
+            is_comma = _is_number(first.replace(",", "."))
+            remedy = (
+                "Write a decimal point, or in Python analyse(..., decimal=',')"
+                if is_comma
+                else "Correct the file"
             )
+            raise UsageError(f"{source}: {name} is not a number in {where} (first: {first!r}). {remedy}.")
         return np.array([float(value) for value in values])
     try:
         numbers = np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)

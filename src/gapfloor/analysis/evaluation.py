@@ -31,6 +31,7 @@ from gapfloor.records.store import StoredCell
 from gapfloor.statistics.conventions import NAN, sem
 from gapfloor.statistics.distinct import distinct
 from gapfloor.statistics.normalised import between
+from gapfloor.tables.cells import fine_decimals, fixed
 from gapfloor.tables.table import Table
 from gapfloor.text_tables import ReadableResult, counted
 
@@ -138,8 +139,17 @@ class Evaluation(ReadableResult):
         return [table for table in made if table.rows]
 
     def sentences(self) -> list[str]:
-        """The calls on held-out levels, or on the training levels where there are no others."""
+        """The calls on held-out levels (on training levels where there are no others); the returns of one run."""
         rows = [row for row in self.floor_comparisons if row.level_set == "test"] or self.floor_comparisons
+        if rows and all(row.n == 1 for row in rows) and len({row.agent for row in rows}) == 1:
+            returns = ", ".join(
+                f"{fixed(row.mean, fine_decimals(row.mean)).plain} ({row.rule})" for row in rows
+            )
+            levels = "held-out" if rows[0].level_set == "test" else rows[0].level_set
+            floor = fixed(rows[0].floor, fine_decimals(rows[0].floor)).plain
+            return [
+                f"On {levels} levels this run of {rows[0].agent} scores {returns}; random play scores {floor}."
+            ]
         calls: dict[tuple[str, str], list[str]] = {}
         for row in rows:
             calls.setdefault((row.agent or "", row.level_set), []).append(f"{row.rule} {row.decision.label}")

@@ -50,9 +50,9 @@ def analyse(
             eval_info.json of LeRobot, or a folder of such files, e.g. of monitor files. In Python also a table in
             memory (pyarrow, pandas or polars).
         plan: The plan to follow; its lock is read from the same folder (default: the plan that is published with a
-            dataset, otherwise the paper's plan with the recommended calls, by which every result is exploratory).
+            dataset, otherwise the paper's plan with the recommended calls; without a lock every result is exploratory).
         cells: Cell records (a pyarrow table) for the entropy screen; a store brings its own.
-        rule: Short for the label rule, e.g. sampled.
+        rule: The rule of every row, where the table has no such column, e.g. sampled.
         out: Folder for results.json and one CSV file per table.
         rliable: File (.npz) for rliable's score matrices.
         progress: Whether a large text file shows a bar on the terminal while it is read.

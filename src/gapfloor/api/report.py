@@ -44,11 +44,11 @@ def report(
         source: A store or a file of episodes, in any form that `analyse` reads. In Python also what `analyse` returned.
         out: Folder to write to.
         formats: What to write: tex, md, csv, html, card (also as a block for a model card), methods, figures.
-        plan: The analysis plan (default: the one that is published with a dataset, otherwise the paper's, by which
-            every result is exploratory).
+        plan: The analysis plan (default: the one that is published with a dataset, otherwise the paper's; without a
+            lock every result is exploratory).
         tables: Further tables: audit and commits (the audit of released code), hyper (hyperparameters of the
             checkpoints).
-        rule: Short for the label rule, e.g. sampled.
+        rule: The rule of every row, where the table has no such column, e.g. sampled.
         progress: Called with the name of each step. None: a line per step on a terminal or in a notebook; False:
             nothing.
         **settings: The fields of `TableOptions`.
