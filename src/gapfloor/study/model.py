@@ -84,9 +84,9 @@ class Study(LevelSettings):
         >>> import gapfloor
         >>> study = gapfloor.Study.read("studies/demo.toml")
         >>> study.games, study.agents
-        (('starpilot', 'miner'), ('impala',))
+        (('starpilot', 'coinrun'), ('impala',))
         >>> study.status(workers=2).size.n_runs
-        4
+        6
     """
 
     name: str
