@@ -290,8 +290,8 @@ def public_agents(results: AnalysisResults, words: str) -> str:
 
 
 def story(results: AnalysisResults, words: str) -> str:
-    """The README's story of the public agents: two games in words, and a table of all."""
-    evidence, rows = Evidence(results), []
+    """The README's story of the public agents: three games in words."""
+    evidence = Evidence(results)
     heist, gap = evidence.comparison("heist", "sampled"), evidence.gap("heist", "sampled")
     sampled, greedy = (evidence.gap("coinrun", rule) for rule in ("sampled", "greedy"))
     assert heist is not None
@@ -308,31 +308,13 @@ def story(results: AnalysisResults, words: str) -> str:
         f"In coinrun the action rule decides: with sampled actions the gap is {sampled.gap:.2f}, and with the argmax "
         f"of the same weights {greedy.gap:.2f}.{_constant_action()}"
     )
-    for game in results.source.games:
-        for rule in ("sampled", "greedy"):
-            row, gap = evidence.comparison(game, rule), evidence.gap(game, rule)
-            if row is not None and gap is not None:
-                rows.append(
-                    f"| {game} | {rule} | {gap.train:.2f} ± {gap.train_sem:.2f} | {row.mean:.2f} ± {row.sem:.2f} | "
-                    f"{row.floor:.2f} ± {row.floor_sem:.2f} | {gap.gap:.2f} ± {gap.gap_sem:.2f} | "
-                    f"{row.decision.label} |"
-                )
-    head = (
-        "| game | rule | train | held-out | floor, held-out | gap | held-out return is |\n"
-        + "|---" * 7
-        + "|\n"
-    )
-    known = "[what was known before](docs/replication.md#agents-that-other-people-trained)"
-    status = (
-        "exploratory"
-        if "exploratory" in words
-        else f"of a [locked plan](studies/public/baseline-plan.toml); {known}"
-    )
-    return (
-        f"{text}\n\n{head}"
-        + "\n".join(rows)
-        + f"\n\n(`gapfloor analyse data/public`; mean ± standard error over runs; calls {status})"
-    )
+    command = "gapfloor analyse data/public"
+    status = "exploratory calls"
+    if "exploratory" not in words:
+        command += f" --plan {PUBLIC_PLAN.relative_to(ROOT).as_posix()}"
+        page = "docs/replication.md#agents-that-other-people-trained"
+        status = f"calls of a locked plan; [all numbers, and what was known before]({page})"
+    return f"{text}\n\n(`{command}`; means over runs; {status}.)"
 
 
 def _constant_action() -> str:

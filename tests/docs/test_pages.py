@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -22,12 +24,16 @@ GUIDES = ["README.md"] + [
     )
 ]  # fmt: skip
 #: A mean with its error, e.g. 7.15 ± 0.21.
-MEASURED = re.compile(r"[-−]?\d+\.\d+ ± \d+\.\d+")
+MEASURED = re.compile(r"([-−]?\d+(?:\.\d+)?) ± (\d+(?:\.\d+)?)")
+#: A decimal number that is not part of a version or a name.
+DECIMAL = re.compile(r"(?<![\w.:/@-])\d*\.\d+(?![\w.])")
+GENERATED = re.compile(r"<!-- begin: .*?<!-- end: [^>]*-->", flags=re.S)
+PYTHONS = {"3.11", "3.12", "3.13", "3.14"}
 
 
 def outside_of_generated_parts(path: Path) -> str:
     """A page without its generated parts and without its code; the tests run its blocks."""
-    text = re.sub(r"<!-- begin: .*?<!-- end: [^>]*-->", "", path.read_text(encoding="utf-8"), flags=re.S)
+    text = GENERATED.sub("", path.read_text(encoding="utf-8"))
     return re.sub(r"`[^`]*`", "", re.sub(r"^\s*```.*?^\s*```", "", text, flags=re.S | re.M))
 
 
@@ -48,6 +54,38 @@ def test_the_navigation_has_every_page_and_nothing_else() -> None:
 @pytest.mark.parametrize("page", GUIDES)
 def test_a_guide_states_no_measurement_in_its_own_words(page: str) -> None:
     assert MEASURED.findall(outside_of_generated_parts(ROOT / page)) == []
+
+
+def figures(text: str) -> set[str]:
+    """Decimal numbers of three or more digits, in which two measurements rarely agree by chance."""
+    return {each for each in DECIMAL.findall(text) if len(each.replace(".", "").lstrip("0")) > 2} - PYTHONS
+
+
+def test_a_figure_of_a_generated_part_is_not_repeated_by_hand() -> None:
+    pages = [ROOT / "README.md", *DOCS]
+    generated = figures("\n".join(GENERATED.findall("\n".join(path.read_text("utf-8") for path in pages))))
+    assert generated
+    for path in pages:
+        sentences = re.sub(r"^\|.*$", "", outside_of_generated_parts(path), flags=re.M)
+        assert figures(sentences) & generated == set(), path.name
+
+
+def test_a_figure_that_was_written_by_hand_is_on_one_page() -> None:
+    pages = [figures(outside_of_generated_parts(path)) for path in [ROOT / "README.md", *DOCS]]
+    assert [
+        each for each, count in Counter(each for page in pages for each in page).items() if count > 1
+    ] == []
+
+
+def test_a_floor_on_the_page_of_floors_is_one_of_the_registry() -> None:
+    held = json.loads((ROOT / "src" / "gapfloor" / "data" / "registry.json").read_text(encoding="utf-8"))
+    floors = [floor for entry in held["environments"] for floor in entry["floors"]]
+    stated = MEASURED.findall((ROOT / "docs" / "registry.md").read_text(encoding="utf-8"))
+    assert stated
+    for mean, sem in stated:
+        digits = [len(number.partition(".")[2]) for number in (mean, sem)]
+        shown = {(f"{floor['mean']:.{digits[0]}f}", f"{floor['sem']:.{digits[1]}f}") for floor in floors}
+        assert (mean, sem) in shown
 
 
 def test_a_measurement_of_the_readme_is_in_one_generated_part_of_the_tool() -> None:
