@@ -12,7 +12,8 @@ from gapfloor.analysis.registry_entries import (
     published_table,
     shipped_registry,
 )
-from gapfloor.text_tables import number, with_error
+from gapfloor.tables.cells import formatted
+from gapfloor.tables.table import Table
 
 _INTRODUCTION = """# Table of floors
 
@@ -52,7 +53,7 @@ def registry_page() -> dict[str, str]:
     for family, entries in groupby(ordered, key=lambda entry: entry.family):
         parts += _family_rows(family, list(entries))
     parts += ["</table>", "", "## Published random scores", "", _PUBLISHED, ""]
-    parts += _table("published-table", *published_table(registry.entries))
+    parts += _table("published-table", published_table(registry.entries))
     return {
         "registry-table.md": "\n".join([*parts, ""]),
         "registry.json": registry.to_json(),
@@ -73,12 +74,15 @@ def _family_rows(family: str, entries: list[RegisteredEnvironment]) -> list[str]
 
 
 def _cells(entry: RegisteredEnvironment, floor: RegisteredFloor) -> list[str]:
-    name = f"{entry.game} ({entry.mode})" if entry.mode else entry.game
-    published = ", ".join(number(each.score) for each in entry.published) if floor is entry.floor else ""
+    published = (
+        ", ".join(formatted("fine", each.score).typed for each in entry.published)
+        if floor is entry.floor
+        else ""
+    )
     return [
-        name,
+        entry.label,
         f"{floor.reference} ({floor.action})" if floor.action else floor.reference,
-        with_error(floor.mean, floor.sem),
+        formatted("fine_sem", floor.mean, floor.sem).typed,
         f"{floor.n_episodes:,}",
         f"{floor.length:,.0f}",
         "" if floor.success is None else f"{100 * floor.success:.1f}%",
@@ -86,8 +90,10 @@ def _cells(entry: RegisteredEnvironment, floor: RegisteredFloor) -> list[str]:
     ]
 
 
-def _table(name: str, headings: list[str], rows: list[list[str]]) -> list[str]:
-    return [f'<table id="{name}">', _row("th", headings), *(_row("td", row) for row in rows), "</table>"]
+def _table(name: str, table: Table) -> list[str]:
+    heads = _row("th", [column.title for column in table.columns])
+    rows = (_row("td", [cell.typed for cell in row]) for row in table.body)
+    return [f'<table id="{name}">', heads, *rows, "</table>"]
 
 
 def _row(tag: str, cells: list[str], kinds: Sequence[str] = ()) -> str:

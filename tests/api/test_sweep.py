@@ -116,7 +116,7 @@ def test_one_level_set_alone_has_no_gap(tmp_path):
         **SMALL,
     )
     assert found.gaps == ()
-    assert "gap" not in found.table()[0]
+    assert "gap" not in found.table().csv_names
     assert len(write_sweep(found, tmp_path)) == 5
 
 

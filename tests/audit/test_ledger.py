@@ -7,7 +7,8 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from gapfloor.audit.ledger.entries import audit_table, commit_table, count_ledger, load_ledger
+from gapfloor.api.audit_ledger import audit_ledger
+from gapfloor.audit.ledger.entries import count_ledger, load_ledger
 
 pytestmark = pytest.mark.fast
 
@@ -37,17 +38,19 @@ def test_every_location_is_backed_by_an_evidence_line():
 
 
 def test_the_audit_table_keeps_the_papers_order_and_marks():
-    rows = audit_table()
+    rows = [[cell.plain for cell in row] for row in audit_ledger().tables()[0].body]
     assert [row[0] for row in rows][:3] == ["VSOP-3D", "VSOP", "ProcGen"]
-    assert rows[-1] == ("PPG", "ICML'21", "n/a", "n/a")
-    assert {row[0]: row[2] for row in rows}["UCB-DrAC"] == "yes*"
+    assert rows[-1] == ["PPG", "ICML'21", "n/a", "n/a"]
+    assert {row[0]: row[2] for row in rows}["UCB-DrAC"] == "✓*"
 
 
 def test_the_commit_table_prints_twelve_digits_and_shows_corrections():
-    rows = {row[0]: row for row in commit_table()}
-    assert rows["PLR"][2] == "ccecf452ee33"
-    assert "corrected; paper: test.py:31" in rows["DAAC"][5]
-    assert "corrected" not in rows["RAD"][5]
+    ledger = audit_ledger()
+    rows = {row[0].plain: row for row in ledger.tables()[1].body}
+    assert rows["PLR"][2].plain == "ccecf452ee33"
+    assert rows["DAAC"][5].plain.endswith("*")
+    assert any(line.startswith("* DAAC: corrected, the paper has test.py:31") for line in ledger.sentences())
+    assert not rows["RAD"][5].plain.endswith("*")
 
 
 def test_values_are_in_the_closed_sets_and_hashes_are_whole():

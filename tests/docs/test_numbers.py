@@ -17,6 +17,7 @@ from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.representation.cka_measurement import CkaMeasurement
 from gapfloor.study.model import Study
+from gapfloor.tables.table import flat_headers
 from number_pages import generated_columns, number_pages
 from result_sections import SECTIONS
 
@@ -55,21 +56,21 @@ def without_labels(headings):
 
 
 def test_headings_of_contrasts_are_explained():
-    assert without_labels(TrainingCurves((), "").table()[0]) == PRINTED["gapfloor training-curve"]
-    assert without_labels(Leakage(()).table()[0]) == PRINTED["gapfloor levels"]
+    assert without_labels(flat_headers(TrainingCurves((), "").table())) == PRINTED["gapfloor training-curve"]
+    assert without_labels(flat_headers(Leakage(()).table())) == PRINTED["gapfloor levels"]
 
 
 def test_headings_of_sweep_are_explained():
     sample = EpisodeSample(np.arange(4.0), np.arange(4), 1.0, 1.0, 0.2)
     both = {"train": {0.0: sample, 1.0: sample}, "test": {0.0: sample, 1.0: sample}}
     sweep = analyse_sweep(both, {"train": sample, "test": sample}, run=RunIdentity(), design="", draws=[0])
-    assert without_labels(sweep.table()[0]) == PRINTED["gapfloor sweep"]
+    assert without_labels(flat_headers(sweep.table())) == PRINTED["gapfloor sweep"]
 
 
 def test_headings_of_cka_and_study_status_are_explained():
-    assert CkaMeasurement((), ()).table()[0] == PRINTED["gapfloor cka"]
+    assert flat_headers(CkaMeasurement((), ()).table()) == PRINTED["gapfloor cka"]
     study = Study.read("studies/demo.toml")
-    assert study.status(store="no-such-store").table()[0] == PRINTED["gapfloor study status"]
+    assert flat_headers(study.status(store="no-such-store").table()) == PRINTED["gapfloor study status"]
 
 
 def test_the_generated_page_names_every_field():

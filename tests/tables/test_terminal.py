@@ -10,14 +10,16 @@ import struct
 import subprocess
 import sys
 import termios
+from pathlib import Path
 
 import pytest
 
 from gapfloor.tables.cells import estimate, mean_sem, text_cell
 from gapfloor.tables.column import Column
+from gapfloor.tables.registry import table_of
 from gapfloor.tables.table import Table
 from gapfloor.tables.terminal import display_width, grid, to_terminal, wrapped
-from gapfloor.text_tables import ReadableResult, as_table
+from gapfloor.text_tables import ReadableResult
 
 pytestmark = pytest.mark.fast
 
@@ -50,7 +52,7 @@ def printed_in_terminal(code: str, columns: int) -> list[str]:
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=theirs, stdout=theirs, stderr=theirs,
-        env=environment | {"PYTHONIOENCODING": "utf-8"},
+        env=environment | {"PYTHONIOENCODING": "utf-8", "PYTHONPATH": str(Path(__file__).parent)},
     ) as process:  # fmt: skip
         os.close(theirs)
         parts = []
@@ -70,14 +72,10 @@ def printed_in_terminal(code: str, columns: int) -> list[str]:
 
 @pytest.mark.parametrize("columns", [60, 80, 120, 200])
 def test_no_number_is_cut_in_a_terminal(columns: int) -> None:
-    code = f"""
+    code = """
+from test_terminal import TABLE
 from gapfloor.cli.tables import show_table
-from gapfloor.text_tables import as_table
-show_table(as_table((
-    ["agent", "return", "delta [interval]", "call"],
-    [[{AGENT!r}, "1.50 ± 0.25", "-3.50 [-4.50, -2.50]", "below"],
-     ["other", "17.25 ± 0.25", "+12.25 [11.25, 13.25]", {LONG!r}]],
-)))"""
+show_table(TABLE)"""
     lines = printed_in_terminal(code, columns)
     assert max(map(display_width, lines)) <= columns
     for text in WHOLE:
@@ -90,16 +88,16 @@ show_table(as_table((
 @pytest.mark.parametrize("columns", [60, 200])
 def test_a_result_prints_itself_as_wide_as_the_terminal(columns: int) -> None:
     code = f"""
-from gapfloor.text_tables import ReadableResult
+from gapfloor.text_tables import ReadableResult, table_of
 class Result(ReadableResult):
     notes = ("a [bold]note",)
     def table(self):
-        return ["agent", "call"], [["[red]team", {LONG!r}]]
+        return table_of("looks", [dict(game="[red]team", call_label={LONG!r}, call="")])
 print(repr(Result()))"""
     lines = printed_in_terminal(code, columns)
     assert max(map(display_width, lines)) <= columns
     assert lines[-1] == "a [bold]note"
-    assert lines[0].split()[:2] == (["agent", "call"] if columns == 200 else ["agent", "[red]team"])
+    assert lines[0].split()[:2] == (["game", "call"] if columns == 200 else ["game", "[red]team"])
 
 
 def test_a_table_that_fits_is_aligned_with_numbers_to_the_right() -> None:
@@ -166,14 +164,10 @@ def test_lines_break_between_words_and_never_inside_an_interval() -> None:
             assert any(whole in line for line in wrapped(text, width))
 
 
-def test_columns_of_plain_texts_that_hold_numbers_are_aligned_to_the_right() -> None:
-    rows = [["a", "-1.50 [-2.00, 1.00]", "0:200", "-"], ["8M", "-", "5", ""]]
-    assert [column.align for column in as_table((["x", "y", "levels", "none"], rows)).columns] == [
-        "l",
-        "r",
-        "l",
-        "l",
-    ]
+def test_a_table_of_the_registry_takes_objects_and_mappings_and_drops_what_no_row_has() -> None:
+    table = table_of("sweep", [{"rule": "greedy", "test": 1.5, "test_sem": 0.25}, {"rule": "uniform"}])
+    assert [column.title for column in table.columns] == ["rule", "test"]
+    assert to_terminal(table).splitlines()[2:] == ["greedy   1.50 ± 0.25", "uniform"]
 
 
 def test_a_result_may_give_described_tables() -> None:

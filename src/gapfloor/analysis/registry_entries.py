@@ -19,7 +19,8 @@ from typing import Any
 
 from gapfloor.errors import UsageError, nearest_names
 from gapfloor.settings import from_table, to_table
-from gapfloor.text_tables import ReadableResult, TextTable, counted, number, signed, with_error
+from gapfloor.tables.cells import formatted
+from gapfloor.text_tables import ReadableResult, Table, counted, table_of
 
 #: Shares of episodes whose returns are listed as quantiles.
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -109,6 +110,11 @@ class RegisteredEnvironment(ReadableResult):
         """The uniform floor."""
         return self.floors[0]
 
+    @property
+    def label(self) -> str:
+        """The environment with its mode, if it has one."""
+        return f"{self.game} ({self.mode})" if self.mode else self.game
+
     def reference(self, name: str) -> RegisteredFloor | None:
         """The floor of another reference, if it was measured."""
         return next((floor for floor in self.floors if floor.reference == name), None)
@@ -123,7 +129,7 @@ class RegisteredEnvironment(ReadableResult):
         document: dict[str, Any] = to_table(self)
         return document
 
-    def table(self) -> TextTable:
+    def table(self) -> Table:
         """One row per reference."""
         return floor_table([self])
 
@@ -134,8 +140,8 @@ class RegisteredEnvironment(ReadableResult):
             delta, z = self.difference(score)
             against = f"z = {z:.1f}" if math.isfinite(z) else "our floor has no spread"
             lines.append(
-                f"Published random score: {number(score.score)} ({score.source}); ours minus that: {signed(delta)}, "
-                f"{against}."
+                f"Published random score: {formatted('fine', score.score).typed} ({score.source}); ours minus that: "
+                f"{formatted('+2', delta).typed}, {against}."
             )
         return [*lines, f"Measured with {self.engine} {self.version}: {self.command}"]
 
@@ -176,7 +182,7 @@ class FloorRegistry(ReadableResult):
                 writer.writerow(_csv_row(entry, floor))
         return text.getvalue()
 
-    def table(self) -> TextTable:
+    def table(self) -> Table:
         """One row per environment and reference."""
         return floor_table(self.entries)
 
@@ -204,45 +210,40 @@ CSV_COLUMNS = (
 )  # fmt: skip
 
 
-def floor_table(entries: Iterable[RegisteredEnvironment]) -> TextTable:
+def floor_table(entries: Iterable[RegisteredEnvironment]) -> Table:
     """The table that people read: one row per environment and reference."""
-    headings = [
-        "environment",
-        "family",
-        "seed",
-        "reference",
-        "mean",
-        "SEM",
-        "episodes",
-        "length",
-        "success",
-        "published",
-    ]
-    rows = []
-    for entry in entries:
-        name = f"{entry.game} ({entry.mode})" if entry.mode else entry.game
-        for floor in entry.floors:
-            published = (
-                ", ".join(number(each.score) for each in entry.published) if floor is entry.floor else ""
-            )
-            reference = f"{floor.reference} ({floor.action})" if floor.action else floor.reference
-            success = "" if floor.success is None else f"{100 * floor.success:.1f}%"
-            rows.append([name, entry.family, entry.seed, reference, number(floor.mean), number(floor.sem),
-                         str(floor.n_episodes), f"{floor.length:.0f}", success, published])  # fmt: skip
-    return headings, rows
+    return table_of(
+        "registry",
+        [
+            {
+                "environment": entry.label, "family": entry.family, "seed": entry.seed, "mean": floor.mean,
+                "reference": f"{floor.reference} ({floor.action})" if floor.action else floor.reference,
+                "sem": floor.sem, "n_episodes": floor.n_episodes, "length": floor.length,
+                "published": ", ".join(formatted("fine", each.score).typed for each in entry.published)
+                if floor is entry.floor
+                else "",
+                **({} if floor.success is None else {"success": floor.success}),
+            }
+            for entry in entries
+            for floor in entry.floors
+        ],
+    )  # fmt: skip
 
 
-def published_table(entries: Iterable[RegisteredEnvironment]) -> TextTable:
+def published_table(entries: Iterable[RegisteredEnvironment]) -> Table:
     """Our uniform floors next to published random scores: difference, and that over our standard error."""
     rows = []
     for entry in entries:
-        name = f"{entry.game} ({entry.mode})" if entry.mode else entry.game
         for score in entry.published:
             delta, z = entry.difference(score)
-            against = f"{z:+.1f}" if math.isfinite(z) else ""
-            rows.append([name, with_error(entry.floor.mean, entry.floor.sem), str(entry.floor.n_episodes),
-                         number(score.score), signed(delta), against, score.source])  # fmt: skip
-    return ["environment", "our floor", "episodes", "published", "difference", "z", "source"], rows
+            rows.append(
+                {
+                    "environment": entry.label, "floor": entry.floor.mean, "floor_sem": entry.floor.sem,
+                    "n_episodes": entry.floor.n_episodes, "published": score.score, "difference": delta, "z": z,
+                    "source": score.source,
+                }
+            )  # fmt: skip
+    return table_of("published", rows)
 
 
 def _csv_row(entry: RegisteredEnvironment, floor: RegisteredFloor) -> list[Any]:

@@ -18,20 +18,13 @@ from gapfloor.analysis.checkpoint_rows import (
     checkpoint_row,
     n_levels,
 )
-from gapfloor.analysis.rows import Estimate, GapRow, RuleDifferenceRow
+from gapfloor.analysis.rows import GapRow, RuleDifferenceRow
 from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.statistics.level_means import pair_by_level
 from gapfloor.statistics.ranks import RankCorrelation, rank_correlation
-from gapfloor.text_tables import (
-    ReadableResult,
-    TextTable,
-    interval_text,
-    number,
-    p_text,
-    signed,
-    with_error,
-)
+from gapfloor.tables.cells import estimate, p_value
+from gapfloor.text_tables import ReadableResult, Table, table_of
 
 #: Level set -> temperature, from cold to hot -> episodes.
 SweepSamples = Mapping[str, Mapping[float, EpisodeSample]]
@@ -89,31 +82,26 @@ class Sweep(ReadableResult):
         """The document that `gapfloor sweep --json` prints."""
         return {**super().to_dict(), "notes": [*self.sentences(), *self.notes]}
 
-    def table(self) -> TextTable:
+    def table(self) -> Table:
         """One row per temperature, the floor last; errors are clustered by level."""
         reference = self.trends[0].rule
-        pairs: dict[tuple[float | None, str], Estimate] = {
-            (row.at, row.quantity): row.difference for row in self.pairs
-        }
+        pairs = {(row.at, str(row.quantity)): row.difference for row in self.pairs}
         gaps = {row.at: row.estimate for row in self.gaps}
-        headings = ["T", "rule"]
-        for name in self.level_sets:
-            headings += [f"entropy {name}", name, f"{name} - {reference}"]
         lines = []
         for at in self.temperatures:
-            line = [f"{at:g}", rule_at(at)]
+            line: dict[str, Any] = {"temperature": at, "rule": rule_at(at)}
             for name in self.level_sets:
                 row, pair = self.row(at, name), pairs[at, name]
-                difference = f"{signed(pair.value)} ± {number(pair.se)}" if row.rule != reference else ""
-                line += [number(row.entropy_played), with_error(row.mean, row.sem), difference]
-            lines.append([*line, *([f"{signed(gaps[at].value)} ± {number(gaps[at].se)}"] if gaps else [])])
-        floor = ["", "uniform"]
+                line |= {f"entropy_{name}": row.entropy_played, name: row.mean, f"{name}_sem": row.sem}
+                if row.rule != reference:
+                    line |= {f"difference_{name}": pair.value, f"difference_{name}_se": pair.se}
+            lines.append(line | ({"gap": gaps[at].value, "gap_se": gaps[at].se} if gaps else {}))
+        floor: dict[str, Any] = {"rule": "uniform"}
         for name in self.level_sets:
             row = self.row(self.temperatures[0], name)
-            floor += ["", with_error(row.floor, row.floor_sem), ""]
-        if gaps:
-            return [*headings, "gap"], [*lines, [*floor, signed(self.gaps[0].floor_gap)]]
-        return headings, [*lines, floor]
+            floor |= {name: row.floor, f"{name}_sem": row.floor_sem}
+        floor |= {"gap": self.gaps[0].floor_gap, "gap_se": None} if gaps else {}
+        return table_of("sweep", [*lines, floor], heads={"REFERENCE": reference})
 
     def sentences(self) -> list[str]:
         """What the grid says, one sentence per level set, and what it cannot say."""
@@ -200,12 +188,12 @@ def _sentence(trend: SweepTrend) -> str:
         shape = "return falls at no step as entropy falls"
     else:
         shape = f"return falls at {found.n_rises} of {steps} steps as entropy falls, so not monotonically"
-    interval = interval_text(*contrast.interval, confidence=contrast.confidence)
+    difference = f"{estimate(contrast.value, contrast.interval).typed} ({contrast.confidence:.0%})"
     kind = "exact permutation" if found.is_exact else "permutation"
     return (
-        f"{level_set_words(trend.quantity)}: {shape} (Kendall's tau {signed(found.tau)} over {found.n} temperatures, "
-        f"{kind} p = {p_text(found.p)}, smallest possible {p_text(found.smallest)}). {trend.rule} - {trend.rule_b}: "
-        f"{signed(contrast.value)} {interval}, p = {p_text(contrast.p)}, paired over "
+        f"{level_set_words(trend.quantity)}: {shape} (Kendall's tau {found.tau:+.2f} over {found.n} temperatures, "
+        f"{kind} p = {p_value(found.p).plain}, smallest possible {p_value(found.smallest).plain}). "
+        f"{trend.rule} - {trend.rule_b}: {difference}, p = {p_value(contrast.p).plain}, paired over "
         f"{trend.n_levels} levels."
     )
 

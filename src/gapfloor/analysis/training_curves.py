@@ -25,7 +25,8 @@ from gapfloor.analysis.rows import Estimate, GapRow
 from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.statistics.level_means import pair_by_level
-from gapfloor.text_tables import ReadableResult, TextTable, interval_text, number, signed, with_error
+from gapfloor.tables.cells import estimate
+from gapfloor.text_tables import ReadableResult, Table, table_of
 
 
 class LoggedMean(Protocol):
@@ -140,11 +141,8 @@ class TrainingCurves(ReadableResult):
             for row in curve[name]
         ]
 
-    def table(self) -> TextTable:
+    def table(self) -> Table:
         """One row per checkpoint and rule; the in-loop mean is given in the sampled rows."""
-        headings = [
-            "run", "steps", "rule", "train", "test", "gap", "test - floor", "in-loop", "in-loop - fixed",
-        ]  # fmt: skip
         rows = []
         for curve in self.curves:
             logged: dict[float | None, InLoopPoint] = {row.steps: row for row in curve.in_loop}
@@ -153,28 +151,26 @@ class TrainingCurves(ReadableResult):
             }
             for gap in curve.gaps:
                 delta = deltas[gap.at, gap.rule]
-                row = [
-                    curve.name,
-                    f"{gap.at:,}",
-                    gap.rule,
-                    with_error(gap.train, gap.train_sem),
-                    with_error(gap.test, gap.test_sem),
-                    f"{signed(gap.gap)} ± {number(gap.gap_sem)}",
-                    f"{signed(delta.value)} ± {number(delta.se)}",
-                ]
-                in_loop = logged.get(gap.at) if gap.rule == "sampled" else None
-                if in_loop is None:
-                    rows.append([*row, "", ""])
-                else:
-                    difference = f"{signed(in_loop.difference)} ± {number(in_loop.se)}"
-                    rows.append([*row, number(in_loop.in_loop), difference])
-        return headings, rows
+                row: dict[str, Any] = {
+                    "run": curve.name, "steps": gap.at, "delta": delta.value, "delta_se": delta.se,
+                    **{name: getattr(gap, name) for name in _SHOWN},
+                }  # fmt: skip
+                if gap.rule == "sampled" and (in_loop := logged.get(gap.at)):
+                    row |= {
+                        "in_loop": in_loop.in_loop,
+                        "difference": in_loop.difference,
+                        "difference_se": in_loop.se,
+                    }
+                rows.append(row)
+        return table_of("training_curve", rows)
 
     def sentences(self) -> list[str]:
         """What was found, a few sentences per run."""
         return [*(line for curve in self.curves for line in _sentences(curve)), _SCOPE]
 
 
+#: Fields of a gap that its line of the table shows.
+_SHOWN = ("rule", "train", "train_sem", "test", "test_sem", "gap", "gap_sem")
 _SCOPE = (
     "All rows of a game share its floor: the floor's own error moves every delta by the same amount. Errors take "
     "these runs as given and their levels as a sample."
@@ -265,10 +261,10 @@ def _sentences(curve: TrainingCurve) -> list[str]:
         if choice.steps == choice.last_steps:
             lines.append(f"{curve.name}, {choice.rule}: the last checkpoint has the best training return.")
         else:
-            interval = interval_text(*choice.gain.interval, confidence=choice.gain.confidence)
+            gain = f"{estimate(choice.gain.value, choice.gain.interval).typed} ({choice.gain.confidence:.0%})"
             lines.append(
                 f"{curve.name}, {choice.rule}: the best training return is at {choice.steps:,} steps; on held-out "
-                f"levels that checkpoint minus the last is {signed(choice.gain.value)} "
-                f"{interval}, paired over {choice.n_levels} levels."
+                f"levels that checkpoint minus the last is {gain}, "
+                f"paired over {choice.n_levels} levels."
             )
     return lines

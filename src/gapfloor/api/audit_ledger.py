@@ -12,7 +12,7 @@ from gapfloor.audit.ledger.registry import RegistryEntry, compare_entries, load_
 from gapfloor.audit.ledger.verify import LedgerVerification, clone_missing, verify_ledger
 from gapfloor.errors import UsageError
 from gapfloor.records.atomic import check_file, write_text_atomically
-from gapfloor.text_tables import ReadableResult, ReportResult, TextTable
+from gapfloor.text_tables import ReadableResult, ReportResult, Table
 
 #: Where clones are looked for.
 DEFAULT_REPOS = "gapfloor-audit-repos"
@@ -29,12 +29,20 @@ class AuditLedger(ReadableResult):
     entries: tuple[ledgers.LedgerEntry, ...]
     """One per code base, with its evidence."""
 
-    def tables(self) -> list[TextTable]:
+    def tables(self) -> list[Table]:
         """The paper's two audit tables."""
-        first = (["Code base", "Venue", "Stoch.", "In-loop"], ledgers.audit_table(self.entries))
-        headings = ["Code base", "Venue", "Commit", "S", "L", "Location (file:line)"]
-        second = (headings, ledgers.commit_table(self.entries))
-        return [(names, [list(row) for row in rows]) for names, rows in (first, second)]
+        from gapfloor.report.tables.columns import columns_named
+
+        ordered = sorted(self.entries, key=lambda entry: entry.audit_row)
+        return [
+            Table(
+                name=name, columns=tuple(columns_named(key)[0] for key in keys.split()), rows=tuple(entries)
+            )
+            for name, keys, entries in (
+                ("audit", "codebase venue stochastic in_loop", ordered),
+                ("commits", "codebase venue commit samples in_loop location", self.entries),
+            )
+        ]
 
     def sentences(self) -> list[str]:
         """The footnotes of the table, and the counts in words."""
@@ -45,6 +53,11 @@ class AuditLedger(ReadableResult):
                 f"{marks[entry.footnote_mark or '*']} {entry.name}: {entry.footnote}"
                 for entry in self.entries
                 if entry.footnote
+            ),
+            *(
+                f"* {entry.name}: corrected, the paper has {entry.paper_location}"
+                for entry in self.entries
+                if entry.is_corrected
             ),
             f"{counts.evaluate_heldout} of {counts.codebases} evaluate on held-out levels; "
             f"{counts.sample} of them sample, {counts.in_loop} report in-loop returns.",

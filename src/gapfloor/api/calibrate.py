@@ -25,7 +25,7 @@ from gapfloor.machine import check_workers
 from gapfloor.play.policy_trial import action_space_of
 from gapfloor.play.protocol import expand_games
 from gapfloor.policies.load import PolicySource
-from gapfloor.text_tables import ReadableResult, ReportResult, TextTable
+from gapfloor.text_tables import ReadableResult, ReportResult, Table, table_of
 
 
 @dataclass(frozen=True)
@@ -222,14 +222,17 @@ class BoxCalibrations(ReadableResult):
         """The document that `gapfloor calibrate --json` prints."""
         return {"games": [game.to_dict() for game in self.games]}
 
-    def table(self) -> TextTable:
+    def table(self) -> Table:
         """One row per dimension."""
         rows = [
-            [game.engine.game, str(at), f"{count} of {game.settings.states}", "" if count else "no effect"]
+            {
+                "game": game.engine.game, "dimension": at, "effects": count, "states": game.settings.states,
+                "effect": "yes" if count else "no effect",
+            }
             for game in self.games
             for at, count in enumerate(game.states_with_effect)
-        ]
-        return ["game", "dimension", "states with an effect", ""], rows
+        ]  # fmt: skip
+        return table_of("dimensions", rows)
 
 
 def _classes_text(classes: ActionClasses, *, played_by: str) -> str:

@@ -14,7 +14,7 @@ from gapfloor.plan.model import builtin_text, parse_addendum
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.records.store import DEFAULT_STORE
 from gapfloor.settings import read_text
-from gapfloor.text_tables import ReadableResult, TextTable, counted
+from gapfloor.text_tables import ReadableResult, Table, counted, table_of
 
 _KEYS = ("name", "hash", "locked_at", "cells_seen", "seen_in", "status", "commit")
 
@@ -43,14 +43,12 @@ class PlanCheck(ReadableResult):
         """The plan and its addenda as JSON objects."""
         return [{key: getattr(text, key) for key in _KEYS} for text in (self.plan, *self.addenda)]
 
-    def table(self) -> TextTable:
+    def table(self) -> Table:
         """One line for the plan and each addendum."""
-        kinds = ["plan", *["addendum"] * len(self.addenda)]
-        rows = [
-            [kind, text.name, text.locked_at, text.hash[:12], str(text.cells_seen), text.seen_in, text.status]
-            for kind, text in zip(kinds, (self.plan, *self.addenda), strict=True)
-        ]
-        return ["", "name", "unchanged since", "hash", "cells seen", "counted", "results are"], rows
+        rows = self.json_rows("locked")
+        for row in rows:
+            row |= {"text": "plan" if row is rows[0] else "addendum", "hash": row["hash"][:12]}
+        return table_of("locks", rows)
 
     def sentences(self) -> list[str]:
         """Earlier locks of a plan in this place, and what shows whose lock this is."""

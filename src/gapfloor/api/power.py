@@ -28,7 +28,7 @@ from gapfloor.statistics.power import (
     skewed_power,
     smallest_design,
 )
-from gapfloor.text_tables import ReadableResult, TextTable, counted
+from gapfloor.text_tables import ReadableResult, counted
 
 #: Floor episodes where neither a floor nor its size is known, as in the paper.
 USUAL_FLOOR = 384
@@ -92,10 +92,6 @@ class PowerAdvice(ReadableResult):
     """Whose calls: the paper's or the recommended ones."""
     comparisons: tuple[ComparisonPower, ...]
     """In the order of the tables."""
-
-    def tables(self) -> list[TextTable]:
-        """None: each comparison is a few lines."""
-        return []
 
     def sentences(self) -> list[str]:
         """What each comparison needs."""

@@ -13,7 +13,7 @@ from gapfloor.play.replay import RecordedEpisode, replay_episodes
 from gapfloor.play.replay_choice import ReplayRequest, choose_episodes
 from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store
-from gapfloor.text_tables import ReadableResult, TextTable
+from gapfloor.text_tables import ReadableResult
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,10 +40,6 @@ class Replays(ReadableResult):
             ],
             "paths": [str(path) for path in self.paths],
         }  # fmt: skip
-
-    def tables(self) -> list[TextTable]:
-        """None: each episode is a sentence."""
-        return []
 
     def sentences(self) -> list[str]:
         """Each episode with its return."""

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from gapfloor.errors import UsageError
-from gapfloor.text_tables import ReadableResult, TextTable, p_text
+from gapfloor.text_tables import ReadableResult, Table, table_of
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -51,19 +51,9 @@ class ProbeResult(ReadableResult):
     contradicts: str | None
     """The claim that the calls refute, if the policy came with one."""
 
-    def table(self) -> TextTable:
+    def table(self) -> Table:
         """The rule and what was seen."""
-        greedy = "-" if self.n_greedy is None else f"{self.n_greedy} of {self.n_observations}"
-        fit = "-" if self.p_value is None else p_text(self.p_value)
-        changed = f"{self.n_changing} of {self.n_observations}"
-        headings = [
-            "rule",
-            "answer changed",
-            "always the maximum",
-            "fit to the distribution, p",
-            "calls each",
-        ]
-        return headings, [[self.rule, changed, greedy, fit, str(self.n_calls)]]
+        return table_of("probe", [self])
 
     def sentences(self) -> list[str]:
         """How sure the answer is, and what it contradicts."""

@@ -22,7 +22,7 @@ def print_result(
     if as_json:
         print_json(result.to_dict())
         return
-    from gapfloor.text_tables import ReportResult, as_table
+    from gapfloor.text_tables import ReportResult
 
     if isinstance(result, ReportResult):
         say(str(result).rstrip("\n"))
@@ -31,7 +31,7 @@ def print_result(
     for number, table in enumerate(tables):
         if number:
             say()
-        show_table(as_table(table), wide=wide)
+        show_table(table, wide=wide)
     if len(tables) > 1 and lines:
         say()
     for line in lines:

@@ -16,7 +16,7 @@ from typing import Any
 from gapfloor.errors import UsageError
 from gapfloor.exact_json import from_exact, to_exact
 from gapfloor.levels.level_set import LevelSet, check_disjoint
-from gapfloor.text_tables import ReadableResult, TextTable
+from gapfloor.text_tables import ReadableResult, Table, table_of
 
 FORMAT = "gapfloor-leakage/1"
 #: More levels than this are not two sets that someone compares, but the generator.
@@ -173,17 +173,9 @@ class Leakage(ReadableResult):
         """The text of `leakage.json`."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
 
-    def table(self) -> TextTable:
-        """Headings and cells of the table that people read."""
-        headings = ["game", "mode", "held out", "first screen", "first frame", "leaked", "confirmed: moves",
-                    "all actions", "layouts train", "layouts test", "compared"]  # fmt: skip
-        rows = [
-            [game.game, game.mode, str(game.test.n), str(game.first_screen), str(game.first_frame),
-             str(len(game.leaked)), str(game.confirmed_by_moves), str(game.confirmed_by_actions),
-             f"{game.distinct_train}/{game.train.n}", f"{game.distinct_test}/{game.test.n}", game.compared]
-            for game in self.games
-        ]  # fmt: skip
-        return headings, rows
+    def table(self) -> Table:
+        """The table that people read: one line per game."""
+        return table_of("overlap", self.games)
 
     def sentences(self) -> list[str]:
         """What a first frame does not show, and every leaked level with its training twins."""

@@ -18,7 +18,7 @@ from gapfloor.exact_json import from_exact, to_exact
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.records.manifest import canonical_json
 from gapfloor.records.store import StoredCell
-from gapfloor.text_tables import ReadableResult, TextTable, counted
+from gapfloor.text_tables import ReadableResult, Table, counted, table_of
 
 SCHEMA = "gapfloor-verification/2"
 #: Enough to notice, with a probability of 0.95, that one episode in twenty was altered.
@@ -106,21 +106,21 @@ class StoreVerification(ReadableResult):
         """The document of `gapfloor verify --json`."""
         return {"is_sound": self.is_sound, **super().to_dict()}
 
-    def table(self) -> TextTable:
+    def table(self) -> Table:
         """What was checked."""
-        return ["checked", "in the store", "what"], [
-            [f"{self.cells:,}", f"{self.cells:,} cells", "keys, hashes, labels and schedules"],
-            [
-                f"{self.replayed:,}",
+        cells = f"{self.cells:,} cells"
+        rows = (
+            (self.cells, cells, "keys, hashes, labels and schedules"),
+            (
+                self.replayed,
                 f"{self.episodes:,} episodes",
                 f"played again (sample seed {self.seed}): returns and lengths",
-            ],
-            [
-                f"{self.recomputed_cells:,}",
-                f"{self.cells:,} cells",
-                "played completely: entropies, action counts and disagreement",
-            ],
-        ]
+            ),
+            (self.recomputed_cells, cells, "played completely: entropies, action counts and disagreement"),
+        )
+        return table_of(
+            "verification", [dict(zip(("checked", "of", "what"), row, strict=True)) for row in rows]
+        )
 
     def sentences(self) -> list[str]:
         """What could not be played again, every problem, and what follows."""

@@ -19,7 +19,7 @@ from gapfloor.report.source import ReportSource, load_report_source
 from gapfloor.report.tables.build import EXTRA_TABLES, Tables, build_tables
 from gapfloor.report.verdict import build_verdicts, headline
 from gapfloor.tables.table import to_csv, to_float, to_markdown, to_tabular
-from gapfloor.text_tables import ReadableResult, TextTable, counted
+from gapfloor.text_tables import ReadableResult, counted
 
 #: Everything a report can consist of; figures come with tex and html only when asked for by name.
 FORMATS = ("tex", "md", "csv", "html", "card", "methods", "figures")
@@ -49,10 +49,6 @@ class WrittenReport(ReadableResult):
             "left_out": {entry.name: entry.why for entry in self.made.missing},
             "numbers": len(self.numbers),
         }
-
-    def tables(self) -> list[TextTable]:
-        """None: the tables are in the files."""
-        return []
 
     def sentences(self) -> list[str]:
         """The headline, a verdict per game and budget, what was left out, and where the report is."""

@@ -29,14 +29,12 @@ from gapfloor.representation.checkpoint_cka import RecordedPlay, Tell, collect, 
 from gapfloor.representation.cka_settings import CkaSettings, Pairs
 from gapfloor.representation.shuffled_null import permutation_null
 from gapfloor.representation.streams import stream
-from gapfloor.text_tables import ReadableResult, TextTable
+from gapfloor.text_tables import ReadableResult, Table, table_of
 
 FORMAT = "gapfloor-cka/1"
 
 #: Raised whenever a measurement would come out differently.
 _METHOD = 1
-
-_HEADINGS = ("run", "as computed", "shuffled", "exact", "z", "A", "C", "B", "D", "PR", "other")
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,9 +54,13 @@ class CkaMeasurement(ReadableResult):
         """One JSON document."""
         return {"format": FORMAT, "records": list(self.records), "cross": list(self.cross)}
 
-    def table(self) -> TextTable:
+    def table(self) -> Table:
         """One line per checkpoint."""
-        return list(_HEADINGS), [_cells(record) for record in self.records]
+        rows = [
+            {"run": _name(record), "other": record.get("other_geometry", {}).get("as_computed"), **record}
+            for record in self.records
+        ]
+        return table_of("cka", rows)
 
     def sentences(self) -> list[str]:
         """What the columns are, what each row says, and the pairs of encoders."""
@@ -273,16 +275,6 @@ def _cross(session: _Session, one: _Candidate, other: _Candidate) -> list[dict[s
 
 def _name(record: dict[str, Any]) -> str:
     return RunIdentity.from_labels(record).name
-
-
-def _cells(record: dict[str, Any]) -> list[str]:
-    other = record.get("other_geometry")
-    z = record["z"]
-    return [
-        _name(record), f"{record['as_computed']:.3f}", f"{record['perm_mean']:.3f}", f"{record['analytic']:.3f}",
-        "" if z is None else f"{z:.1f}", *(f"{record[part]:.3f}" for part in "ACBD"), f"{record['pr']:.1f}",
-        f"{other['as_computed']:.3f}" if other else "",
-    ]  # fmt: skip
 
 
 def _words(record: dict[str, Any]) -> str:

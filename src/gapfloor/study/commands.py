@@ -23,7 +23,7 @@ from gapfloor.study.journal import TaskJournal
 from gapfloor.study.model import Study
 from gapfloor.study.runner import Listener, StudyOutcome, StudyProgress, run_study
 from gapfloor.study.survey import Survey
-from gapfloor.text_tables import ReadableResult, TextTable, counted
+from gapfloor.text_tables import ReadableResult, Table, counted, table_of
 
 _STATES = ("done", "running", "failed", "missing")
 
@@ -53,10 +53,10 @@ class StudyStatus(ReadableResult):
         """The document that `gapfloor study status --json` prints."""
         return {**super().to_dict(), "failed": list(self.failed), "seconds": self.size.seconds_on(self.cores)}
 
-    def table(self) -> TextTable:
+    def table(self) -> Table:
         """Tasks by kind and state."""
-        rows = [[kind, *(str(counts[state]) for state in _STATES)] for kind, counts in self.tasks.items()]
-        return ["task", *_STATES], rows
+        rows = [{state: counts[state] for state in _STATES} for counts in self.tasks.values()]
+        return table_of("tasks", [{"task": kind, **row} for kind, row in zip(self.tasks, rows, strict=True)])
 
     def sentences(self) -> list[str]:
         """What is running, failed, damaged and awaited, and what the whole study costs."""

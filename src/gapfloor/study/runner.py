@@ -19,7 +19,7 @@ from gapfloor.study.journal import Heartbeat, TaskJournal
 from gapfloor.study.model import Study
 from gapfloor.study.survey import Survey
 from gapfloor.study.tasks import AnalyseTask, ReportTask, Task
-from gapfloor.text_tables import ReadableResult, TextTable, counted
+from gapfloor.text_tables import ReadableResult, counted
 
 #: How often a task that failed of itself is begun, and one whose worker was lost.
 ATTEMPTS, ATTEMPTS_IF_LOST = 2, 5
@@ -99,10 +99,6 @@ class StudyOutcome(ReadableResult):
     """The study's name."""
     store: str = ""
     """The folder of its store."""
-
-    def tables(self) -> list[TextTable]:
-        """None: what became of the tasks is a sentence."""
-        return []
 
     def sentences(self) -> list[str]:
         """How many tasks are done, and where the page is."""

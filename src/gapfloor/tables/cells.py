@@ -46,6 +46,11 @@ class Cell:
     """The unrounded values, one per CSV column."""
 
     @property
+    def typed(self) -> str:
+        """The plain text with a minus that can be copied into a program."""
+        return self.plain.replace("−", "-")
+
+    @property
     def sort(self) -> Raw:
         """What a column is sorted by: the first raw value."""
         return self.raw[0] if self.raw else None
@@ -89,11 +94,11 @@ def integer(value: int | None) -> Cell:
     return missing_cell() if value is None else Cell(str(value), str(value), (int(value),))
 
 
-def mean_sem(mean: float, sem: float, decimals: int = 2) -> Cell:
+def mean_sem(mean: float, sem: float, decimals: int = 2, *, sign: bool = False) -> Cell:
     """Mean and standard error; the error is left out where there is none (one run)."""
     if not is_number(mean):
         return missing_cell(2)
-    left = f"{mean:.{decimals}f}"
+    left = f"{mean:{'+' if sign else ''}.{decimals}f}"
     if not is_number(sem):
         return Cell(_minus(left), f"${left}$", (float(mean), None))
     right = f"{sem:.{decimals}f}"
@@ -233,7 +238,9 @@ def formatted(style: str, *values: Any) -> Cell:
     return fixed(values[0], int(style[-1]), sign=style.startswith("+"))
 
 
-def _of(part: int, whole: int) -> Cell:
+def _of(part: int | None, whole: int) -> Cell:
+    if part is None:
+        return missing_cell(2)
     return Cell(f"{part}/{whole}", f"{part}/{whole}", (part, whole))
 
 
@@ -247,6 +254,7 @@ _STYLES: dict[str, Callable[..., Cell]] = {
     "cell": lambda cell: cell,
     "text": lambda text: text_cell(text or ""),
     "n": integer,
+    "len": lambda values: integer(len(values)),
     "word": count_word,
     "p": p_value,
     "percent": percent,
@@ -263,10 +271,17 @@ _STYLES: dict[str, Callable[..., Cell]] = {
     "bare1": lambda value: bare(value, 1),
     "bare2": bare,
     "bare3": lambda value: bare(value, 3),
+    "count": lambda count: (
+        missing_cell() if count is None else Cell(f"{count:,}", f"{count:,}", (int(count),))
+    ),
+    "g": lambda value: text_cell(f"{value:g}", raw=value) if is_number(value) else empty_cell(),
     "mean_sem": mean_sem,
+    "signed_sem": lambda value, sem: mean_sem(value, sem, sign=True),
     "interval": lambda low, high: interval((low, high)),
     "signed_interval": lambda value, low, high: estimate(value, (low, high)),
     "unsigned_interval": lambda value, ends: estimate(value, ends, sign=False),
+    "percent1": lambda fraction: text_cell(f"{100 * fraction:.1f}%", raw=fraction),
+    "ends": estimate,
     "fine": lambda value: fixed(value, fine_decimals(value)),
     "error": lambda value, error: fixed(error, fine_decimals(value)),
     "fine_sem": lambda value, sem: mean_sem(value, sem, fine_decimals(value)),

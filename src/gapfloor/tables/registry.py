@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from operator import attrgetter
 from typing import Any
 
-from gapfloor.tables.cells import Cell, formatted
+from gapfloor.tables.cells import Cell, empty_cell, formatted
 from gapfloor.tables.column import Column
+from gapfloor.tables.table import Table
 
 #: Columns by key.
 Registry = dict[str, Column]
@@ -27,15 +29,35 @@ def read_registry(section: str, sources: Mapping[str, Source]) -> dict[str, Regi
     """The registries of a section by name.
 
     Args:
-        section: `report`, or empty for the registries of rows.
+        section: `report`, `results`, or empty for the registries of rows.
         sources: what the names of `of` stand for.
     """
     found = _document().get(section, {}) if section else _document()
     return {
         name: {key: _column(key, entry, sources) for key, entry in entries.items()}
         for name, entries in found.items()
-        if section or name != "report"
+        if section or name not in ("report", "results")
     }
+
+
+def table_of(
+    name: str, rows: Iterable[Any], *, title: str = "", heads: Mapping[str, str] | None = None
+) -> Table:
+    """The table of a result, with the columns of `results.<name>`; rows are objects or mappings.
+
+    Columns whose field no row has are left out. `heads` replaces words of the titles.
+    """
+    columns, made = list(_results()[name].values()), tuple(rows)
+    if made and all(isinstance(row, Mapping) for row in made):
+        columns = [column for column in columns if any(column.key in row for row in made)]
+    for old, new in (heads or {}).items():
+        columns = [replace(column, title=column.title.replace(old, new)) for column in columns]
+    return Table(name=name, title=title, columns=tuple(columns), rows=made)
+
+
+@cache
+def _results() -> dict[str, Registry]:
+    return read_registry("results", {})
 
 
 @cache
@@ -65,4 +87,14 @@ def _printer(style: str, paths: list[str]) -> Callable[[Any], Cell]:
     if not paths:
         return lambda value: formatted(style, value)
     getters = [attrgetter(path) for path in paths]
-    return lambda row: formatted(style, *(getter(row) for getter in getters))
+
+    def shown(row: Any) -> Cell:
+        if isinstance(row, Mapping):
+            return (
+                formatted(style, *(row[path] for path in paths))
+                if paths[0] in row
+                else empty_cell(len(paths))
+            )
+        return formatted(style, *(getter(row) for getter in getters))
+
+    return shown

@@ -133,5 +133,5 @@ def _padded(text: str, width: int, align: Align) -> str:
 def _text(cell: Cell) -> str:
     """A cell as text: names that a layout leaves out are repeated, and numbers can be copied into a program."""
     if any(isinstance(value, int | float) for value in cell.raw):
-        return cell.plain.replace("−", "-")
+        return cell.typed
     return cell.plain or (cell.sort if isinstance(cell.sort, str) else "")

@@ -24,7 +24,7 @@ from gapfloor.disk_errors import explain_disk_errors
 from gapfloor.engines.procgen import ProcgenEngine, wheel_version
 from gapfloor.errors import StoreError, UsageError
 from gapfloor.records.atomic import remove_leftovers
-from gapfloor.text_tables import ReadableResult, TextTable
+from gapfloor.text_tables import ReadableResult
 from gapfloor.training.agent import make_agent
 from gapfloor.training.checkpoint import write_checkpoint
 from gapfloor.training.checkpoint_file import read_header
@@ -57,10 +57,6 @@ class TrainingResult(ReadableResult):
     """Environment steps of training."""
     updates_done_here: int
     """Updates that this call made: 0 when the run was already done."""
-
-    def tables(self) -> list[TextTable]:
-        """None: a run is one sentence."""
-        return []
 
     def sentences(self) -> list[str]:
         """Which run, how long, and where it is."""

@@ -18,7 +18,7 @@ from gapfloor.audit.ledger.entries import EvidenceLine, LedgerEntry, count_ledge
 from gapfloor.audit.ledger.registry import RegistryEntry
 from gapfloor.audit.reading.git import find_git_dir, read_file, resolve_commit
 from gapfloor.errors import UsageError
-from gapfloor.text_tables import ReadableResult, TextTable
+from gapfloor.text_tables import ReadableResult, Table, table_of
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9-]+/(?!\.+$)[\w.-]+")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -81,13 +81,18 @@ class LedgerVerification(ReadableResult):
             ],
         }
 
-    def table(self) -> TextTable:
+    def table(self) -> Table:
         """How many lines of each entry are in place."""
         by_entry: dict[str, list[str]] = {}
         for check in self.checks:
             by_entry.setdefault(check.entry, []).append(check.state)
-        rows = [[name, str(len(states)), str(states.count("ok"))] for name, states in by_entry.items()]
-        return ["entry", "evidence lines", "ok"], rows
+        return table_of(
+            "evidence",
+            [
+                {"entry": name, "lines": len(states), "ok": states.count("ok")}
+                for name, states in by_entry.items()
+            ],
+        )
 
     def sentences(self) -> list[str]:
         """Every line that is not in place, and the total."""
