@@ -92,12 +92,12 @@ from gapfloor.text_tables import ReadableResult, table_of
 class Result(ReadableResult):
     notes = ("a [bold]note",)
     def table(self):
-        return table_of("looks", [dict(game="[red]team", call_label={LONG!r}, call="")])
+        return table_of("locks", [dict(name="[red]team", status={LONG!r})])
 print(repr(Result()))"""
     lines = printed_in_terminal(code, columns)
     assert max(map(display_width, lines)) <= columns
     assert lines[-1] == "a [bold]note"
-    assert lines[0].split()[:2] == (["game", "call"] if columns == 200 else ["game", "[red]team"])
+    assert lines[0].split()[:2] == (["name", "results"] if columns == 200 else ["name", "[red]team"])
 
 
 def test_a_table_that_fits_is_aligned_with_numbers_to_the_right() -> None:

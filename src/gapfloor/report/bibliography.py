@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib import resources
 
 import gapfloor
+from gapfloor.report.text_templates import read_template
 
 _ENTRY = re.compile(r"@\w+\{(\w+),\n.*?\n\}\n", re.DOTALL)
 
@@ -32,7 +32,7 @@ class BibEntry:
 
 
 def _read_works() -> dict[str, BibEntry]:
-    text = resources.files("gapfloor.report").joinpath("templates/works.bib").read_text(encoding="utf-8")
+    text = read_template("works.bib")
     text = text.replace("VERSION", gapfloor.__version__)
     return {found[1]: BibEntry(found[0]) for found in _ENTRY.finditer(text)}
 

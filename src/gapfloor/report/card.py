@@ -7,22 +7,20 @@ both sets, the gap, the tests, the plan and the versions. What is unknown is abs
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any
 
 from gapfloor.analysis.rows import Row
-from gapfloor.escape import escape_markdown
 from gapfloor.exact_json import to_exact
 from gapfloor.json_values import jsonable
-from gapfloor.report.findings import TEST, TRAIN, Env, GameFindings, agent_name
+from gapfloor.report.findings import TEST, TRAIN, Env, GameFindings
 from gapfloor.report.methods import describe_floor_test, describe_gap_test
 from gapfloor.report.provenance import Provenance
 from gapfloor.report.source import ReportSource
+from gapfloor.report.text_templates import render_text
 from gapfloor.report.verdict import Verdict, build_verdicts
-from gapfloor.tables.cells import call_words, estimate, mean_sem, p_value
-from gapfloor.text_tables import counted
+from gapfloor.tables.cells import call_words, counted
 
 SCHEMA = "gapfloor-card/2"
 
@@ -123,52 +121,7 @@ def card_facts(card: dict[str, Any]) -> dict[str, str]:
 
 def card_to_markdown(card: dict[str, Any]) -> str:
     """The card for people: labelled lines, then one table of games."""
-    facts = [f"- **{label}:** {escape_markdown(value)}" for label, value in card_facts(card).items() if value]
-    table = _game_table(card["games"], card["action_rule"]["primary"], method=card["tests"]["gap_method"])
-    lines = ["# Gap card", "", *facts, "", *table, ""]
-    for game in card["games"]:
-        where = f"{game['game']} {game['budget']}".strip()
-        reading = game["reading"]
-        text = (
-            f"{reading['sentence']} The gap supports {reading['supports']} "
-            f"It does not support {reading['does_not_support']}"
-        )
-        lines.append(f"- **{escape_markdown(where)}:** {escape_markdown(text)}")
-    return "\n".join(lines) + "\n"
-
-
-def _game_table(games: list[dict[str, Any]], primary: str, *, method: str) -> list[str]:
-    tested = "Adjusted gap [interval]" if method == "recommended" else "Gap [95% CI]"
-    header = (
-        "Game", "Budget", "Agents", "Rule", "Runs", "Train", "Test", "Floor train", "Floor test", "Call (test)",
-        "Holm p", "Gap", tested, "Gap Holm p", "Gap call", "Status",
-    )  # fmt: skip
-    lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
-    for game in games:
-        for rule, entry in game["rules"].items():
-            test, gap = entry["test"], entry["gap"]
-            returns = [
-                mean_sem(_nan(part["mean"]), _nan(part["sem"])).plain if part else "–"
-                for part in (entry["train"], test)
-            ]
-            floors = [
-                mean_sem(floor["mean"], _nan(floor["sem"])).plain if floor else "–"
-                for floor in (game["floor"]["train"], game["floor"]["test"])
-            ]
-            cells = [
-                game["game"], game["budget"], ", ".join(agent_name(agent) for agent in game["agents"]),
-                rule + (" (primary)" if rule == primary else ""), str(entry["n"]),
-                *returns, *floors,
-                _call_text(test) if test and test["call"] else "–",
-                p_value(_nan(test["p_holm"])).plain if test else "–",
-                mean_sem(_nan(gap["mean"]), _nan(gap["sem"])).plain if gap else "–",
-                estimate(_nan(gap["tested"]), (_nan(gap["low"]), _nan(gap["high"]))).plain if gap else "–",
-                p_value(_nan(gap["p_holm"])).plain if gap else "–",
-                gap["call"] if gap else "–",
-                entry["status"],
-            ]  # fmt: skip
-            lines.append(f"| {' | '.join(escape_markdown(cell) for cell in cells)} |")
-    return lines
+    return render_text("card.md.j2", card=card, facts=card_facts(card), call_text=_call_text)
 
 
 def _call_text(entry: dict[str, Any]) -> str:
@@ -260,7 +213,3 @@ def _floor_words(games: list[dict[str, Any]], same_draws: bool | None) -> str:
 
 def _list(values: list[int]) -> str:
     return " or ".join(map(str, values))
-
-
-def _nan(value: float | None) -> float:
-    return math.nan if value is None else value

@@ -12,7 +12,6 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
 from operator import attrgetter
 from typing import Any
 
@@ -32,6 +31,7 @@ from gapfloor.report.findings import (
     rule_letter,
 )
 from gapfloor.report.numbers_cka import cka_numbers
+from gapfloor.report.text_templates import read_template
 from gapfloor.tables.cells import Cell, formatted, is_number
 
 #: Games whose levels pay 0 or 10 whole: the mean return is a share of completed levels. A property of the games'
@@ -83,7 +83,7 @@ def build_numbers(findings: Findings, cka: Sequence[CkaRecord] = ()) -> dict[str
 @cache
 def _keys() -> dict[str, list[tuple[str, Any, str]]]:
     """Section -> keys, how the value is taken from a row, and its format."""
-    text = resources.files("gapfloor.report").joinpath("templates/numbers.toml").read_text(encoding="utf-8")
+    text = read_template("numbers.toml")
     return {
         section: [(key, attrgetter(entry.split()[0]), entry.split()[1]) for key, entry in entries.items()]
         for section, entries in tomllib.loads(text).items()

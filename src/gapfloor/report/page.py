@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from importlib import resources
 from typing import Any
 
 import jinja2
@@ -22,11 +21,12 @@ from gapfloor.report.figures.build import build_figures, verdict_strip
 from gapfloor.report.figures.inks import rule_ink
 from gapfloor.report.figures.model import LegendEntry, PointMark
 from gapfloor.report.figures.page_figure import legend_svg, panel_svg
-from gapfloor.report.findings import MERGED, TEST, Env, Findings
+from gapfloor.report.findings import MERGED, TEST, Findings, GameFindings
 from gapfloor.report.replays import Scene
 from gapfloor.report.source import ReportSource
 from gapfloor.report.tables.build import Tables
-from gapfloor.report.verdict import Verdict, build_verdicts, headline
+from gapfloor.report.text_templates import read_template
+from gapfloor.report.verdict import Verdict, build_verdicts, headline, references_that_see_nothing
 from gapfloor.tables.cells import Cell, count_word, counted, estimate, fixed, is_number, mean_sem, p_value
 from gapfloor.tables.html import html_head, html_rows
 
@@ -64,7 +64,7 @@ def render_page(
     groups = _verdict_groups(findings)
     present = {card["call"] for group in groups for card in group["cards"]}
     sections = {"verdicts": "Verdicts", "figures": "Figures", "replays": "Replays", "details": "Details"}
-    return environment.from_string(_read("page.html.j2")).render(
+    return environment.from_string(read_template("page.html.j2")).render(
         title=f"gapfloor: {source.name}",
         heading=_heading(findings),
         headline=headline(findings),
@@ -89,18 +89,14 @@ def render_page(
         runs=source.provenance.runs,
         card=card_to_markdown(card),
         version=gapfloor.__version__,
-        css=Markup(_read("page.css")),
-        js=Markup(_read("page.js")),
+        css=Markup(read_template("page.css")),
+        js=Markup(read_template("page.js")),
     )
 
 
 def _finalize(value: Any) -> Any:
     """Text from the data without characters that have no glyph; our own markup as it is."""
     return clean_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _read(name: str) -> str:
-    return resources.files("gapfloor.report").joinpath(f"templates/{name}").read_text(encoding="utf-8")
 
 
 def _heading(findings: Findings) -> str:
@@ -169,21 +165,15 @@ def _verdict_card(findings: Findings, verdict: Verdict) -> dict[str, Any]:
         "id": "-".join(filter(None, ("game", findings.slug(verdict.name), findings.slug(verdict.budget)))),
         "verdict": verdict,
         "call": test.call if test else "not tested",
-        "references": _against_references(findings, verdict.env, verdict.budget),
+        "references": _against_references(place),
         "strip": Markup(strip),
         "numbers": _numbers(test, place.gap(findings.primary)),
     }
 
 
-def _against_references(findings: Findings, env: Env, budget: str) -> tuple[str, str]:
+def _against_references(place: GameFindings) -> tuple[str, str]:
     """Whether the runs beat every reference that sees nothing, and the tone of the words; empty where none played."""
-    rows = [
-        row
-        for row in findings.results.reference_comparisons
-        if (findings.env_of(row), row.budget) == (env, budget)
-        and (row.rule, row.level_set) == (findings.primary, TEST)
-        and row.reference != "upper"
-    ]
+    rows = references_that_see_nothing(place)
     unbeaten = [row.reference for row in rows if row.call != "above"]
     if unbeaten:
         more = f"{len(unbeaten)} references that see nothing"

@@ -6,7 +6,6 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
 from typing import Any
 
 from gapfloor.analysis.leaked import LeakedGap
@@ -17,6 +16,7 @@ from gapfloor.report.tables import rows as table_rows
 from gapfloor.report.tables.columns import Use, columns_named
 from gapfloor.report.tables.rows import TableData, records_of_main_budget
 from gapfloor.report.tables.words import Words, filled
+from gapfloor.report.text_templates import read_template
 from gapfloor.tables.cells import is_number
 from gapfloor.tables.column import BLANK, Column
 from gapfloor.tables.table import ColumnGroup, Missing, RuleLine, Table
@@ -72,8 +72,7 @@ def build_tables(
 
 @cache
 def _layouts() -> dict[str, Any]:
-    text = resources.files("gapfloor.report").joinpath("templates/tables.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return tomllib.loads(read_template("tables.toml"))
 
 
 def _subjects(kind: str, layout: Mapping[str, Any], data: TableData) -> list[Any]:

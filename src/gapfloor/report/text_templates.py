@@ -1,0 +1,72 @@
+"""The words of a report: templates of sentences, with the filters and functions that they use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import jinja2
+
+from gapfloor.escape import escape_markdown
+from gapfloor.report.findings import agent_name
+from gapfloor.tables.cells import count_word, counted, estimate, fixed, mean_sem, p_value
+
+
+def render_text(name: str, **values: Any) -> str:
+    """A template of plain text, filled with values."""
+    return template(name).render(values)
+
+
+@cache
+def template(name: str) -> jinja2.Template:
+    """A template of plain text; a value that is not given is an error."""
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+        extensions=["jinja2.ext.do"],
+    )
+    environment.filters |= {"agent_name": agent_name, "md": escape_markdown}
+    environment.globals |= {
+        "counted": counted, "listed": listed, "either": either, "span": span,
+        "word": lambda count: "none" if count == 0 else count_word(count).plain,
+        "number": lambda value, decimals=2, sign=False: fixed(value, decimals, sign=sign).plain,
+        "estimate": lambda value, ends: estimate(value, ends).plain,
+        "mean_sem": lambda mean, sem: mean_sem(mean, sem).plain,
+        "p_value": lambda p: p_value(p).plain,
+    }  # fmt: skip
+    return environment.from_string(read_template(name))
+
+
+def read_template(name: str) -> str:
+    """The text of a file of `templates`."""
+    return resources.files("gapfloor.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def listed(values: Iterable[object]) -> str:
+    """Values as a sentence lists them.
+
+    >>> listed(["a"]), listed(["a", "b", "c"]), listed([])
+    ('a', 'a, b and c', 'nothing')
+    """
+    names = [str(value) for value in values]
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else (names or ["nothing"])[0]
+
+
+def either(values: Iterable[int]) -> str:
+    """One of two numbers, or the range of several.
+
+    >>> either([8, 3]), either([1, 2000, 3])
+    ('3 or 8', '1 to 2,000')
+    """
+    ordered = [f"{value:,}" for value in sorted(values)]
+    return " or ".join(ordered) if len(ordered) < 3 else f"{ordered[0]} to {ordered[-1]}"
+
+
+def span(values: Iterable[int]) -> str:
+    """The smallest and the largest of some numbers, or the number if they are all the same."""
+    ordered = sorted(set(values))
+    return f"{ordered[0]}" if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}"
