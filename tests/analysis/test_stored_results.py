@@ -14,7 +14,7 @@ from gapfloor.analysis import analyse
 from gapfloor.analysis.episodes import tidy
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.stored_results import read_stored_results, results_digest, write_stored_results
-from gapfloor.exact_json import to_exact
+from gapfloor.json_values import to_exact
 from gapfloor.plan.model import paper_plan
 
 pytestmark = pytest.mark.fast

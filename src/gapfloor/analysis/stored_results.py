@@ -21,7 +21,7 @@ from gapfloor.analysis.apply import resolve_plan
 from gapfloor.analysis.episodes import Inputs
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.errors import GapfloorError
-from gapfloor.exact_json import NotThisTypeError, from_exact, to_exact
+from gapfloor.json_values import NotThisTypeError, from_exact, to_exact
 from gapfloor.plan.lock import counted_by_time
 from gapfloor.records.atomic import write_text_atomically
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.errors import UsageError
-from gapfloor.exact_json import from_exact, to_exact
+from gapfloor.json_values import from_exact, to_exact
 from gapfloor.levels.level_set import LevelSet, check_disjoint
 from gapfloor.text_tables import ReadableResult, Table, table_of
 

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from gapfloor.errors import CheckFailedError, UsageError
-from gapfloor.exact_json import from_exact
-from gapfloor.json_values import without_repetition
+from gapfloor.json_values import from_exact, without_repetition
 from gapfloor.plan.model import Addendum, Plan, content_hash, parse_addendum, parse_plan
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.settings import read_text

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gapfloor.exact_json import from_exact, to_exact
+from gapfloor.json_values import from_exact, to_exact
 from gapfloor.records.atomic import write_text_atomically
 from gapfloor.records.manifest import canonical_json
 from gapfloor.records.store import StoredCell

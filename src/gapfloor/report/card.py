@@ -12,8 +12,7 @@ from operator import attrgetter
 from typing import Any
 
 from gapfloor.analysis.rows import Row
-from gapfloor.exact_json import to_exact
-from gapfloor.json_values import jsonable
+from gapfloor.json_values import jsonable, to_exact
 from gapfloor.report.findings import TEST, TRAIN, Env, GameFindings
 from gapfloor.report.methods import describe_floor_test, describe_gap_test
 from gapfloor.report.provenance import Provenance

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from gapfloor.exact_json import from_exact
+from gapfloor.json_values import from_exact
 from gapfloor.process_identity import is_running, start_time, this_place
 from gapfloor.records.atomic import write_text_atomically
 
