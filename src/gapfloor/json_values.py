@@ -78,7 +78,7 @@ def to_exact(value: Any) -> Any:
 
 def written(value: Any, form: Form) -> Any:
     """A value in one of the forms of this module."""
-    kind = type(value)
+    kind: Any = type(value)
     if kind in _PLAIN:
         return value
     if isinstance(value, float):
@@ -100,7 +100,7 @@ def written(value: Any, form: Form) -> Any:
 
 
 @cache
-def _written_fields(kind: type, form: Form) -> tuple[tuple[str, bool], ...] | None:
+def _written_fields(kind: Any, form: Form) -> tuple[tuple[str, bool], ...] | None:
     """The fields of a dataclass, each with whether it is left out where it is None; None for any other type."""
     if not dataclasses.is_dataclass(kind):
         return None

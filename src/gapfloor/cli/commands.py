@@ -47,7 +47,7 @@ PYTHON_ONLY: dict[str, frozenset[str]] = {
     "calibrate": frozenset({"spacing", "workers"}),
     "power": _TABLE | {"alpha", "floor", "floor_episodes", "level_set", "step"},
     "analyse": frozenset({"decimal"}),
-    "compare": _ENGINE | {"batch", "budgets", "mode"},
+    "compare": _ENGINE | {"batch", "budgets", "mode", "test", "train"},
     "report": _TABLE | {"step", "tables"},
     "replay": frozenset({"level_set"}),
     "verify": frozenset({"seed"}),
