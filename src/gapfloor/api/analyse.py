@@ -15,14 +15,12 @@ from gapfloor.analysis.stored_results import keep_results, results_digest
 from gapfloor.analysis.summaries import Summaries
 from gapfloor.api.keyword_settings import read_settings, takes
 from gapfloor.api.progress import reading_progress
-from gapfloor.api.rare_collections import rare_collections
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Plan
 from gapfloor.records.dataset import dataset_plan
 from gapfloor.records.store import Store
 
 
-@rare_collections()
 @takes(TableOptions)
 def analyse(
     source: Any,

@@ -14,7 +14,6 @@ from gapfloor.analysis.table_files import ReadingProgress
 from gapfloor.api.analyse import arrow_table
 from gapfloor.api.keyword_settings import names_of, read_settings, takes
 from gapfloor.api.progress import reading_progress, step_teller
-from gapfloor.api.rare_collections import rare_collections
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Plan
 from gapfloor.records.store import Store
@@ -23,7 +22,6 @@ from gapfloor.report.source import ReportSource, load_report_source, source_of_r
 from gapfloor.report.write import FORMATS, WrittenReport
 
 
-@rare_collections()
 @takes(TableOptions)
 def report(
     source: Any,
