@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from gapfloor.analysis.compared_agents import ComparisonRequest
-from gapfloor.analysis.episodes import Inputs, read_inputs
+from gapfloor.analysis.episodes import Inputs, inputs_of_cells, read_inputs
 from gapfloor.analysis.grouping import StudyEpisodes, group
 from gapfloor.engines.registry import game_of_file, split_game
 from gapfloor.errors import MissingExtraError, UsageError
@@ -22,7 +22,7 @@ from gapfloor.plan.model import Plan
 from gapfloor.play.campaign import Campaign, GameCells
 from gapfloor.play.candidate import Entrant
 from gapfloor.records.dataset import is_dataset, store_of
-from gapfloor.records.store import Store, read_episodes
+from gapfloor.records.store import Store
 
 #: Plays the policies of each game under the named rules.
 PlayPolicies = Callable[[Mapping[str, Sequence[Entrant]], Sequence[str]], Campaign]
@@ -74,7 +74,7 @@ def read_sources(
         notes = campaign.notes
         found = dict(zip(members, campaign.games, strict=True))
         for number in set(range(len(sources))) - set(studies):
-            studies[number] = _study(campaign.store, found, owners, number, plan)
+            studies[number] = _study(campaign, found, owners, number, plan)
             engines[number] = {
                 (each.engine.game, each.engine.mode): {_engine_words(cell.content())}
                 for game, each in found.items()
@@ -144,19 +144,24 @@ def find_policies(
 
 
 def _study(
-    store: Store, found: Mapping[str, GameCells], owners: Mapping[str, Sequence[int]], number: int, plan: Plan
+    campaign: Campaign,
+    found: Mapping[str, GameCells],
+    owners: Mapping[str, Sequence[int]],
+    number: int,
+    plan: Plan,
 ) -> StudyEpisodes:
-    tables = []
-    for game, played in found.items():
-        mine = [
-            cell
-            for owner, group in zip(owners[game], played.runs, strict=True)
-            for cell in group.cells
-            if owner == number
-        ]
-        for cell in [*played.floor, *mine]:
-            tables.append(read_episodes(store.cells_folder / f"{cell.file_name}.parquet"))
-    return group(read_inputs(pa.concat_tables(tables)), plan)
+    """What the policies of one source and the floor of their games have played."""
+    cells = [
+        cell
+        for game, played in found.items()
+        for group_number, cells in (
+            (number, played.floor),
+            *zip(owners[game], (each.cells for each in played.runs), strict=True),
+        )
+        if group_number == number
+        for cell in cells
+    ]
+    return group(inputs_of_cells(campaign.stored_cells(cells)), plan)
 
 
 def _expand(text: Any) -> list[Any]:
