@@ -130,14 +130,6 @@ def masked_many() -> Any:
     return WithMethod(SPACES["many"], has_masks=True)
 
 
-def vector_box(num_envs: int = 2) -> Any:
-    return gymnasium.vector.SyncVectorEnv([box] * num_envs)
-
-
-def vector_binary(num_envs: int = 2) -> Any:
-    return gymnasium.vector.SyncVectorEnv([multi_binary] * num_envs)
-
-
 class Ignoring(Insisting):
     """Ignores its seed."""
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import SyncVectorEnv
 
 
 class Corridor(gymnasium.Env):
@@ -126,13 +126,6 @@ class OldGym:
         return np.zeros(1, dtype=np.float32), 0.0, False, {}
 
 
-class AllTogether(SyncVectorEnv):
-    """A vector environment that knows no reset of a single environment."""
-
-    def reset(self, *, seed=None, options=None):
-        return super().reset(seed=seed)
-
-
 class Answering(Corridor):
     """Answers a step with what a test puts into `answer`, e.g. another reward."""
 
@@ -141,17 +134,6 @@ class Answering(Corridor):
     def step(self, action):
         names = ("observation", "reward", "terminated", "truncated", "info")
         return tuple((dict(zip(names, super().step(action), strict=True)) | self.answer).values())
-
-
-class TwoRewards(SyncVectorEnv):
-    """A vector environment that gives two rewards per environment."""
-
-    def __init__(self, num_envs: int = 2) -> None:
-        super().__init__([Corridor] * num_envs)
-
-    def step(self, actions):
-        observations, rewards, *rest = super().step(actions)
-        return observations, np.stack([rewards, rewards], axis=1), *rest
 
 
 class Doubling(gymnasium.RewardWrapper):
@@ -193,32 +175,8 @@ def old_gym():
     return OldGym()
 
 
-def _vector(num_envs, mode, kind=SyncVectorEnv):
-    return kind([Corridor for _ in range(num_envs)], autoreset_mode=mode)
-
-
-def next_step(num_envs=2):
-    return _vector(num_envs, AutoresetMode.NEXT_STEP)
-
-
-def same_step(num_envs=2):
-    return _vector(num_envs, AutoresetMode.SAME_STEP)
-
-
-def disabled(num_envs=2):
-    return _vector(num_envs, AutoresetMode.DISABLED)
-
-
-def eight_at_once():
-    return _vector(8, AutoresetMode.SAME_STEP)
-
-
-def all_together():
-    return _vector(4, AutoresetMode.NEXT_STEP, AllTogether)
-
-
-def all_together_sized(num_envs=2):
-    return _vector(num_envs, AutoresetMode.NEXT_STEP, AllTogether)
+def vector(num_envs=2):
+    return SyncVectorEnv([Corridor] * num_envs)
 
 
 class Bandit(gymnasium.Env):

@@ -30,8 +30,6 @@ def engine_of(name: str, *, slots: int = 3, **options):
         ("many", MultiDiscrete((40, 50))),
         ("box", Box((-1.0, 0.0), (2.0, 0.5))),
         ("whole_box", Discrete(25, factors=(5, 5))),
-        ("vector_box", Box((-1.0, 0.0), (2.0, 0.5))),
-        ("vector_binary", Discrete(16, factors=(2, 2, 2, 2))),
     ],
 )
 def test_uniform_actions_are_what_the_environment_accepts(name, space):

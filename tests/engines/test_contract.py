@@ -48,14 +48,6 @@ def test_episodes_that_do_not_end_are_found(monkeypatch):
     assert broken("endless") == ["episodes end"]
 
 
-def test_a_vector_environment_keeps_the_contract_without_cloning():
-    contract = check_contract("gymnasium_envs:next_step")
-    assert contract.failures == ()
-    words = {clause.name: clause.words for clause in contract.clauses}
-    assert "NextStep" in words["autoreset"]
-    assert "no calibration" in words["states can be cloned"]
-
-
 def test_procgen_is_held_to_the_same_contract(monkeypatch):
     monkeypatch.setattr("gapfloor.engines.contract.LEVELS", (0, 1000, 3))
     assert check_contract("coinrun").failures == ()

@@ -129,57 +129,6 @@ class TestEpisodes:
         assert returns_of(engine_of("corridor"), 0)[0] == -0.1
 
 
-@pytest.mark.parametrize("mode", ["next_step", "same_step", "disabled"])
-class TestVector:
-    """Gymnasium's own vector environment in its three autoreset modes."""
-
-    def test_episodes_equal_those_of_the_single_environment(self, mode):
-        engine = engine_of(mode, slots=3)
-        assert engine.description.autoreset.lower().replace("step", "_step").strip("_") in (mode, "disabled")
-        for level in (3, 0, 1099, 3, 8):
-            assert returns_of(engine, level, slot=level % 3) == single_returns(level)
-
-    def test_a_cell_counts_the_same_episodes_as_with_single_environments(self, mode):
-        expected = plays_of("plainly", "corridor")
-        # Streams are named by the game, so the engine is put in the place of the single one's.
-        assert [length for _, length in self._plays(mode)] == [length for _, length in expected]
-        assert self._plays(mode) == expected
-
-    def test_it_cannot_clone_and_says_so(self, mode):
-        engine = engine_of(mode, slots=2)
-        assert not engine.can_clone
-        with pytest.raises(UsageError, match="single environments"):
-            engine.save(0)
-
-    def _plays(self, mode):
-        cell = CellSpec(
-            engine=make_spec("gymnasium_envs:corridor"), run=Run(reference="uniform"), policy="uniform", rule="uniform",
-            level_set="train", levels=LEVELS, draw=4, design=Design(slots=4, burn_in=1, episodes=12),
-        )  # fmt: skip
-        play = CellPlay(cell, None, False)
-        actor = ReferenceActor(parse_reference("uniform"), space=Discrete(3))
-        engine = engine_of(mode, slots=4, draw=4)
-        return [(each.episode_return, each.length) for each in play_plainly(play, engine=engine, actor=actor)]
-
-
-class TestVectorFactories:
-    """Factories that say how many environments they make, and factories that do not."""
-
-    def test_a_factory_of_eight_serves_any_number_of_slots(self):
-        engine = engine_of("eight_at_once", slots=11)
-        assert [vector.num_envs for vector in engine._vectors] == [8, 8]
-        assert returns_of(engine, 12, slot=10) == single_returns(12)
-
-    def test_environments_that_reset_only_together_are_taken_one_by_one(self):
-        engine = engine_of("all_together_sized", slots=3)
-        assert [vector.num_envs for vector in engine._vectors] == [1, 1, 1]
-        assert returns_of(engine, 12, slot=1) == single_returns(12)
-
-    def test_or_refused_where_their_number_is_fixed(self):
-        with pytest.raises(UsageError, match="reset together"):
-            engine_of("all_together", slots=2)
-
-
 class TestStates:
     """Copies where they are whole, replay where they are not."""
 
@@ -348,11 +297,9 @@ class TestSpec:
         monkeypatch.setattr(gymnasium_envs.Answering, "answer", {"reward": np.array([0.5], dtype=np.float32)})
         assert set(returns_of(engine_of("Answering"), 3)) == {0.5}
 
-    def test_a_vector_environment_with_several_rewards_is_refused(self):
-        engine = engine_of("TwoRewards", slots=2)
-        engine.begin(0, 0)
-        with pytest.raises(UsageError, match="not one finite number"):
-            engine.step(np.zeros(2, dtype=np.int64))
+    def test_a_vector_environment_is_refused_with_the_remedy(self):
+        with pytest.raises(UsageError, match="returned a vector environment: return a single one"):
+            make_spec("gymnasium_envs:vector")
 
     def test_slots_are_separate_environments(self):
         engine = engine_of("corridor", slots=2)

@@ -12,13 +12,12 @@ import torch
 from torch import nn
 from torch.distributions import Categorical, Normal
 
-from gapfloor.actions.spaces import Discrete
 from gapfloor.engines.worker_pool import packed
 from gapfloor.errors import PolicyError
 from gapfloor.policies import notes
 from gapfloor.policies.fingerprint import own_fingerprint
 from gapfloor.policies.notes import PolicyWarning
-from gapfloor.policies.policy import LogitsReader, Policy, StatefulPolicy, as_policy
+from gapfloor.policies.policy import Policy, StatefulPolicy, as_policy
 
 VECTORS = np.random.default_rng(0).normal(size=(5, 4))
 IMAGES = np.random.default_rng(0).integers(0, 256, (5, 8, 8, 3), dtype=np.uint8)
@@ -171,35 +170,3 @@ def test_a_layer_called_logits_does_not_make_a_module_something_else() -> None:
             return self.logits(x)
 
     assert np.asarray(as_policy(Named()).logits(VECTORS)).shape == (5, 3)  # type: ignore[call-arg]
-
-
-class Classifier:
-    """As scikit-learn's: probabilities of the classes that it has seen."""
-
-    def __init__(self, classes: list[int]) -> None:
-        self.classes_ = np.array(classes)
-
-    def predict_proba(self, rows: np.ndarray) -> np.ndarray:
-        assert rows.ndim == 2
-        weights = 1.0 + np.arange(len(self.classes_)) + 0 * rows[:, :1]
-        return weights / weights.sum(axis=1, keepdims=True)
-
-
-def test_a_classifiers_probabilities_become_logits() -> None:
-    policy: Any = as_policy(Classifier([0, 1, 2]))
-    np.testing.assert_allclose(
-        np.exp(policy.logits(VECTORS)), np.tile([1 / 6, 2 / 6, 3 / 6], (5, 1)), rtol=1e-6
-    )
-
-
-def test_an_action_that_a_classifier_never_saw_is_masked() -> None:
-    policy: Any = as_policy(Classifier([0, 3]))
-    logits = policy.logits(VECTORS)
-    assert np.isneginf(logits[:, 1:3]).all()
-    reader = LogitsReader(policy, name="classifier", n_slots=5, space=Discrete(4))
-    assert np.array_equal(reader.read(VECTORS, np.ones(5, dtype=bool)), logits)
-
-
-def test_each_image_reaches_a_classifier_as_one_row() -> None:
-    with pytest.warns(PolicyWarning, match="as one row of numbers"):
-        assert as_policy(Classifier([0, 1])).logits(IMAGES).shape == (5, 2)  # type: ignore[call-arg,union-attr]

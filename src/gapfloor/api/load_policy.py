@@ -17,7 +17,7 @@ def load_policy(source: Any, *, device: str = "cpu") -> Policy | StatefulPolicy:
     Args:
         source: A checkpoint or the folder of a run; a file of another library with its prefix (`sb3:model.zip`,
             `recurrent:`, `cleanrl:`, `statedict:`, `onnx:`); `package.module:factory`; or an object: a
-            callable, a torch module, a model of Stable-Baselines3, an object with `predict_proba`.
+            callable, a torch module, a model of Stable-Baselines3.
         device: Where the network runs: cpu or cuda.
 
     Returns:

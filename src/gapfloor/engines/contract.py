@@ -113,7 +113,7 @@ def _try_promises(spec: EngineSpec, fresh: Engine) -> list[Clause]:
 
 
 def _described(spec: EngineSpec, engine: Engine) -> list[Clause]:
-    """What the environment says about itself: spaces, seed, masks, no-op, autoreset and frames."""
+    """What the environment says about itself: spaces, seed, masks, no-op and frames."""
     found = getattr(engine, "description", None)
     seen = found.layout.describe() if found else f"uint8 {engine.observation_shape}"
     actions = str(engine.action_space)
@@ -135,14 +135,6 @@ def _described(spec: EngineSpec, engine: Engine) -> list[Clause]:
         add("legal actions", bool(found.masks), f"the environment says which actions are legal: {rest}")
     noop = found.noop_words if found else f"action {engine.noop}"
     add("an action that does nothing", "not named" not in noop, noop)
-    if found is not None:
-        words = "single environments, which gapfloor resets itself"
-        if found.is_vector:
-            mode = found.autoreset or "no declared mode"
-            words = (
-                f"a vector environment with {mode}; gapfloor puts each environment at its next level itself"
-            )
-        add("autoreset", True, words)
     engine.observe()
     frame = engine.frame(0)
     nothing = "nothing to draw: neither render_mode rgb_array nor an image as observation"

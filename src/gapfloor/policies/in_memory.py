@@ -1,4 +1,4 @@
-"""Policies that the user has in memory: torch modules, CleanRL agents, Stable-Baselines3 models, and classifiers.
+"""Policies that the user has in memory: torch modules, CleanRL agents and Stable-Baselines3 models.
 
 Each is recognised by what it is, without importing a library that the user has not imported.
 """
@@ -9,11 +9,8 @@ import copy
 import sys
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from gapfloor.policies.notes import note_once
-from gapfloor.policies.policy import Logits, Policy, StatefulPolicy
+from gapfloor.policies.policy import Policy, StatefulPolicy
 
 
 def policy_in_memory(given: Any, *, device: str = "cpu") -> Policy | StatefulPolicy | None:
@@ -32,38 +29,7 @@ def policy_in_memory(given: Any, *, device: str = "cpu") -> Policy | StatefulPol
         from gapfloor.policies.formats.module import policy_of_module
 
         return policy_of_module(_copied(given), name=name, device=device)
-    if callable(getattr(given, "predict_proba", None)):
-        return ClassifierPolicy(given)
     return None
-
-
-class ClassifierPolicy:
-    """An object with `predict_proba`, as in scikit-learn: the logits are the logarithms of its probabilities."""
-
-    backend = "callable"
-
-    def __init__(self, classifier: Any) -> None:
-        self.name = type(classifier).__name__
-        self._classifier = classifier
-
-    def logits(self, observations: npt.NDArray[Any]) -> Logits:
-        """Logits of observations, which are given as rows of numbers; an action of probability zero is masked."""
-        if observations.ndim > 2:
-            note_once(f"{self.name}: each observation is given to predict_proba as one row of numbers.")
-        rows = observations.reshape(len(observations), -1)
-        probabilities = self._by_action(np.asarray(self._classifier.predict_proba(rows), dtype=np.float64))
-        with np.errstate(divide="ignore"):
-            logits: Logits = np.log(probabilities).astype(np.float32)
-        return logits
-
-    def _by_action(self, probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """The columns in the order of actions: a classifier that never saw an action has no column for it."""
-        classes = np.asarray(getattr(self._classifier, "classes_", np.arange(probabilities.shape[-1])))
-        if classes.dtype.kind not in "iu" or np.array_equal(classes, np.arange(len(classes))):
-            return probabilities
-        spread = np.zeros((len(probabilities), int(classes.max()) + 1))
-        spread[:, classes] = probabilities
-        return spread
 
 
 def _is_of(given: Any, module: str, name: str) -> bool:

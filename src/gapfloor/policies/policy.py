@@ -75,7 +75,7 @@ def as_policy(policy: Any, *, device: str = "cpu") -> Policy | StatefulPolicy:
         return CallablePolicy(policy)
     raise PolicyError(
         f"An object of type {type(policy).__name__} is not a policy: give one with logits(observations) or "
-        "act(observation), a torch module, a Stable-Baselines3 model, an object with predict_proba, or a callable."
+        "act(observation), a torch module, a Stable-Baselines3 model, or a callable."
     )
 
 

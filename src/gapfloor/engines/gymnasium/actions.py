@@ -52,10 +52,6 @@ class ActionForm:
             return numbers
         return [self.to_environment(action) for action in (actions if actions.ndim > 1 else actions.tolist())]
 
-    def batch(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The actions of a vector environment."""
-        return np.array(self.each(actions))
-
     def legal_row(self, mask: Any, *, where: str) -> npt.NDArray[np.bool_]:
         """A mask of the environment as one row; a mask per dimension becomes one of the numbered actions."""
         parts = mask if isinstance(mask, (tuple, list)) else [mask]

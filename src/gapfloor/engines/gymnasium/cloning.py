@@ -1,14 +1,12 @@
 """Keeping the state of a Gymnasium environment: by copying the object, or by playing again from the seed.
 
-Pickling and loading again is also a deep copy, and on most environments several times faster than `copy.deepcopy`.
-Neither is trusted: an environment that rebuilds itself when it is copied (EzPickle does) loses its state. So each
-method is tried once, and the first that continues as the original does is used.
+A copy (by pickling and loading again) is not trusted: an environment that rebuilds itself when it is copied (EzPickle
+does) loses its state. So each method is tried once, and the first that continues as the original does is used.
 """
 
 from __future__ import annotations
 
 import contextlib
-import copy
 import pickle
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -45,18 +43,6 @@ class Pickled:
         return pickle.loads(content)
 
 
-class DeepCopied:
-    """The object itself, copied when it is kept and again each time it is brought back."""
-
-    name = "copying (deepcopy)"
-
-    def keep(self, env: Any, level_seed: int, actions: Sequence[Any]) -> Any:
-        return copy.deepcopy(env)
-
-    def bring_back(self, content: Any, env: Any) -> Any:
-        return copy.deepcopy(content)
-
-
 #: Puts an environment (None: a new one) at the start of a level: the environment, its observation and info.
 Begin = Callable[[Any, int], tuple[Any, Any, Any]]
 
@@ -84,7 +70,7 @@ def find_cloning_method(
     begin: Begin, *, layout: Layout, choice: LegalChoice, methods: Sequence[CloningMethod] = ()
 ) -> CloningMethod | None:
     """The first method that keeps a state whole, or None where none does."""
-    for method in methods or (Pickled(), DeepCopied(), Replayed(begin)):
+    for method in methods or (Pickled(), Replayed(begin)):
         # Whatever an environment's own code raises while it is copied, this method does not work for it.
         with contextlib.suppress(Exception):
             if all(_continues(method, begin, layout, choice, *case) for case in ((0, 3), (1, 14))):

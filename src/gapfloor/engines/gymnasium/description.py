@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from gapfloor.actions.spaces import Discrete
 from gapfloor.engines.catalogue import GYMNASIUM
 from gapfloor.engines.gymnasium.actions import ActionForm, action_form, mask_source
@@ -56,12 +54,6 @@ class Description:
     """Where it says which actions are legal (`method` or `info`), if the user asked for masks."""
     offers_masks: bool = False
     """Whether it says so, asked for or not."""
-    is_vector: bool = False
-    n_envs: int = 1
-    """Environments of one vector environment."""
-    resets_one: bool = False
-    """Whether a vector environment can put one of its environments at a level."""
-    autoreset: str = ""
     render_mode: str | None = None
     has_limit: bool = True
     """Whether it declares a number of steps after which an episode is cut."""
@@ -70,35 +62,14 @@ class Description:
 @functools.lru_cache(maxsize=64)
 def describe(recipe: Recipe) -> Description:
     """Make an environment once and find out what it is; refuses what cannot be measured."""
-    env = make_env(recipe, n_envs=2)
-    from gymnasium.vector import VectorEnv
-
-    is_vector = isinstance(env, VectorEnv)
-    _refuse_other_interface(env, recipe, prefix="single_" if is_vector else "")
-    if is_vector and (
-        recipe.own("score") is not None or recipe.level_place[0] != "seed" or recipe.own("masks")
-    ):
-        raise UsageError(
-            f"{recipe.game} is a vector environment: masks, --score and --level-in need a factory of single "
-            "environments."
-        )
-    actions = env.single_action_space if is_vector else env.action_space
-    form = action_form(actions, game=recipe.game, options=dict(recipe.options))
-    if is_vector and form.is_tuple:
-        raise UsageError(f"{recipe.game} is a vector environment with tuples as actions: return single ones.")
-    seen = env.single_observation_space if is_vector else env.observation_space
-    layout = layout_of(seen, with_text=recipe.own("text") is not False)
+    env = make_env(recipe)
+    _refuse_other_interface(env, recipe)
+    form = action_form(env.action_space, game=recipe.game, options=dict(recipe.options))
+    layout = layout_of(env.observation_space, with_text=recipe.own("text") is not False)
     names, noop, words = _actions(env, recipe, form)
     metadata = getattr(env, "metadata", None) or {}
-    facts: dict[str, Any] = {}
-    info = _first_info(env, recipe, is_vector)
-    if is_vector:
-        mode = metadata.get("autoreset_mode")
-        facts = {"is_vector": True, "n_envs": int(env.num_envs), "resets_one": _resets_one(env, form)}
-        facts["autoreset"] = getattr(mode, "value", str(mode or ""))
-    else:
-        facts = _masks(env, info, recipe)
-        facts["has_limit"] = getattr(getattr(env, "spec", None), "max_episode_steps", None) is not None
+    facts = _masks(env, _first_info(env, recipe), recipe)
+    facts["has_limit"] = getattr(getattr(env, "spec", None), "max_episode_steps", None) is not None
     can_draw = "rgb_array" in (metadata.get("render_modes") or ())
     if can_draw and getattr(env, "render_mode", None) is None and "render_mode" not in recipe.arguments:
         facts["render_mode"] = "rgb_array"
@@ -108,16 +79,22 @@ def describe(recipe: Recipe) -> Description:
     return Description(version, form, noop, words, names, layout, **facts)
 
 
-def _refuse_other_interface(env: Any, recipe: Recipe, *, prefix: str) -> None:
-    """Refuse what is not an environment of Gymnasium; `prefix` begins the names of a vector environment's spaces."""
+def _refuse_other_interface(env: Any, recipe: Recipe) -> None:
+    """Refuse what is not a single environment of Gymnasium."""
     import gymnasium
+    from gymnasium.vector import VectorEnv
 
+    if isinstance(env, VectorEnv):
+        raise UsageError(
+            f"{recipe.game} returned a vector environment: return a single one, of which gapfloor makes as many as it "
+            "needs."
+        )
     # gymnax.make returns the environment with its parameters.
     for kind in type(env[0] if isinstance(env, tuple) and env else env).__mro__:
         words = OTHER_INTERFACES.get(kind.__module__.partition(".")[0])
         if words is not None and not isinstance(env, gymnasium.Env):
             raise UsageError(f"{recipe.game} returned {words}.")
-    needed = ("reset", "step", f"{prefix}action_space", f"{prefix}observation_space")
+    needed = ("reset", "step", "action_space", "observation_space")
     if not all(hasattr(env, name) for name in needed):
         raise UsageError(
             f"{recipe.game} returned a {type(env).__name__}, which is not a Gymnasium environment: return one with "
@@ -125,11 +102,9 @@ def _refuse_other_interface(env: Any, recipe: Recipe, *, prefix: str) -> None:
         )
 
 
-def _first_info(env: Any, recipe: Recipe, is_vector: bool) -> Any:
+def _first_info(env: Any, recipe: Recipe) -> Any:
     """The info of a first reset; refuses what cannot be reset to a level."""
     try:
-        if is_vector:
-            return env.reset(seed=[0] * env.num_envs)[1]
         return begin_level(recipe, env, 0, render_mode=None)[2]
     except GapfloorError:
         raise
@@ -153,24 +128,6 @@ def _masks(env: Any, info: Any, recipe: Recipe) -> dict[str, Any]:
             "info['action_mask']. Leave out --option masks=true."
         )
     return {"masks": source if wanted else "", "offers_masks": bool(source)}
-
-
-def _resets_one(env: Any, form: ActionForm) -> bool:
-    """Whether a reset of one environment leaves the others of a vector environment alone."""
-    from gymnasium.vector.utils import iterate
-
-    if env.num_envs == 1:
-        return True
-    try:
-        env.reset(seed=list(range(env.num_envs)))
-        before, *_ = env.step(form.batch(np.stack([form.space.zero()] * env.num_envs)))
-        kept = [repr(row) for row in iterate(env.observation_space, before)]
-        mask = np.zeros(env.num_envs, dtype=bool)
-        mask[0] = True
-        after, _ = env.reset(seed=[7] * env.num_envs, options={"reset_mask": mask})
-        return [repr(row) for row in iterate(env.observation_space, after)][1:] == kept[1:]
-    except Exception:
-        return False  # whatever the reason, it is not reliable
 
 
 def score_name(recipe: Recipe, names: Iterable[str]) -> str:
@@ -209,8 +166,7 @@ def _actions(env: Any, recipe: Recipe, form: ActionForm) -> tuple[tuple[str, ...
     space = form.space
     if not isinstance(space, Discrete):
         return (), *noop_of(recipe, form, ())
-    inner = getattr(env, "envs", [env])[0] if hasattr(env, "single_action_space") else env
-    inner = getattr(inner, "unwrapped", inner)
+    inner = getattr(env, "unwrapped", env)
     if space.factors:
         counted = itertools.product(*(range(size) for size in space.factors))
         names = tuple("/".join(map(str, action)) for action in counted)

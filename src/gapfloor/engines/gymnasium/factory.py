@@ -94,10 +94,8 @@ class Recipe:
         return "seed", ""
 
 
-def make_env(
-    recipe: Recipe, *, level: int = 0, n_envs: int | None = None, render_mode: str | None = None
-) -> Any:
-    """A new environment, or vector environment, of a recipe; `level` matters where it is an argument of the maker."""
+def make_env(recipe: Recipe, *, level: int = 0, render_mode: str | None = None) -> Any:
+    """A new environment of a recipe; `level` matters where it is an argument of the maker."""
     GYMNASIUM.installed_version()
     arguments: dict[str, Any] = recipe.arguments
     place, name = recipe.level_place
@@ -106,7 +104,7 @@ def make_env(
     with _as_users_error(recipe.game, "cannot be made"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about old versions of environments: the name was the user's choice
         if recipe.is_factory:
-            env = _call_factory(recipe, arguments, n_envs, render_mode)
+            env = _call_factory(recipe, arguments, render_mode)
         else:
             env = _make_id(recipe, arguments, render_mode)
         for wrapper in filter(None, str(recipe.own("wrapper") or "").split(",")):
@@ -174,15 +172,11 @@ def _register(name: str) -> None:
         ) from None
 
 
-def _call_factory(
-    recipe: Recipe, arguments: dict[str, Any], n_envs: int | None, render_mode: str | None
-) -> Any:
+def _call_factory(recipe: Recipe, arguments: dict[str, Any], render_mode: str | None) -> Any:
     import gymnasium
 
     factory = named_object(recipe.game, what="environment")
     takes, limit = _parameters(factory), recipe.own("max_episode_steps")
-    if n_envs is not None and "num_envs" in takes:
-        arguments["num_envs"] = n_envs
     if render_mode is not None and "render_mode" in takes:
         arguments.setdefault("render_mode", render_mode)
     if limit is not None and "max_episode_steps" in takes:
@@ -198,11 +192,6 @@ def _parameters(factory: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
         return inspect.signature(factory).parameters
     except (TypeError, ValueError):
         return {}
-
-
-def takes_num_envs(recipe: Recipe) -> bool:
-    """Whether a factory says how many environments it makes."""
-    return recipe.is_factory and "num_envs" in _parameters(named_object(recipe.game, what="environment"))
 
 
 def named_object(name: str, *, what: str) -> Any:
