@@ -15,6 +15,7 @@ import gapfloor
 from command_line import run
 from gapfloor.analysis.column_names import TableOptions
 from gapfloor.analysis.episodes import read_inputs, read_source
+from gapfloor.analysis.table_files import read_table
 from gapfloor.errors import UsageError
 
 PUBLISHED = Path(__file__).parents[2] / "examples" / "published"
@@ -240,6 +241,22 @@ def test_a_folder_of_monitor_files_is_read(tmp_path):
 
 
 @pytest.mark.fast
+def test_files_of_a_folder_with_other_columns_are_refused_in_a_sentence(tmp_path):
+    for seed, first in ((1, "1.5"), (2, "much")):
+        folder = tmp_path / "logs" / f"seed={seed}"
+        folder.mkdir(parents=True)
+        (folder / "monitor.csv").write_text(f'#{{"env_id": "x"}}\nr,l,t\n{first},20,0.5\n')
+    with pytest.raises(UsageError, match="do not have the same columns"):
+        read_table(tmp_path / "logs", TableOptions())
+
+
+def test_a_score_that_no_float_can_hold_is_refused_in_a_sentence(tmp_path):
+    path = tmp_path / "scores.json"
+    path.write_text(f'{{"impala": [[1{"0" * 400}, 2], [3, 4]]}}')
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_table(path, TableOptions())
+
+
 def test_a_table_that_declares_too_many_rows_is_refused_before_it_is_read(tmp_path):
     n = 1_000_000
     columns = {name: pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, dtype=np.int8)), pa.array(["x"]))

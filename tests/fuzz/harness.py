@@ -239,8 +239,12 @@ def main() -> int:
     watch = Watch(place)
     found = Findings()
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    known: set[str] = set()
     for kind in options.kinds:
-        for line in KINDS[kind].commands:  # what a command imports and caches does not count
+        for line in dict.fromkeys(KINDS[kind].commands):
+            if line in known:
+                continue
+            known.add(line)  # what a command imports and caches does not count
             lay_out(sound, line, place)
             os.chdir(place)
             run_line(shlex.split(line))

@@ -80,8 +80,23 @@ LINES = (
     "calibrate fuzz.tiny:Vectors --states 2 --horizon 1 --store out", "analyse means.csv --floor 3.1±0.2",
 )  # fmt: skip
 
+_NAMED = "--label level_set=test --label rule=greedy --label game=g --label agent=a"
+
+
+def _log(file: str, line: str) -> Kind:
+    return Kind(file, (f"analyse {line}", f"analyse {line} --json"), share=7)
+
+
 KINDS: dict[str, Kind] = {
-    "arguments": Kind("", LINES, share=6),
+    "inspect-archive": _log("inspect.eval", "inspect.eval"),
+    "inspect-json": _log("inspect.json", "inspect.json"),
+    "lerobot": _log("eval_info.json", "eval_info.json --label game=g --label agent=a"),
+    "rliable": _log("scores.json", "scores.json --label level_set=test --label rule=greedy"),
+    "columns": _log("columns.json", "columns.json"),
+    "markdown": _log("table.md", "table.md"),
+    "latex": _log("table.tex", "table.tex"),
+    "monitor-folder": _log("logs/*/*/monitor.csv", f"logs {_NAMED}"),
+    "arguments": Kind("", LINES, share=14),
     "csv": _table("episodes.csv", 0.5),
     "parquet": _table("episodes.parquet", 0.5, damages.forge_table),
     "json-lines": _table("episodes.jsonl", 0.3),

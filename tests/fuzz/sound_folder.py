@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import warnings
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,15 @@ REGISTRY = ROOT / "src" / "gapfloor" / "audit" / "data" / "registry.json"
 
 #: Short files, written as they are.
 TEXTS = {
+    "table.md": "| game | agent | mean | std | n |\n|---|---|---|---|---|\n| heist | impala | 1.5 | 0.3 | 8 |\n",
+    "table.tex": "game & agent & mean & std & n \\\\\nheist & impala & $1.5$ & 0.3 & 8 \\\\\n",
+    "scores.json": json.dumps({"impala": [[1.0, 2.0], [3.0, 4.0]], "random": [[0.0, 1.0], [1.0, 0.5]]}),
+    "columns.json": json.dumps({"game": {"0": "heist"}, "agent": {"0": "a"}, "mean": {"0": 1.5}, "n": {"0": 8}}),
+    "eval_info.json": json.dumps(
+        {"per_episode": [{"seed": at, "sum_reward": at / 4, "success": at > 2} for at in range(5)]}
+    ),
+    "logs/game=heist/seed=1/monitor.csv": '#{"env_id": "x"}\nr,l,t\n1.0,20,0.5\n3.0,30,0.9\n',
+    "logs/game=heist/seed=2/monitor.csv": '#{"env_id": "x"}\nr,l,t\n2.0,20,0.5\n3.5,30,0.9\n',
     "means.csv": "game,agent,mean,std,n\nheist,impala,1.5,0.3,8\nheist,random,3.1,0.2,8\nmaze,impala,5.0,0.4,8\n",
     "means.json": json.dumps([{"game": "heist", "agent": "impala", "mean": 1.5, "std": 0.3, "n": 8}]),
     "monitor.csv": '#{"t_start": 1.0}\nr,l,t\n1.0,20,0.5\n3.0,30,0.9\n',
@@ -52,6 +62,12 @@ TEXTS = {
     ),
 }  # fmt: skip
 
+#: A log of inspect_ai, as one document and as the two of an archive.
+LOG_HEADER = {"eval": {"task": "t", "model": "m", "model_generate_config": {"temperature": 0.5}}, "plan": {}}
+LOG_SAMPLES = [
+    {"id": at // 2, "epoch": at % 2 + 1, "scores": {"match": {"value": "C" if at % 3 else "I"}}} for at in range(8)
+]  # fmt: skip
+
 #: The commands that make the store and the lock, in this order.
 MAKING = (
     "evaluate onnx:net.onnx --game fuzz.tiny:Vectors --rules sampled,greedy --agent mlp --budget 8M --seeds 1 "
@@ -68,7 +84,12 @@ def write_texts_and_tables(folder: Path) -> None:
     """Write everything that no command makes and no network is needed for."""
     (folder / "repo").mkdir(parents=True)
     for name, text in TEXTS.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
+    (folder / "inspect.json").write_text(json.dumps({**LOG_HEADER, "samples": LOG_SAMPLES}))
+    with zipfile.ZipFile(folder / "inspect.eval", "w") as archive:
+        archive.writestr("header.json", json.dumps(LOG_HEADER))
+        archive.writestr("summaries.json", json.dumps(LOG_SAMPLES))
     rows = small_stores.small_rows(episodes=2, games=("coinrun",), draws=(0,))
     table = pa.Table.from_pylist(rows)
     pq.write_table(table, folder / "episodes.parquet")

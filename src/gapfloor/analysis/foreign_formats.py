@@ -68,12 +68,12 @@ def read_document(path: Path, options: TableOptions) -> RawTable:
         try:
             if not is_it(document):
                 continue
-            rows = rows_of(document)
-        except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
+            table = _table(rows_of(document), options)
+        except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError) as error:
             raise UsageError(
                 f"{path} looks like {kind}, but cannot be read ({shortened(repr(error))})."
             ) from None
-        return RawTable(_table(rows, options), "entry", 1, (note,) if note else ())
+        return RawTable(table, "entry", 1, (note,) if note else ())
     known = ", ".join(kind for kind, *_ in _FORMATS)
     raise UsageError(f"{path} is JSON, but none of these: {known}. Convert it to a table.")
 
@@ -256,7 +256,14 @@ def read_folder(folder: Path, options: TableOptions, read: Callable[..., RawTabl
             "every episode since a monitor file was opened counts; of a training run, --step last reads the last "
             f"{LAST_EPISODES} per file"
         )  # fmt: skip
-    return RawTable(pa.concat_tables(tables, promote_options="permissive"), notes=tuple(dict.fromkeys(notes)))
+    try:
+        joined = pa.concat_tables(tables, promote_options="permissive")
+    except pa.ArrowException as error:  # e.g. numbers in one file and text in another
+        raise UsageError(
+            f"The files of {folder} do not have the same columns ({shortened(str(error))}). Correct the file that "
+            "differs, or move it elsewhere."
+        ) from None
+    return RawTable(joined, notes=tuple(dict.fromkeys(notes)))
 
 
 def _labels_in(path: Path, folder: Path) -> dict[str, str]:
