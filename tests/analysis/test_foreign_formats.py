@@ -270,6 +270,14 @@ def test_a_table_that_declares_too_many_rows_is_refused_before_it_is_read(tmp_pa
 
 
 @pytest.mark.fast
+@pytest.mark.parametrize("shape", [(1, 30_000_000), (30_000_000, 1)])
+def test_a_matrix_of_more_games_or_scores_than_a_benchmark_has_is_refused(tmp_path, shape):
+    path = tmp_path / "scores.npz"
+    np.savez_compressed(path, impala=np.zeros(shape, np.uint8))
+    with pytest.raises(UsageError, match="at most 1,000 games"):
+        read_table(path, TableOptions())
+
+
 def test_an_archive_that_declares_too_much_is_refused(tmp_path):
     path = tmp_path / "bomb.eval"
     with (

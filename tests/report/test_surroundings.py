@@ -9,10 +9,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+import gapfloor
+import small_stores
 from gapfloor.analysis.export import to_csv
 from gapfloor.escape import escape_csv
+from gapfloor.process_identity import this_place
+from gapfloor.records.atomic import PARTIAL
 from source_tree import SOURCE
 
 SCRIPT = """
@@ -52,3 +57,16 @@ def test_a_label_is_never_a_formula(sign: str) -> None:
     assert escape_csv(f"{sign}1+1") == f"'{sign}1+1"
     (row,) = csv.DictReader(io.StringIO(to_csv([{"game": f"{sign}1\x1b[2J", "mean": -1.5}])))
     assert row == {"game": f"'{sign}1 [2J", "mean": "-1.5"}
+
+
+def test_what_a_killed_report_left_half_written_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    (out / "csv" / "mine").mkdir(parents=True)
+    dead = out / "csv" / f"{PARTIAL}{this_place()}-999999999-0a1b2c3d-merged.csv"
+    below = out / "csv" / "mine" / dead.name  # the report writes nothing there
+    for each in (dead, below):
+        each.write_text("half")
+    table = pa.Table.from_pylist(small_stores.small_rows(episodes=2, games=("coinrun",), draws=(0,)))
+    gapfloor.report(table, out, formats="csv", progress=False)
+    assert not dead.exists()
+    assert below.exists()

@@ -29,6 +29,8 @@ from gapfloor.settings import parse_json
 MOST_BYTES = 1 << 30
 _MOST_JSON = 1 << 28
 _MOST_FILES = 10_000
+#: More games and scores than a benchmark has: a few compressed bytes can declare any number of them.
+_MOST_GAMES, _MOST_SCORES = 1_000, 1_000_000
 #: Files of a folder, by name: the first pattern that matches anything is read.
 _IN_FOLDERS = (
     "*monitor.csv", "evaluations.npz", "eval_info.json", "*.eval", "*.csv", "*.parquet", "*.jsonl", "*.json",
@@ -152,12 +154,17 @@ def _lerobot_rows(document: Mapping[str, Any]) -> Rows:
 
 def score_rows(agents: Mapping[str, Any]) -> Rows:
     """Rliable's dictionary: per agent a matrix of runs x games, or games with a score per run."""
-    rows = []
+    rows: Rows = []
     for agent, scores in agents.items():
         if isinstance(scores, Mapping):
             by_game = {str(game): list(each) for game, each in scores.items()}
         else:
             matrix = np.asarray(scores, dtype=np.float64)
+            if matrix.size + len(rows) > _MOST_SCORES or matrix.shape[-1] > _MOST_GAMES:
+                raise UsageError(
+                    f"The scores of '{shortened(agent)}' have the shape {matrix.shape}: a matrix of runs x games has "
+                    f"at most {_MOST_GAMES:,} games, and a file at most {_MOST_SCORES:,} scores."
+                )
             by_game = {f"game {at + 1}": list(column) for at, column in enumerate(matrix.T)}
         for game, values in by_game.items():
             rows += [

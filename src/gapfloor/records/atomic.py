@@ -63,13 +63,13 @@ def check_file(path: str | Path | None) -> None:
         raise UsageError(f"{path} is a folder: give the name of a file.")
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Delete temporary files below `folder` whose writers are gone.
+def remove_leftovers(folder: Path, *, below: bool = True) -> None:
+    """Delete temporary files in `folder`, and in those below it, whose writers are gone.
 
     A writer on this host and in this container is looked up by its process number. Other hosts and containers that
     share the folder cannot be seen from here: their files are left alone until they are a day old.
     """
-    for partial in Path(folder).rglob(f"{PARTIAL}*"):
+    for partial in Path(folder).glob(f"**/{PARTIAL}*" if below else f"{PARTIAL}*"):
         with contextlib.suppress(FileNotFoundError):
             if _is_abandoned(partial):
                 partial.unlink()

@@ -9,7 +9,7 @@ from typing import Any
 
 from gapfloor.errors import UsageError, unknown_name
 from gapfloor.escape import clean_text, escape_markdown
-from gapfloor.records.atomic import write_text_atomically
+from gapfloor.records.atomic import remove_leftovers, write_text_atomically
 from gapfloor.report.card import build_card, card_to_json, card_to_markdown
 from gapfloor.report.findings import Findings
 from gapfloor.report.methods import Methods, build_methods
@@ -120,6 +120,8 @@ def write_report(
     if "html" in formats:
         tell("page")
         files[Path("index.html")] = _page(source, made, card, formats)
+    for each in {(folder / path).parent for path in files} | {folder / "figures"}:
+        remove_leftovers(each, below=False)  # of a report that was killed
     written: list[Path] = []
     for path, text in files.items():
         # A label may hold half of a surrogate pair, which no file can.
