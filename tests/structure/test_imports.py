@@ -122,3 +122,19 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
 def test_the_help_of_the_command_line_imports_nothing_heavy() -> None:
     code = "from gapfloor.cli.main import main\ntry: main(['--help'])\nexcept SystemExit: pass"
     assert loaded_modules(code) & HEAVY == set()
+
+
+def test_the_report_makes_no_test_and_corrects_no_p_value() -> None:
+    """It may ask what a sentence needs, name published scales, and hold estimates; nothing that computes one."""
+    allowed = {
+        f"gapfloor.statistics.{name}" for name in ("conventions", "estimate", "normalised", "sentences")
+    }
+    found = {
+        imported
+        for name, path in modules().items()
+        if folder_of(name) == "report"
+        for imported in imports_of(path)
+        if imported.startswith(("gapfloor.statistics", "scipy"))
+    }
+    assert found
+    assert found <= allowed

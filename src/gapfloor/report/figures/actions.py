@@ -18,6 +18,7 @@ from gapfloor.report.figures.model import (
     Scale,
     Shape,
     TileMark,
+    described_figure,
     name_text,
     names_scale,
     nice_ticks,
@@ -42,31 +43,16 @@ def entropy_figure(findings: Findings, budget: str) -> FigureSpec | None:
     shapes.append(GuideLine(at=maximum, across="x", kind="maximum", label="max"))
     for at, (game, row) in enumerate(rows):
         shapes += _entropy_marks(game, row, -float(at))
-    return FigureSpec(
-        name="entropy",
-        title="Entropy, raw and merged",
-        caption=(
-            "Entropy of the action distribution in nats, before and after adding up the probabilities of actions "
-            "that have the same effect."
-        ),
-        panels=(
-            PanelSpec(
-                title="",
-                summary="Raw and merged entropy by game",
-                x=Scale(low=0.0, high=maximum * 1.03, label="entropy (nats)"),
-                y=names_scale([game for game, _ in rows]),
-                shapes=tuple(shapes),
-            ),
-        ),
-        legend=(
-            LegendEntry(words="raw", ink="sampled"),
-            LegendEntry(words="merged by state", ink=MERGED),
-            LegendEntry(words="merged by game", ink=MERGED, is_filled=False),
-            LegendEntry(words="cuts of the screen", guide="cut"),
-            LegendEntry(words="maximum", guide="maximum"),
-        ),
-        size=(380.0, 84.0 + 26.0 * len(rows)),
-        inches=(5.2, 0.9 + 0.32 * len(rows)),
+    panel = PanelSpec(
+        title="",
+        summary="Raw and merged entropy by game",
+        x=Scale(low=0.0, high=maximum * 1.03, label="entropy (nats)"),
+        y=names_scale([game for game, _ in rows]),
+        shapes=tuple(shapes),
+    )
+    n_rows = len(rows)
+    return described_figure(
+        "entropy", [panel], size=(380.0, 84.0 + 26.0 * n_rows), inches=(5.2, 0.9 + 0.32 * n_rows)
     )
 
 
@@ -96,26 +82,18 @@ def training_figure(findings: Findings, budget: str, curves: Sequence[SeedCurve]
     here = [curve for curve in curves if curve.budget == budget]
     agents = list(dict.fromkeys(curve.agent for curve in here))
     games = dict.fromkeys((curve.game, curve.mode) for curve in here)
-    return FigureSpec(
-        name=f"entropy_training{findings.slug(budget)}",
-        title=f"Entropy during training{at_budget(budget)}",
-        caption="Mean over seeds, with a band of one SEM where there are several.",
-        panels=tuple(
+    return described_figure(
+        "entropy_training",
+        [
             _training_panel(findings, [curve for curve in here if (curve.game, curve.mode) == game], agents)
             for game in games
-        ),
-        legend=(
-            *(
-                LegendEntry(words=name_text(agent_name(agent)), ink=series_ink(at), is_curve=True)
-                for at, agent in enumerate(agents)
-            ),
-            LegendEntry(words="cuts of the screen", guide="cut"),
-            LegendEntry(words="maximum", guide="maximum"),
-        ),
-        size=(320.0, 220.0),
-        inches=(2.3, 2.0),
-        columns=3,
-        is_open=False,
+        ],
+        name=f"entropy_training{findings.slug(budget)}",
+        title=f"Entropy during training{at_budget(budget)}",
+        legend=[
+            LegendEntry(words=name_text(agent_name(agent)), ink=series_ink(at), is_curve=True)
+            for at, agent in enumerate(agents)
+        ],
     )
 
 
@@ -164,12 +142,9 @@ def classes_figure(findings: Findings, classes: Sequence[GameActionClasses]) -> 
         groups.setdefault(entry.action_names or tuple(ACTION_NAMES), []).append(entry)
     most_rows = max(map(len, groups.values()))
     most_actions = max(len(entry.labels) for entry in classes)
-    return FigureSpec(
-        name="classes",
-        title="Actions with the same effect",
-        caption="Actions with the same number had the same effect in every calibrated state of the game. "
-        "Next to its name: how many classes a game has.",
-        panels=tuple(_classes_panel(rows, names) for names, rows in groups.items()),
+    return described_figure(
+        "classes",
+        [_classes_panel(rows, names) for names, rows in groups.items()],
         size=(30.0 * most_actions + 60.0, 30.0 * most_rows + 110.0),
         inches=(1.2 + 0.36 * most_actions, 0.9 + 0.3 * most_rows),
     )

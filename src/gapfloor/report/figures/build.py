@@ -19,15 +19,16 @@ from gapfloor.report.figures.model import (
     DotCloud,
     FigureSpec,
     GuideLine,
-    LegendEntry,
     PanelSpec,
     PointMark,
     Scale,
     Shape,
+    described_figure,
     interval_of,
     levels_words,
     name_text,
     padded,
+    rules_legend,
 )
 from gapfloor.report.findings import FLOOR, TEST, TRAIN, Findings, GameFindings, at_budget
 from gapfloor.report.source import ReportSource
@@ -35,11 +36,6 @@ from gapfloor.tables.cells import counted, estimate, fixed, is_number, mean_sem
 
 #: Ends of a 95% interval, in standard errors of a normal.
 _NORMAL_95 = 1.96
-_GAP_CAPTIONS = {
-    "paper": "Train − test return with its 95% bootstrap interval.",
-    "recommended": "Train − test return, adjusted for the floor's return on the same levels, with its interval for new "
-    "runs on new levels; where nothing was tested, the gap alone.",
-}
 
 
 def build_figures(source: ReportSource) -> tuple[FigureSpec, ...]:
@@ -82,34 +78,7 @@ Marks = Mapping[tuple[str, str], MeanMark]
 def returns_figure(findings: Findings, budget: str) -> FigureSpec | None:
     """Return against the floor under every rule, one panel per game."""
     panels = [panel for place in findings.places(budget) if (panel := _returns_of_game(place))]
-    caption = (
-        "Bars are one SEM over runs; the band of the floor is its 95% interval. Scales differ between games."
-    )
-    return figure_of_returns(panels, "returns", "Return against floor", caption) if panels else None
-
-
-def figure_of_returns(
-    panels: Sequence[PanelSpec], name: str, title: str, caption: str, *, has_floor: bool = True
-) -> FigureSpec:
-    """Panels of `returns_panel` with what their marks mean: held-out ones are filled, those of training hollow."""
-    floors = (
-        LegendEntry(words="random floor, held-out", guide="floor"),
-        LegendEntry(words="random floor, training", guide="floor train"),
-    )
-    return FigureSpec(
-        name=name,
-        title=title,
-        caption=caption,
-        panels=tuple(panels),
-        legend=(
-            LegendEntry(words="held-out levels", ink="floor"),
-            LegendEntry(words="training levels", ink="floor", is_filled=False),
-            *(floors if has_floor else ()),
-        ),
-        size=(300.0, 210.0),
-        inches=(1.9, 1.75),
-        columns=4,
-    )
+    return described_figure("returns", panels) if panels else None
 
 
 def _returns_of_game(place: GameFindings) -> PanelSpec | None:
@@ -221,24 +190,18 @@ def gaps_figure(findings: Findings, budget: str) -> FigureSpec | None:
             y -= 1.0
         y -= 0.5
     n_rows = sum(len(rows) for _, rows in games)
-    legend = [LegendEntry(words=rule, ink=rule_ink(rule)) for rule in rules]
-    return FigureSpec(
-        name="gaps",
-        title="Gap",
-        caption=(
-            f"{_GAP_CAPTIONS[findings.plan.gap_method]} The thick grey line is the difference that random play "
-            "itself shows between the two level sets."
-        ),
-        panels=(
-            PanelSpec(
-                title="",
-                summary="Gap by game and rule, with the floor's own gap",
-                x=Scale.of_shapes(shapes, "x", label="gap: train − test return"),
-                y=Scale(low=y + 0.85, high=0.65, ticks=tuple(ticks), has_names=True),
-                shapes=tuple(shapes),
-            ),
-        ),
-        legend=(*legend, LegendEntry(words="floor's own gap", guide="floor gap")),
+    panel = PanelSpec(
+        title="",
+        summary="Gap by game and rule, with the floor's own gap",
+        x=Scale.of_shapes(shapes, "x", label="gap: train − test return"),
+        y=Scale(low=y + 0.85, high=0.65, ticks=tuple(ticks), has_names=True),
+        shapes=tuple(shapes),
+    )
+    return described_figure(
+        "gaps",
+        [panel],
+        method=findings.plan.gap_method,
+        legend=rules_legend(rules),
         size=(380.0, 62.0 + 17.0 * n_rows + 9.0 * len(games)),
         inches=(5.2, 0.8 + 0.2 * n_rows + 0.1 * len(games)),
     )
@@ -269,22 +232,11 @@ def levels_figure(findings: Findings, budget: str, panels: Sequence[LevelPanel])
     if not here:
         return None
     rules = [rule for rule in findings.rules if any(p.rule == rule for _, members in here for p in members)]
-    return FigureSpec(
-        name="levels",
-        title="Level by level",
-        caption=(
-            "Each dot is one held-out level. Above the diagonal, the runs score more than random play on that level; "
-            "the counts say on how many."
-        ),
-        panels=tuple(
-            _levels_panel(name, sorted(members, key=lambda panel: findings.rules.index(panel.rule)))
-            for name, members in here
-        ),
-        legend=tuple(LegendEntry(words=rule, ink=rule_ink(rule)) for rule in rules),
-        size=(300.0, 318.0),
-        inches=(1.9, 2.1),
-        columns=4,
-    )
+    ordered = [
+        (name, sorted(members, key=lambda panel: findings.rules.index(panel.rule))) for name, members in here
+    ]
+    drawn = [_levels_panel(name, members) for name, members in ordered]
+    return described_figure("levels", drawn, legend=rules_legend(rules))
 
 
 def _is_of(panel: LevelPanel, place: GameFindings) -> bool:

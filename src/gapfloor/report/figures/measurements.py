@@ -10,7 +10,7 @@ from gapfloor.analysis.evaluation import Evaluation, FloorMeasurement
 from gapfloor.analysis.rows import ComparisonRow
 from gapfloor.analysis.sweep import Sweep
 from gapfloor.analysis.training_curves import TrainingCurve, TrainingCurves
-from gapfloor.report.figures.build import MeanMark, figure_of_returns, returns_panel
+from gapfloor.report.figures.build import MeanMark, returns_panel
 from gapfloor.report.figures.inks import rule_ink
 from gapfloor.report.figures.model import (
     CurveMark,
@@ -21,11 +21,13 @@ from gapfloor.report.figures.model import (
     PointMark,
     Scale,
     Shape,
+    described_figure,
     interval_of,
     levels_words,
     name_text,
     names_scale,
     padded,
+    rules_legend,
 )
 from gapfloor.tables.cells import is_number, mean_sem
 
@@ -44,7 +46,7 @@ def floor_figure(measured: FloorMeasurement) -> FigureSpec:
             if row.game == game
         }
         panels.append(returns_panel(game, floors={}, marks=marks))
-    return figure_of_returns(panels, "floor", "Return of references", "Bars are one SEM.", has_floor=False)
+    return described_figure("floor", panels)
 
 
 def evaluation_figure(evaluation: Evaluation) -> FigureSpec:
@@ -64,8 +66,7 @@ def evaluation_figure(evaluation: Evaluation) -> FigureSpec:
             if not row.reference
         }
         panels.append(returns_panel(game, floors=floors, marks=marks))
-    caption = "Bars are one SEM; the band of the floor is its 95% interval."
-    return figure_of_returns(panels, "evaluation", "Return against floor", caption)
+    return described_figure("evaluation", panels)
 
 
 def comparison_figure(comparison: Comparison) -> FigureSpec:
@@ -94,12 +95,11 @@ def comparison_figure(comparison: Comparison) -> FigureSpec:
         shapes=tuple(shapes),
     )
     rules = dict.fromkeys(row.rule for row in comparison.rows)
-    return FigureSpec(
-        name="comparison",
+    return described_figure(
+        "comparison",
+        [panel],
         title=two,
-        caption="Difference in return with its interval over runs.",
-        panels=(panel,),
-        legend=tuple(LegendEntry(words=rule, ink=rule_ink(rule)) for rule in rules),
+        legend=rules_legend(rules),
         size=(380.0, 62.0 + 17.0 * len(names)),
         inches=(5.2, 0.9 + 0.2 * len(names)),
     )
@@ -116,14 +116,7 @@ def training_log_figure(run: str, steps: Sequence[int], returns: Sequence[float]
         y=Scale.of_shapes([curve], "y", label="in-loop return (not a result)"),
         shapes=(curve,),
     )
-    return FigureSpec(
-        name="training_log",
-        title=run,
-        caption="Mean of the last training episodes while the weights change: not a result.",
-        panels=(panel,),
-        size=(380.0, 260.0),
-        inches=(4.2, 2.6),
-    )
+    return described_figure("training_log", [panel], title=run)
 
 
 def sweep_figure(sweep: Sweep) -> FigureSpec:
@@ -151,11 +144,10 @@ def sweep_figure(sweep: Sweep) -> FigureSpec:
     shown["entropy played (nats)"] = entropies
     low, high = padded(sweep.temperatures, part=0.06)
     x = Scale(low=low, high=high, label="temperature (0 greedy, 1 sampled)")
-    return FigureSpec(
-        name="sweep",
-        title=f"{name_text(f'{sweep.run.game}, {sweep.run.name_in_game}')}: bars and bands are one SE over levels",
-        caption="Return, gap and entropy over temperature (0 is greedy, 1 is sampled).",
-        panels=tuple(
+    run = name_text(f"{sweep.run.game}, {sweep.run.name_in_game}")
+    return described_figure(
+        "sweep",
+        [
             PanelSpec(
                 title="",
                 summary=f"{label} over temperature",
@@ -164,38 +156,19 @@ def sweep_figure(sweep: Sweep) -> FigureSpec:
                 shapes=tuple(shapes),
             )
             for label, shapes in shown.items()
-        ),
-        legend=(
-            *(
-                LegendEntry(words=levels_words(name), ink=name, is_filled=name == "test")
-                for name in level_sets
-            ),
-            LegendEntry(words="random floor", guide="floor"),
-        ),
-        size=(320.0, 260.0),
-        inches=(2.55, 2.5),
-        columns=3,
+        ],
+        title=f"{run}: bars and bands are one SE over levels",
+        legend=[
+            LegendEntry(words=levels_words(each), ink=each, is_filled=each == "test") for each in level_sets
+        ],
     )
 
 
 def training_curves_figure(result: TrainingCurves) -> FigureSpec:
     """Return, gap and distance from the floor of runs over their training, one row of three panels per run."""
     rules = dict.fromkeys(rule for curve in result.curves for rule in curve.rules)
-    return FigureSpec(
-        name="training-curve",
-        title="Bars and bands are one SE over levels; the in-loop mean has none of its own",
-        caption="Fixed checkpoints of each run, next to the running mean that its training log reports.",
-        panels=tuple(panel for curve in result.curves for panel in _training_panels(curve)),
-        legend=(
-            *(LegendEntry(words=rule, ink=rule_ink(rule)) for rule in rules),
-            LegendEntry(words="in-loop mean", ink="floor", is_curve=True),
-            LegendEntry(words="random floor", guide="floor"),
-            LegendEntry(words="floor's own gap", guide="floor train"),
-        ),
-        size=(320.0, 240.0),
-        inches=(2.63, 2.3),
-        columns=3,
-    )
+    panels = [panel for curve in result.curves for panel in _training_panels(curve)]
+    return described_figure("training-curve", panels, legend=rules_legend(rules))
 
 
 def _training_panels(curve: TrainingCurve) -> list[PanelSpec]:

@@ -7,11 +7,15 @@ renderers, `print_figure` (matplotlib) and `page_figure` (inline SVG), decide ho
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cache
+from typing import Any, Literal
 
 from gapfloor.escape import clean_text
+from gapfloor.report.figures.inks import rule_ink
+from gapfloor.report.text_templates import read_template
 from gapfloor.tables.cells import is_number
 
 GuideKind = Literal["floor", "floor train", "floor gap", "cut", "maximum", "zero", "link"]
@@ -179,6 +183,32 @@ class FigureSpec:
     """Panels in one line of print."""
     is_open: bool = True
     """Whether the page shows it at once."""
+
+
+def described_figure(
+    kind: str, panels: Iterable[PanelSpec], *, legend: Iterable[LegendEntry] = (), **changes: Any
+) -> FigureSpec:
+    """The figure that `templates/figures.toml` describes, with these panels and what depends on the data."""
+    layout = _layouts()[kind]
+    described = {**(_layouts()[layout["like"]] if "like" in layout else {}), **layout, **changes}
+    entries = (LegendEntry(**entry) for entry in described.pop("legend", ()))
+    described = {"name": kind, "title": "", **described}
+    described.pop("like", None)
+    if method := described.pop("method", ""):
+        described["caption"] = described["caption"][method]
+    for pair in ("size", "inches"):
+        described[pair] = tuple(described[pair])
+    return FigureSpec(panels=tuple(panels), legend=(*legend, *entries), **described)
+
+
+@cache
+def _layouts() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(read_template("figures.toml"))
+
+
+def rules_legend(rules: Iterable[str]) -> list[LegendEntry]:
+    """What the inks of rules mean."""
+    return [LegendEntry(words=rule, ink=rule_ink(rule)) for rule in rules]
 
 
 def name_text(name: str) -> str:
