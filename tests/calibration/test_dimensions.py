@@ -38,7 +38,7 @@ def test_the_command_names_the_dimension_and_refuses_what_needs_classes(
     few = ["--states", "6"]
     done = command_line.run(capsys, "calibrate", "action_space_envs:box", *few)
     assert done[0] == 0
-    assert "0 of 6" in done[1]
+    assert "0/6" in done[1]
     assert "no effect" in done[1]
     refused = command_line.run(capsys, "calibrate", "action_space_envs:box", *few, "--replace")
     assert refused[0] == 2
