@@ -1,6 +1,7 @@
 """What the verdict says about small files whose truth is known."""
 
 import dataclasses
+import math
 
 import pyarrow.csv
 import pytest
@@ -204,3 +205,9 @@ def test_the_gap_is_told_with_the_interval_of_the_excess_that_was_tested():
     untested = verdict(game_rows(train=8.0, has_levels=False))
     assert "excess" not in untested.supports
     assert "[" not in untested.supports
+
+
+def test_the_error_of_the_floors_gap_is_that_of_its_two_means():
+    results = analyse(table(game_rows(train=8.0)))
+    errors = {row.level_set: row.floor_sem for row in results.floor_comparisons}
+    assert results.gaps[0].floor_gap_sem == pytest.approx(math.hypot(errors["train"], errors["test"]))

@@ -190,7 +190,7 @@ def _shared(context: PlannedStudy, one: GapHalves) -> dict[str, Any]:
         "gap": found.mean,
         "gap_sem": error,
         "floor_gap": one.floor_gap,
-        "floor_gap_p": _floor_gap_p(context, one),
+        **_floor_gap_error(context, one),
         "n_levels_played": (one.levels[0].size, one.levels[1].size),
         "n_shared": one.n_shared,
         "runs": tuple(
@@ -231,15 +231,18 @@ def _episodes(sample: RunSample) -> Episodes:
     return sample.returns, sample.levels
 
 
-def _floor_gap_p(context: PlannedStudy, one: GapHalves) -> float:
+def _floor_gap_error(context: PlannedStudy, one: GapHalves) -> dict[str, float]:
     """Whether random play differs between the level sets: both samples' errors, Bonferroni over the games."""
     train, test = one.floors
     if train is None or test is None or min(train.units.size, test.units.size) < 2:
-        return NAN
+        return {}
     errors = [sem(np.sort(floor.units)) for floor in (train, test)]
     parts = [
         VariancePart(error**2, floor.returns.size - 1)
         for error, floor in zip(errors, (train, test), strict=True)
     ]
     games = sum(place.budget == one.place.budget for place in context.study.places)
-    return float(min(1.0, components_p(one.floor_gap, parts) * games))
+    return {
+        "floor_gap_sem": float(np.hypot(*errors)),
+        "floor_gap_p": float(min(1.0, components_p(one.floor_gap, parts) * games)),
+    }

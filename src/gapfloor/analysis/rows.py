@@ -217,6 +217,8 @@ class GapRow(Row):
     """train higher, test higher, not distinguishable or not tested."""
     floor_gap: float = NAN
     """Floor train - floor test; NaN without a floor."""
+    floor_gap_sem: float = NAN
+    """Its standard error over floor episodes."""
     floor_gap_p: float = NAN
     """p of the floor's own gap after Bonferroni's correction over the games of the budget."""
     slope: float = NAN

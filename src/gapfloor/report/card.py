@@ -105,7 +105,8 @@ def card_facts(card: dict[str, Any]) -> dict[str, str]:
         else "",
         "Seeds": _seed_words(runs),
         "Floor": _floor_words(card["games"], card.get("floor_on_same_draws")),
-        "Tests": f"{tests['floor']}. {tests['gap']}. alpha {tests['alpha']:g}, {tests['resamples']} resamples",
+        "Tests": f"floor: {tests['floor']}. Gap: {tests['gap']}. "
+        f"Alpha {tests['alpha']:g}, {tests['resamples']} resamples",
         "Plan": f"{plan['name']}, {plan['status']}, sha256 {plan['sha256']}"
         + (
             f", locked {plan['locked_at']} (the lock's hash has no key)"

@@ -92,7 +92,7 @@ def describe_floor_test(method: str) -> str:
 def describe_gap_test(method: str) -> str:
     """The test behind the calls of gaps, in words."""
     if method == "recommended":
-        return "gap adjusted for the floor on the same levels, runs and levels crossed, Holm over games"
+        return "adjusted for the floor on the same levels, runs and levels crossed, Holm over games"
     return "per-run Welch on episodes, Fisher over runs, Holm over games; percentile bootstrap over runs"
 
 

@@ -27,7 +27,7 @@ from gapfloor.report.source import ReportSource
 from gapfloor.report.tables.build import Tables
 from gapfloor.report.text_templates import read_template
 from gapfloor.report.verdict import Verdict, build_verdicts, headline, references_that_see_nothing
-from gapfloor.tables.cells import Cell, count_word, counted, estimate, fixed, is_number, mean_sem, p_value
+from gapfloor.tables.cells import Cell, count_word, counted, estimate, is_number, mean_sem, p_value
 from gapfloor.tables.html import html_head, html_rows
 
 #: What the label of a verdict means, by its call.
@@ -197,7 +197,7 @@ def _numbers(test: ComparisonRow | None, gap: GapRow | None) -> list[tuple[str, 
     found = [(name, cell.plain) for name, cell in shown.items()]
     if gap is not None and is_number(gap.floor_gap):
         p = f" (p = {p_value(gap.floor_gap_p).plain})" if is_number(gap.floor_gap_p) else ""
-        found.append(("Floor's gap", fixed(gap.floor_gap, sign=True).plain + p))
+        found.append(("Floor's gap", mean_sem(gap.floor_gap, gap.floor_gap_sem).plain + p))
     return found
 
 

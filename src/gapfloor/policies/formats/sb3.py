@@ -9,6 +9,7 @@ does, and under the greedy rule it takes its best action.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import io
@@ -168,7 +169,9 @@ def load_sb3(spec: PolicySpec, *, device: str) -> tuple[Policy | StatefulPolicy,
     """The policy of a zip: rebuilt from plain text, or unpickled if the user trusts it."""
     require_torch(device)
     try:
-        import stable_baselines3  # noqa: F401
+        # gym, which it imports where it is installed, prints a notice about itself, which users do not need.
+        with contextlib.redirect_stderr(io.StringIO()):
+            import stable_baselines3  # noqa: F401
 
         if spec.kind == "recurrent":
             import sb3_contrib  # noqa: F401
