@@ -243,6 +243,6 @@ def _floor_gap_error(context: PlannedStudy, one: GapHalves) -> dict[str, float]:
     ]
     games = sum(place.budget == one.place.budget for place in context.study.places)
     return {
-        "floor_gap_sem": float(np.hypot(*errors)),
+        "floor_gap_sem": float(np.hypot(errors[0], errors[1])),
         "floor_gap_p": float(min(1.0, components_p(one.floor_gap, parts) * games)),
     }
