@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import io
 import json
 import os
@@ -63,7 +64,7 @@ class Finished(NamedTuple):
 
 
 class Watch:
-    """Notes what a command must not do: run programs, connect, or change files outside the folder."""
+    """Notes what a command must not do: run programs, connect, or change files outside the folder (prevented too)."""
 
     def __init__(self, folder: Path) -> None:
         self.seen: list[str] = []
@@ -80,11 +81,12 @@ class Watch:
         elif event in _CHANGES or (
             event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
         ):
-            if isinstance(arguments[0], int):
-                return
-            path = os.path.abspath(os.fsdecode(arguments[0]))
-            if not path.startswith(self._allowed):
-                self.seen.append(f"{event} {path}")
+            # The target of a rename or a link counts too. What is not allowed is prevented: the machine is not ours.
+            paths = arguments[:2] if event in ("os.rename", "os.link", "os.symlink") else arguments[:1]
+            for path in (os.path.abspath(os.fsdecode(each)) for each in paths if not isinstance(each, int)):
+                if not path.startswith(self._allowed):
+                    self.seen.append(f"{event} {path}")
+                    raise PermissionError(errno.EACCES, "Permission denied", path)
 
     @contextlib.contextmanager
     def watching(self) -> Any:

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import small_stores
-from gapfloor.errors import StoreError
+from gapfloor.errors import StoreError, UsageError
 from gapfloor.process_identity import this_place
 from gapfloor.records import atomic
 from gapfloor.records.manifest import content_key
@@ -150,6 +150,15 @@ def leave_partial(folder, *, place, process):
     path = folder / f"{atomic.PARTIAL}{place}-{process}-0a1b2c3d-x"
     path.write_text("half")
     return path
+
+
+def test_a_pipe_or_device_is_refused_and_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(UsageError, match="not a regular file"):
+        atomic.write_text_atomically(pipe, "text")
+    assert pipe.is_fifo()
+    assert [each.name for each in tmp_path.iterdir()] == ["pipe"]
 
 
 def test_leftovers_of_dead_processes_are_removed_and_those_of_living_ones_kept(tmp_path):

@@ -25,8 +25,9 @@ ABANDONED_SECONDS = 24 * 3600.0
 
 
 def write_atomically(path: Path, write: Callable[[Path], None]) -> None:
-    """Let `write` fill a temporary file, then rename it to `path`."""
+    """Let `write` fill a temporary file, then rename it to `path`; a device or pipe is refused, never replaced."""
     path = Path(path)
+    check_file(path)
     partial = _partial_path(path)
     with explain_disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -58,9 +59,14 @@ def write_text_atomically(path: Path, text: str) -> None:
 
 
 def check_file(path: str | Path | None) -> None:
-    """Refuse a folder as the name of a file that will be written, before any work starts."""
-    if path is not None and Path(path).is_dir():
-        raise UsageError(f"{path} is a folder: give the name of a file.")
+    """Refuse a folder or a device as the name of a file that will be written, before any work starts."""
+    if path is None:
+        return
+    with contextlib.suppress(OSError, ValueError):  # what cannot be looked at fails when it is written
+        if Path(path).is_dir():
+            raise UsageError(f"{path} is a folder: give the name of a file.")
+        if Path(path).exists() and not Path(path).is_file():
+            raise UsageError(f"{path} is a device or a pipe, not a regular file: give the name of a file.")
 
 
 def remove_leftovers(folder: Path, *, below: bool = True) -> None:
