@@ -106,7 +106,7 @@ def own(chosen: argparse.Namespace) -> int:
     levels = LevelSet.parse(chosen.levels)
     env, policy, counted = gymnasium.make(chosen.game), Leaning(), 0
     for episode in range(chosen.episodes):
-        observation, _ = env.reset(seed=levels.start + episode % len(levels))
+        observation, _ = env.reset(seed=levels.start + episode % levels.n)
         is_over = False
         while not is_over:
             observation, _, ends, stops, _ = env.step(policy.act(observation))

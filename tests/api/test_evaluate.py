@@ -12,8 +12,8 @@ SMALL = {"design": "census", "train": "0:3", "test": "100:102", "workers": 1}
 def test_an_evaluation_scans_the_store_once_and_plays_the_floor_it_does_not_find(tmp_path, monkeypatch):
     measure_floor("bigfish", store=tmp_path, **SMALL)
     scans = []
-    scan = Store._whole_cells
-    monkeypatch.setattr(Store, "_whole_cells", lambda self, index: scans.append(self) or scan(self, index))
+    scan = Store.cells
+    monkeypatch.setattr(Store, "cells", lambda self: scans.append(self) or scan(self))
     result = evaluate(
         small_policies.linear(), game="bigfish", rules="sampled,greedy", references=["sticky:0.5"],
         store=tmp_path, **SMALL,

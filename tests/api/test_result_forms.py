@@ -71,7 +71,7 @@ def test_a_plan_is_written_locked_and_extended_as_by_the_commands(
     status, out, _ = run(capsys, "plan", "check", str(path), "--json")
     assert status == 0
     document = json.loads(out)
-    assert {name: document[name] for name in ("plan", "addenda")} == found.to_dict()
+    assert {name: document[name] for name in ("plan", "addenda", "evidence")} == found.to_dict()
 
 
 def test_a_plan_that_is_not_locked_or_exists_already_is_refused(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import command_line
+import gapfloor
 
-FEW = ["--states", "12", "--workers", "1"]
+FEW = ["--states", "12"]
 KEPT = Path("gapfloor-store/classes/fruitbot-easy.json")
 
 
@@ -52,9 +53,9 @@ def test_the_store_keeps_its_classes_unless_told_to_replace_them(capsys):
     assert KEPT.read_text() != first
 
 
-def test_the_same_command_writes_the_same_bytes(capsys):
-    run(capsys, "miner", *FEW, "--store", "one")
-    run(capsys, "miner", "--states", "12", "--workers", "2", "--store", "two")
+def test_any_number_of_workers_writes_the_same_bytes():
+    gapfloor.calibrate("miner", states=12, workers=1, store="one")
+    gapfloor.calibrate("miner", states=12, workers=2, store="two")
     one, two = (Path(store, "classes/miner-easy.json").read_bytes() for store in ("one", "two"))
     assert one == two
 

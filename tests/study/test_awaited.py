@@ -53,7 +53,7 @@ def test_what_can_be_done_is_done_and_the_missing_agent_is_named(study, capsys):
     assert len(list(store.glob("cells/*-greedy-*.parquet"))) == 2
     assert not (store / "report").exists()
     status = run(capsys, "study", "status", study, "--store", store)
-    assert "not there yet: fruitbot-easy-impala-100k-s1" in status.out
+    assert "1 agent is not in agents yet: fruitbot-easy-impala-100k-s1." in status.out
     shutil.copytree(
         AGENTS / "fruitbot-easy-impala-100k-s1", study.parent / "agents" / "fruitbot-easy-impala-100k-s1"
     )
