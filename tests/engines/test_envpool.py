@@ -238,7 +238,7 @@ def test_floors_of_two_engines_alone_are_not_comparable(tmp_path):
 def test_episodes_can_be_replayed(tmp_path, policy):
     evaluate(policy, game="envpool:starpilot", rules="sampled,greedy", store=tmp_path, **SMALL)
     store = Store(tmp_path)
-    episodes = choose_episodes(store, ReplayRequest(count=1))
+    episodes = choose_episodes(store.cells(), ReplayRequest(count=1))
     paths = replay_episodes(episodes, store=store, sources=[PolicySource("linear", given=policy)])
     assert len(paths) == 3
     assert all(np.load(path)["frames"].any() for path in paths)

@@ -10,7 +10,7 @@ from gapfloor.records.store import Store
 from gapfloor.study.graph import build_graph
 from gapfloor.study.model import read_study
 from gapfloor.study.survey import Survey
-from gapfloor.study.tasks import FloorTask, ReplayTask, Workplace
+from gapfloor.study.tasks import FloorTask, Workplace
 
 AGENT = Path(__file__).parents[2] / "agents" / "starpilot-easy-impala-100k-s1"
 STUDY = """
@@ -62,14 +62,3 @@ def test_a_floor_is_done_when_its_cells_are_there_and_not_for_other_levels(tmp_p
     assert floor.is_done(Survey(study, store.root))
     other = small_study(tmp_path, test="200:204")
     assert not task_of(other, FloorTask).is_done(Survey(other, store.root))
-
-
-@pytest.mark.parametrize(
-    ("text", "is_done"),
-    [('{"game": "starpilot"}', True), ('{"game": "miner", "agent": "starpilot"}', False), ("{", False)],
-)
-def test_a_game_is_replayed_when_a_replay_names_it_as_its_game(tmp_path, text, is_done):
-    study, folder = small_study(tmp_path), tmp_path / "store" / "replays"
-    folder.mkdir(parents=True)
-    (folder / "a.json").write_text(text)
-    assert task_of(study, ReplayTask).is_done(Survey(study, tmp_path / "store")) == is_done

@@ -104,7 +104,7 @@ def replay(
     opened = store if isinstance(store, Store) else Store(store)
     opened.check_readable()
     request = ReplayRequest(tuple(named), level_set, agent, seed, level, count)
-    episodes = choose_episodes(opened, request)
+    episodes = choose_episodes(opened.cells(), request)
     sources = [PolicySource.named(name) for name in policies]
     paths = replay_episodes(episodes, store=opened, sources=sources, allowed=(*allow, *named))
     return Replays(tuple(episodes), tuple(paths))

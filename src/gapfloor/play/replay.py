@@ -62,6 +62,12 @@ class RecordedEpisode:
         return f"{self.cell.manifest.key[:16]}-{self.slot}-{self.index}"
 
 
+def frame_files(store: Path, episode: RecordedEpisode) -> tuple[Path, Path]:
+    """Where a store keeps the frames of an episode, and the facts about it, which are written last."""
+    path = store / "replays" / f"{episode.file_name}.npz"
+    return path, path.with_suffix(".json")
+
+
 def recorded_episodes(cell: StoredCell) -> list[RecordedEpisode]:
     """The episodes of a stored cell."""
     rows = read_episodes(cell.path).to_pylist()
@@ -287,7 +293,7 @@ def _thin(frames: Frames) -> Frames:
 def _keep(store: Store, spec: CellSpec, episode: RecordedEpisode, frames: Frames) -> Path:
     buffer = io.BytesIO()
     np.savez_compressed(buffer, frames=frames)
-    path = store.root / "replays" / f"{episode.file_name}.npz"
+    path, facts = frame_files(store.root, episode)
     sidecar = {
         **episode.cell.manifest.labels,
         "levels": str(spec.levels),
@@ -300,5 +306,5 @@ def _keep(store: Store, spec: CellSpec, episode: RecordedEpisode, frames: Frames
         "cell": episode.cell.manifest.key,
     }
     write_bytes_atomically(path, buffer.getvalue())
-    write_text_atomically(path.with_suffix(".json"), json.dumps(sidecar, sort_keys=True, indent=1) + "\n")
+    write_text_atomically(facts, json.dumps(sidecar, sort_keys=True, indent=1) + "\n")
     return path

@@ -6,13 +6,13 @@ all of them. By default the places are those where sampling and argmax differ mo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gapfloor.errors import UsageError
 from gapfloor.play.replay import RecordedEpisode, recorded_episodes
-from gapfloor.records.store import Store, StoredCell
+from gapfloor.records.store import StoredCell
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,9 @@ class ReplayRequest:
     count: int = 2
 
 
-def choose_episodes(store: Store, wanted: ReplayRequest) -> list[RecordedEpisode]:
+def choose_episodes(stored: Iterable[StoredCell], wanted: ReplayRequest) -> list[RecordedEpisode]:
     """Episodes of one run per game and of its floor, at the same places of the first draw."""
-    cells = [cell for cell in store.cells() if cell.manifest.labels["level_set"] == wanted.level_set]
+    cells = [cell for cell in stored if cell.manifest.labels["level_set"] == wanted.level_set]
     games = wanted.games or tuple(dict.fromkeys(cell.manifest.labels["game"] for cell in cells))
     chosen: list[RecordedEpisode] = []
     for game in games:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import glob
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterator
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -68,15 +65,6 @@ class Survey:
                 labels["game"], labels["mode"], name, labels["level_set"], levels, labels["draw"]
             )
 
-    @cached_property
-    def replayed_games(self) -> set[str]:
-        """The games of which the store holds a replay."""
-        games = set()
-        for path in self.store.root.glob("replays/*.json"):
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-                games.add(str(json.loads(path.read_text(encoding="utf-8"))["game"]))
-        return games
-
 
 def check_runs(study: Study, root: Path) -> None:
     """Refuse a store that holds another run under the name of one of the study's, e.g. one of other `steps`."""
@@ -95,9 +83,9 @@ def check_runs(study: Study, root: Path) -> None:
             )
 
 
-#: What a report shows besides cells.
+#: What a report shows besides cells. A file that is still being written has a name that begins with a dot.
 _OTHER_INPUTS = (
-    "replays/*", "results/cka/*", "classes/*", "runs/*/log.parquet", "results/verification.json",
+    "replays/[!.]*", "results/cka/[!.]*", "classes/[!.]*", "runs/*/log.parquet", "results/verification.json",
 )  # fmt: skip
 
 

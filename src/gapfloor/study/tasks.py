@@ -274,23 +274,35 @@ class ReplayTask(Task):
     game: str
 
     def is_done(self, survey: Survey) -> bool:
-        return survey.study.protocol(self.game).engines[0].game in survey.replayed_games
+        from gapfloor.play.replay import frame_files
+        from gapfloor.play.replay_choice import ReplayRequest, choose_episodes
+
+        asked = ReplayRequest(**self._choice(survey.study))
+        try:
+            chosen = choose_episodes(survey.store.found, asked)
+        except GapfloorError:  # cells are missing
+            return False
+        return all(file.is_file() for episode in chosen for file in frame_files(survey.store.root, episode))
 
     def perform(self, workplace: Workplace) -> None:
         from gapfloor.api.replay import replay
         from gapfloor.play.replay import code_names
 
         study = workplace.study
-        engine = study.protocol(self.game).engines[0]
         replay(
             workplace.store.root,
-            games=(engine.game,),
-            count=study.replays,
-            level_set="test" if study.test != "none" else "train",
+            **self._choice(study),
             policies=[entrant.policy for _, entrant in study.given_runs(self.game)],
             # The study file names the environment, so its code is the user's own.
-            allow=code_names(engine),
+            allow=code_names(study.protocol(self.game).engines[0]),
         )
+
+    def _choice(self, study: Study) -> dict[str, Any]:
+        """Which episodes are played again: arguments of `replay`, and fields of a `ReplayRequest`."""
+        game = study.protocol(self.game).engines[0].game
+        return {
+            "games": (game,), "count": study.replays, "level_set": "test" if study.test != "none" else "train",
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -359,6 +371,8 @@ class ReportTask(Task):
 
         study, root = workplace.study, workplace.store.root
         digest = report_digest(study, workplace.store)
+        # From here on the folder is no longer the report of earlier inputs.
+        (root / _REPORT_INPUTS).unlink(missing_ok=True)
         source = load_report_source(root, plan=study.plan_path)
         # Named after the study, not the folder: the same study gives the same page wherever it lies.
         write_report(
