@@ -3,7 +3,8 @@
     python tools/kill_campaign.py --out kills.json
 
 One call kills floor, evaluate, train, report, study and a study on Ray a hundred times in all, half of the time with
-their workers and half of the time alone. A command is killed up to `IN_A_ROW` times before it may finish. A kill counts
+their workers and half of the time alone; under Ray, half of the time one of the cluster's workers is killed first, and
+the kill of the command follows. A command is killed up to `IN_A_ROW` times before it may finish. A kill counts
 only if the command was still running. Every file that a command leaves is compared, except those in `log/`, which hold
 times. Shared memory, semaphores and temporary folders of gapfloor are listed before, during and after. Exit code 1 if
 anything differs or is left behind.
@@ -83,6 +84,8 @@ class Outcome:
     """How long the undisturbed run took."""
     kills: int = 0
     with_workers: int = 0
+    ray_workers: int = 0
+    """Workers of the Ray cluster that were killed besides."""
     compared: int = 0
     """Times that the command finished after kills and was compared."""
     different: list[str] = field(default_factory=list)
@@ -97,6 +100,17 @@ class Place:
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
     address: str = ""
 
+    def ray_workers(self) -> list[int]:
+        """Processes of this cluster that run a task now: Ray names them after it."""
+        mine = f"RAY_AUTH_TOKEN={self.environment.get('RAY_AUTH_TOKEN', secrets.token_hex(32))}".encode()
+        found = []
+        for process in Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                name = (process / "cmdline").read_bytes() if process.name.isdigit() else b""
+                if re.match(rb"ray::(?!IDLE)", name) and mine in (process / "environ").read_bytes():
+                    found.append(int(process.name))
+        return found
+
 
 @contextlib.contextmanager
 def ray_cluster(home: Path) -> Iterator[Place]:
@@ -104,10 +118,12 @@ def ray_cluster(home: Path) -> Iterator[Place]:
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
     nodes = importlib.import_module("study.ray_cluster")
     token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    # A busy machine answers late: the cluster must not take its own node for lost.
+    patience = {"RAY_health_check_period_ms": "10000", "RAY_health_check_timeout_ms": "60000"}
     with tempfile.TemporaryDirectory(
         prefix="gfr", ignore_cleanup_errors=True
     ) as folder:  # sockets need a short path
-        node = nodes.OneNode(Path(folder), authentication=token)
+        node = nodes.OneNode(Path(folder), authentication=token | patience, cpus=2)
         try:
             yield Place(home, node.environment, node.address)
         finally:
@@ -132,16 +148,30 @@ def finish(line: str, folder: Path, place: Place) -> float:
     started = time.monotonic()
     process = start(line, folder, place)
     _, errors = process.communicate()
-    if process.returncode:
-        raise SystemExit(f"{line} ended with {process.returncode}: {errors.decode()[-800:]}")
+    refuse_failure(line, process, errors)
     return time.monotonic() - started
 
 
-def kill(line: str, folder: Path, place: Place, *, after: float, whole_group: bool) -> bool:
+def refuse_failure(line: str, process: subprocess.Popen[bytes], errors: bytes) -> None:
+    """End the campaign if a command that nobody killed failed."""
+    if process.returncode:
+        raise SystemExit(f"{line} ended with {process.returncode}: {errors.decode()[-800:]}")
+
+
+def kill(line: str, folder: Path, place: Place, *, after: float, whole_group: bool, outcome: Outcome) -> bool:
     """Start a command and kill it; whether it was still running."""
     process = start(line, folder, place)
     try:
-        process.communicate(timeout=after)
+        if place.address and whole_group:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=after)
+            for worker in place.ray_workers()[:1]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(worker, signal.SIGKILL)
+                    outcome.ray_workers += 1
+            after = 2.0  # the command notices the lost worker and begins its task again
+        _, errors = process.communicate(timeout=after)
+        refuse_failure(line, process, errors)
         return False
     except subprocess.TimeoutExpired:
         if whole_group:
@@ -184,7 +214,7 @@ def campaign(name: str, line: str, kills: int, place: Place, rng: random.Random)
         for _ in range(min(IN_A_ROW, kills - outcome.kills)):
             whole_group = rng.random() < 0.5
             after = rng.uniform(0.25, 1.0) * outcome.seconds
-            if not kill(line, folder, place, after=after, whole_group=whole_group):
+            if not kill(line, folder, place, after=after, whole_group=whole_group, outcome=outcome):
                 break
             outcome.kills += 1
             outcome.with_workers += whole_group

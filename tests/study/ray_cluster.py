@@ -26,17 +26,16 @@ def free_port() -> int:
 
 
 class OneNode:
-    """A head with one CPU."""
+    """A head, by default with one CPU."""
 
-    def __init__(self, folder: Path, *, authentication: dict[str, str]) -> None:
+    def __init__(self, folder: Path, *, authentication: dict[str, str], cpus: int = 1) -> None:
+        self._cpus = cpus
         # Worker processes inherit these: the nodes, the driver and the tasks share one token.
         self.environment = {
             **os.environ,
             **authentication,
             "RAY_TMPDIR": str(folder),
             "RAY_DISABLE_IMPORT_WARNING": "1",
-            "RAY_health_check_period_ms": "1000",
-            "RAY_health_check_failure_threshold": "3",
             "PYTHONPATH": os.pathsep.join(sys.path),
         }
         port = free_port()
@@ -46,8 +45,8 @@ class OneNode:
 
     def _start(self, node: str, *arguments: str) -> subprocess.Popen[bytes]:
         command = [
-            RAY, "start", *arguments, f"--node-ip-address={node}", "--num-cpus=1", "--object-store-memory=100000000",
-            "--block", "--disable-usage-stats",
+            RAY, "start", *arguments, f"--node-ip-address={node}", f"--num-cpus={self._cpus}",
+            "--object-store-memory=100000000", "--block", "--disable-usage-stats",
         ]  # fmt: skip
         return subprocess.Popen(
             command,
@@ -75,7 +74,14 @@ class TwoNodes(OneNode):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(
-            folder, authentication={"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+            folder,
+            authentication={
+                "RAY_AUTH_MODE": "token",
+                "RAY_AUTH_TOKEN": secrets.token_hex(32),
+                # The loss of the second node is noticed soon. On a busy machine this loses living nodes too.
+                "RAY_health_check_period_ms": "1000",
+                "RAY_health_check_failure_threshold": "3",
+            },
         )
         self._second = self._start(SECOND, f"--address={self.address}")
         self._wait_for_second()
