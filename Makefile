@@ -22,10 +22,10 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: $(STAMP)
 	@echo "1. Public agents of 25M steps, trained by other people (their episodes are in data/public):"
-	$(BIN)/gapfloor report data/public --out demo-store/public --quiet
+	$(BIN)/gapfloor report data/public --plan studies/public/baseline-plan.toml --out demo-store/public --quiet
 	@echo "2. Agents of 100k steps, played now next to random play and policies that see nothing:"
 	$(BIN)/gapfloor study run studies/demo.toml --store demo-store
-	@echo "3. What may be claimed about them:"
+	@echo "3. What may be claimed about them, and the decision:"
 	$(BIN)/gapfloor report demo-store --out demo-store/report --quiet
 
 # The figure in the README and the recordings of the quickstart.

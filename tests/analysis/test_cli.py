@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -67,6 +68,24 @@ def test_bad_input_is_one_sentence_exit_2_and_nothing_written(capsys, tmp_path):
     assert "has no column for agent" in err
     assert "Traceback" not in err
     assert not (tmp_path / "results").exists()
+
+
+def test_a_table_of_runs_in_its_own_words_leads_to_a_report(capsys, tmp_path):
+    """One value per run, foreign names and no row of random play: each message says what to write next."""
+    table = tmp_path / "runs.csv"
+    rows = [f"mine,{game},{seed},{8 + seed / 10}" for game in ("coinrun", "heist") for seed in range(4)]
+    table.write_text("\n".join(["cohort,environment,seed,reward", *rows]))
+    _, _, err = run(capsys, "analyse", table, "--rule", "sampled", "--floor", "random")
+    assert "--columns agent=NAME,level_set=NAME names" in err
+    words = ["--rule", "sampled", "--columns", "agent=cohort", "--label", "level_set=test"]
+    _, _, err = run(capsys, "analyse", table, *words, "--floor", "random")
+    assert "--floor registry" in err
+    code, out, _ = run(capsys, "analyse", table, *words, "--floor", "registry")
+    assert (code, out.count("  above\n")) == (0, 2)
+    following = shlex.split(out.splitlines()[-1].removeprefix("Next: gapfloor "))
+    code, out, _ = run(capsys, *following, "--out", tmp_path / "report", "--formats", "html")
+    assert code == 0
+    assert "both score above the random floor" in out
 
 
 def test_plan_init_lock_check_and_refusal_of_a_change(capsys, episodes, tmp_path):

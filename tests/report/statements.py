@@ -135,7 +135,7 @@ def _of_summary(written: WrittenReport, findings: Findings) -> Iterator[Statemen
         for place in findings.places(budget)
     }
     for line in written.sentences():
-        found = re.match(r"  (.+?): ([a-z ]+)\. The gap supports", line)
+        found = re.match(r"  (.+?): ([a-z ]+)\. These data support", line)
         if found and found[2] != "no floor":
             yield Statement("summary", places[found[1]], _BADGES[found[2]])
 

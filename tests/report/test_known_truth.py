@@ -132,7 +132,7 @@ def test_the_headline_tells_every_budget():
     late = [row for row in game_rows(seed=1) if row["rule"] != "uniform"]
     other = game_rows(game="heist", seed=2)
     text, verdicts = said(early, late, other)
-    assert "Of two games at 8M, two score above" in text
+    assert "Of two games at 8M, both score above" in text
     assert "At 1M, the coinrun runs are " in text
     assert len(verdicts) == 3
 

@@ -9,7 +9,7 @@ from tests.report.printed_results import printed_results
 
 from gapfloor.analysis import analyse
 from gapfloor.report.findings import Findings
-from gapfloor.report.verdict import build_verdicts, headline
+from gapfloor.report.verdict import build_verdicts, decision, headline
 
 pytestmark = pytest.mark.fast
 
@@ -48,9 +48,23 @@ def test_runs_that_a_blind_agent_equals_are_not_said_to_look_at_the_level():
     said = verdict(blind=6.2)
     assert said.badge == "above the floor"
     assert said.tone == "open"
-    assert said.supports == "that the runs score more than uniform-random play."
+    assert said.supports == "that the runs score more than random play."
     assert "that the runs look at the level" in said.does_not
-    assert "blind scores 6." in said.does_not
+    assert "they are not distinguishable from blind (6." in said.does_not
+
+
+@pytest.mark.parametrize(
+    ("blind", "decided"),
+    [
+        (
+            6.2,
+            "do not read the gap of starpilot (not shown to beat a policy that sees nothing) as generalization.",
+        ),
+        (2.0, "the gap of starpilot may be read as generalization."),
+    ],
+)
+def test_the_decision_follows_from_the_verdicts(blind, decided):
+    assert decision(Findings(analyse(episodes(blind=blind)))) == f"Decision: {decided}"
 
 
 def test_runs_above_every_reference_keep_their_verdict():

@@ -183,10 +183,10 @@ def name_columns(table: pa.Table, options: TableOptions, *, source: str) -> tupl
         if name in table.column_names:
             raise UsageError(f"{source} has a column '{name}' already: leave out --label {name}={value}.")
         table = _append(table, name, value)
-    table = _apply_floor(table, options, source)
     missing = [name for name in _NEEDED if name not in table.column_names]
     if missing:
         raise _missing_columns(missing, theirs, source)
+    table = _apply_floor(table, options, source)
     for name, (value, note) in _DEFAULTS.items():
         if name not in table.column_names:
             table = _append(table, name, value)
@@ -233,9 +233,10 @@ def _rename(table: pa.Table, options: TableOptions, source: str) -> tuple[pa.Tab
 def _missing_columns(missing: Sequence[str], names: Sequence[str], source: str) -> UsageError:
     first = missing[0]
     others = f" (and none for {', '.join(missing[1:])})" if missing[1:] else ""
-    remedy = f"--columns {first}=NAME names the column"
+    named = ",".join(f"{name}=NAME" for name in missing)
+    remedy = f"--columns {named} names the column{'s' if missing[1:] else ''}"
     if first != "episode_return":
-        remedy += f", --label {first}=VALUE gives one value for all episodes"
+        remedy += f", --label {first}=VALUE gives one value for all rows"
     accepted = ", ".join((first, *ALIASES[first][:5]))
     return UsageError(
         f"{source} has no column for {first}{others}. It has {_listed(names)}; accepted names are {accepted}. {remedy}."
@@ -260,7 +261,8 @@ def _apply_floor(table: pa.Table, options: TableOptions, source: str) -> pa.Tabl
             known |= dict.fromkeys(label for label in labels.unique().to_pylist() if label)
     if not pc.any(is_floor).as_py():
         raise UsageError(
-            f"{source} has no agent or rule '{options.floor}' (--floor): {nearest_names(options.floor, known)}"
+            f"{source} has no agent or rule '{options.floor}' (--floor): {nearest_names(options.floor, known)} If no "
+            "row is the floor, use --floor registry for the shipped floors, or state scores: --floor heist=3.1±0.2."
         )
     for name, value in (("rule", FLOOR_RULE), ("reference", FLOOR_RULE), ("agent", ""), ("seed", "")):
         if name in table.column_names:

@@ -48,7 +48,7 @@ PYTHON_ONLY: dict[str, frozenset[str]] = {
     "power": _TABLE | {"alpha", "floor", "floor_episodes", "level_set", "step"},
     "analyse": frozenset({"decimal"}),
     "compare": _ENGINE | {"batch", "budgets", "mode", "test", "train"},
-    "report": _TABLE | {"step", "tables"},
+    "report": frozenset({"decimal", "tables"}),
     "replay": frozenset({"level_set"}),
     "verify": frozenset({"seed"}),
     "cka": frozenset({"device", "draw", "pairs", "rule", "seed", "test", "train"}),

@@ -36,8 +36,8 @@ _IN_MEMORY = {"progress", "cells", "executor"}
 
 #: Options that few people need: `--help` leaves them out, `--help-all` shows them.
 RARE = {
-    "allow", "backend", "batch", "cells_seen", "checkpoint_every", "columns", "device", "envs", "floor_sem", "geometry",
-    "horizon", "labels", "mode", "options", "other_geometry", "permutations", "precision", "probe", "repeats",
+    "allow", "backend", "batch", "cells_seen", "checkpoint_every", "device", "envs", "floor_sem", "geometry",
+    "horizon", "mode", "options", "other_geometry", "permutations", "precision", "probe", "repeats",
     "replace", "rliable", "slots", "step", "tensorboard", "threads", "upper", "whole_cells", "workers",
 }  # fmt: skip
 
@@ -76,8 +76,17 @@ class GeneratedCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         args = renew_options(ctx.command_path, args)
+        single = {
+            name for each in self.params if isinstance(each, click.Option) and not (each.multiple or each.is_flag)
+            for name in each.opts
+        }  # fmt: skip
         for word in args:
-            name = word.partition("=")[0].removeprefix("--").replace("-", "_")
+            option = word.partition("=")[0]
+            name = option.removeprefix("--").replace("-", "_")
+            if option in single and sum(each.partition("=")[0] == option for each in args) > 1:
+                raise UsageError(
+                    f"{option} was given twice: give it once, with commas between several values."
+                )
             if word.startswith("--") and name in self.python_only:
                 raise UsageError(
                     f"The command has no {word}: it is the argument {name} of the function in Python."

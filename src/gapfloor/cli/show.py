@@ -156,8 +156,10 @@ def show_analysis(results: Any, values: Values, as_json: bool) -> None:
         say()
         show_lines(headline(Findings(results)))
         if values["source"] is not None:
-            plan = ["--plan", str(values["plan"])] if values["plan"] else []
-            show_next("gapfloor", "report", str(values["source"]), *plan)
+            named = ("plan", "rule", "columns", "floor", "step")
+            given = [word for name in named if values[name] for word in (f"--{name}", str(values[name]))]
+            labels = [word for label in values["labels"] for word in ("--label", label)]
+            show_next("gapfloor", "report", str(values["source"]), *given, *labels)
 
 
 def show_plan_file(path: Path, values: Values, as_json: bool) -> None:

@@ -26,7 +26,7 @@ from gapfloor.report.replays import Scene
 from gapfloor.report.source import ReportSource
 from gapfloor.report.tables.build import Tables
 from gapfloor.report.text_templates import read_template
-from gapfloor.report.verdict import Verdict, build_verdicts, headline, references_that_see_nothing
+from gapfloor.report.verdict import Verdict, build_verdicts, decision, headline, references_that_see_nothing
 from gapfloor.tables.cells import Cell, count_word, counted, estimate, is_number, mean_sem, p_value
 from gapfloor.tables.html import html_head, html_rows
 
@@ -68,6 +68,7 @@ def render_page(
         title=f"gapfloor: {source.name}",
         heading=_heading(findings),
         headline=headline(findings),
+        decision=decision(findings),
         source_name=source.name,
         chips=_chips(findings),
         sections=[

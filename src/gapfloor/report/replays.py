@@ -68,6 +68,8 @@ class Scene:
     level_seed: int
     stride: int
     """Steps of the game a shown frame stands for."""
+    start: int
+    """The shown frame with which the scene opens: where its clips diverge."""
     clips: tuple[Clip, ...]
 
 
@@ -121,13 +123,32 @@ def build_scenes(replays: Sequence[Replay], *, rules: Sequence[str]) -> tuple[Sc
         )
         frames = [read_frames(replay.path) for replay in members]
         stride = max(1, math.ceil(max(replay.length for replay in members) / MOST_FRAMES))
-        clips = tuple(
-            _clip(replay, stack, stride) for replay, stack in zip(members, frames, strict=True) if len(stack)
+        shown = [
+            (replay, stack[_shown_frames(len(stack), replay.length, stride)])
+            for replay, stack in zip(members, frames, strict=True)
+            if len(stack)
+        ]
+        clips, start = (
+            tuple(_clip(replay, kept) for replay, kept in shown),
+            _start([kept for _, kept in shown]),
         )
         scenes.append(
-            Scene(game=game, level_set=level_set, level_seed=level_seed, stride=stride, clips=clips)
+            Scene(
+                game=game, level_set=level_set, level_seed=level_seed, stride=stride, start=start, clips=clips
+            )
         )
     return tuple(scene for scene in scenes if scene.clips)
+
+
+def _start(stacks: Sequence[npt.NDArray[np.uint8]]) -> int:
+    """The first frame that differs by three quarters of the largest difference, while all clips last."""
+    length = min(map(len, stacks), default=0)
+    if length == 0 or len({stack.shape[1:] for stack in stacks}) > 1:
+        return 0
+    step = max(1, stacks[0].shape[1] // 64)  # 64 rows of a large picture are enough
+    alike = [stack[:length, ::step, ::step].astype(np.int16) for stack in stacks]
+    differences = np.sum([np.abs(stack - alike[0]).mean(axis=(1, 2, 3)) for stack in alike], axis=0)
+    return int(np.argmax(differences >= 0.75 * differences.max()))
 
 
 def _spread(by_rule: Mapping[str, Replay]) -> float:
@@ -160,8 +181,7 @@ def read_frames(path: Path) -> npt.NDArray[np.uint8]:
     return frames
 
 
-def _clip(replay: Replay, frames: npt.NDArray[np.uint8], stride: int) -> Clip:
-    kept = frames[_shown_frames(len(frames), replay.length, stride)]
+def _clip(replay: Replay, kept: npt.NDArray[np.uint8]) -> Clip:
     height, width = kept.shape[1:3]
     columns = min(_COLUMNS, len(kept))
     rows = math.ceil(len(kept) / columns)

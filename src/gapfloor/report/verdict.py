@@ -9,12 +9,13 @@ sentences themselves are in `templates/verdicts.j2` and `templates/headline.j2`.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from gapfloor.analysis.rows import CallCount, ComparisonRow, GapRow, SensitivityRow
 from gapfloor.report.findings import MERGED, TEST, TRAIN, Env, Findings, GameFindings
-from gapfloor.report.text_templates import render_text, template
+from gapfloor.report.text_templates import listed, render_text, template
 from gapfloor.statistics.sentences import (
     FLOOR_SHARE,
     may_say_new_levels_cost,
@@ -41,6 +42,9 @@ class Verdict:
     """What the gap supports, as the end of "supports ..."."""
     does_not: str
     """What it does not support, as the end of "does not support ..."."""
+    has_gap: bool
+    reason: str
+    """Why the gap may not be read as generalization; empty where it may."""
     remarks: tuple[str, ...]
     status: str
 
@@ -68,6 +72,30 @@ def headline(findings: Findings) -> str:
             f"{only.name}{f' at {budget}' if budget else ''}: {only.sentence[:1].lower()}{only.sentence[1:]}"
         )
     return " ".join(_counts_sentence(findings, counts) for counts in found)
+
+
+def decision(findings: Findings) -> str:
+    """Which gaps of the main budget may be read as generalization gaps; empty where no gap was measured."""
+    main = [
+        each for each in build_verdicts(findings) if each.has_gap and each.budget == findings.main_first[0]
+    ]
+    readable = [each.name for each in main if not each.reason]
+    others = [
+        f"{listed(each.name for each in main if each.reason == reason)} ({reason})"
+        for reason in dict.fromkeys(each.reason for each in main)
+        if reason
+    ]
+    if not main:
+        return ""
+    if not others:
+        return f"Decision: {_gaps(readable)} may be read as generalization."
+    if not readable:
+        return f"Decision: do not read {_gaps(others)} as generalization."
+    return f"Decision: {_gaps(readable)} may be read as generalization; {_gaps(others)} may not."
+
+
+def _gaps(names: Sequence[str]) -> str:
+    return f"the gap{'s' if ' and ' in (text := listed(names)) else ''} of {text}"
 
 
 def _counts_sentence(findings: Findings, counts: CallCount) -> str:
@@ -120,6 +148,8 @@ def _verdict(place: GameFindings) -> Verdict:
         else "There is no random floor on the held-out levels that these runs played.",
         supports=words.supports(case).strip(),
         does_not=words.does_not(case).strip(),
+        has_gap=gap is not None,
+        reason="" if tone == "supported" else words.reason(case).strip(),
         remarks=tuple(remarks),
         status=test.status if test else "",
     )

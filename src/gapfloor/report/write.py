@@ -17,7 +17,7 @@ from gapfloor.report.model_card import MODEL_NAME, model_card
 from gapfloor.report.numbers import Number, build_numbers, to_json, to_tex
 from gapfloor.report.source import ReportSource, load_report_source
 from gapfloor.report.tables.build import EXTRA_TABLES, Tables, build_tables
-from gapfloor.report.verdict import build_verdicts, headline
+from gapfloor.report.verdict import build_verdicts, decision, headline
 from gapfloor.tables.table import to_csv, to_float, to_markdown, to_tabular
 from gapfloor.text_tables import ReadableResult, counted
 
@@ -51,11 +51,11 @@ class WrittenReport(ReadableResult):
         }
 
     def sentences(self) -> list[str]:
-        """The headline, a verdict per game and budget, what was left out, and where the report is."""
+        """What was left out, the headline, a verdict per game and budget, the decision, and where the report is."""
         verdicts = [
             clean_text(
-                f"  {f'{verdict.name} {verdict.budget}'.strip()}: {verdict.badge}. The gap supports "
-                f"{verdict.supports} It does not support {verdict.does_not}"
+                f"  {f'{verdict.name} {verdict.budget}'.strip()}: {verdict.badge}. These data support "
+                f"{verdict.supports} They do not support {verdict.does_not}"
             )
             for verdict in build_verdicts(self.findings)
         ]
@@ -63,7 +63,8 @@ class WrittenReport(ReadableResult):
         page = self.folder / "index.html"
         size = f"{counted(len(self.made.tables), 'table')} and {counted(len(self.numbers), 'number')} in {self.folder}"
         where = size + (f"; open {page}" if page in self.files else "")
-        return [clean_text(headline(self.findings)), *verdicts, *missing, where]
+        decided = [clean_text(words)] if (words := decision(self.findings)) else []
+        return [*missing, clean_text(headline(self.findings)), *verdicts, *decided, where]
 
 
 def write_report(

@@ -106,7 +106,7 @@
     const last = Math.max(...clips.map((clip) => clip.frames)) - 1;
     const play = scene.querySelector(".play"), seek = scene.querySelector(".seek"), clock = scene.querySelector(".clock");
     seek.max = String(last);
-    let at = 0, timer = null;
+    let at = Number(scene.dataset.start), isFresh = true, timer = null;
     const draw = () => {
       clips.forEach(({ canvas, image, frames, columns }) => {
         if (!image.complete || !image.naturalWidth) return;
@@ -120,12 +120,13 @@
     };
     const stop = () => { clearInterval(timer); timer = null; play.textContent = "Play"; play.setAttribute("aria-pressed", "false"); };
     const start = () => {
-      if (at >= last) at = 0;
+      if (isFresh || at >= last) at = 0;
+      isFresh = false;
       play.textContent = "Pause"; play.setAttribute("aria-pressed", "true");
       timer = setInterval(() => { at += 1; draw(); if (at >= last) stop(); }, 66);
     };
     play.addEventListener("click", () => (timer ? stop() : start()));
-    seek.addEventListener("input", () => { stop(); at = Number(seek.value); draw(); });
+    seek.addEventListener("input", () => { stop(); isFresh = false; at = Number(seek.value); draw(); });
     draw();
   });
 
