@@ -35,6 +35,6 @@ def test_the_python_block_runs_as_a_script(tmp_path: Path) -> None:
     assert (tmp_path / "starpilot.png").stat().st_size > 10_000
 
 
-def test_the_readme_can_be_read_in_a_few_minutes() -> None:
+def test_the_readme_has_about_five_hundred_words() -> None:
     pieces = (ROOT / "README.md").read_text(encoding="utf-8").split()
-    assert sum(any(letter.isalpha() for letter in piece) for piece in pieces) < 540
+    assert sum(any(letter.isalpha() for letter in piece) for piece in pieces) <= 510

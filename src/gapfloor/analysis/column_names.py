@@ -87,14 +87,14 @@ class TableOptions:
     columns: str | Mapping[str, str] = ""
     """Columns of the table that have other names, e.g. game=env,episode_return=score."""
     labels: Sequence[str] | Mapping[str, str] = ()
-    """A label of every episode that the table does not state, e.g. level_set=test."""
+    """A label that holds for all rows and has no column, e.g. level_set=test."""
     floor: str = ""
     """The floor: the agent or rule of its rows, a number with its standard error (3.1±0.2, or heist=3.1±0.2 for each
     game), or registry for the floors that ship with gapfloor."""
     decimal: Literal[".", ","] = "."
     """Decimal mark of the numbers in a text file."""
     step: Literal["", "last"] = ""
-    """Which step of a learning curve is read: last (default: a learning curve is refused)."""
+    """Which step of a learning curve to use: last (default: learning curves are refused)."""
 
     def __post_init__(self) -> None:
         known = {**ALIASES, **SUMMARY_ALIASES}

@@ -36,8 +36,8 @@ def analyse(
     """Apply a plan's tests to a store or to a file of episodes: comparisons with the floor, gaps and the rest.
 
     A table needs columns for game, agent, seed, rule, level_set and episode_return, under these or common other names
-    (env, algo, split, score ...). Rows with the rule uniform are the floor. level_seed makes claims about the generator
-    of levels possible. A store keeps the results for `report`.
+    (env, algo, split, score ...). Rows with the rule uniform are the floor. A column level_seed allows claims
+    about new levels. A store keeps the results for `report`.
 
     A table of means works too: columns mean, std or sem, and n (runs), cells such as "4.0 ± 0.3", and a column per game
     or per agent. Its floor is rows named random or uniform, a number (floor="3.1±0.2"), or the one that ships with

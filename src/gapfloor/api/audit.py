@@ -86,8 +86,8 @@ def audit_scan(
 
     Args:
         target: A folder, a Python file or a git directory; with @COMMIT for one commit.
-        entry: The command that was used, e.g. "python train.py --config x.yaml": the scan is then about its script,
-            with its settings.
+        entry: The command that was used, e.g. "python train.py --config x.yaml": only its script is
+            scanned, with these settings.
         diff: Only show what changed since this commit.
         require_explicit: Fail when an evaluation path has no rule that is set at the call or by an option, or when none
             was found. In Python also the `failure` of the result.

@@ -137,8 +137,8 @@ def calibrate(
 
     Args:
         games: One or more games, or a group: paper (the paper's eight) or all (all sixteen).
-        store: Folder that keeps the classes, which the rule merged reads; classes that it holds already are only
-            replaced with `replace`.
+        store: Folder for the classes, where the rule merged finds them. Existing classes are replaced only with
+            `replace`.
         mode: The engine's mode: ProcGen's easy (default), hard, extreme, memory or exploration.
         options: Options of the engine, e.g. use_backgrounds=false.
         states: Number of states per game.
@@ -146,7 +146,8 @@ def calibrate(
         seed: Seed of the levels, the play and the sample of states.
         levels: Levels that are played: START:STOP, a `range`, or all.
         spacing: Take one of this many visited states, on average.
-        policy: Also measure on the states that this policy visits under the sampled rule, and show where that differs.
+        policy: Also measure on the states that this policy visits under the sampled rule, and show where the classes
+            differ.
         replace: Replace classes that the store holds from other settings.
         workers: Number of threads, which changes no result (default: one per core).
         progress: Called with each game as it is done. None: a line per game on a terminal or in a notebook; False:

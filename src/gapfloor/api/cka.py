@@ -30,13 +30,13 @@ def cka(
 ) -> CkaMeasurement:
     """Measure CKA of checkpoints' features between training and held-out levels, with its controls.
 
-    Rows of the two sides are different inputs, so the value as computed measures nothing by itself; the 2x2 control
+    A row has different inputs on the two sides, so the raw value measures nothing by itself; the 2x2 control
     shows what it consists of. Records go to results/cka of the store, where `report` finds them.
 
     Args:
         checkpoints: Checkpoints that `train` wrote (files, or folders of runs).
         geometry: How observations are collected: SLOTSxSTEPS.
-        other_geometry: A second collection, to show the effect of the geometry alone; none to leave it out.
+        other_geometry: A second collection, which shows the effect of the geometry alone; none: leave it out.
         train: Training levels: START:STOP or a `range` (default: the checkpoint's own).
         test: Held-out levels, in the same form as `train`.
         rule: Rule under which the checkpoint plays.
@@ -46,7 +46,7 @@ def cka(
         pairs: Checkpoints to compare on identical observations: different encoders of one seed (encoders), all of one
             game and budget (all), or none.
         device: Device for networks: cpu or cuda.
-        store: Store whose results/cka keeps the records.
+        store: Store that keeps the records, in results/cka.
         progress: Called with words about each step. None: a line per step on a terminal or in a notebook; False:
             nothing.
 

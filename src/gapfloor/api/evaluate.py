@@ -52,8 +52,8 @@ def evaluate(
         seeds: One seed per policy, e.g. 1,2,3 (default: from the checkpoints).
         probe: Number of visited states per sampled cell to clone for merged entropy (the paper: 1024).
         references: References to measure in addition to the floor, e.g. best-constant; `gapfloor floor` lists them.
-        upper: Also give normalised scores, (R - floor)/(upper - floor): the return that counts as 1, or published for
-            the upper reference that is published for this game.
+        upper: The return that counts as 1 in normalised scores, (R - floor)/(upper - floor), which are then shown too;
+            `published` takes the published reference of the game.
         **settings: The fields of `CampaignSettings`.
 
     Returns:

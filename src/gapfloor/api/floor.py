@@ -27,8 +27,8 @@ def floor(
 ) -> FloorMeasurement:
     """Measure the random floor of games: what policies that know nothing return on each level set.
 
-    The uniform reference is the floor: what random play returns on the same levels. What the store already holds
-    under the same specification is read, not played again.
+    The uniform reference is the floor: what random play returns on the same levels. Cells that the store already
+    holds are read, not played again.
 
     Args:
         games: One or more games: a name of ProcGen, gym:ID, envpool:ID, package.module:make, or a group: paper (the

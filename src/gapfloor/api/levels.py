@@ -36,8 +36,8 @@ def levels(
     """Find held-out levels that equal a training level, or compute the gap without them.
 
     ProcGen's levels are compared without backgrounds and themes: the first screen, the whole level, and where those
-    agree, fixed action sequences. In other engines everything that is seen counts: first observations, pictures, and
-    a sequence of random actions. Pairs are then confirmed or refuted by longer random play.
+    agree, fixed action sequences. In other engines everything that can be seen is compared: first observations,
+    pictures, and a sequence of random actions. Pairs are then confirmed or refuted by longer random play.
 
     Args:
         games: One or more games of ProcGen, the groups paper and all, gym:ID, envpool:ID or package.module:make.
@@ -50,7 +50,7 @@ def levels(
         leaks: With `gap`: the leaked levels, as a leakage.json or a folder that holds one (default: those of `games`,
             or those that the store of `gap` holds).
         out: Folder for leakage.json.
-        store: Store that files the result (leakage/), where `gap` and `report` find it.
+        store: Store that keeps the result (leakage/) for `gap` and `report`.
         progress: Called with words about what is being compared. None: a line per step on a terminal or in a
             notebook; False: nothing.
 

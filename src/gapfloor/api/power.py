@@ -127,11 +127,11 @@ def power(
     """Compute the numbers of runs and floor episodes that reach a given power.
 
     From a pilot (a store or a file of episodes), or from `delta`, `sem` and `runs`. Runs and floor episodes are
-    searched together: one run is saved for at most 1,000 more floor episodes.
+    searched together. An additional run is preferred to more than 1,000 additional floor episodes.
 
     Args:
         pilot: A store or a file of episodes, in any form that `analyse` reads.
-        delta: Without a pilot: the difference to the floor worth finding.
+        delta: Without a pilot: the smallest difference from the floor that you want to find.
         sem: Without a pilot: the SEM over the runs of `runs`.
         runs: Without a pilot: the number of runs that `sem` is for.
         floor_sem: Without a pilot: the floor's SEM (default: half of the standard deviation between runs).

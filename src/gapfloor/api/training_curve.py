@@ -39,8 +39,8 @@ def training_curve(
 ) -> TrainingCurves:
     """Measure gap and floor at every kept checkpoint of runs, with the training log next to them.
 
-    A gap depends on the checkpoint that is reported. For each one the result has the gap and the held-out return above
-    the floor, and the training log's running mean next to the fixed checkpoint's return on the same training levels.
+    A gap depends on the checkpoint that is reported. For each checkpoint the result has the gap, the
+    held-out return above the floor, and the return on the training levels next to the running mean of the training log.
     Mode and training levels are those of the runs. Intermediate checkpoints are stored under the budget BUDGET@STEPS,
     the last under the run's own.
 

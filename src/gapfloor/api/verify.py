@@ -63,14 +63,14 @@ def verify(
     """Check every cell of a store, and play a random sample of its episodes again.
 
     Keys, hashes, labels and schedules of all cells are checked. Returns and lengths of the sample must be the recorded
-    ones. So must the entropies, action counts and disagreement of the cells that are played completely. The result is
-    kept in the store: the card and the page of `report` say what was verified.
+    ones. For cells that are played completely, entropies, action counts and disagreement are compared too. The result
+    is kept in the store: the card and the page of `report` say what was verified.
 
     Args:
         store: The store.
         episodes: Number of episodes to play again; 0: none.
-        whole_cells: Number of cells to play completely, so that entropies and action counts are computed again; cells
-            of policies come before references, which have no entropies.
+        whole_cells: Number of cells to play completely, to compute entropies and action counts again; cells of policies
+            come first, because references have no entropies.
         seed: Seed of the sample (default: a new one, so that a forger cannot know what will be played).
         policies: Policy of a run that is not in the store, e.g. sb3:ppo-1.zip.
         allow: Code that the store names and that may be imported, e.g. mine.envs:make.

@@ -87,8 +87,8 @@ def scan(target: str, *, entry: str | None = None) -> ScanResult:
 
     Args:
         target: A folder, a Python file, or a git directory, with @COMMIT for one commit.
-        entry: The command that was used, e.g. `python train.py --config x.yaml`; the scan is then about its script,
-            with its settings.
+        entry: The command that was used, e.g. `python train.py --config x.yaml`; only its script is
+            scanned, with these settings.
     """
     sources = read_target(str(target))
     command = parse_entry(entry) if entry is not None else None

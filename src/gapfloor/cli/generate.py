@@ -247,8 +247,19 @@ def _option(name: str, hint: Any, default: Any, words: str) -> click.Option:
         default = ",".join(f"{each:g}" if isinstance(each, float) else str(each) for each in default)
     return click.Option(
         [f"--{spelling}", name], type=_type(name, hint), default=default, show_default=default not in (None, ""),
-        **given,
+        metavar=_choices(hint), **given,
     )  # fmt: skip
+
+
+def _choices(hint: Any) -> str | None:
+    """How the choices of an option are shown, where the default is an empty one; None: as click shows them."""
+    choices = [
+        value
+        for each in _alternatives(hint)
+        if typing.get_origin(each) is Literal
+        for value in typing.get_args(each)
+    ]
+    return f"[{'|'.join(filter(None, choices))}]" if "" in choices else None
 
 
 def _type(name: str, hint: Any) -> click.ParamType[Any]:

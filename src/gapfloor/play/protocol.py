@@ -72,17 +72,17 @@ class LevelSettings:
     train: Levels = "0:200"
     """Training levels: START:STOP, a `range`, all or none."""
     test: Levels = "1000:1100"
-    """Held-out levels, in the same form as `train`."""
+    """Held-out levels: START:STOP, a `range`, all or none."""
     mode: str | None = None
     """The engine's mode: ProcGen's easy (default), hard, extreme, memory or exploration."""
     options: Mapping[str, Option] | None = None
     """Options of the engine, e.g. use_backgrounds=false."""
     score: str | None = None
-    """Score in place of the reward: success (1 once it is reported), or the name of a number in `info` that is added
-    up."""
+    """Score to use instead of the reward: success (1 if `info` reports it), or the name of a number in `info`, which is
+    added up."""
     level_in: str | None = None
-    """Where a Gymnasium environment takes its level if not from the seed: options:NAME (of reset) or argument:NAME (of
-    its maker)."""
+    """How a Gymnasium environment gets its level, if not by the seed: options:NAME (an option of reset) or
+    argument:NAME (an argument of its constructor)."""
 
 
 @dataclass(frozen=True, kw_only=True)

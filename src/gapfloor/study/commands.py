@@ -143,7 +143,8 @@ def status(
 
     Args:
         study: The study file (TOML).
-        store: Folder of the study's store (default: the study's name); what `run` would refuse is refused.
+        store: Folder of the study's store (default: the study's name); a folder that `run` refuses is refused here
+            too.
         workers: Number of cores for the estimate of time (default: those of this machine).
 
     Returns:

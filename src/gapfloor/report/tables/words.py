@@ -21,8 +21,8 @@ from gapfloor.tables.table import RuleLine
 
 _INTERVALS = {
     "paper": "its 95% bootstrap interval",
-    "recommended": "the interval at the level at which Holm's procedure tested it (with fewer than {} runs: of these "
-    "runs only, over their episodes)",
+    "recommended": "the interval at the level at which Holm's procedure tested it (with fewer than {} runs: an "
+    "interval over their episodes, for these runs only)",
 }
 _CALLS = {
     "paper": "above or below if the Holm-adjusted Welch p is below {:g}",
