@@ -215,10 +215,15 @@ def test_replays_play_pause_and_share_one_clock(browser: Any, page: Path) -> Non
 
     wait = WebDriverWait(browser, 10)
     canvases = scene.find_elements("tag name", "canvas")
-    wait.until(lambda _: all(canvas.get_attribute("data-shown") == "0" for canvas in canvases))
+    start = scene.get_attribute("data-start")
+    assert int(start) > 0
+    wait.until(lambda _: all(canvas.get_attribute("data-shown") == start for canvas in canvases))
     play = scene.find_element("css selector", ".play")
     browser.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", play)
-    play.click()
+    shown_first = browser.execute_script(
+        "arguments[0].click(); return arguments[1].dataset.shown", play, canvases[1]
+    )
+    assert shown_first == "0"
     wait.until(lambda _: int(canvases[1].get_attribute("data-shown")) >= 3)
     play.click()
     stopped = canvases[1].get_attribute("data-shown")

@@ -122,6 +122,7 @@
     const start = () => {
       if (isFresh || at >= last) at = 0;
       isFresh = false;
+      draw();
       play.textContent = "Pause"; play.setAttribute("aria-pressed", "true");
       timer = setInterval(() => { at += 1; draw(); if (at >= last) stop(); }, 66);
     };
