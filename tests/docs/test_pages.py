@@ -26,7 +26,10 @@ GUIDES = ["README.md"] + [
 #: A mean with its error, e.g. 7.15 ± 0.21.
 MEASURED = re.compile(r"([-−]?\d+(?:\.\d+)?) ± (\d+(?:\.\d+)?)")
 #: A decimal number that is not part of a version or a name.
-DECIMAL = re.compile(r"(?<![\w.:/@-])\d*\.\d+(?![\w.])")
+DECIMAL = re.compile(r"(?<![\w.:/@-])\d*\.\d+(?!\w|\.\d)")
+#: A count such as 101,376, unless it is a round one; a share such as 32%, unless it is the level of an interval.
+COUNT = re.compile(r"(?<![\w.:/@,-])\d{1,3}(?:,\d{3})*,(?!000)\d{3}(?![\d,])")
+SHARE = re.compile(r"(?<![\w.])(?!95%)\d+(?:\.\d+)?\d%")
 GENERATED = re.compile(r"<!-- begin: .*?<!-- end: [^>]*-->", flags=re.S)
 PYTHONS = {"3.11", "3.12", "3.13", "3.14"}
 
@@ -57,8 +60,15 @@ def test_a_guide_states_no_measurement_in_its_own_words(page: str) -> None:
 
 
 def figures(text: str) -> set[str]:
-    """Decimal numbers of three or more digits, in which two measurements rarely agree by chance."""
-    return {each for each in DECIMAL.findall(text) if len(each.replace(".", "").lstrip("0")) > 2} - PYTHONS
+    """Numbers of which two measurements rarely have the same: decimals of three digits, errors, counts and shares."""
+    decimals = {each for each in DECIMAL.findall(text) if len(each.replace(".", "").lstrip("0")) > 2}
+    errors = {" ± ".join(pair) for pair in MEASURED.findall(text)}
+    return (decimals | errors | set(COUNT.findall(text)) | set(SHARE.findall(text))) - PYTHONS
+
+
+def test_figures_of_every_kind_are_found() -> None:
+    text = "In 3.11, 7.9 ± 1.0 of 101,376 episodes, 32% and 95% of 1,000 and 0.352."
+    assert figures(text) == {"7.9 ± 1.0", "101,376", "32%", "0.352"}
 
 
 def test_a_figure_of_a_generated_part_is_not_repeated_by_hand() -> None:
