@@ -221,12 +221,9 @@ def findings(judged: Sequence[Judged]) -> str:
     )  # fmt: skip
     summary = "; ".join(f"{counts[state]} {state}" for state in order if counts[state])
     contradicted = [each for each in judged if each.state in ("mixed", "contradicted")]
-    own = [each for each in judged if each.state == "shown" and each.seen["25M, public"] is not None]
-    own = [each for each in own if each.seen["25M, public"].verdict == "shown"]  # type: ignore[union-attr]
     return (
         f"Of {len(judged)} findings: {summary}.\n\nContradicted by at least one set of agents:\n\n"
-        f"{findings_table(contradicted)}\n\nShown by the agents of 25M steps and not by untrained networks, as far as "
-        f"these were played:\n\n{findings_table(own)}"
+        f"{findings_table(contradicted)}"
     )
 
 

@@ -50,6 +50,7 @@ REMOVED = {
     "analyse the folder above",
     "calibrate --picture": "calibrate(...).plot() in Python draws the matrices",
     "card": "gapfloor report writes the gap card and model-card.md, and gapfloor compare tests two agents",
+    "doctor --games": "gapfloor doctor GAME checks one environment",
     "evaluate --without-leaks": "gapfloor levels --gap STORE --leaks FILE gives the gap without leaked levels",
     "plan next": "gapfloor analyse STORE --plan PLAN says how many runs each game needs before its next look",
     "floor --registry": "tools/measure_registry.py of the repository measures a registry",
