@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gapfloor.errors import MissingExtraError, UsageError
-from gapfloor.plugins import plugin_names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,12 +84,8 @@ ENVIRONMENT_PACKAGES = ("minigrid", "crafter", "ale-py", "highway-env", "nle", "
 
 
 def installed_engines() -> list[tuple[str, str | None, str]]:
-    """Every engine, installed or not, and those of other packages: name, version, and what to know about it."""
-    found = [_look_up(facts) for facts in ENGINES.values()]
-    for name in plugin_names("engines"):
-        if name not in ENGINES:
-            found.append((name, "", f"added by another package; its games are written {name}:GAME"))
-    return found
+    """Every engine, installed or not: name, version, and what to know about it."""
+    return [_look_up(facts) for facts in ENGINES.values()]
 
 
 @functools.cache

@@ -19,7 +19,6 @@ from gapfloor.engines.procgen import GAMES as PROCGEN_GAMES
 from gapfloor.engines.procgen import UnseenProcgen, check_version
 from gapfloor.errors import LevelWarning, UsageError
 from gapfloor.levels import LevelSet
-from gapfloor.plugins import find_plugin, plugin_names, refuse_plugin
 
 #: Prefix of a game's name on the command line -> engine.
 PREFIXES: Mapping[str, str] = {facts.prefix: facts.name for facts in ENGINES.values()}
@@ -54,8 +53,6 @@ def split_game(name: str) -> tuple[str, str]:
         if not rest:
             raise UsageError(f"'{name}' names an engine but no game: write {prefix}:GAME.")
         return PREFIXES[prefix], rest
-    if rest and prefix in plugin_names("engines"):
-        return prefix, rest
     return GYMNASIUM.name, name
 
 
@@ -74,8 +71,7 @@ def written_game(spec: EngineSpec) -> str:
     """The opposite of `split_game`: how a specification's game is named on the command line."""
     if split_game(spec.game)[0] == spec.engine:
         return spec.game
-    prefix = ENGINES[spec.engine].prefix if spec.engine in ENGINES else spec.engine
-    return f"{prefix}:{spec.game}"
+    return f"{ENGINES[spec.engine].prefix}:{spec.game}"
 
 
 def make_spec(
@@ -165,12 +161,6 @@ def check_seed(spec: EngineSpec) -> None:
 
 
 def _engine_module(engine: str) -> EngineModule:
-    if engine in ENGINES:
-        return cast(EngineModule, importlib.import_module(ENGINES[engine].module))
-    added = find_plugin("engines", engine)
-    if added is None:
+    if engine not in ENGINES:
         raise UsageError(f"There is no engine '{engine}': gapfloor has {', '.join(ENGINES)}.")
-    for name in ("make_spec", "check_levels", "engine_from_spec"):
-        if not callable(getattr(added, name, None)):
-            raise refuse_plugin("engines", engine, f"it has no function {name}")
-    return cast(EngineModule, added)
+    return cast(EngineModule, importlib.import_module(ENGINES[engine].module))

@@ -15,8 +15,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from gapfloor.errors import GapfloorError, PolicyError
-from gapfloor.plugins import find_plugin, refuse_plugin
+from gapfloor.errors import PolicyError
 from gapfloor.policies.formats.recognise import NO_TORCHSCRIPT, suggest_line
 from gapfloor.policies.formats.spec import (
     ACTING,
@@ -163,29 +162,11 @@ def _load_file(spec: PolicySpec, device: str) -> Policy | StatefulPolicy:
     from gapfloor.policies.formats.preprocessing import prepare
 
     spec.file()
-    known = FORMATS.get(spec.kind)
-    if known is None:
-        return prepare(_load_plugin(spec, device), spec)
     # Imported here because each loader needs a library of its own.
-    module, _, function = known.loader.partition(":")
+    module, _, function = FORMATS[spec.kind].loader.partition(":")
     load = getattr(importlib.import_module(f"gapfloor.policies.formats.{module}"), function)
     policy, rest = load(spec, device=device)
     return prepare(policy, rest)
-
-
-def _load_plugin(spec: PolicySpec, device: str) -> Policy | StatefulPolicy:
-    """The policy that another package's loader reads."""
-    load = find_plugin("policy_formats", spec.kind)
-    if not callable(load):
-        raise refuse_plugin("policy_formats", spec.kind, "it is not a function")
-    try:
-        return as_policy(load(spec, device=device), device=device)
-    except GapfloorError:
-        raise
-    except Exception as error:
-        raise PolicyError(
-            f"The plugin '{spec.kind}' could not read {spec.path}: {in_users_words(error)}"
-        ) from error
 
 
 def _acting_policy(name: str, device: str) -> Any:

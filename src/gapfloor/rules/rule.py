@@ -5,8 +5,7 @@ episode's own stream. Where actions are rows of numbers, a policy gives a distri
 The rule decides which policy is measured (Section "Evaluation protocol"), so it is a named value that every record
 carries, never a default and never a boolean.
 
-Every module of this package is searched for rules: to add one, add a file with a subclass of `Rule`. Another package
-adds one through the entry points `gapfloor.rules`.
+Every module of this package is searched for rules: to add one, add a file with a subclass of `Rule`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ import numpy.typing as npt
 from gapfloor.actions.partition import Partition
 from gapfloor.actions.spaces import ActionSpace, Masks
 from gapfloor.errors import UsageError, unknown_name
-from gapfloor.plugins import find_plugin, plugin_names, refuse_plugin
 
 if TYPE_CHECKING:  # scipy is imported only where such a distribution is played
     from gapfloor.actions.distributions import ActionDistribution
@@ -129,17 +127,9 @@ def rule_kind(text: str) -> type[Rule]:
     if name in _OTHER_WORDS:
         ours = _OTHER_WORDS[name]
         raise UsageError(f"The rule is called '{ours}' here, not '{name}': write {ours}.")
-    if name in _rules_by_name():
-        return _rules_by_name()[name]
-    added = find_plugin("rules", name)
-    if added is None:
-        raise unknown_name("rule", text, (*rule_forms(), *plugin_names("rules")))
-    if not (isinstance(added, type) and issubclass(added, Rule)):
-        raise refuse_plugin("rules", name, f"{added!r} is not a subclass of gapfloor.rules.Rule")
-    if added.__abstractmethods__:
-        missing = " and ".join(sorted(added.__abstractmethods__))
-        raise refuse_plugin("rules", name, f"it does not define {missing}")
-    return added
+    if name not in _rules_by_name():
+        raise unknown_name("rule", text, rule_forms())
+    return _rules_by_name()[name]
 
 
 def parse_rule(text: str) -> Rule:

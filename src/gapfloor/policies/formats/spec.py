@@ -15,7 +15,6 @@ from types import MappingProxyType
 
 from gapfloor.errors import UsageError, unknown_name
 from gapfloor.file_bytes import existing_file
-from gapfloor.plugins import find_plugin, plugin_names
 
 #: Options of exported networks: what they read, and which distribution their outputs are the parameters of.
 _EXPORTED = ("transpose", "scale", "output", "distribution", "deviation", "log_deviation", "beta")
@@ -88,7 +87,7 @@ class PolicySpec:
     def matches(text: str) -> bool:
         """Whether `text` begins with the prefix of a format."""
         kind = text.partition(":")[0]
-        return kind in FORMATS or kind == HUB or kind in plugin_names("policy_formats")
+        return kind in FORMATS or kind == HUB
 
     @classmethod
     def parse(cls, text: str) -> PolicySpec:
@@ -109,7 +108,7 @@ class PolicySpec:
 
     def checked(self) -> PolicySpec:
         """The same; an option that its format does not have is refused."""
-        known = (*_own_options(self.kind), *SHARED_OPTIONS)
+        known = (*FORMATS[self.kind].options, *SHARED_OPTIONS)
         for name in self.options:
             if name not in known:
                 raise unknown_name(f"option of {self.kind}:", name, known)
@@ -149,10 +148,3 @@ class PolicySpec:
     def file(self) -> Path:
         """The path, refused when there is no file."""
         return existing_file(self.path)
-
-
-def _own_options(kind: str) -> tuple[str, ...]:
-    """The options that a format reads in addition to the shared ones; a plugin names them in `options`."""
-    if kind in FORMATS:
-        return FORMATS[kind].options
-    return tuple(getattr(find_plugin("policy_formats", kind), "options", ()))
