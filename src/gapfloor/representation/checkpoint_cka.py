@@ -55,8 +55,7 @@ class WithinAgent:
             "perm_sd": null.sd, "z": jsonable(null.z), "analytic": null.exact_mean, "pr": self.pr_train,
             "pr_test": self.pr_test, "n_control": control.n, "A": control.test.observed, "B": control.test.mean,
             "C": control.train.observed, "D": control.train.mean, "A_p": control.test.p_value,
-            "C_p": control.train.p_value, "exchange_p": control.exchange_p,
-            "is_consistent_with_alignment": control.is_consistent_with_alignment,
+            "C_p": control.train.p_value,
         }  # fmt: skip
         if other is not None and settings.other_geometry is not None:
             record["other_geometry"] = {

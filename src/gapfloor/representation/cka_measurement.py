@@ -278,19 +278,11 @@ def _name(record: dict[str, Any]) -> str:
 
 
 def _words(record: dict[str, Any]) -> str:
-    same = "no more" if record["exchange_p"] > 0.05 else "more"
     words = (
-        f"C is {record['C'] / record['A']:.2f} x A, which is {same} than exchanging slots between the level sets does "
-        f"(p = {record['exchange_p']:.3f}); shuffling divides A by {record['A'] / record['B']:.1f} "
+        f"C is {record['C'] / record['A']:.2f} x A; shuffling divides A by {record['A'] / record['B']:.1f} "
         f"(p = {record['A_p']:.3f}) and C by {record['C'] / record['D']:.1f} (p = {record['C_p']:.3f}); "
         f"{record['n_control']} rows."
     )
-    if record["is_consistent_with_alignment"]:
-        words += " Consistent with timestep alignment alone."
-    elif record["exchange_p"] <= 0.05:
-        words += " The level set makes a difference."
-    else:
-        words += " A and C are not both above their shuffles."
     planned = record.get("budget_steps")
     if planned and record["steps"] < 0.9 * planned:
         words += f" Trained for {record['steps']:,} of {planned:,} steps."
