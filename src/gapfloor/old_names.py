@@ -16,7 +16,6 @@ OLD_NAMES = {
     "audit_scan": ("gapfloor.api.audit:audit_scan", "audit"),
     "audit_trace": ("gapfloor.api.audit:audit_trace", "audit.trace"),
     "audit_verify": ("gapfloor.old_names:_audit_verify", "audit.ledger(repos=...)"),
-    "calibrate_box": ("gapfloor.api.calibrate:calibrate", "calibrate"),
     "check_levels": ("gapfloor.api.levels:levels", "levels"),
     "engines_check": ("gapfloor.api.doctor:doctor", "doctor(game)"),
     "engines_list": ("gapfloor.api.doctor:doctor", "doctor()"),
@@ -44,6 +43,7 @@ _OLD_ARGUMENTS = {
 
 #: Names that are gone -> what to use instead.
 REMOVED_NAMES = {
+    "calibrate_box": "gapfloor.doctor says what is known about an environment's actions",
     "plan_next": "gapfloor.analyse says how many runs each game needs before its next look",
     "card_check": "gapfloor.report writes a complete card",
     "card_compare": "gapfloor.compare tests two agents against each other",

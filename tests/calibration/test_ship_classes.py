@@ -7,7 +7,7 @@ from importlib import resources
 
 import pytest
 
-from gapfloor.calibration import ship_classes
+import ship_classes
 
 
 def test_a_shipped_game_is_measured_again_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,25 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gapfloor.actions.spaces import Box
 from gapfloor.api.progress import step_teller
 from gapfloor.calibration.agreement import PlayComparison, compare_play
 from gapfloor.calibration.class_files import classes_path, read_classes, shipped_classes, write_classes
 from gapfloor.calibration.class_measurement import measure_classes
 from gapfloor.calibration.classes import ActionClasses, CalibrationSettings
-from gapfloor.calibration.dimensions import DimensionEffects, measure_dimensions
 from gapfloor.calibration.matrix import LEGEND, matrix_text
-from gapfloor.engines.catalogue import GYMNASIUM, PROCGEN
+from gapfloor.engines.catalogue import PROCGEN
 from gapfloor.engines.engine import Option
 from gapfloor.engines.registry import check_cloning, check_levels, make_spec
-from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.levels.draws import check_draw
 from gapfloor.machine import check_workers
-from gapfloor.play.policy_trial import action_space_of
 from gapfloor.play.protocol import expand_games
 from gapfloor.policies.load import PolicySource
-from gapfloor.text_tables import ReadableResult, ReportResult, Table, table_of
+from gapfloor.text_tables import ReportResult
 
 
 @dataclass(frozen=True)
@@ -128,12 +124,12 @@ def calibrate(
     replace: bool = False,
     workers: int | None = None,
     progress: Callable[[GameCalibration], None] | bool | None = None,
-) -> Calibrations | BoxCalibrations:
+) -> Calibrations:
     """Measure which actions of games have the same effect.
 
     Each visited state is cloned into one slot per action; two actions are the same when observation, reward and
     episode boundary agree at every step, in every state. The classes are always measured; the shipped ones are shown
-    for comparison. Where actions are a Box, the dimensions that have no effect are found in the same way.
+    for comparison. Only numbered actions can be compared.
 
     Args:
         games: One or more games, or a group: paper (the paper's eight) or all (all sixteen).
@@ -154,14 +150,12 @@ def calibrate(
             nothing.
 
     Returns:
-        One entry per game; `plot()` draws the matrices. For a Box, `.without_effect` lists the dimensions that never
-        mattered.
+        One entry per game; `plot()` draws the matrices.
 
     Command line:
         gapfloor calibrate starpilot fruitbot
         gapfloor calibrate paper --json
         gapfloor calibrate gym:MiniGrid-FourRooms-v0 --states 100
-        gapfloor calibrate gym:Hopper-v5 --states 50
         gapfloor calibrate starpilot --policy gapfloor-store/runs/starpilot-easy-impala-8M-s1
 
     Examples:
@@ -169,9 +163,6 @@ def calibrate(
         >>> (game,) = gapfloor.calibrate("fruitbot", states=16, progress=False)
         >>> game.random.partition.n_actions, game.random.k
         (15, 4)
-        >>> (box,) = gapfloor.calibrate("gym:Pendulum-v1", states=4).games
-        >>> box.states_with_effect, box.without_effect
-        ((4,), ())
     """
     check_workers(workers)
     chosen = CalibrationSettings(
@@ -181,14 +172,6 @@ def calibrate(
     check_draw(chosen.seed)
     named = [games] if isinstance(games, str) else games
     specs = [make_spec(game, mode=mode, options=options) for game in expand_games(named)]
-    if all(spec.engine == GYMNASIUM.name and isinstance(action_space_of(spec), Box) for spec in specs):
-        if policy or replace:
-            raise UsageError(
-                "Real-valued actions have dimensions, not classes: leave out policy and replace."
-            )
-        for spec in specs:
-            check_levels(spec, chosen.levels)
-        return BoxCalibrations(tuple(measure_dimensions(spec, chosen) for spec in specs))
     for spec in specs:
         check_cloning(spec, what="Calibration")
         check_levels(spec, chosen.levels)
@@ -208,32 +191,6 @@ def calibrate(
         else:
             say(f"{spec.game}: {random.k} classes")
     return Calibrations(tuple(measured))
-
-
-@dataclass(frozen=True, repr=False)
-class BoxCalibrations(ReadableResult):
-    """The effects of the dimensions of real-valued actions, in the order named."""
-
-    row_names = ("games",)
-
-    games: tuple[DimensionEffects, ...]
-    """One entry per environment."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The document that `gapfloor calibrate --json` prints."""
-        return {"games": [game.to_dict() for game in self.games]}
-
-    def table(self) -> Table:
-        """One row per dimension."""
-        rows = [
-            {
-                "game": game.engine.game, "dimension": at, "effects": count, "states": game.settings.states,
-                "effect": "yes" if count else "no effect",
-            }
-            for game in self.games
-            for at, count in enumerate(game.states_with_effect)
-        ]  # fmt: skip
-        return table_of("dimensions", rows)
 
 
 def _classes_text(classes: ActionClasses, *, played_by: str) -> str:

@@ -1,4 +1,4 @@
-"""Measures the classes that gapfloor ships: `python -m gapfloor.calibration.ship_classes` rewrites `data/classes.json`.
+"""Measures the classes that gapfloor ships: `python tools/ship_classes.py` rewrites `src/gapfloor/data/classes.json`.
 
 All games in easy and hard mode, with the paper's settings. The file belongs to one version of the engine; it is shown
 for comparison with what `calibrate` measures and never replaces it.
