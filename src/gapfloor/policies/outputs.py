@@ -30,8 +30,8 @@ def distribution_of(raw: Any, space: ActionSpace, *, name: str) -> ActionDistrib
         else:
             if values.ndim != 2 or values.shape[1] != space.width:
                 raise PolicyError(
-                    f"The policy {name} returned an array of shape {values.shape} for {space}: return a distribution "
-                    "of gapfloor.actions.distributions, e.g. Gaussian(mean, deviation), or one column per dimension for "
+                    f"The policy {name} returned an array of shape {values.shape} for {space}: return a distribution, "
+                    "e.g. gapfloor.actions.distributions.Gaussian(mean, deviation), or one column per dimension for "
                     "the action itself."
                 )
             note_once(f"The policy {name} returns actions, not a distribution: it is played as they are.")
