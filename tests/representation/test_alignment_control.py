@@ -6,7 +6,7 @@ from scipy.stats import ortho_group
 
 from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
-from gapfloor.representation import Features, Geometry, Recording, align_controls
+from gapfloor.representation import Geometry, Recording, align_controls
 from gapfloor.representation.alignment_control import align_rows
 
 pytestmark = pytest.mark.fast
@@ -25,11 +25,8 @@ def make(rng, levels, *, timestep=0.0, only_train=0.0, turn=False, geometry=GEOM
         values += only_train * CODE[ages % 8]
     if turn and is_test:
         values = values @ ortho_group.rvs(d, random_state=1)
-    hashes = tuple(f"{levels}-{row}" for row in range(geometry.rows))
-    recording = Recording(
-        np.zeros((geometry.rows, 1)), ages, np.zeros(geometry.rows, dtype=int), hashes, geometry, levels, "x"
-    )
-    return recording, Features(values, hashes)
+    recording = Recording(np.zeros((geometry.rows, 1)), ages, np.zeros(geometry.rows, dtype=int), geometry)
+    return recording, values
 
 
 def control(seed=0, permutations=200, **parts):

@@ -62,7 +62,7 @@ def test_the_cross_value_is_that_of_both_encoders_on_one_recording(store, runs):
         one, make_spec("starpilot"), levels=LevelSet(1000, 1100), geometry=Geometry(8, 8), rule=Sampled(), draw=0,
         fingerprint=one.fingerprint,
     )  # fmt: skip
-    value = linear_cka(recording.features(one, name="x"), recording.features(other, name="y")).value
+    value = linear_cka(recording.features(one), recording.features(other))
     (path,) = (store / "results" / "cka").glob("cross-*.json")
     entry = json.loads(path.read_text())["cross"][1]
     assert entry["value"] == pytest.approx(value, rel=1e-12)

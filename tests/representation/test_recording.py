@@ -9,7 +9,6 @@ from gapfloor.errors import PolicyError, UsageError
 from gapfloor.levels import LevelSet, draw_levels
 from gapfloor.policies.load import PolicySource
 from gapfloor.representation import Geometry, linear_cka, record_play
-from gapfloor.representation.features import hash_rows
 from gapfloor.rules import Sampled
 
 TRAIN = LevelSet(0, 200)
@@ -27,7 +26,6 @@ def test_every_slot_starts_an_episode_on_the_draw_s_levels():
     assert recording.observations.shape == (96, 64, 64, 3)
     assert levels[0].tolist() == draw_levels(TRAIN, draw=3, slots=8, episodes=1)[:, 0].tolist()
     assert recording.since_start.reshape(12, 8)[:, 0].tolist() == list(range(12))
-    assert recording.row_hashes == hash_rows(recording.observations)
 
 
 def test_steps_count_from_the_start_of_each_episode():
@@ -46,33 +44,27 @@ def test_steps_count_from_the_start_of_each_episode():
 
 def test_another_geometry_changes_nothing_but_which_steps_of_which_slots_are_taken():
     wide, long = record("20x6"), record("6x20")
-    grid, other = np.array(wide.row_hashes).reshape(6, 20), np.array(long.row_hashes).reshape(20, 6)
+    grid, other = wide.observations.reshape(6, 20, -1), long.observations.reshape(20, 6, -1)
     assert np.array_equal(grid[:, :6], other[:6])
 
 
 def test_the_same_recording_is_the_same_and_another_draw_policy_or_level_set_is_another():
     first = record()
-    assert record().row_hashes == first.row_hashes
+    assert np.array_equal(record().observations, first.observations)
     for changes in ({"draw": 4}, {"fingerprint": "two"}, {"levels": LevelSet(1000, 1100)}):
-        assert record(**changes).row_hashes != first.row_hashes
+        assert not np.array_equal(record(**changes).observations, first.observations)
 
 
-def test_features_of_two_recordings_are_not_paired(runs):
-    policy = PolicySource(str(runs[0]), backend="torch").load()
-    one, other = (record("4x4", policy=policy, levels=levels) for levels in (TRAIN, LevelSet(1000, 1100)))
-    x, y = one.features(policy, name="x"), other.features(policy, name="x")
-    with pytest.raises(UsageError, match=r"on levels 0:200 .* on levels 1000:1100 .* different inputs"):
-        linear_cka(x, y)
-    assert linear_cka(x, y, control="unpaired").value < 1
-    again = PolicySource(str(runs[1]), backend="torch").load()
-    assert linear_cka(x, one.features(again, name="y")).pairing == "checked"
+def test_two_encoders_are_compared_on_one_recording(runs):
+    one, other = (PolicySource(str(run), backend="torch").load() for run in runs)
+    recording = record("4x4", policy=one)
+    assert linear_cka(recording.features(one), recording.features(one)) == pytest.approx(1)
+    assert linear_cka(recording.features(one), recording.features(other)) < 1
 
 
-def test_policies_with_state_or_without_features_are_refused():
+def test_policies_with_state_are_refused():
     with pytest.raises(PolicyError, match="keeps a state"):
         record(policy=small_policies.CountingPolicy())
-    with pytest.raises(PolicyError, match="has no features"):
-        record("4x2").features(small_policies.LinearPolicy(), name="linear")
 
 
 @pytest.mark.parametrize("text", ["64", "64x", "x16", "64 by 16", "-2x4"])

@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.errors import UsageError
-from gapfloor.representation.features import Features
-from gapfloor.representation.linear_similarity import centre
+from gapfloor.representation.linear_similarity import Floats, centre
 from gapfloor.representation.recording import Recording
 from gapfloor.representation.shuffled_null import PermutationNull, shuffle_rows
 
@@ -71,8 +70,8 @@ def align_rows(train: Recording, test: Recording, *, block: int | None = None) -
 
 
 def align_controls(
-    train: tuple[Recording, Features],
-    test: tuple[Recording, Features],
+    train: tuple[Recording, Floats],
+    test: tuple[Recording, Floats],
     *,
     rng: np.random.Generator,
     permutations: int = 200,
@@ -86,11 +85,9 @@ def align_controls(
             f"Only {n} of {train[0].geometry.rows // 2} rows meet at the same step since an episode's start: use a "
             "geometry with fewer steps per slot."
         )
-    left = centre(train[1].take(rows.x), name="train")
+    left = centre(train[1][rows.x], name="train")
     against_test, against_train = (
-        shuffle_rows(
-            left, centre(side.take(rows.partner), name="partner"), rng=rng, permutations=permutations
-        )
+        shuffle_rows(left, centre(side[rows.partner], name="partner"), rng=rng, permutations=permutations)
         for side in (test[1], train[1])
     )
     return AlignmentControl(n=n, test=against_test, train=against_train)

@@ -16,8 +16,7 @@ from gapfloor.levels import LevelSet
 from gapfloor.policies.checkpoint import CheckpointPolicy
 from gapfloor.representation.alignment_control import AlignmentControl, align_controls, align_rows
 from gapfloor.representation.cka_settings import CkaSettings
-from gapfloor.representation.features import UNPAIRED, Features
-from gapfloor.representation.linear_similarity import participation_ratio
+from gapfloor.representation.linear_similarity import Floats, participation_ratio
 from gapfloor.representation.recording import Geometry, Recording, record_play
 from gapfloor.representation.shuffled_null import PermutationNull, permutation_null
 from gapfloor.representation.streams import stream
@@ -33,8 +32,8 @@ MOST_BLOCKS = 4
 class RecordedPlay:
     """What a checkpoint saw on its training levels and on the held-out ones, and the features of its encoder."""
 
-    train: tuple[Recording, Features]
-    test: tuple[Recording, Features]
+    train: tuple[Recording, Floats]
+    test: tuple[Recording, Floats]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +83,7 @@ def collect(
             policy, spec, levels=levels, geometry=geometry, rule=parse_rule(settings.rule), draw=settings.draw,
             fingerprint=policy.fingerprint, name=policy.name,
         )  # fmt: skip
-        sides.append((recording, recording.features(policy, name=policy.name)))
+        sides.append((recording, recording.features(policy)))
     return RecordedPlay(*sides)
 
 
@@ -105,7 +104,6 @@ def measure_within(
             recorded.test[1],
             rng=stream(purpose, settings.seed, policy.fingerprint),
             permutations=settings.permutations,
-            control=UNPAIRED,
         )
 
     slots, steps = settings.geometry.slots, settings.geometry.steps

@@ -251,10 +251,7 @@ def _cross(session: _Session, one: _Candidate, other: _Candidate) -> list[dict[s
             recorded = session.play(player)
             for level_set, (recording, own) in (("train", recorded.train), ("test", recorded.test)):
                 session.tell(f"{name}: {level_set} levels, played by {player.policy.name}")
-                sides = [
-                    own if each is player else recording.features(each.policy, name=each.policy.name)
-                    for each in (one, other)
-                ]
+                sides = [own if each is player else recording.features(each.policy) for each in (one, other)]
                 null = permutation_null(
                     *sides, permutations=session.settings.permutations,
                     rng=stream("cross", session.settings.seed, key, player.policy.fingerprint, level_set),

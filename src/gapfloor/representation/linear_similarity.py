@@ -1,8 +1,7 @@
 """Linear CKA of two feature matrices with paired rows (Kornblith et al. 2019).
 
-With centred columns, CKA = |X'Y|^2 / (|X'X| |Y'Y|) in Frobenius norms. Every result carries what one must know to
-read it: the rows, how far their pairing is known, both participation ratios, and the mean that shuffled rows
-would give (paper, "Representation Diagnostics").
+With centred columns, CKA = |X'Y|^2 / (|X'X| |Y'Y|) in Frobenius norms. It is a sum over paired rows: for it to measure
+a representation, row i of both sides must be the same input (paper, "Representation Diagnostics").
 """
 
 from __future__ import annotations
@@ -15,33 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.errors import UsageError
-from gapfloor.representation.features import Features, Pairing, check_pairing
 
 Floats = npt.NDArray[np.float64]
 
 #: With two rows CKA is 1 whatever they hold.
 LEAST_ROWS = 3
-
-
-@dataclass(frozen=True, kw_only=True)
-class CkaResult:
-    """CKA with its context."""
-
-    value: float
-    n: int
-    pairing: Pairing
-    pr_x: float
-    pr_y: float
-
-    @property
-    def expected(self) -> float:
-        """The exact mean over all permutations of one side's rows."""
-        return math.sqrt(self.pr_x * self.pr_y) / (self.n - 1)
-
-    @property
-    def in_null_units(self) -> float:
-        """The value divided by what shuffled rows give on average; comparable between encoders of unequal rank."""
-        return self.value / self.expected
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,18 +29,24 @@ class Centred:
     pr: float
 
 
-def linear_cka(x: Any, y: Any, *, control: str | None = None) -> CkaResult:
-    """Linear CKA of `x` and `y`: arrays `[n, d]`, taken as paired, or `Features`, whose pairing is checked.
-
-    `control="unpaired"` compares rows that are different inputs, and the result says so.
+def linear_cka(x: Any, y: Any) -> float:
+    """Linear CKA of two arrays `[n, d]` whose rows belong together.
 
     >>> x = np.random.default_rng(0).normal(size=(50, 4))
-    >>> round(linear_cka(x, 3 * x[:, ::-1]).value, 12)
+    >>> round(linear_cka(x, 3 * x[:, ::-1]), 12)
     1.0
     """
-    pairing = check_pairing(x, y, control)
-    left, right = centre(x, name="x"), centre(y, name="y")
-    return CkaResult(value=compare(left, right), n=len(x), pairing=pairing, pr_x=left.pr, pr_y=right.pr)
+    return compare(*centre_both(x, y))
+
+
+def centre_both(x: Any, y: Any) -> tuple[Centred, Centred]:
+    """Two checked sides with as many rows."""
+    if len(x) != len(y):
+        raise UsageError(
+            f"CKA needs as many rows on both sides, and these have {len(x)} and {len(y)}: take the rows that belong "
+            "together."
+        )
+    return centre(x, name="x"), centre(y, name="y")
 
 
 def participation_ratio(x: Any) -> float:
@@ -77,9 +60,7 @@ def participation_ratio(x: Any) -> float:
 
 def centre(features: Any, *, name: str) -> Centred:
     """The checked, centred and scaled side that everything else computes with."""
-    values = features.values if isinstance(features, Features) else np.asarray(features)
-    origin = features.origin if isinstance(features, Features) else f"`{name}`"
-    values = _check(values, origin)
+    values = _check(np.asarray(features), f"`{name}`")
     # Scaled first: squares of large features must not overflow, and CKA does not depend on the scale.
     values = values / np.abs(values).max()
     # Units that never change contribute nothing.

@@ -20,12 +20,14 @@ from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import PolicyError, UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.policies.policy import LogitsReader, Policy, StatefulPolicy
-from gapfloor.representation.features import Features, encode, hash_rows
 from gapfloor.representation.streams import stream
 from gapfloor.rules.rule import Rule
 
 #: Slots whose logits are inferred together, in every geometry: a slot plays the same whatever the other slots play.
 _BATCH = 16
+
+#: Rows of one inference of features.
+ENCODED_TOGETHER = 64
 
 
 @dataclass(frozen=True)
@@ -70,19 +72,22 @@ class Recording:
     since_start: npt.NDArray[np.int64]
     """Steps since the row's episode started."""
     level_seed: npt.NDArray[np.int64]
-    row_hashes: tuple[str, ...]
     geometry: Geometry
-    levels: LevelSet
-    played_by: str
 
-    def features(self, policy: Any, *, name: str) -> Features:
-        """The features of `policy`'s encoder for these observations, whoever played."""
-        return encode(
-            policy,
-            self.observations,
-            row_hashes=self.row_hashes,
-            origin=f"{name} on levels {self.levels} as {self.played_by} plays them",
-        )
+    def features(self, policy: Any) -> npt.NDArray[Any]:
+        """The features `[n, d]` of `policy`'s encoder for these observations, whoever played."""
+        return encode(policy, self.observations)
+
+
+def encode(policy: Any, observations: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """What `policy.features` makes of observations, always so many at a time that a row does not depend on others."""
+    rows = []
+    for start in range(0, len(observations), ENCODED_TOGETHER):
+        piece = observations[start : start + ENCODED_TOGETHER]
+        padded = np.concatenate([piece, np.repeat(piece[:1], ENCODED_TOGETHER - len(piece), axis=0)])
+        rows.append(np.asarray(policy.features(padded))[: len(piece)])
+    values = np.concatenate(rows)
+    return values.reshape(len(values), -1)
 
 
 def record_play(
@@ -131,10 +136,7 @@ def record_play(
         observations=rows,
         since_start=np.concatenate(since),
         level_seed=np.concatenate(seeds),
-        row_hashes=hash_rows(rows),
         geometry=geometry,
-        levels=levels,
-        played_by=name,
     )
 
 

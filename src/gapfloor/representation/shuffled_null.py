@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from gapfloor.errors import UsageError
-from gapfloor.representation.features import check_pairing
-from gapfloor.representation.linear_similarity import Centred, centre, compare
+from gapfloor.representation.linear_similarity import Centred, centre_both, compare
 
 #: Shuffles that are multiplied at once: wide enough for the matrix product, small enough for the cache.
 _TOGETHER = 8
@@ -55,12 +54,9 @@ def expected_cka(pr_x: float, pr_y: float, n: int) -> float:
     return math.sqrt(pr_x * pr_y) / (n - 1)
 
 
-def permutation_null(
-    x: Any, y: Any, *, rng: np.random.Generator, permutations: int = 200, control: str | None = None
-) -> PermutationNull:
+def permutation_null(x: Any, y: Any, *, rng: np.random.Generator, permutations: int = 200) -> PermutationNull:
     """The null of `linear_cka(x, y)` under shuffles of the rows of `y`."""
-    check_pairing(x, y, control)
-    return shuffle_rows(centre(x, name="x"), centre(y, name="y"), rng=rng, permutations=permutations)
+    return shuffle_rows(*centre_both(x, y), rng=rng, permutations=permutations)
 
 
 def shuffle_rows(
