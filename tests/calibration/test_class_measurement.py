@@ -13,7 +13,6 @@ from gapfloor.calibration import (
 )
 from gapfloor.engines.procgen import make_spec
 from gapfloor.errors import UsageError
-from gapfloor.levels import LevelSet
 from gapfloor.policies.load import PolicySource
 
 #: Table "tab:merged" of the paper, column k.
@@ -75,13 +74,3 @@ def test_a_store_s_classes_are_measured_once_and_then_read(tmp_path, monkeypatch
 def test_wrong_settings_are_refused_before_the_engine_sees_them():
     with pytest.raises(UsageError, match="out of range"):
         measure_classes(make_spec("fruitbot"), CalibrationSettings(seed=-1))
-    with pytest.raises(UsageError, match="one level"):
-        measure_classes(make_spec("maze", mode="exploration"), CalibrationSettings(levels=LevelSet(0, 10)))
-
-
-def test_exploration_mode_is_calibrated_on_its_one_level():
-    only = LevelSet(158988835, 158988836)
-    measured = measure_classes(
-        make_spec("maze", mode="exploration"), CalibrationSettings(states=10, levels=only)
-    )
-    assert 1 <= measured.k <= 15

@@ -6,8 +6,7 @@ import pytest
 
 from command_line import run
 from gapfloor.engines.gymnasium import engine
-from gapfloor.engines.registry import check_levels, make_spec
-from gapfloor.levels import LevelSet
+from gapfloor.engines.registry import check_ends, make_spec
 
 #: Gymnasium's pendulum without the time limit of its registration: it never ends.
 ENDLESS = "gymnasium.envs.classic_control.pendulum:PendulumEnv"
@@ -27,8 +26,14 @@ def test_the_remedy_works(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(("game", "is_played"), [("gym:CartPole-v1", False), ("gym:Blackjack-v1", True)])
-def test_only_environments_without_a_limit_are_tried(game: str, is_played: bool) -> None:
-    engine._refuse_endless.cache_clear()
-    for levels in (LevelSet(0, 5), LevelSet(100, 105)):
-        check_levels(make_spec(game), levels)
-    assert engine._refuse_endless.cache_info().misses == is_played
+def test_only_environments_without_a_limit_are_tried_and_once(
+    game: str, is_played: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played, make = [], engine.engine_from_spec
+    monkeypatch.setattr(
+        engine, "engine_from_spec", lambda spec, **how: played.append(spec) or make(spec, **how)
+    )
+    engine.check_ends.cache_clear()
+    for _ in range(2):
+        check_ends(make_spec(game))
+    assert len(played) == is_played

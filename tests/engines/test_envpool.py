@@ -17,7 +17,7 @@ from gapfloor.engines import envpool as engine_module
 from gapfloor.engines.doctor import examine_envpool
 from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.envpool import engine_from_spec, engine_version, make_spec
-from gapfloor.engines.procgen import EXPLORATION_LEVELS, GAMES, PAPER_GAMES, ProcgenEngine
+from gapfloor.engines.procgen import GAMES, PAPER_GAMES, ProcgenEngine
 from gapfloor.errors import MissingExtraError, StoreError, UsageError
 from gapfloor.levels import LevelSet, draw_levels
 from gapfloor.play.actor import ReferenceActor
@@ -50,8 +50,7 @@ def play_in_both(game, *, levels, steps, mode="easy", options=None):
     """Both engines on the same levels and actions; each step of both, an ended slot beginning its level again."""
     ours = engine_from_spec(
         make_spec(game, mode=mode, options=options), slots=len(levels), levels=LevelSet(0, 1)
-        if mode != "exploration" else LevelSet(levels[0], levels[0] + 1)
-    )  # fmt: skip
+    )
     theirs = ProcgenEngine(
         game, slots=len(levels), levels=LevelSet(levels[0], levels[0] + 1), mode=mode, options=options
     )
@@ -83,7 +82,6 @@ def test_rewards_and_ends_are_those_of_procgen_on_the_same_level(game):
         ("maze", "hard", {}, [3, 4]),
         ("maze", "memory", {}, [3, 4]),
         ("leaper", "extreme", {}, [3, 4]),
-        ("maze", "exploration", {}, [EXPLORATION_LEVELS["maze"]]),
         ("bigfish", "easy", {"use_backgrounds": False}, [3, 4]),
         ("chaser", "easy", {"use_monochrome_assets": True, "restrict_themes": True}, [3, 4]),
     ],
@@ -306,9 +304,9 @@ def test_a_wrong_recipe_is_refused_before_the_engine_sees_it(game, settings, wor
         make_spec(game, **settings)
 
 
-def test_levels_slots_and_draws_that_would_end_the_process_are_refused():
-    with pytest.raises(UsageError, match="has one level"):
-        engine_from_spec(make_spec("maze", mode="exploration"), slots=1, levels=HELD_OUT)
+def test_modes_slots_and_draws_that_would_end_the_process_are_refused():
+    with pytest.raises(UsageError, match="mode 'exploration'"):
+        make_spec("maze", mode="exploration")
     with pytest.raises(UsageError, match="at least 1 slot"):
         engine_from_spec(make_spec("maze"), slots=0, levels=HELD_OUT)
     with pytest.raises(UsageError, match="out of range"):

@@ -8,7 +8,6 @@ import pytest
 
 from gapfloor.engines.catalogue import package_version
 from gapfloor.engines.procgen import (
-    EXPLORATION_LEVELS,
     GAMES,
     MODE_GAMES,
     ProcgenEngine,
@@ -131,14 +130,6 @@ def test_every_mode_plays(mode, game):
     engine = ProcgenEngine(game, slots=2, levels=TRAIN, mode=mode)
     engine.step(np.array([7, 7]))
     assert engine.observe()[0].any()
-
-
-def test_exploration_mode_has_its_one_level():
-    level = EXPLORATION_LEVELS["coinrun"]
-    engine = ProcgenEngine("coinrun", slots=2, levels=LevelSet(level, level + 1), mode="exploration")
-    assert engine.level_seeds.tolist() == [level, level]
-    with pytest.raises(UsageError, match="has one level"):
-        ProcgenEngine("coinrun", slots=2, levels=TRAIN, mode="exploration")
 
 
 def test_visual_options_change_the_picture_and_defaults_leave_the_recipe():

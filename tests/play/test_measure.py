@@ -225,12 +225,3 @@ def test_progress_hears_of_every_counted_episode_also_of_copied_ones(tmp_path):
     assert len(greedy) == 64
     means = [row.mean for row in result.cells if row.rule == "greedy"]
     assert np.mean(greedy) == pytest.approx(np.mean(means))
-
-
-def test_a_policy_is_evaluated_on_the_one_level_of_exploration_mode():
-    level = "1949448038:1949448039"
-    result = evaluate(
-        small_policies.linear(), game="coinrun", rules="greedy", mode="exploration", train="none", test=level,
-        episodes=1, slots=1, draws=(0,), workers=1,
-    )  # fmt: skip
-    assert {row.level_set for row in result.returns} == {"test"}

@@ -15,7 +15,7 @@ from gapfloor.calibration.classes import ActionClasses, CalibrationSettings
 from gapfloor.calibration.matrix import LEGEND, matrix_text
 from gapfloor.engines.catalogue import PROCGEN
 from gapfloor.engines.engine import Option
-from gapfloor.engines.registry import check_cloning, check_levels, make_spec
+from gapfloor.engines.registry import check_cloning, check_ends, make_spec
 from gapfloor.levels import LevelSet
 from gapfloor.levels.draws import check_draw
 from gapfloor.machine import check_workers
@@ -135,7 +135,7 @@ def calibrate(
         games: One or more games, or a group: paper (the paper's eight) or all (all sixteen).
         store: Folder for the classes, where the rule merged finds them. Existing classes are replaced only with
             `replace`.
-        mode: The engine's mode: ProcGen's easy (default), hard, extreme, memory or exploration.
+        mode: The engine's mode: ProcGen's easy (default), hard, extreme or memory.
         options: Options of the engine, e.g. use_backgrounds=false.
         states: Number of states per game.
         horizon: Steps compared: the action, then no-ops.
@@ -174,7 +174,7 @@ def calibrate(
     specs = [make_spec(game, mode=mode, options=options) for game in expand_games(named)]
     for spec in specs:
         check_cloning(spec, what="Calibration")
-        check_levels(spec, chosen.levels)
+        check_ends(spec)
     source = PolicySource.named(policy) if policy is not None else None
     if source is not None:
         source.load()

@@ -14,7 +14,7 @@ from gapfloor.calibration.classes import RANDOM_PLAY, ActionClasses, Calibration
 from gapfloor.calibration.cloning import action_names_of, state_partitions
 from gapfloor.calibration.state_samples import SLOTS, visited_states
 from gapfloor.engines.engine import EngineSpec
-from gapfloor.engines.registry import check_levels, engine_from_spec
+from gapfloor.engines.registry import check_ends, engine_from_spec
 from gapfloor.levels.draws import check_draw
 from gapfloor.machine import available_cores
 from gapfloor.policies.fingerprint import fingerprint
@@ -37,7 +37,7 @@ def measure_classes(
         workers: threads that share the states; all cores by default. They change no result.
     """
     settings = settings or CalibrationSettings()
-    check_levels(spec, settings.levels)
+    check_ends(spec)
     check_draw(settings.seed)
     action_names_of(spec)  # refuse an engine that cannot clone before anything is played
     policy = source.load() if source is not None else None

@@ -23,7 +23,6 @@ import numpy.typing as npt
 from gapfloor.actions.partition import Partition
 from gapfloor.engines.engine import EngineSpec, Observations, State
 from gapfloor.engines.gymnasium.spaces import row_bytes
-from gapfloor.engines.procgen import EXPLORATION_LEVELS
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import CheckFailedError, UsageError
 from gapfloor.levels import LevelSet
@@ -48,7 +47,7 @@ class Cloner:
             )
         self._spec, self._horizon = spec, horizon
         self.n_actions = len(action_names_of(spec))
-        self._engine = engine_from_spec(spec, slots=self.n_actions + 1, levels=levels_of(spec))
+        self._engine = engine_from_spec(spec, slots=self.n_actions + 1, levels=_ANY_LEVELS)
         self._noops = np.full(self.n_actions + 1, self._engine.noop)
 
     def partition(self, state: State, *, turn: int) -> Partition:
@@ -138,7 +137,7 @@ def state_partitions(
 @functools.lru_cache(maxsize=64)
 def action_names_of(spec: EngineSpec) -> tuple[str, ...]:
     """The actions of a game; refuses an engine whose states cannot be cloned."""
-    engine = engine_from_spec(spec, slots=1, levels=levels_of(spec))
+    engine = engine_from_spec(spec, slots=1, levels=_ANY_LEVELS)
     try:
         if not engine.can_clone:
             raise UsageError(
@@ -148,11 +147,3 @@ def action_names_of(spec: EngineSpec) -> tuple[str, ...]:
         return engine.action_names
     finally:
         engine.close()
-
-
-def levels_of(spec: EngineSpec) -> LevelSet:
-    """Any levels that the game has."""
-    if spec.mode != "exploration":
-        return _ANY_LEVELS
-    only = EXPLORATION_LEVELS[spec.game]
-    return LevelSet(only, only + 1)

@@ -27,7 +27,7 @@ from gapfloor.engines.gymnasium.spaces import Layout, Part
 from gapfloor.errors import MissingExtraError, UsageError
 from gapfloor.levels import LevelSet, draw_levels
 
-__all__ = ["EnvpoolEngine", "check_levels", "draw_levels", "engine_from_spec", "engine_version", "make_spec"]
+__all__ = ["EnvpoolEngine", "draw_levels", "engine_from_spec", "engine_version", "make_spec"]
 
 
 def make_spec(
@@ -56,12 +56,6 @@ def is_environment(game: str) -> bool:
 
 
 _ID = re.compile(f"([A-Z][a-z]+)({'|'.join(mode.capitalize() for mode in procgen.MODE_GAMES)})-v0")
-
-
-def check_levels(spec: EngineSpec, levels: LevelSet) -> None:
-    """Refuse level sets that a game of ProcGen does not have; elsewhere every seed is a level."""
-    if not is_environment(spec.game):
-        procgen.check_levels(spec, levels)
 
 
 def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> Engine:
@@ -99,7 +93,6 @@ class EnvpoolEngine(pool_engine.PoolEngine):
     """A batch of ProcGen slots in EnvPool; see `gapfloor.engines.engine.Engine` for what each method promises."""
 
     def __init__(self, spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> None:
-        check_levels(spec, levels)
         frames = Layout((Part((), procgen.OBSERVATION_SHAPE, "|u1"),))
         description = Description(
             spec.version, ActionForm(Discrete(procgen.N_ACTIONS), dtype="<i4"), procgen.NOOP,
@@ -114,9 +107,8 @@ class EnvpoolEngine(pool_engine.PoolEngine):
         """A pool of one level: EnvPool ends the process on invalid settings, which were checked with the recipe."""
         import envpool
 
-        mode = "hard" if self.spec.mode == "exploration" else self.spec.mode
         return envpool.make(
-            f"{self.spec.game.capitalize()}{mode.capitalize()}-v0",
+            f"{self.spec.game.capitalize()}{self.spec.mode.capitalize()}-v0",
             env_type="gymnasium",
             num_envs=1,
             num_threads=1,

@@ -33,20 +33,14 @@ PAPER_GAMES = (
     "starpilot", "fruitbot", "bigfish", "coinrun", "miner", "dodgeball", "bossfight", "heist",
 )  # fmt: skip
 
-#: Modes that only some games have; the engine ends the process when asked for another.
+#: Modes that only some games have; the engine ends the process when asked for another. The mode exploration is left
+#: out: it is hard mode on one level, so it has no gap.
 MODE_GAMES: Mapping[str, tuple[str, ...]] = {
     "easy": GAMES,
     "hard": GAMES,
     "extreme": ("chaser", "dodgeball", "leaper", "starpilot"),
     "memory": ("caveflyer", "dodgeball", "heist", "jumper", "maze", "miner"),
-    "exploration": ("caveflyer", "climber", "coinrun", "heist", "jumper", "leaper", "maze", "ninja"),
 }
-
-#: Exploration mode is hard mode on this one level.
-EXPLORATION_LEVELS: Mapping[str, int] = {
-    "caveflyer": 1259048185, "climber": 1561126160, "coinrun": 1949448038, "heist": 876640971,
-    "jumper": 1434825276, "leaper": 1318677581, "maze": 158988835, "ninja": 1123500215,
-}  # fmt: skip
 
 #: Visual options and their defaults in the engine.
 OPTIONS: Mapping[str, bool] = {
@@ -102,16 +96,6 @@ def checked_options(
     return tuple(sorted(changed.items()))
 
 
-def check_levels(spec: EngineSpec, levels: LevelSet) -> None:
-    """Refuse level sets that the mode does not have."""
-    if spec.mode == "exploration":
-        only = EXPLORATION_LEVELS[spec.game]
-        if (levels.start, levels.stop) != (only, only + 1):
-            raise UsageError(
-                f"Exploration mode of {spec.game} has one level: write {only}:{only + 1}, not {levels}."
-            )
-
-
 @functools.cache
 def wheel_version() -> str:
     """The installed build of the engine: a version of procgen-mirror, or `procgen-gym` with its version.
@@ -135,7 +119,7 @@ def _settings(spec: EngineSpec, *, levels: LevelSet, draw: int) -> dict[str, Any
     wheel_version()
     return {
         "env_name": spec.game,
-        "distribution_mode": "hard" if spec.mode == "exploration" else spec.mode,
+        "distribution_mode": spec.mode,
         "num_levels": 0 if levels.is_everything else levels.n,
         "start_level": 0 if levels.is_everything else levels.start,
         "rand_seed": draw,
@@ -177,7 +161,6 @@ class ProcgenEngine:
         options: Mapping[str, Option] | None = None,
     ) -> None:
         self.spec = make_spec(game, mode=mode, options=options)
-        check_levels(self.spec, levels)
         check_draw(draw)
         if slots < 1:
             raise UsageError(f"An engine needs at least 1 slot, not {slots}.")

@@ -31,10 +31,6 @@ class EngineModule(Protocol):
         """The checked recipe of a game."""
         ...
 
-    def check_levels(self, spec: EngineSpec, levels: LevelSet) -> None:
-        """Refuse level sets that the game does not have."""
-        ...
-
     def engine_from_spec(self, spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int) -> Engine:
         """A running engine; refuses a recipe made with another version."""
         ...
@@ -82,9 +78,12 @@ def make_spec(
     return _engine_module(engine).make_spec(name, mode=mode, options=options)
 
 
-def check_levels(spec: EngineSpec, levels: LevelSet) -> None:
-    """Refuse level sets that the game does not have."""
-    _engine_module(spec.engine).check_levels(spec, levels)
+def check_ends(spec: EngineSpec) -> None:
+    """Refuse, before any work, an environment whose episodes do not end."""
+    if spec.engine == GYMNASIUM.name:
+        from gapfloor.engines.gymnasium import engine
+
+        engine.check_ends(spec)
 
 
 def engine_from_spec(spec: EngineSpec, *, slots: int, levels: LevelSet, draw: int = 0) -> Engine:

@@ -14,7 +14,6 @@ import numpy as np
 
 from gapfloor.actions.spaces import ActionSpace, Box
 from gapfloor.engines.engine import Engine, EngineSpec
-from gapfloor.engines.procgen import EXPLORATION_LEVELS
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import PolicyError
 from gapfloor.levels import LevelSet
@@ -138,12 +137,4 @@ def action_space_of(engine: EngineSpec) -> ActionSpace:
 
 
 def _small_engine(engine: EngineSpec, slots: int) -> Engine:
-    return engine_from_spec(engine, slots=slots, levels=_levels_to_try(engine), draw=0)
-
-
-def _levels_to_try(engine: EngineSpec) -> LevelSet:
-    """Levels that every game of the engine's mode has."""
-    if engine.engine in ("procgen", "envpool") and engine.mode == "exploration":
-        only = EXPLORATION_LEVELS[engine.game]
-        return LevelSet(only, only + 1)
-    return FINGERPRINT_LEVELS
+    return engine_from_spec(engine, slots=slots, levels=FINGERPRINT_LEVELS, draw=0)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from gapfloor.engines.engine import EngineSpec, Option
 from gapfloor.engines.procgen import GAMES, PAPER_GAMES
-from gapfloor.engines.registry import check_levels, make_spec
+from gapfloor.engines.registry import check_ends, make_spec
 from gapfloor.errors import UsageError, unknown_name
 from gapfloor.levels import LevelSet, check_disjoint
 from gapfloor.levels.draws import check_draw
@@ -74,7 +74,7 @@ class LevelSettings:
     test: Levels = "1000:1100"
     """Held-out levels: START:STOP, a `range`, all or none."""
     mode: str | None = None
-    """The engine's mode: ProcGen's easy (default), hard, extreme, memory or exploration."""
+    """The engine's mode: ProcGen's easy (default), hard, extreme or memory."""
     options: Mapping[str, Option] | None = None
     """Options of the engine, e.g. use_backgrounds=false."""
     score: str | None = None
@@ -142,8 +142,7 @@ def make_protocol(games: Sequence[str], settings: ProtocolSettings | None = None
     engines = tuple(make_spec(game, mode=asked.mode, options=options) for game in expand_games(games))
     level_sets = _parse_level_sets(asked.train, asked.test)
     for engine in engines:
-        for _, levels in level_sets:
-            check_levels(engine, levels)
+        check_ends(engine)
     if asked.design not in DESIGNS:
         raise unknown_name("design", asked.design, DESIGNS)
     if asked.design == "census":

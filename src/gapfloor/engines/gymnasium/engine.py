@@ -53,17 +53,16 @@ def make_spec(
     return EngineSpec(GYMNASIUM.name, describe(recipe).version, game, MODE, recipe.options)
 
 
-def check_levels(spec: EngineSpec, levels: LevelSet) -> None:
-    """Every seed is a level; refuse an environment without a step limit in which random play does not end."""
-    if not describe(recipe_of(spec)).has_limit:
-        _refuse_endless(spec)
-
-
 @functools.lru_cache(maxsize=64)
-def _refuse_endless(spec: EngineSpec) -> None:
-    """Play one random episode; one that is too slow to tell is left to the limit of play itself."""
+def check_ends(spec: EngineSpec) -> None:
+    """Refuse an environment without a step limit in which one episode of random play does not end.
+
+    An episode that is too slow to tell is left to the limit of play itself.
+    """
     from gapfloor.engines.level_play import random_actions
 
+    if describe(recipe_of(spec)).has_limit:
+        return
     engine = engine_from_spec(spec, slots=1, levels=LevelSet(0, 1))
     rng, cpu, clock = np.random.default_rng(0), time.process_time(), time.monotonic()
     try:
