@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import small_policies
+from balanced_loop import play_plainly
 from gapfloor import evaluate
 from gapfloor.actions.spaces import Discrete
 from gapfloor.api.floor import floor as measure_floor
@@ -22,7 +23,6 @@ from gapfloor.errors import MissingExtraError, StoreError, UsageError
 from gapfloor.levels import LevelSet, draw_levels
 from gapfloor.play.actor import ReferenceActor
 from gapfloor.play.cell import CellSpec, Design, Run
-from gapfloor.play.plain_loop import play_plainly
 from gapfloor.play.player import CellPlay, Player
 from gapfloor.play.protocol import expand_games
 from gapfloor.play.replay import replay_episodes

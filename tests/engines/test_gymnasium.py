@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gymnasium_envs
+from balanced_loop import play_plainly
 from command_line import run
 from gapfloor.actions.spaces import Discrete
 from gapfloor.engines.gymnasium.description import describe
@@ -20,7 +21,6 @@ from gapfloor.errors import MissingExtraError, UsageError
 from gapfloor.levels import LevelSet, draw_levels
 from gapfloor.play.actor import ReferenceActor
 from gapfloor.play.cell import CellSpec, Design, Run
-from gapfloor.play.plain_loop import play_plainly
 from gapfloor.play.player import CellPlay, Player
 from gapfloor.policies.references import parse_reference
 

@@ -16,7 +16,7 @@ def length_of(level_seed: int) -> int:
 class LengthEngine:
     """One point of reward a step; the level alone decides how long an episode lasts."""
 
-    can_begin = can_clone = True
+    can_clone = True
     action_space = Discrete(15)
     n_actions = 15
     masks = None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from balanced_loop import play_plainly
 from command_line import run
 from gapfloor.actions.distributions import Beta, Categoricals, Gaussian, SquashedGaussian
 from gapfloor.api.evaluate import evaluate
@@ -16,7 +17,6 @@ from gapfloor.levels import LevelSet
 from gapfloor.play.actor import ReferenceActor, policy_actor
 from gapfloor.play.cell import CellSpec, Design, Run
 from gapfloor.play.outcome import cell_record
-from gapfloor.play.plain_loop import play_plainly
 from gapfloor.play.player import CellPlay, Player
 from gapfloor.play.replay import play_again, recorded_episodes, spec_of
 from gapfloor.policies.policy import as_policy

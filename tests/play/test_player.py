@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import small_policies
+from balanced_loop import play_plainly
 from gapfloor.actions import Partition
 from gapfloor.actions.spaces import Discrete
 from gapfloor.engines.engine import EngineSpec
@@ -12,7 +13,6 @@ from gapfloor.levels import LevelSet
 from gapfloor.play.actor import PolicyActor, ReferenceActor
 from gapfloor.play.cell import CellSpec, Design, Run
 from gapfloor.play.outcome import cell_record
-from gapfloor.play.plain_loop import play_plainly
 from gapfloor.play.player import CellPlay, Player
 from gapfloor.policies.policy import as_policy
 from gapfloor.policies.references import Constant, Uniform

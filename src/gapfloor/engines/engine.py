@@ -26,8 +26,6 @@ Step = tuple[Observations, npt.NDArray[np.floating[Any]], npt.NDArray[np.bool_]]
 class Engine(Protocol):
     """A batch of slots. Arrays that it returns are views, valid until the next `step` or `load`."""
 
-    can_begin: bool
-    """Whether `begin` works; otherwise levels come in the order in which the engine draws them (the plain loop)."""
     n_slots: int
     n_actions: int
     """The number of numbered actions; 0 where actions are rows."""

@@ -37,8 +37,6 @@ MOST_PIXELS = 200
 class EnvironmentBatch(ABC):
     """The rows that callers see, which level each slot plays, and which comes next."""
 
-    can_begin = True
-
     def __init__(
         self, recipe: Recipe, description: Description, *, slots: int, levels: LevelSet, draw: int
     ) -> None:

@@ -20,7 +20,6 @@ from gapfloor.engines.catalogue import PROCGEN
 from gapfloor.engines.engine import EngineSpec
 from gapfloor.engines.level_play import hash_play
 from gapfloor.engines.registry import check_ends, engine_from_spec, written_game
-from gapfloor.errors import UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.levels.overlap import (
     LevelOverlap,
@@ -96,10 +95,6 @@ class SeenLevels:
     def __init__(self, spec: EngineSpec, levels: LevelSet) -> None:
         self._engine = engine_from_spec(spec, slots=1, levels=levels)
         self._has_pictures = False
-        if not self._engine.can_begin:
-            raise UsageError(
-                f"{written_game(spec)} cannot be put on a level of choice, so its levels cannot be compared."
-            )
 
     def first_screens(self, levels: Sequence[int]) -> Fingerprints:
         return {level: hash_play(self._engine, level, steps=0)[0] for level in levels}

@@ -142,7 +142,7 @@ def _level_starts(spec: EngineSpec) -> Any:
 class ProcgenEngine:
     """A batch of ProcGen slots; see `gapfloor.engines.engine.Engine` for what each method promises."""
 
-    can_begin = can_clone = True
+    can_clone = True
     action_space = Discrete(N_ACTIONS)
     n_actions = N_ACTIONS
     masks = None

@@ -23,7 +23,6 @@ from gapfloor.play.actor import Actor, ReferenceActor, policy_actor
 from gapfloor.play.cell import CellSpec
 from gapfloor.play.observers import CellObserver, CellProbe
 from gapfloor.play.outcome import EpisodeOutcome, cell_record
-from gapfloor.play.plain_loop import play_plainly
 from gapfloor.play.player import CellPlay, Job, Player
 from gapfloor.play.policy_trial import try_policy
 from gapfloor.policies.frame_cache import with_frame_cache
@@ -169,14 +168,10 @@ def with_policy(group: CellGroup) -> CellGroup:
 def _play(
     group: CellGroup, plays: Iterator[CellPlay], on_episode: EpisodeListener
 ) -> Iterator[tuple[CellPlay, Actor]]:
-    """The cells as they become whole, with who played them.
-
-    They are played through the queue, or one after the other where levels cannot be chosen.
-    """
+    """The cells as they become whole, with who played them."""
     batch = REFERENCE_SLOTS if group.source is None else group.cells[0].inference.batch
     # A policy's engine never changes its size, so the one that is asked here is also the one that plays.
     opened = [_open(group, 1 if group.source is None else batch)]
-    can_begin = opened[0].can_begin
     actor = _actor(group, opened[0])
 
     def make_engine(slots: int) -> Engine:
@@ -187,20 +182,11 @@ def _play(
     def report(job: Job, outcome: EpisodeOutcome) -> None:
         on_episode(job.play.spec, outcome.episode_return)
 
+    player = Player(
+        make_engine=make_engine, actor=actor, n_slots=batch, on_episode=report, loops=loops_of(group.engine)
+    )
     try:
-        if can_begin:
-            player = Player(
-                make_engine=make_engine,
-                actor=actor,
-                n_slots=batch,
-                on_episode=report,
-                loops=loops_of(group.engine),
-            )
-            yield from ((play, actor) for play in player.play(plays))
-        else:
-            for play in plays:
-                _play_in_order(group, play, actor, batch, on_episode)
-                yield play, actor
+        yield from ((play, actor) for play in player.play(plays))
     finally:
         for engine in opened:
             engine.close()
@@ -210,18 +196,6 @@ def _open(group: CellGroup, slots: int) -> Engine:
     # Nobody looks at the frames of a reference without a network.
     make = unseen_engine if group.source is None else engine_from_spec
     return make(group.engine, slots=slots, levels=group.cells[0].levels)
-
-
-def _play_in_order(
-    group: CellGroup, play: CellPlay, actor: Actor, batch: int, on_episode: EpisodeListener
-) -> None:
-    spec = play.spec
-    engine = engine_from_spec(group.engine, slots=spec.design.slots, levels=spec.levels, draw=spec.draw)
-    outcomes = play_plainly(play, engine=engine, actor=actor, batch=batch)
-    for position in range(len(outcomes)) if play.positions is None else play.positions:
-        play.put(position, outcomes[position])
-        on_episode(spec, outcomes[position].episode_return)
-    engine.close()
 
 
 def _actor(group: CellGroup, engine: Engine) -> Actor:

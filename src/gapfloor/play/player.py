@@ -3,8 +3,8 @@
 Because an episode starts from its level's own initial state and draws from its own stream, the player can take
 shortcuts that a plain loop cannot: burn-in episodes are not played, a slot that is done takes the
 next episode of any cell at once, an episode that a deterministic rule has played on the same level is not
-simulated again, and an episode that only repeats itself is moved to its end. `plain_loop` has none of these; tests
-compare the two byte for byte.
+simulated again, and an episode that only repeats itself is moved to its end. `tests/balanced_loop.py` has none of
+these; the tests compare the two byte for byte.
 
 Benchmark rows: sampled-starpilot and floor-starpilot-after-start (burn-in and the queue), greedy-fruitbot (a level
 once, although the draws name 384 episodes of at most 200 levels) and greedy-miner (`loops`).

@@ -1,8 +1,7 @@
 """The plain balanced loop: play without any shortcut, to check the player against.
 
 It plays a seeded draw as ProcGen itself would: one engine with the cell's own slots, each episode follows the
-one before it, burn-in episodes included, and every slot is stepped until each has played its quota. Engines that cannot
-start a chosen level use it too.
+one before it, burn-in episodes included, and every slot is stepped until each has played its quota.
 """
 
 from __future__ import annotations
