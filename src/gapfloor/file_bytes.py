@@ -24,7 +24,7 @@ ALWAYS_ALLOWED_BYTES = 256 << 20
 MOST_GROWTH = 10
 
 
-def read_policy_file(path: Path, *, most: int = MOST_FILE_BYTES) -> bytes:
+def read_policy_file(path: Path) -> bytes:
     """The bytes of a regular file; anything else (a folder, a pipe, a device) is refused without waiting for it."""
     try:
         # Without O_NONBLOCK, opening a named pipe would wait for a writer.
@@ -37,13 +37,13 @@ def read_policy_file(path: Path, *, most: int = MOST_FILE_BYTES) -> bytes:
             raise PolicyError(
                 f"The policy file {path} is {_kind_of_file(status.st_mode)}: give the path of a file that exists."
             )
-        if status.st_size > most:
+        if status.st_size > MOST_FILE_BYTES:
             raise PolicyError(
-                f"The policy file {path} has {size_in_words(status.st_size)}, and at most {size_in_words(most)} are "
-                "read: give the file that holds the policy alone."
+                f"The policy file {path} has {size_in_words(status.st_size)}, and at most "
+                f"{size_in_words(MOST_FILE_BYTES)} are read: give the file that holds the policy alone."
             )
         try:
-            return file.read(most + 1)
+            return file.read(MOST_FILE_BYTES + 1)
         except OSError as error:
             raise _cannot_open(path, error) from None
 

@@ -105,7 +105,7 @@ def test_an_agent_of_a_folder_or_a_bare_clone_is_played_with_its_own_logits(tmp_
 
     images = np.random.default_rng(0).integers(0, 256, (16, 64, 64, 3), dtype=np.uint8)
     with torch.no_grad():
-        logits, _ = load_agent(read_checkpoint(written, game="heist"))(torch.tensor(images))
+        logits, _ = load_agent(read_checkpoint(written))(torch.tensor(images))
     np.testing.assert_allclose(logits, logits_by_hand(tensors, images), atol=1e-5)
 
 

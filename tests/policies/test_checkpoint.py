@@ -82,8 +82,6 @@ def test_inference_leaves_torchs_threads_as_they_were(policy: CheckpointPolicy) 
 
 
 def test_what_does_not_fit_is_refused(path: Path, policy: CheckpointPolicy) -> None:
-    with pytest.raises(PolicyError, match="the game miner, not heist"):
-        load_checkpoint_policy(path, game="heist")
     with pytest.raises(UsageError, match="torch cannot use the device 'tpu'"):
         load_checkpoint_policy(path, device="tpu")
     with pytest.raises(PolicyError, match="reads uint8 observations of shape"):

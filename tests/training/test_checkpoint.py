@@ -46,7 +46,7 @@ def edit(path: Path, **changes: Any) -> None:
 
 def test_weights_come_back_as_they_were(path: Path) -> None:
     agent = make_agent("impoola", observation_shape=(64, 64, 3), n_actions=15, seed=1)
-    loaded = load_agent(read_checkpoint(path, game="starpilot", encoder="impoola"))
+    loaded = load_agent(read_checkpoint(path))
     assert all(torch.equal(tensor, loaded.state_dict()[name]) for name, tensor in agent.state_dict().items())
     images = torch.randint(0, 256, (4, 64, 64, 3), dtype=torch.uint8)
     assert torch.equal(agent(images)[0], loaded(images)[0])
@@ -55,16 +55,6 @@ def test_weights_come_back_as_they_were(path: Path) -> None:
 def test_tensors_are_named_by_their_part(path: Path) -> None:
     with safe_open(path, framework="pt") as file:
         assert {name.split(".")[0] for name in file.keys()} == {"encoder", "policy", "value"}  # noqa: SIM118
-
-
-@pytest.mark.parametrize(
-    ("kind", "asked", "found"), [("game", "heist", "starpilot"), ("encoder", "fpn", "impoola")]
-)
-def test_another_game_or_encoder_is_refused_with_both_names(
-    path: Path, kind: str, asked: str, found: str
-) -> None:
-    with pytest.raises(PolicyError, match=f"the {kind} {found}, not {asked}"):
-        read_checkpoint(path, **{kind: asked})
 
 
 def test_weights_of_another_encoder_under_this_name_are_refused(path: Path) -> None:

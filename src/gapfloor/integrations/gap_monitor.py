@@ -7,10 +7,9 @@ For a loop of one's own, as in CleanRL:
         ...
         monitor(step, agent)
 
-A measurement is a census of a few levels of each set. It grows block by block until the distance from the floor is
-clear or `most_levels` is reached. It shows a tendency while training runs; a claim needs `gapfloor.evaluate` on
-several runs. Workers play the episodes, and the random generators of the training process are put back, so a run with a
-monitor ends with the same weights as one without.
+A measurement is a census of a few levels of each set. It shows a tendency while training runs; a claim needs
+`gapfloor.evaluate` on several runs. Workers play the episodes, and the random generators of the training process are
+put back, so a run with a monitor ends with the same weights as one without.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import shutil
 import tempfile
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,33 +30,18 @@ from gapfloor.api.evaluate import evaluate
 from gapfloor.engines.engine import Option
 from gapfloor.engines.global_random_state import read_random_states, restore_random_states
 from gapfloor.errors import UsageError
-from gapfloor.integrations.trackers import tracker_for
 from gapfloor.levels import LevelSet
 from gapfloor.records.store import Store
 
 #: A distance of this many standard errors is clear. Larger than 2 because training is looked at many times.
 CLEAR = 3.0
 
+#: What receives the values of one measurement: names and numbers, and the training step.
+Tracker = Callable[[Mapping[str, float], int], None]
+
 
 class GapWarning(UserWarning):
     """Argmax is below the floor while sampling is above it."""
-
-
-@dataclass(frozen=True)
-class _Mean:
-    """A mean over episodes, which can be pooled with that of other levels."""
-
-    mean: float
-    sem: float
-    n: int
-
-    def pooled(self, other: _Mean) -> _Mean:
-        n = self.n + other.n
-        mean = (self.n * self.mean + other.n * other.mean) / n
-        squares = sum(
-            part.n * (part.n - 1) * part.sem**2 + part.n * (part.mean - mean) ** 2 for part in (self, other)
-        )
-        return _Mean(mean, math.sqrt(squares / (n - 1) / n), n)
 
 
 @dataclass(frozen=True)
@@ -81,10 +65,10 @@ class GapMonitor:
         rules: the action rules to measure.
         train: training levels; the first levels of the range are played.
         test: held-out levels, in the same form.
-        levels: levels of each set in one block of the census.
-        most_levels: levels of each set after which the census ends, clear or not.
+        levels: levels of each set that are played.
         probe: states per sampled cell that are cloned to measure merged entropy; 0: none. Only ProcGen can clone.
-        log_to: TensorBoard writers, runs of Weights & Biases or Trackio, or functions of values and step.
+        log_to: TensorBoard writers (anything with `add_scalar`), runs of Weights & Biases or Trackio (anything with
+            `log`), or functions of values and step.
         store: where the floor's episodes are kept for the next run; None: a temporary folder.
         mode: distribution mode of the game.
         options: options of the engine.
@@ -99,8 +83,7 @@ class GapMonitor:
         rules: Sequence[str] = ("sampled", "greedy"),
         train: str = "0:200",
         test: str = "1000:1100",
-        levels: int = 16,
-        most_levels: int = 64,
+        levels: int = 32,
         probe: int = 0,
         log_to: Sequence[Any] = (),
         store: str | Path | None = None,
@@ -111,8 +94,8 @@ class GapMonitor:
         self.readings: list[GapReading] = []
         self._every = _at_least_one("every", every)
         self._rules = tuple(rules)
-        self._blocks = _blocks(train, test, levels=levels, most_levels=most_levels)
-        self._trackers = [tracker_for(target) for target in log_to]
+        self._levels = _first_levels(train, levels), _first_levels(test, levels)
+        self._trackers = [_tracker(target) for target in log_to]
         self._temporary = tempfile.TemporaryDirectory(prefix="gapfloor-")
         self._floors = Path(self._temporary.name if store is None else store)
         self._settings: dict[str, Any] = {
@@ -121,7 +104,6 @@ class GapMonitor:
         }  # fmt: skip
         self._next = self._every
         self._has_warned = False
-        self._started = time.perf_counter()
 
     def __call__(self, step: int, policy: Any) -> GapReading | None:
         """Measure `policy` if `step` has reached the next multiple of `every`; otherwise return None at once."""
@@ -145,24 +127,12 @@ class GapMonitor:
         self._warn(values)
         return reading
 
-    @property
-    def share_of_time(self) -> float:
-        """The share of the wall time since the monitor was made that measurements took."""
-        return sum(reading.seconds for reading in self.readings) / (time.perf_counter() - self._started)
-
     def _values(self, step: int, policy: Any) -> dict[str, float]:
-        means: dict[tuple[str, str], _Mean] = {}
-        entropies: dict[str, list[float]] = {}
-        for train, test in self._blocks:
-            for cell in self._play(policy, train, test, budget=str(step)):
-                place = ("floor" if cell.reference else cell.rule, cell.level_set)
-                mean = _Mean(cell.mean, cell.sem, cell.n_episodes)
-                means[place] = means[place].pooled(mean) if place in means else mean
-                if cell.rule == "sampled" and not cell.reference:
-                    _note_entropies(entropies, cell)
-            if all(_is_clear(means, rule) for rule in self._rules):
-                break
-        return _named(means, self._rules, entropies)
+        cells = {
+            ("floor" if cell.reference else cell.rule, cell.level_set): cell
+            for cell in self._play(policy, *self._levels, budget=str(step))
+        }
+        return _named(cells, self._rules)
 
     def _play(self, policy: Any, train: str, test: str, *, budget: str) -> tuple[CellRow, ...]:
         # A store of its own: weights that have not changed since the last time would be refused as a copy of a run.
@@ -207,53 +177,54 @@ def _copy_references(source: Path, target: Path) -> None:
                 shutil.copyfile(file, target / "cells" / file.name)
 
 
-def _note_entropies(entropies: dict[str, list[float]], cell: CellRow) -> None:
-    for name, value in (("raw", cell.entropy_raw), ("merged", cell.entropy_merged)):
-        if value is not None and math.isfinite(value):
-            entropies.setdefault(name, []).append(value)
+def _named(cells: Mapping[tuple[str, str], CellRow], rules: Sequence[str]) -> dict[str, float]:
+    """The values of one measurement under their names."""
 
+    def difference(left: tuple[str, str], right: tuple[str, str]) -> tuple[float, float]:
+        return cells[left].mean - cells[right].mean, math.hypot(cells[left].sem, cells[right].sem)
 
-def _is_clear(means: Mapping[tuple[str, str], _Mean], rule: str) -> bool:
-    distance, sem = _difference(means[rule, "test"], means["floor", "test"])
-    return abs(distance) >= CLEAR * sem
-
-
-def _difference(left: _Mean, right: _Mean) -> tuple[float, float]:
-    return left.mean - right.mean, math.hypot(left.sem, right.sem)
-
-
-def _named(
-    means: Mapping[tuple[str, str], _Mean], rules: Sequence[str], entropies: Mapping[str, list[float]]
-) -> dict[str, float]:
-    values = {f"gapfloor/{rule}/{level_set}": mean.mean for (rule, level_set), mean in means.items()}
+    values = {f"gapfloor/{rule}/{level_set}": cell.mean for (rule, level_set), cell in cells.items()}
     for rule in ("floor", *rules):
-        gap = _difference(means[rule, "train"], means[rule, "test"])
+        gap = difference((rule, "train"), (rule, "test"))
         values[f"gapfloor/{rule}/gap"], values[f"gapfloor/{rule}/gap_sem"] = gap
     for rule in rules:
-        above = _difference(means[rule, "test"], means["floor", "test"])
+        above = difference((rule, "test"), ("floor", "test"))
         values[f"gapfloor/{rule}/above_floor"], values[f"gapfloor/{rule}/above_floor_sem"] = above
-    for name, found in entropies.items():
-        values[f"gapfloor/entropy/{name}"] = sum(found) / len(found)
-    values["gapfloor/levels"] = float(means["floor", "test"].n)
+    sampled = [cell for (rule, _), cell in cells.items() if rule == "sampled"]
+    for name in ("raw", "merged"):
+        known = [value for cell in sampled if (value := getattr(cell, f"entropy_{name}")) is not None]
+        if known and all(map(math.isfinite, known)):
+            values[f"gapfloor/entropy/{name}"] = sum(known) / len(known)
+    values["gapfloor/levels"] = float(cells["floor", "test"].n_episodes)
     return values
 
 
-def _blocks(train: str, test: str, *, levels: int, most_levels: int) -> list[tuple[str, str]]:
-    """Blocks of the two level sets that are played one after the other."""
-    _at_least_one("levels", levels - 1)  # one level has no standard error
-    sets = [LevelSet.parse(text) for text in (train, test)]
-    usable = min(most_levels, *(levels_of.n for levels_of in sets))
-    if usable < levels:
+def _tracker(target: Any) -> Tracker:
+    """A function that sends values to a tracker; Weights & Biases and Trackio share one interface."""
+    if callable(getattr(target, "add_scalar", None)):
+
+        def to_tensorboard(values: Mapping[str, float], step: int) -> None:
+            for name, value in values.items():
+                target.add_scalar(name, value, step)
+
+        return to_tensorboard
+    if callable(getattr(target, "log", None)):
+        return lambda values, step: target.log(dict(values), step=step)
+    if not callable(target):
         raise UsageError(
-            f"levels={levels} is more than most_levels or a level set has ({usable}): use fewer."
+            f"{type(target).__name__} is not a tracker: give a TensorBoard writer, a run of Weights & Biases or "
+            "Trackio, or a function of values and step."
         )
-    return [
-        (
-            f"{sets[0].start + first}:{sets[0].start + first + levels}",
-            f"{sets[1].start + first}:{sets[1].start + first + levels}",
-        )
-        for first in range(0, usable - levels + 1, levels)
-    ]
+    return lambda values, step: target(values, step)
+
+
+def _first_levels(text: str, levels: int) -> str:
+    """The first levels of a set."""
+    _at_least_one("levels", levels - 1)  # one level has no standard error
+    known = LevelSet.parse(text)
+    if known.n < levels:
+        raise UsageError(f"levels={levels} is more than the level set {text} has ({known.n}): use fewer.")
+    return f"{known.start}:{known.start + levels}"
 
 
 def _at_least_one(name: str, value: int) -> int:

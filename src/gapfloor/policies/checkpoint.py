@@ -71,11 +71,9 @@ def load_network(path: Path, *, device: str = "cpu", backend: str | None = None)
     return _policy(checkpoint, RunIdentity.from_header(checkpoint.header).name, device, backend)
 
 
-def load_checkpoint_policy(
-    path: str | Path, *, device: str = "cpu", game: str | None = None, encoder: str | None = None
-) -> CheckpointPolicy:
-    """The policy of a checkpoint in torch; refused with both names if it is not of that game or encoder."""
-    checkpoint = read_checkpoint(Path(path), game=game, encoder=encoder)
+def load_checkpoint_policy(path: str | Path, *, device: str = "cpu") -> CheckpointPolicy:
+    """The policy of a checkpoint in torch."""
+    checkpoint = read_checkpoint(Path(path))
     return _in_torch(checkpoint, RunIdentity.from_header(checkpoint.header).name, device)
 
 

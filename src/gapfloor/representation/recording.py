@@ -86,7 +86,7 @@ def encode(policy: Any, observations: npt.NDArray[Any]) -> npt.NDArray[Any]:
         piece = observations[start : start + ENCODED_TOGETHER]
         padded = np.concatenate([piece, np.repeat(piece[:1], ENCODED_TOGETHER - len(piece), axis=0)])
         rows.append(np.asarray(policy.features(padded))[: len(piece)])
-    values = np.concatenate(rows)
+    values: npt.NDArray[Any] = np.concatenate(rows)
     return values.reshape(len(values), -1)
 
 
