@@ -6,25 +6,28 @@ One small engine is opened per policy. It also tells what a policy does that bri
 from __future__ import annotations
 
 import copy
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from gapfloor.actions.entropy import entropy
 from gapfloor.actions.spaces import ActionSpace, Box
 from gapfloor.engines.engine import Engine, EngineSpec
 from gapfloor.engines.registry import engine_from_spec
 from gapfloor.errors import PolicyError
 from gapfloor.levels import LevelSet
 from gapfloor.machine import one_thread
-from gapfloor.play.arithmetic import arithmetic_of
 from gapfloor.play.cell import Inference
 from gapfloor.policies.acting import ActingPolicy, ActionReader
 from gapfloor.policies.backends import ONNXRUNTIME, computes_graphs
 from gapfloor.policies.fingerprint import backend_of, fingerprint, own_fingerprint
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.policy import LogitsReader
+from gapfloor.rules import softmax
 
 #: Where the observations come from that identify a policy which brings no hash.
 FINGERPRINT_LEVELS = LevelSet(0, 200)
@@ -125,6 +128,20 @@ def try_policy(
         return TriedPolicy(policy, source, content, inference)
     is_deterministic, greedy_action = distribution.is_deterministic, distribution.mode_name
     return TriedPolicy(policy, source, content, inference, is_deterministic, greedy_action)
+
+
+def arithmetic_of(logits: npt.NDArray[Any]) -> str:
+    """A short hash of logits and of what the harness computes from them.
+
+    Libraries round differently with other vector instructions, environment variables and versions, so the same weights
+    give other entropies and, rarely, other actions. The hash of a fixed batch tells such machines apart, whatever the
+    cause. It is part of a cell's key, so that cells of two kinds of arithmetic are never mixed.
+    """
+    probabilities = softmax(logits)
+    digest = hashlib.sha256()
+    for values in (logits, probabilities, entropy(probabilities)):
+        digest.update(np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()[:16]
 
 
 def action_space_of(engine: EngineSpec) -> ActionSpace:

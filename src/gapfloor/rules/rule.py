@@ -5,14 +5,13 @@ episode's own stream. Where actions are rows of numbers, a policy gives a distri
 The rule decides which policy is measured (Section "Evaluation protocol"), so it is a named value that every record
 carries, never a default and never a boolean.
 
-Every module of this package is searched for rules: to add one, add a file with a subclass of `Rule`.
+The rules are the subclasses of `Rule` in `gapfloor.rules.standard`.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
-import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -50,6 +49,9 @@ class Rule(ABC):
     """Whether it draws from the policy's distribution, as it is or changed."""
     changes_distribution: ClassVar[bool] = False
     """Whether it draws from a distribution other than the policy's own."""
+
+    def __str__(self) -> str:
+        return self.form
 
     @classmethod
     def parse(cls, argument: str, *, text: str) -> Rule:
@@ -91,18 +93,9 @@ class Rule(ABC):
 
 @functools.cache
 def _rules_by_name() -> dict[str, type[Rule]]:
-    package = importlib.import_module("gapfloor.rules")
-    modules = [
-        importlib.import_module(f"gapfloor.rules.{module.name}")
-        for module in pkgutil.iter_modules(package.__path__)
-    ]
-    found = [
-        value
-        for module in modules
-        for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, Rule) and value is not Rule
-    ]
-    return {kind.form.partition(":")[0]: kind for kind in found}
+    standard = importlib.import_module("gapfloor.rules.standard")
+    found = [each for each in vars(standard).values() if isinstance(each, type) and issubclass(each, Rule)]
+    return {kind.form.partition(":")[0]: kind for kind in found if kind is not Rule}
 
 
 def rule_forms() -> tuple[str, ...]:

@@ -33,9 +33,6 @@ class Sampled(Rule):
     ) -> Rows:
         return distribution.sample(uniforms, space)
 
-    def __str__(self) -> str:
-        return "sampled"
-
 
 @dataclass(frozen=True)
 class Greedy(Rule):
@@ -52,9 +49,6 @@ class Greedy(Rule):
         self, distribution: ActionDistribution, uniforms: Floats, space: ActionSpace, legal: Legal = None
     ) -> Rows:
         return distribution.mode(space)
-
-    def __str__(self) -> str:
-        return "greedy"
 
 
 @dataclass(frozen=True)
@@ -88,9 +82,6 @@ class Merged(Rule):
         labels = np.asarray(self.classes)
         differ: npt.NDArray[np.bool_] = labels[actions] != labels[np.argmax(logits, axis=1)]
         return differ
-
-    def __str__(self) -> str:
-        return "merged"
 
 
 @dataclass(frozen=True)
@@ -181,9 +172,6 @@ class Own(Rule):
         self, distribution: ActionDistribution, uniforms: Floats, space: ActionSpace, legal: Legal = None
     ) -> Rows:
         raise _needs_acting_policy()
-
-    def __str__(self) -> str:
-        return "own"
 
 
 def _needs_acting_policy() -> UsageError:
