@@ -103,7 +103,7 @@ def test_foreign_files_are_refused_in_one_sentence(path: Path, tmp_path: Path) -
         ("pickle", "is not a safetensors file"),
         ("plain", "has no gapfloor header"),
         ("lacking", "lacks levels"),
-        ("missing", "is missing"),
+        ("missing", "There is no file"),
     ):
         with pytest.raises(PolicyError, match=message):
             read_checkpoint(tmp_path / f"{name}.safetensors")

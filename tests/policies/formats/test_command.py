@@ -41,8 +41,8 @@ def test_a_model_is_measured_under_both_rules_by_one_line(
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("sb3:no/such/model.zip", "no/such/model.zip is missing"),
-        ("onnx:no/such/model.onnx", "no/such/model.onnx is missing"),
+        ("sb3:no/such/model.zip", "There is no file no/such/model.zip"),
+        ("onnx:no/such/model.onnx", "There is no file no/such/model.onnx"),
         ("sb3:{model},frames=4", "Unknown option of sb3: 'frames'"),
         ("recurrent:{model}", "is not a RecurrentPPO model"),
         ("{model}", "looks like a Stable-Baselines3 model: write sb3:"),

@@ -78,10 +78,10 @@ class TestNoFile:
         (tmp_path / "loop.zip").symlink_to(tmp_path / "loop.zip")
         (tmp_path / "dangling.zip").symlink_to(tmp_path / "nowhere")
         start = f"{prefix}:" if prefix else ""
-        assert "is a named pipe" in str(refusal_of(f"{start}{tmp_path / 'pipe.zip'}"))
+        assert "is a pipe, socket or device" in str(refusal_of(f"{start}{tmp_path / 'pipe.zip'}"))
         assert "cannot be read" in str(refusal_of(f"{start}{tmp_path / 'loop.zip'}"))
-        assert "is missing" in str(refusal_of(f"{start}{tmp_path / 'dangling.zip'}"))
-        assert "is missing" in str(refusal_of(f"{start}{tmp_path / 'missing.zip'}"))
+        assert "There is no file" in str(refusal_of(f"{start}{tmp_path / 'dangling.zip'}"))
+        assert "There is no file" in str(refusal_of(f"{start}{tmp_path / 'missing.zip'}"))
         if prefix:
             assert "is a folder" in str(refusal_of(f"{start}{tmp_path}"))
         else:
@@ -103,12 +103,14 @@ class TestNoFile:
 
     def test_the_file_of_statistics_is_held_to_the_same(self, ppo: Any, tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "stats.npz")
-        assert "is a named pipe" in str(refusal_of(f"sb3:{ppo.path},vecnormalize={tmp_path / 'stats.npz'}"))
+        assert "is a pipe, socket or device" in str(
+            refusal_of(f"sb3:{ppo.path},vecnormalize={tmp_path / 'stats.npz'}")
+        )
 
     def test_a_file_of_terabytes_is_not_read(self, tmp_path: Path) -> None:
         with (tmp_path / "sparse.zip").open("wb") as file:
             file.truncate(1 << 40)
-        assert "at most 4.29 GB are read" in str(refusal_of(f"sb3:{tmp_path / 'sparse.zip'}"))
+        assert "at most 4,294,967,296 are read" in str(refusal_of(f"sb3:{tmp_path / 'sparse.zip'}"))
 
 
 class TestBombs:
@@ -281,7 +283,7 @@ class TestExternalData:
         path = self.split(initializer(np.ones(3, dtype=np.float32)), tmp_path / "m.onnx")
         (tmp_path / "weights.bin").unlink()
         os.mkfifo(tmp_path / "weights.bin")
-        assert "is a named pipe" in str(refusal_of(f"onnx:{path}"))
+        assert "is a pipe, socket or device" in str(refusal_of(f"onnx:{path}"))
 
     @pytest.mark.parametrize(
         "more", [{"offset": "9"}, {"length": "900"}, {"offset": "-1"}, {"length": "many"}]

@@ -182,7 +182,7 @@ def refusal(name: str) -> str:
 
 def test_files_that_are_not_models_are_refused(tmp_path: Path, ppo: Any) -> None:
     text = tmp_path / "model.zip"
-    assert "is missing" in refusal(f"sb3:{text}")
+    assert "There is no file" in refusal(f"sb3:{text}")
     text.write_text("not a zip")
     assert "is not a zip that Stable-Baselines3" in refusal(f"sb3:{text}")
     with zipfile.ZipFile(text, "w") as archive:

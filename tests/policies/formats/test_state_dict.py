@@ -260,7 +260,7 @@ def test_bare_files_of_torch_are_told_apart_by_what_they_hold(networks: Any) -> 
 
 def test_every_prefix_is_a_loader() -> None:
     for kind in FORMATS:
-        with pytest.raises(PolicyError, match="is missing"):
+        with pytest.raises(PolicyError, match="There is no file"):
             load(f"{kind}:no-such-file")
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from gapfloor.errors import UsageError, unknown_name
-from gapfloor.file_bytes import existing_file
+from gapfloor.errors import PolicyError, UsageError, unknown_name
+from gapfloor.input_files import check_input_file
 
 #: Options of exported networks: what they read, and which distribution their outputs are the parameters of.
 _EXPORTED = ("transpose", "scale", "output", "distribution", "deviation", "log_deviation", "beta")
@@ -147,4 +147,4 @@ class PolicySpec:
 
     def file(self) -> Path:
         """The path, refused when there is no file."""
-        return existing_file(self.path)
+        return check_input_file(self.path, error=PolicyError)
