@@ -7,8 +7,8 @@ import pytest
 
 from gapfloor.actions.spaces import Box, Discrete
 from gapfloor.engines.contract import check_contract
+from gapfloor.engines.envpool import PoolEngine
 from gapfloor.engines.families import family_of
-from gapfloor.engines.pool_engine import PoolEngine
 from gapfloor.engines.registry import check_cloning, engine_from_spec, make_spec
 from gapfloor.errors import UnknownEnvironmentError, UsageError
 from gapfloor.levels import LevelSet
