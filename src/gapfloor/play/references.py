@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from gapfloor.engines.engine import EngineSpec
-from gapfloor.errors import PolicyError, UsageError, unknown_name
+from gapfloor.errors import PolicyError, UsageError
 from gapfloor.play.candidate import Candidate
 from gapfloor.play.cell import CellSpec, Run
 from gapfloor.play.group import CellGroup
@@ -32,17 +32,6 @@ UNIFORM = str(Uniform())
 BEST_CONSTANT = "best-constant"
 BLIND = "blind"
 UPPER = "upper"
-#: Every form that `--reference` takes.
-REFERENCE_FORMS = (
-    "uniform",
-    "zero",
-    "constant:A",
-    "sticky:P",
-    BEST_CONSTANT,
-    f"{RANDOM_WEIGHTS}:ENCODER:COUNT",
-    f"{BLIND}:RUN",
-    f"{UPPER}:POLICY",
-)
 #: How many untrained networks are played unless a number is given.
 DEFAULT_NETWORKS = 5
 
@@ -63,7 +52,7 @@ def check_references(names: Sequence[str]) -> None:
         if list(names).count(name) > 1:
             raise UsageError(f"The reference '{name}' is named twice: name each reference once.")
         if name != BEST_CONSTANT and not _networks(name):
-            _parse_plain(name)
+            parse_reference(name)
 
 
 def needs_network(name: str) -> bool:
@@ -84,7 +73,7 @@ def recorded_name(name: str) -> tuple[str, int]:
     if name == BEST_CONSTANT:
         return name, 1
     networks = _networks(name)
-    return (networks[0].name, len(networks)) if networks else (str(_parse_plain(name)), 1)
+    return (networks[0].name, len(networks)) if networks else (str(parse_reference(name)), 1)
 
 
 def relative_to_file(name: str, home: Path, *, game: str) -> str:
@@ -116,7 +105,7 @@ def reference_groups(
             source = replace(network.source, device=device, backend=backend)
             groups.append(_network_group(replace(network, source=source), protocol, engine, batch))
         if not networks:
-            reference = _parse_plain(name)
+            reference = parse_reference(name)
             if reference != Uniform():
                 reference.check(action_space_of(engine))
             groups.append(CellGroup(engine, plain_cells(protocol, engine, reference)))
@@ -152,12 +141,6 @@ def plain_cells(
     """The cells of a reference that needs no network, filed under its own name or `label`."""
     policy = f"{label}={reference}" if label else str(reference)
     return protocol.cells(engine, Run(reference=label or str(reference)), policy=policy, rule=str(reference))
-
-
-def _parse_plain(name: str) -> Reference:
-    if name.partition(":")[0] not in ("uniform", "zero", "constant", "sticky"):
-        raise unknown_name("reference", name, REFERENCE_FORMS)
-    return parse_reference(name)
 
 
 def _networks(name: str) -> list[_Network]:

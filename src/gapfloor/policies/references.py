@@ -142,8 +142,12 @@ def _has_last(last: Actions, legal: Masks | None) -> npt.NDArray[np.bool_]:
     return again
 
 
-#: The names of references on the command line; A is an action's number, P a probability.
-REFERENCE_NAMES = ("uniform", "zero", "constant:A", "sticky:P")
+#: Every form that `--reference` takes; A is an action's number, P a probability. Those after the first four are played
+#: by `gapfloor.play.references`.
+REFERENCE_FORMS = (
+    "uniform", "zero", "constant:A", "sticky:P", "best-constant", "random-weights:ENCODER:COUNT", "blind:RUN",
+    "upper:POLICY",
+)  # fmt: skip
 
 
 _ACTION = re.compile(r"-?[0-9.]+(e-?[0-9]+)?(/-?[0-9.]+(e-?[0-9]+)?)*")
@@ -169,7 +173,7 @@ def parse_reference(text: str) -> Reference:
         return Constant(str(int(argument)) if argument.isdecimal() else argument)
     if name == "sticky":
         return Sticky(_probability(text, argument))
-    raise unknown_name("reference", text, REFERENCE_NAMES)
+    raise unknown_name("reference", text, REFERENCE_FORMS)
 
 
 def _probability(text: str, argument: str) -> float:

@@ -30,8 +30,6 @@ class Listener(Protocol):
 
     def start(self, todo: Sequence[Task], done: Sequence[Task]) -> None: ...
 
-    def begun(self, task: Task) -> None: ...
-
     def ended(self, ending: Ending, *, again: bool) -> None: ...
 
 
@@ -47,9 +45,6 @@ class StudyProgress:
         self._left, self._total = sum(self._cost.values()), sum(self._cost.values())
         self._count, self._n = 0, len(todo)
         self.tell(f"{counted(len(done), 'task')} done, {len(todo)} to do.")
-
-    def begun(self, task: Task) -> None:
-        pass
 
     def ended(self, ending: Ending, *, again: bool) -> None:
         if ending.error:
@@ -200,7 +195,6 @@ class _Schedule:
             if set(task.needs) <= self._done:
                 self._waiting.remove(task)
                 self._attempts[task.name] = self._attempts.get(task.name, 0) + 1
-                self._listener.begun(task)
                 self._executor.submit(task)
                 self._n_running += 1
 
