@@ -166,7 +166,6 @@ def tell(*words):  # into a file: Ray prints lines of its own between and into o
 
 
 class Listener:
-    def begun(self, task): ...
     def ended(self, ending, again):
         tell(ending.task.name, bool(ending.error), ending.is_lost, again)
 
