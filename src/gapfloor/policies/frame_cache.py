@@ -39,7 +39,8 @@ class CachedPolicy:
     def __init__(self, policy: Policy, *, most_bytes: int = MOST_BYTES) -> None:
         self._policy = policy
         self._most_bytes = most_bytes
-        self._kept = _Kept()
+        self._kept: dict[bytes, Logits] = {}
+        self._most_frames = 1
         self._last: list[tuple[bytes, Logits | None]] = []
         self._sizes: npt.NDArray[np.int64] | None = None
         """Numbers of rows that may be computed; None before the first batch, empty where nothing may be kept."""
@@ -69,8 +70,9 @@ class CachedPolicy:
                 missing.setdefault(frames[row], row)
         if missing:
             computed = dict(zip(missing, self._compute(observations, list(missing.values())), strict=True))
-            for frame, logits in computed.items():
-                self._kept.put(frame, logits)
+            if len(self._kept) + len(computed) > self._most_frames:
+                self._kept.clear()
+            self._kept |= computed
             known = [
                 computed[frame] if logits is None else logits
                 for frame, logits in zip(frames, known, strict=True)
@@ -88,7 +90,7 @@ class CachedPolicy:
         logits = as_logits(raw)
         if logits.ndim == 2 and len(logits) == len(observations):
             self._sizes = np.array(interchangeable_sizes(self._policy, observations, logits), dtype=np.int64)
-            self._kept.most = max(1, self._most_bytes // 2 // max(1, observations[0].nbytes))
+            self._most_frames = max(1, self._most_bytes // max(1, observations[0].nbytes))
         return raw
 
     def _compute(self, observations: npt.NDArray[Any], rows: list[int]) -> Logits:
@@ -114,28 +116,3 @@ def interchangeable_sizes(policy: Policy, observations: npt.NDArray[Any], logits
     if not is_same(n):
         return []
     return [*(size for size in range(1, min(n - 1, _MOST_ROWS) + 1) if is_same(size)), n]
-
-
-class _Kept:
-    """Logits by the bytes of a frame, of about the last `most` to twice as many frames that were asked for.
-
-    There are two generations: what is asked for moves to the new one, and when that is full the old one is dropped.
-    """
-
-    def __init__(self) -> None:
-        self.most = 1
-        self._new: dict[bytes, Logits] = {}
-        self._old: dict[bytes, Logits] = {}
-
-    def get(self, frame: bytes) -> Logits | None:
-        logits = self._new.get(frame)
-        if logits is None:
-            logits = self._old.get(frame)
-            if logits is not None:
-                self.put(frame, logits)
-        return logits
-
-    def put(self, frame: bytes, logits: Logits) -> None:
-        if len(self._new) >= self.most:
-            self._old, self._new = self._new, {}
-        self._new[frame] = logits
