@@ -25,7 +25,7 @@ from gapfloor.play.protocol import Protocol
 from gapfloor.policies.formats.spec import RANDOM_WEIGHTS
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.references import Constant, Reference, Uniform, parse_reference
-from gapfloor.records.store import Store, episode_table
+from gapfloor.records.store import Store, labelled_episodes
 from gapfloor.rules import parse_rule
 
 UNIFORM = str(Uniform())
@@ -128,7 +128,8 @@ def best_constant(trials: Sequence[CellGroup], protocol: Protocol, store: Store)
     """The action with the highest training return (ties to the lowest number), on every level set."""
     means = []
     for trial in trials:
-        episodes = episode_table(store.cell(cell.file_name) for cell in trial.cells)
+        stored = [store.cell(cell.file_name) for cell in trial.cells]
+        episodes = labelled_episodes(stored, labels=(), columns=("episode_return",))
         means.append(episodes.column("episode_return").to_numpy().mean())
     chosen = trials[int(np.argmax(means))]
     reference = parse_reference(chosen.cells[0].rule)

@@ -9,7 +9,7 @@ import numpy as np
 
 from gapfloor.play.cell import CellSpec
 from gapfloor.records.episode_sample import EpisodeSample
-from gapfloor.records.store import Store, read_episodes
+from gapfloor.records.store import Store, labelled_episodes
 from gapfloor.rules import rule_kind
 
 NAN = float("nan")
@@ -20,20 +20,15 @@ def read_sample(
 ) -> EpisodeSample:
     """The episodes of those of `cells` (one run's, or the floor's) that are on a level set and under a rule."""
     mine = [cell for cell in cells if cell.level_set == level_set and rule in (None, cell.rule)]
-    returns, levels, raw, played, counts = [], [], [], [], []
-    for cell in mine:
-        stored = store.cell(cell.file_name)
-        table, record = read_episodes(stored.path), stored.manifest.record
-        returns.append(table.column("episode_return").to_numpy())
-        levels.append(table.column("level_seed").to_numpy())
-        entropy = record.get("entropy_raw")
-        raw.append(NAN if entropy is None else float(entropy))
-        played.append(_entropy_played(cell, record, raw[-1]))
-        counts.append(record.get("action_counts") or [0])
-    total = np.sum(counts, axis=0)
+    stored = [store.cell(cell.file_name) for cell in mine]
+    episodes = labelled_episodes(stored, labels=(), columns=("episode_return", "level_seed"))
+    records = [each.manifest.record for each in stored]
+    raw = [NAN if (entropy := record.get("entropy_raw")) is None else float(entropy) for record in records]
+    played = [_entropy_played(*each) for each in zip(mine, records, raw, strict=True)]
+    total = np.sum([record.get("action_counts") or [0] for record in records], axis=0)
     return EpisodeSample(
-        returns=np.concatenate(returns),
-        levels=np.concatenate(levels),
+        returns=episodes.column("episode_return").to_numpy(),
+        levels=episodes.column("level_seed").to_numpy(),
         entropy_raw=float(np.mean(raw)),
         entropy_played=float(np.mean(played)),
         top_action_share=float(total.max() / total.sum()) if total.sum() else NAN,
