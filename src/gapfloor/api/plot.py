@@ -13,8 +13,9 @@ from gapfloor.analysis.sweep import Sweep
 from gapfloor.analysis.training_curves import TrainingCurves
 from gapfloor.api.calibrate import Calibrations
 from gapfloor.api.progress import in_notebook
-from gapfloor.calibration.matrix import matrix_figure
 from gapfloor.errors import UsageError
+from gapfloor.report.figure_data import GameActionClasses
+from gapfloor.report.figures.actions import classes_figure
 from gapfloor.report.figures.build import build_figures
 from gapfloor.report.figures.measurements import (
     comparison_figure,
@@ -87,7 +88,14 @@ def _(result: AnalysisResults) -> Any:
 
 @_figure.register
 def _(result: Calibrations) -> Any:
-    return matrix_figure([game.random for game in result.games])
+    shown = [
+        GameActionClasses(
+            game=each.engine.game, mode=each.engine.mode, labels=each.partition.labels, shares=(),
+            action_names=each.action_names,
+        )
+        for each in (game.random for game in result.games)
+    ]  # fmt: skip
+    return _drawn(classes_figure(shown, [each.game for each in shown]))
 
 
 def _training_log(result: Any) -> Any:

@@ -131,11 +131,9 @@ def _training_panel(findings: Findings, curves: Sequence[SeedCurve], agents: Seq
     )
 
 
-def classes_figure(findings: Findings, classes: Sequence[GameActionClasses]) -> FigureSpec | None:
+def classes_figure(classes: Sequence[GameActionClasses], games: Sequence[str]) -> FigureSpec:
     """Which actions have the same effect: one row per game; games with other actions have a panel of their own."""
-    if not classes:
-        return None
-    order = {env.game: at for at, env in enumerate(findings.all_envs)}
+    order = {game: at for at, game in enumerate(games)}
     groups: dict[tuple[str, ...], list[GameActionClasses]] = {}
     for entry in sorted(classes, key=lambda entry: (order.get(entry.game, len(order)), entry.game)):
         # Data that do not name their actions are of ProcGen.

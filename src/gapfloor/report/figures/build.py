@@ -58,7 +58,8 @@ def build_figures(source: ReportSource) -> tuple[FigureSpec, ...]:
         ]
     for budget in dict.fromkeys(curve.budget for curve in source.curves):
         made.append(training_figure(findings, budget, source.curves))
-    made.append(classes_figure(findings, source.classes))
+    if source.classes:
+        made.append(classes_figure(source.classes, [env.game for env in findings.all_envs]))
     return tuple(figure for figure in made if figure is not None)
 
 
