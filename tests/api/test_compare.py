@@ -1,9 +1,8 @@
-"""Two agents: what `analyse` says of them, reproduced, and the same from policies that are played now."""
+"""Two agents: what `analyse` says of them, reproduced, and the same of policies that were played into a store."""
 
 import dataclasses
 import math
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -12,6 +11,7 @@ import small_policies
 from gapfloor.analysis import analyse
 from gapfloor.analysis.episodes import read_inputs
 from gapfloor.api.compare import compare
+from gapfloor.api.evaluate import evaluate
 from gapfloor.errors import UsageError
 from gapfloor.json_values import jsonable
 from gapfloor.statistics.families import holm
@@ -165,89 +165,39 @@ def test_two_studies_whose_agents_are_not_named_are_asked_for(episode_rows):
         compare(table, table)
 
 
-def test_two_policies_are_played_on_one_schedule_and_claim_these_runs_only(tmp_path):
-    arguments = {
-        "agents": ("first", "second"), "games": ["fruitbot"], "rules": ["sampled"], "draws": [0], "episodes": 8,
-        "slots": 4, "store": tmp_path, "batch": 4, "workers": 1,
-    }  # fmt: skip
-    found = compare("small_policies:linear", "small_policies:other_linear", **arguments)
+SMALL = {"draws": [0], "episodes": 8, "slots": 4, "batch": 4, "workers": 1, "progress": False}
+CARTPOLE = {**SMALL, "game": "gym:CartPole-v1", "rules": ["greedy"], "episodes": 4}
+
+
+def test_two_policies_of_one_store_are_on_one_schedule_and_claim_these_runs_only(tmp_path):
+    for agent, policy in (("first", "small_policies:linear"), ("second", "small_policies:other_linear")):
+        evaluate(policy, game="fruitbot", rules="sampled", agent=agent, store=tmp_path, **SMALL)
+    found = compare(tmp_path, agents=("first", "second"), games="fruitbot")
     for row in found.rows:
         assert math.isnan(row.difference.p)
         assert row.decision.call == "not tested"
         assert math.isfinite(row.floor)
         assert row.new_runs.value == pytest.approx(row.difference.value)
     assert any("these runs only" in line for line in found.sentences())
-    # The store that was filled is itself a source, and says the same.
-    again = compare(tmp_path, agents=("first", "second"))
-    assert again.to_dict()["rows"] == found.to_dict()["rows"]
     expected = [plain(row) for row in analyse(tmp_path).encoders]
-    assert [{name: plain(row)[name] for name in expected[0]} for row in again.rows] == expected
+    assert [{name: plain(row)[name] for name in expected[0]} for row in found.rows] == expected
 
 
-def test_policies_are_compared_with_recorded_ones_of_another_loader(tmp_path):
-    arguments = {
-        "draws": [0],
-        "episodes": 8,
-        "slots": 4,
-        "batch": 4,
-        "workers": 1,
-        "games": ["fruitbot"],
-    }
-    pair = [small_policies.LinearPolicy(), small_policies.LinearPolicy(seed=3)]
-    compare(
-        pair,
-        "small_policies:other_linear",
-        agents=("two", "one"),
-        rules=["greedy"],
-        store=tmp_path / "a",
-        **arguments,
+@pytest.mark.fast
+@pytest.mark.parametrize(
+    "source", ["small_policies:linear", "runs/*impala*", small_policies.linear, ["a", "b"]]
+)
+def test_a_policy_is_refused_with_the_command_that_plays_it(source):
+    with pytest.raises(UsageError, match="gapfloor evaluate POLICY"):
+        compare(source, source, agents=("a", "b"))
+
+
+def test_stores_of_two_engines_or_options_are_not_compared(tmp_path):
+    evaluate(lambda o: o[:, :2], agent="a", store=tmp_path / "one", **CARTPOLE)
+    evaluate(
+        lambda o: o[:, 2:], agent="c", store=tmp_path / "two", options={"max_episode_steps": 100}, **CARTPOLE
     )
-    with pytest.raises(UsageError, match="did not play the same schedule"):
-        compare(
-            tmp_path / "a", "small_policies:linear", agents=("one", "new"), rules=["greedy"], store=tmp_path / "b",
-            **{**arguments, "draws": [1]},
-        )  # fmt: skip
-    found = compare(
-        tmp_path / "a",
-        "small_policies:linear",
-        agents=("one", "new"),
-        rules=["greedy"],
-        store=tmp_path / "b",
-        **arguments,
-    )
-    row = found.row("fruitbot", "greedy", "test")
-    assert row.n_runs == (1, 1)
-    assert np.isfinite(row.new_runs.value)
-
-
-def test_copies_and_unnamed_doubles_are_refused(tmp_path):
-    arguments = {"games": ["fruitbot"], "rules": ["sampled"], "episodes": 8, "slots": 4, "store": tmp_path}
-    with pytest.raises(UsageError, match="exactly the same content"):
-        compare("small_policies:linear", "small_policies:linear", agents=("x", "y"), **arguments)
-    with pytest.raises(UsageError, match="give them other names with --agents"):
-        compare("small_policies:linear", "small_policies:other_linear", **arguments)
-    assert not list(tmp_path.glob("cells/*"))
-
-
-def test_games_of_other_engines_are_compared_by_their_full_names(tmp_path):
-    arguments = {
-        "agents": ("a", "b"), "games": ["gym:CartPole-v1"], "rules": ["greedy"], "draws": [0], "episodes": 4,
-        "slots": 4, "batch": 4, "workers": 1,
-    }  # fmt: skip
-    found = compare(lambda o: o[:, :2], lambda o: -o[:, :2], store=tmp_path, **arguments)
-    assert {row.game for row in found.rows} == {"CartPole-v1"}
-    with pytest.raises(UsageError, match="is a group of games"):
-        compare(lambda o: o[:, :2], lambda o: -o[:, :2], **{**arguments, "games": ["paper"]})
-
-
-def test_episodes_of_two_engines_or_options_are_not_compared(tmp_path):
-    arguments = {
-        "games": ["gym:CartPole-v1"], "rules": ["greedy"], "draws": [0], "episodes": 4, "slots": 4,
-        "batch": 4, "workers": 1,
-    }  # fmt: skip
-    compare(lambda o: o[:, :2], lambda o: -o[:, :2], agents=("a", "b"), store=tmp_path / "one", **arguments)
-    longer = {**arguments, "options": {"max_episode_steps": 100}}
     with pytest.raises(
         UsageError, match=r"played in gymnasium .* by one agent and in .*max_episode_steps=100"
     ):
-        compare(tmp_path / "one", lambda o: o[:, 2:], agents=("a", "c"), store=tmp_path / "two", **longer)
+        compare(tmp_path / "one", tmp_path / "two", agents=("a", "c"), games=["gym:CartPole-v1"])

@@ -41,7 +41,7 @@ def test_a_large_number_is_read_as_people_write_it(text: str, number: int) -> No
         (f"evaluate {POLICY} --game maze --rules temperature", "e.g. temperature:0.5"),
         ("evaluate nowhere/run --game maze --rules greedy", "There is no file 'nowhere/run'"),
         ("floor CartPole-v1", "did you mean gym:CartPole-v1"),
-        ("compare nowhere elsewhere", "There is no store, file or run at nowhere."),
+        ("compare nowhere elsewhere", "There is no store or file at nowhere."),
         ("plan lock .", ". is a folder: give a regular file."),
         ("audit ledger --registry --out .", ". is a folder: give the name of a file."),
         ("levels nothing --out new --store other", "Unknown game 'nothing'"),

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from gapfloor.api.agent_sources import find_policies
 from gapfloor.errors import GapfloorError
 from gapfloor.policies.formats.spec import CHECKPOINT, UNKNOWN
 from gapfloor.policies.load import PolicySource, meaning_of
@@ -28,15 +27,6 @@ def test_a_file_that_is_named_like_a_line_is_a_file(
     assert meaning_of(name).kind == UNKNOWN  # what a shell makes of `gapfloor evaluate *`
     with pytest.raises(GapfloorError):
         PolicySource(name).load()
-
-
-def test_what_a_pattern_matches_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in LINES:
-        Path(name).touch()
-    found = [entrant.policy for _, entrant in find_policies("*", ["coinrun"], agent=None, budget=None)]
-    assert found == [Path(name) for name in sorted(LINES)]
-    assert {PolicySource.named(path).spec.kind for path in found} == {UNKNOWN}
 
 
 @pytest.mark.parametrize(

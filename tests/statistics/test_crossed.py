@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gapfloor.statistics.crossed import crossed_difference, levels_to_settle, runs_to_settle
+from gapfloor.statistics.crossed import crossed_difference, runs_to_settle
 
 pytestmark = pytest.mark.fast
 
@@ -90,20 +90,3 @@ def test_the_runs_that_settle_a_difference_do_so():
 def test_nothing_settles_no_difference_or_an_unknown_spread():
     assert runs_to_settle(1.0, 1.0, 0.0, family_size=1) is None
     assert runs_to_settle(float("nan"), 1.0, 1.0, family_size=1) is None
-
-
-def test_levels_settle_single_checkpoints_and_a_larger_effect_needs_fewer():
-    a, b = simulate(np.random.default_rng(6), n_a=1, n_b=1, levels=20)
-    found = crossed_difference([(1.0, a, b)])
-    few, many = (levels_to_settle(found, effect, family_size=1) for effect in (1.0, 0.2))
-    assert 20 <= few < many
-    # Power of the paired t-test with that many levels and the spread seen here.
-    sd = found.these_runs.se * np.sqrt(20)
-    shift = 0.2 / (sd / np.sqrt(many))
-    critical = stats.t.ppf(0.975, many - 1)
-    assert stats.nct.sf(critical, many - 1, shift) == pytest.approx(0.8, abs=0.02)
-
-
-def test_levels_cannot_replace_runs():
-    a, b = simulate(np.random.default_rng(7), n_a=2, n_b=2, run_sd=5.0)
-    assert levels_to_settle(crossed_difference([(1.0, a, b)]), 1.0, family_size=8) is None

@@ -50,7 +50,6 @@ SOURCES: dict[str, Source] = {
     "agent_call": lambda row, use: call_words(row),
     "n_runs": lambda row, use: ", ".join(map(str, row.n_runs)),
     "runs_needed": lambda row, use: _needed(row.runs_needed, *row.n_runs),
-    "levels_needed": lambda row, use: _needed(row.levels_needed, row.n_levels),
     "upper_reference": lambda row, use: f"{fixed(row.r_max).plain} ({row.upper})",
 }
 _FOUND = read_registry("", SOURCES)
@@ -70,5 +69,4 @@ REGISTRIES = {
     "what would settle a comparison": SETTLING,
     "sensitivity": _FOUND["sensitivity"],
     "other choices": _FOUND["multiverse"],
-    "profiles": _FOUND["profiles"],
 }

@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +22,7 @@ from gapfloor.analysis.rows import AgentDifferenceRow, Estimate
 from gapfloor.errors import UsageError
 from gapfloor.plan.model import Plan, content_hash
 from gapfloor.statistics.conventions import GENERATOR, NAN
-from gapfloor.statistics.crossed import crossed_difference, levels_to_settle, runs_to_settle
+from gapfloor.statistics.crossed import crossed_difference, runs_to_settle
 from gapfloor.statistics.power import POWER, minimum_detectable_effect
 from gapfloor.tables.table import Table
 from gapfloor.text_tables import ReadableResult
@@ -51,11 +50,9 @@ class AgentComparisonRow(AgentDifferenceRow):
     minimum_detectable: float
     """The smallest difference that these runs find with 80% power at Holm's hardest step."""
     assumed_difference: float
-    """The difference for which the next two are: the one asked for, or the observed one."""
+    """The difference for which `runs_needed` is: the one asked for, or the observed one."""
     runs_needed: int | None
     """Runs of each agent that find it on these levels with 80% power; None: out of reach or unknown."""
-    levels_needed: int | None
-    """Levels on which these runs find it for the generator; None: these runs alone forbid it."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,7 +80,7 @@ class Comparison(ReadableResult):
         raise UsageError(f"There is no row for {game}, {rule}, {quantity}.")
 
     def tables(self) -> list[Table]:
-        """The differences, over runs and paired by level, and how many runs or levels would settle each."""
+        """The differences, over runs and paired by level, and how many runs would settle each."""
         labels = [LABELS[name] for name in ("game", "budget", "rule", "quantity")]
         agents = {"mean_a": self.agent_a, "mean_b": self.agent_b}
         compared = [
@@ -112,16 +109,14 @@ class Comparison(ReadableResult):
         return lines
 
 
-def analyse_comparison(
-    study: StudyEpisodes, *, plan: Plan, detect: float | None = None, notes: Sequence[str] = ()
-) -> Comparison:
+def analyse_comparison(study: StudyEpisodes, *, plan: Plan, detect: float | None = None) -> Comparison:
     """The comparison of a study that holds exactly two agents; runs on different schedules are refused.
 
-    `detect` is the difference for which the needed runs and levels are computed; None: the observed ones.
+    `detect` is the difference for which the needed runs are computed; None: the observed ones.
     """
-    remarks = list(notes)
+    notes: tuple[str, ...] = ()
     if not check_schedules(study):
-        remarks.append("The episodes do not say their levels: nothing could be paired by level.")
+        notes = ("The episodes do not say their levels: nothing could be paired by level.",)
     differences = agent_difference_rows(PlannedStudy(study, plan, content_hash(plan), None))
     alpha = plan.floor.alpha
 
@@ -136,7 +131,7 @@ def analyse_comparison(
         dataclasses.replace(row, new_runs_p_adjusted=p, these_runs_p_adjusted=q)
         for row, p, q in zip(rows, new_runs, these_runs, strict=True)
     ]
-    return Comparison(study.agents[0], study.agents[1], tuple(rows), alpha, tuple(remarks))
+    return Comparison(study.agents[0], study.agents[1], tuple(rows), alpha, notes)
 
 
 def _row(
@@ -173,7 +168,6 @@ def _row(
         else NAN,
         assumed_difference=assumed,
         runs_needed=runs_to_settle(*sds, assumed, **sized),
-        levels_needed=levels_to_settle(crossed, assumed, **sized) if crossed else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""Compare two agents on the same schedule."""
+"""Compare two agents whose episodes were recorded on the same schedule."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from gapfloor.analysis.compared_agents import ComparisonRequest, join_agents, select_agent
 from gapfloor.analysis.comparison import Comparison, analyse_comparison
-from gapfloor.api.agent_sources import read_sources
-from gapfloor.api.keyword_settings import names_of, read_settings, takes
-from gapfloor.api.policy_campaign import CampaignSettings, play_policies
+from gapfloor.analysis.episodes import Inputs, read_inputs
+from gapfloor.analysis.grouping import group
+from gapfloor.api.analyse import arrow_table
+from gapfloor.api.keyword_settings import names_of
 from gapfloor.engines.registry import split_game
 from gapfloor.errors import UsageError
 from gapfloor.machine import one_blas_thread
 from gapfloor.plan.model import paper_plan
-from gapfloor.play.campaign import Campaign
-from gapfloor.play.candidate import Entrant
-from gapfloor.records.temporary_store import open_store
-from gapfloor.rules import parse_rules
+from gapfloor.records.dataset import store_of
+from gapfloor.records.store import Store
 from gapfloor.statistics.conventions import check_sizes
 
 
 @one_blas_thread()
-@takes(CampaignSettings)
 def compare(
     a: Any,
     b: Any = None,
@@ -34,33 +34,29 @@ def compare(
     rules: str | Sequence[str] = (),
     detect: float | None = None,
     out: str | Path | None = None,
-    **settings: Any,
 ) -> Comparison:
     """Compare two agents on the same schedule: over runs, and paired by level.
 
-    A source is a store, a .csv or .parquet file of episodes, the folders or checkpoints of runs (also as a pattern), or
-    package.module:factory. Recorded episodes are used as they are; policies are played now, all on one schedule.
+    A source is a store or a table of episodes, in any form that `analyse` reads. To compare policies, play them into
+    one store with `evaluate`, which plays all of them on one schedule.
 
     Args:
         a: The source of the first agent.
         b: The source of the second agent; without it both agents are in `a`, and `agents` names them.
-        agents: Names of the two agents, e.g. impala,fpn: which to select from recorded episodes, or what to call
-            policies.
+        agents: Names of the two agents, e.g. impala,fpn.
         budgets: One budget for both agents, or one per agent, e.g. 8M,25M (default: every budget that both have).
         games: The games to compare on (default: all that both have).
-        rules: How actions are chosen (default: all rules that were recorded; sampled and greedy for policies).
-        detect: A difference in return that would matter; the result then says how many runs or levels would find it
-            (default: the observed difference).
+        rules: How actions are chosen (default: all rules that were recorded).
+        detect: A difference in return that would matter; the result then says how many runs would find it (default:
+            the observed difference).
         out: Folder for comparison.json (default: nothing is written).
-        **settings: The fields of `CampaignSettings`.
 
     Returns:
         A row per game, budget, rule and quantity (train, test, gap); `plot()` draws the differences.
 
     Command line:
         gapfloor compare gapfloor-store --agents impala,fpn
-        gapfloor compare 'runs/*impala*' 'runs/*fpn*' --draws 0,1,2
-        gapfloor compare runs/heist-easy-impala-25M-s1 mypackage.agents:load --games heist --agents impala,mine
+        gapfloor compare gapfloor-store other-store --agents impala,mine --games heist
 
     Examples:
         Two agents with three runs each, from a table of episodes:
@@ -84,31 +80,26 @@ def compare(
     check_sizes({"difference to detect": detect})
     if detect is not None and detect <= 0:
         raise UsageError(f"The difference to detect is {detect:g}: give a number above 0.")
-    settled = read_settings(CampaignSettings, settings)
-    budgets, games, rules = (names_of(given) for given in (budgets, games, rules))
     both_names = _two(agents)
     if b is None and both_names is None:
         raise UsageError("One source holds both agents: name the two agents, e.g. impala and fpn.")
     if both_names is not None and b is None and both_names[0] == both_names[1]:
         raise UsageError(f"The agent {both_names[0]} is named twice: name two agents.")
-    named = tuple(split_game(game)[1] for game in games)
-    asked = ComparisonRequest(both_names, tuple(budgets), named, tuple(rules))
+    named = tuple(split_game(game)[1] for game in names_of(games))
+    asked = ComparisonRequest(both_names, tuple(names_of(budgets)), named, tuple(names_of(rules)))
     if len(asked.budgets) > 2:
         raise UsageError(f"{len(asked.budgets)} budgets are named: name one budget, or one per agent.")
-    sources = [a] if b is None else [a, b]
     plan = paper_plan()
-    with open_store(settled.store) as opened:
-
-        def play(entrants: Mapping[str, Sequence[Entrant]], rule_names: Sequence[str]) -> Campaign:
-            return play_policies(entrants, rules=parse_rules(rule_names), asked=settled, store=opened)
-
-        studies, notes = read_sources(sources, asked, games=games, plan=plan, play=play)
-    both = list(zip([*studies, studies[-1]], [*sources, sources[-1]], strict=True))[:2]
+    sources = [a] if b is None else [a, b]
+    studies = [group(_episodes(source), plan) for source in sources]
+    _refuse_other_engines([_engines(source) for source in sources])
     first, second = (
-        select_agent(study, asked, number, source=_short(source))
-        for number, (study, source) in enumerate(both)
+        select_agent(
+            studies[min(at, len(studies) - 1)], asked, at, source=_short(sources[min(at, len(sources) - 1)])
+        )
+        for at in range(2)
     )
-    result = analyse_comparison(join_agents(first, second), plan=plan, detect=detect, notes=notes)
+    result = analyse_comparison(join_agents(first, second), plan=plan, detect=detect)
     if out is not None:
         from gapfloor.report.result_files import write_comparison
 
@@ -127,3 +118,50 @@ def _two(agents: str | Sequence[str] | None) -> tuple[str, str] | None:
 
 def _short(source: Any) -> str:
     return str(source) if isinstance(source, str | Path) else f"the {type(source).__name__.lower()}"
+
+
+def _episodes(source: Any) -> Inputs:
+    """The recorded episodes of a source; a policy is refused with the command that plays it."""
+    found = arrow_table(source)
+    if isinstance(found, str | Path):
+        name = str(found)
+        is_policy = (Path(name) / "checkpoint.safetensors").is_file() or (
+            not Path(name).exists() and (":" in name or "*" in name)
+        )
+    else:
+        is_policy = not isinstance(found, pa.Table | Store | Inputs)
+    if is_policy:
+        raise UsageError(
+            f"{_short(source)} is not a store or a table of episodes. To compare policies, play each into one store "
+            "(gapfloor evaluate POLICY --game GAME --rules sampled,greedy --store STORE) and compare the two agents "
+            "there."
+        )
+    return read_inputs(found)
+
+
+def _engines(source: Any) -> dict[tuple[str, str], set[str]]:
+    """Game and mode -> the engines of a store's cells; a table or a file of episodes does not say."""
+    store = source if isinstance(source, Store) else None
+    if isinstance(source, str | Path) and (Path(source) / "cells").is_dir():
+        store = Store(store_of(Path(source)))
+    found: dict[tuple[str, str], set[str]] = {}
+    for cell in store.comparable_cells() if store is not None else ():
+        place = (cell.manifest.labels["game"], cell.manifest.labels["mode"])
+        found.setdefault(place, set()).add(_engine_words(cell.manifest.content))
+    return found
+
+
+def _engine_words(content: Mapping[str, Any]) -> str:
+    options = ", ".join(f"{name}={value}" for name, value in sorted(content["options"].items()))
+    return f"{content['engine']} {content['engine_version']}" + (f" ({options})" if options else "")
+
+
+def _refuse_other_engines(sides: Sequence[dict[tuple[str, str], set[str]]]) -> None:
+    """Refuse to compare returns in one engine with returns in another, or under other options."""
+    first, last = sides[0], sides[-1]
+    for place in [place for place in first if place in last]:
+        if first[place] != last[place]:
+            raise UsageError(
+                f"{' '.join(place)} was played in {' and '.join(sorted(first[place]))} by one agent and in "
+                f"{' and '.join(sorted(last[place]))} by the other: episodes of two engines are never compared."
+            )

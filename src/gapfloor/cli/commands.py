@@ -47,7 +47,7 @@ PYTHON_ONLY: dict[str, frozenset[str]] = {
     "calibrate": frozenset({"spacing", "workers"}),
     "power": _TABLE | {"alpha", "floor", "floor_episodes", "level_set", "step"},
     "analyse": frozenset({"decimal"}),
-    "compare": _ENGINE | {"batch", "budgets", "mode", "test", "train"},
+    "compare": frozenset({"budgets"}),
     "report": frozenset({"decimal", "tables"}),
     "replay": frozenset({"level_set"}),
     "verify": frozenset({"seed"}),
@@ -75,9 +75,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "plan check": CommandEntry(DECIDE, "gapfloor.api.plan_files:check_plan"),
     "power": CommandEntry(DECIDE, "gapfloor.api.power:power"),
     "analyse": CommandEntry(DECIDE, "gapfloor.api.analyse:analyse", "analysis"),
-    "compare": CommandEntry(
-        DECIDE, "gapfloor.api.compare:compare", "comparison", arguments=2, has_store=True
-    ),
+    "compare": CommandEntry(DECIDE, "gapfloor.api.compare:compare", "comparison", arguments=2),
     "report": CommandEntry(REPORT, "gapfloor.api.report:report"),
     "replay": CommandEntry(REPORT, "gapfloor.api.replay:replay", "replays"),
     "verify": CommandEntry(REPORT, "gapfloor.api.verify:verify"),

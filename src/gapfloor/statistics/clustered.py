@@ -16,42 +16,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from gapfloor.errors import UsageError
-from gapfloor.statistics.conventions import CONFIDENCE, GENERATOR, NAN, NO_PAIR, Floats, Ints, Pair
+from gapfloor.statistics.conventions import CONFIDENCE, GENERATOR, NAN, Floats, Ints
 from gapfloor.statistics.distinct import distinct, places
+from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.satterthwaite import satterthwaite
-from gapfloor.statistics.welch import t_interval, t_statistic, two_sided_p
-
-
-@dataclass(frozen=True)
-class CrossedEstimate:
-    """A mean over runs and levels with its standard error for new runs on new levels."""
-
-    estimate: float = NAN
-    """The mean over runs and levels."""
-    se: float = NAN
-    """Standard error: the root of v_run + v_level - v_residual."""
-    df: float = NAN
-    """Its degrees of freedom (Satterthwaite)."""
-    p: float = NAN
-    """Two-sided p of an estimate of zero: would new runs on new levels show it?"""
-    interval: Pair = NO_PAIR
-    """Student's interval with `se` and `df`."""
-    v_run: float = NAN
-    """Variance of the mean that comes from runs (with the residual)."""
-    v_level: float = NAN
-    """Variance of the mean that comes from levels (with the residual)."""
-    v_residual: float = NAN
-    """The residual's part of the variance, which both of the others contain."""
-    n_runs: int = 0
-    """Runs behind the row."""
-    n_levels: int = 0
-    """Number of levels that every run has played."""
-    estimand: str = GENERATOR
-    """What the number is about: these levels, or the generator of levels."""
+from gapfloor.statistics.welch import t_estimate
 
 
 @dataclass(frozen=True)
@@ -104,12 +78,12 @@ def level_matrix(
     return LevelMatrix(values, weights / weights.sum())
 
 
-def crossed_mean(matrix: LevelMatrix, *, confidence: float = CONFIDENCE) -> CrossedEstimate:
+def crossed_mean(matrix: LevelMatrix, *, confidence: float = CONFIDENCE) -> Estimate:
     """The weighted mean of a runs x levels matrix, with its crossed standard error."""
     return _crossed([matrix], [1.0], confidence=confidence)
 
 
-def crossed_gap(train: LevelMatrix, test: LevelMatrix, *, confidence: float = CONFIDENCE) -> CrossedEstimate:
+def crossed_gap(train: LevelMatrix, test: LevelMatrix, *, confidence: float = CONFIDENCE) -> Estimate:
     """Train - test of the same runs (same row order), levels of both sets sampled independently."""
     if train.values.shape[0] != test.values.shape[0]:
         raise UsageError(
@@ -117,6 +91,23 @@ def crossed_gap(train: LevelMatrix, test: LevelMatrix, *, confidence: float = CO
             f"{test.values.shape[0]}."
         )
     return _crossed([train, test], [1.0, -1.0], confidence=confidence)
+
+
+def level_variance(by_level: Floats, weights: Floats) -> float:
+    """What the choice of levels adds to the variance of a weighted mean of level means."""
+    squares = float(np.sum(weights**2))
+    return float(np.sum(weights**2 * (by_level - by_level @ weights) ** 2) / (1 - squares))
+
+
+def residual_variance(values: Floats, weights: Floats) -> float:
+    """What the residuals of a run on a level add to the variance of the mean; 0 for a single run."""
+    n_runs = values.shape[0]
+    if n_runs < 2:
+        return 0.0
+    by_level, by_run = values.mean(axis=0), values @ weights
+    residual = values - by_run[:, None] - by_level[None, :] + by_level @ weights
+    squares = float(np.sum(weights**2))
+    return float(np.sum(weights**2 * residual**2) / (1 - squares) / (n_runs * (n_runs - 1)))
 
 
 def level_variance_share(runs: Sequence[tuple[Floats, Ints]]) -> float:
@@ -139,52 +130,29 @@ def level_variance_share(runs: Sequence[tuple[Floats, Ints]]) -> float:
     return float(np.clip(np.sum(between) / total, 0, 1)) if total > 0 else NAN
 
 
-def _crossed(
-    matrices: Sequence[LevelMatrix], signs: Sequence[float], *, confidence: float
-) -> CrossedEstimate:
+def _crossed(matrices: Sequence[LevelMatrix], signs: Sequence[float], *, confidence: float) -> Estimate:
+    """V_run + V_level - V_residual: the error of a mean for new runs on new levels; unknown for a single run."""
     n_runs = matrices[0].values.shape[0]
     by_run = sum(sign * (m.values @ m.weights) for m, sign in zip(matrices, signs, strict=True))
-    estimate = float(np.mean(by_run))
-    n_levels = sum(m.weights.size for m in matrices)
+    stated: dict[str, Any] = {"confidence": confidence, "estimand": GENERATOR, "method": "runs x levels"}
     if n_runs < 2:
-        return CrossedEstimate(estimate, n_runs=n_runs, n_levels=n_levels)
+        return Estimate(value=float(np.mean(by_run)), **stated)
     v_run = float(np.var(by_run, ddof=1) / n_runs)
-    parts = [_level_parts(m) for m in matrices]
-    v_level, v_residual = sum(p[0] for p in parts), sum(p[1] for p in parts)
+    v_level = v_residual = 0.0
+    sources: list[tuple[float, float]] = []
+    for m in matrices:
+        level, residual = (
+            level_variance(m.values.mean(axis=0), m.weights),
+            residual_variance(m.values, m.weights),
+        )
+        df = 1 / float(np.sum(m.weights**2)) - 1
+        sources += [(level, df), (residual, (n_runs - 1) * df)]
+        v_level, v_residual = v_level + level, v_residual + residual
     # Both V_run and V_level contain the residual: subtracting it may not leave less than either.
     variance = max(v_run + v_level - v_residual, v_run, v_level)
-    sources: list[tuple[float, float]] = []
-    for level, residual, effective in parts:
-        sources += [(level, effective - 1), (residual, (n_runs - 1) * (effective - 1))]
     variances, dfs = zip(*sources, (v_run, n_runs - 1), strict=True)
     df = float(satterthwaite(variances, dfs, total=variance, without_variance=n_runs - 1))
-    se = float(np.sqrt(variance))
-    return CrossedEstimate(
-        estimate=estimate,
-        se=se,
-        df=df,
-        p=float(two_sided_p(t_statistic(estimate, se), df)),
-        interval=t_interval(estimate, se, df, confidence=confidence),
-        v_run=v_run,
-        v_level=float(v_level),
-        v_residual=float(v_residual),
-        n_runs=n_runs,
-        n_levels=n_levels,
-    )
-
-
-def _level_parts(matrix: LevelMatrix) -> tuple[float, float, float]:
-    """V_level, V_residual and the effective number of levels of one level set."""
-    values, weights = matrix.values, matrix.weights
-    n_runs = values.shape[0]
-    squares = float(np.sum(weights**2))
-    by_level = values.mean(axis=0)
-    by_run = values @ weights
-    mean = by_level @ weights
-    v_level = float(np.sum(weights**2 * (by_level - mean) ** 2) / (1 - squares))
-    residual = values - by_run[:, None] - by_level[None, :] + mean
-    v_residual = float(np.sum(weights**2 * residual**2) / (1 - squares) / (n_runs * (n_runs - 1)))
-    return v_level, v_residual, 1 / squares
+    return t_estimate(float(np.mean(by_run)), float(np.sqrt(variance)), df, **stated)
 
 
 def _by_level(returns: Floats, levels: Ints) -> tuple[Floats, Floats]:
