@@ -59,7 +59,6 @@ SECTIONS = (
         "gapfloor.analysis.results",
     ),
     Section("analyse: tiers", "The points of `sweep` in a row of the screen.", "gapfloor.statistics.screen"),
-    Section("analyse: scores of a suite", "Part of each profile.", "gapfloor.statistics.aggregate"),
     Section(
         "levels, with a gap",
         "`gapfloor levels --gap STORE --json`.",

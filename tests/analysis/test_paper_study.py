@@ -6,8 +6,6 @@ import json
 import math
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 from gapfloor.analysis import analyse
@@ -218,18 +216,6 @@ def test_equivalence_is_unreachable_where_the_floor_is_too_noisy(paper_results):
         if (r.budget, r.rule, r.level_set) == ("8M", "sampled", "test")
     ]
     assert {r.game for r in rows if not r.equivalence.is_reachable} == {"fruitbot", "coinrun", "heist"}
-
-
-def test_agents_as_strata_are_tested_by_the_recommended_method(paper, paper_results):
-    """Bigfish splits by encoder; with two degrees of freedom per encoder it is still not called."""
-    where = {"game": "bigfish", "budget": "8M", "rule": "sampled", "level_set": "test"}
-    assert find(paper_results.floor_comparisons, **where).call == "not distinguishable"
-    assert find(paper_results.sensitivity, **where).stratified_call == "not distinguishable"
-    held_out = paper.episodes.filter(pc.equal(paper.episodes["level_set"], "test"))
-    sampled = pc.is_in(held_out["rule"], value_set=pa.array(["sampled", "uniform"]))
-    plan = parse_plan('name = "x"\n[scope]\nrules = ["sampled"]\n[floor]\nmethod = "recommended"', source="x")
-    recommended = analyse(held_out.filter(sampled), plan)
-    assert find(recommended.sensitivity, **where).stratified_call == "not distinguishable"
 
 
 def test_the_json_document_is_strict_and_a_comparison_has_at_most_40_leaves(paper_results):

@@ -183,7 +183,6 @@ def test_only_what_the_plan_names_is_pre_registered(episodes, tmp_path):
     for rows in (results.agent_floor_comparisons, results.reference_comparisons):
         assert rows
         assert {row.status for row in rows} == {"exploratory"}
-    assert {row.status for row in results.profiles} <= {"exploratory"}
     pairs = {(row.rule, row.rule_b): row.status for row in results.pairs}
     assert pairs == {("sampled", "greedy"): "pre-registered", ("merged", "greedy"): "exploratory"}
     named = [row.exploratory_reason for row in results.pairs if row.rule == "merged"]

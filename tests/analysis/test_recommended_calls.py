@@ -100,15 +100,3 @@ def test_the_json_has_the_calls_of_the_other_method_in_one_place():
     assert other["floor_comparisons"][0]["decision"]["call"] == "above"
     assert other["gaps"][0]["decision"]["call"] in ("train higher", "test higher", "not distinguishable")
     assert document["gaps"][0]["n_levels"] == [60, 60]
-
-
-def test_the_call_with_agents_as_strata_is_that_of_the_plans_method():
-    def stratified(n_runs, given=None):
-        episodes = table(game_rows(agents=("a", "b"), n_runs=n_runs, test=2.6))
-        (row,) = [row for row in analyse(episodes, given).sensitivity if row.quantity == "test"]
-        return row.stratified_call
-
-    recommended = plan('[floor]\nmethod = "recommended"')
-    assert stratified(3, plan("")) == stratified(3, recommended)
-    assert stratified(3, recommended) is not None
-    assert stratified(2, recommended) is None

@@ -95,7 +95,6 @@ def printed_results() -> AnalysisResults:
             for row in PAPER["merged_argmax"]
         ),
         normalised=tuple(_scores()),
-        profiles=(),
         call_counts=call_counts(comparisons),
         screen_summaries=tuple(_summaries()),
         problems=(),

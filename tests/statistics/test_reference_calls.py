@@ -12,7 +12,6 @@ from statsmodels.stats.multitest import multipletests
 from gapfloor.errors import UsageError
 from gapfloor.statistics.reference_calls import (
     call_reference_family,
-    compare_strata_to_reference,
     compare_to_reference,
     holm_divisors,
 )
@@ -73,7 +72,7 @@ def test_too_few_runs_are_not_tested_and_leave_the_family():
         compare_to_reference(np.full(n, 3.0) + rng.standard_normal(n) * 0.1, floor) for n in (1, 2, 3, 6)
     ]
     calls = call_reference_family(tests)
-    assert [call.label for call in calls] == ["not tested (1 run)", "not tested (2 runs)", "above", "above"]
+    assert [call.not_tested or call.call for call in calls] == ["1 run", "2 runs", "above", "above"]
     assert calls[3].family_size == 2
     assert math.isnan(calls[0].interval[0])
 
@@ -123,20 +122,6 @@ def test_runs_at_the_floor_are_equivalent_and_the_family_wise_version_is_stricte
         assert call.equivalent_in_family == (call.p_tost_holm < 0.05)
 
 
-def test_one_stratum_is_the_pooled_comparison_and_strata_take_out_what_agents_differ_by():
-    rng = np.random.default_rng(0)
-    floor, first, second = rng.standard_normal(384), 3 + rng.standard_normal(4), 9 + rng.standard_normal(5)
-    alone, pooled = compare_strata_to_reference([first], floor), compare_to_reference(first, floor)
-    assert (alone.delta, alone.se, alone.p) == pytest.approx((pooled.delta, pooled.se, pooled.p))
-    both = compare_strata_to_reference([first, second], floor)
-    expected = (4 / 9) ** 2 * first.var(ddof=1) / 4 + (5 / 9) ** 2 * second.var(ddof=1) / 5
-    assert both.se**2 == pytest.approx(expected + floor.var(ddof=1) / 384)
-    assert both.p < compare_to_reference([*first, *second], floor).p
-    assert math.isnan(compare_strata_to_reference([first, second[:2]], floor).p)
-    with pytest.raises(UsageError, match="at least one agent"):
-        compare_strata_to_reference([], floor)
-
-
 def one(runs, floor, **options):
     (call,) = call_reference_family([compare_to_reference(runs, floor, **options)])
     return call
@@ -144,7 +129,7 @@ def one(runs, floor, **options):
 
 def test_runs_that_do_not_differ_are_never_called_below():
     floor = 3 + 0.05 * np.random.default_rng(0).standard_normal(384)
-    assert one([0.0] * 3, floor).label == "not tested (the runs do not differ)"
+    assert one([0.0] * 3, floor).not_tested == "the runs do not differ"
 
 
 def test_runs_that_do_not_differ_are_above_a_floor_that_is_far_from_them():
@@ -161,11 +146,11 @@ def test_runs_that_do_not_differ_are_above_a_floor_that_is_far_from_them():
 def test_returns_that_do_not_differ_give_no_call(value, sizes):
     runs = [np.full(sizes[0], value).mean() + shift for shift in (0.0, 1e-17 * value, -1e-17 * value)]
     call = one(runs, np.full(sizes[1], value), seen=(value, value))
-    assert call.label == "not tested (no return differs from another)"
+    assert call.not_tested == "no return differs from another"
 
 
 def test_small_floors_are_refused_with_the_number_that_would_do():
-    assert one([5.0, 6.0, 7.0], [0.0] * 8).label == "not tested (the floor has 8 episodes, and 50 are needed)"
+    assert one([5.0, 6.0, 7.0], [0.0] * 8).not_tested == "the floor has 8 episodes, and 50 are needed"
 
 
 def test_a_silent_floor_needs_to_know_what_an_episode_can_return():

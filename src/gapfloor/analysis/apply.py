@@ -22,7 +22,7 @@ from gapfloor.analysis.results import (
     Problem,
     SourceSummary,
 )
-from gapfloor.analysis.score_rows import normalised_rows, profile_rows
+from gapfloor.analysis.score_rows import normalised_rows
 from gapfloor.analysis.screen_rows import (
     agent_tier,
     disagreement_rows,
@@ -96,7 +96,6 @@ def analyse(
         screen=screen,
         disagreements=disagreement_rows(context, measured),
         normalised=normalised_rows(context),
-        profiles=profile_rows(context),
         call_counts=call_counts(against_floor),
         sensitivity=with_choices(
             context,

@@ -102,7 +102,7 @@ def results_of_means(means: Summaries, plan: Any, options: TableOptions) -> Anal
         call_counts=call_counts(found_rows),
         problems=tuple(dict.fromkeys(problems)),
         reference_comparisons=(), gaps=(), pairs=(), encoders=(), agents=(), screen=(), disagreements=(), normalised=(),
-        profiles=(), screen_summaries=(),
+        screen_summaries=(),
     )  # fmt: skip
 
 

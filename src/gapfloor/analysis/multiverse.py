@@ -60,9 +60,6 @@ def with_choices(
 def _with(context: PlannedStudy, row: SensitivityRow, call: str, choices: dict[str, str]) -> SensitivityRow:
     is_gap, p = row.quantity == "gap", row.generator_p_adjusted
     method = context.gap_method if is_gap else context.floor_method
-    is_pool = row.agent is None and len(context.study.agents) > 1
-    if is_pool and row.stratified_call is not None and method == "recommended":
-        choices["agents as strata"] = row.stratified_call
     # The recommended test of a gap is about the generator already; equivalence is tested for these levels only.
     if not math.isnan(p) and call != "equivalent" and not (is_gap and method == "recommended"):
         words = ("train higher", "test higher") if is_gap else ("above", "below")

@@ -17,7 +17,6 @@ from gapfloor.analysis.rows import (
     ComparisonRow,
     DisagreementRow,
     GapRow,
-    ProfileRow,
     ReturnRow,
     RuleDifferenceRow,
     ScoreRow,
@@ -175,7 +174,7 @@ class AnalysisResults(ReadableResult):
 
     row_names = (
         "floor_comparisons", "gaps", "floors", "agent_floor_comparisons", "reference_comparisons", "pairs", "encoders",
-        "agents", "sensitivity", "screen", "disagreements", "normalised", "profiles", "problems",
+        "agents", "sensitivity", "screen", "disagreements", "normalised", "problems",
     )  # fmt: skip
 
     plan: PlanUsed
@@ -204,8 +203,6 @@ class AnalysisResults(ReadableResult):
     """How often a rule differs from argmax."""
     normalised: tuple[ScoreRow, ...]
     """Normalised scores."""
-    profiles: tuple[ProfileRow, ...]
-    """IQM and performance profiles over the suite."""
     call_counts: tuple[CallCount, ...]
     """The calls counted over a family."""
     screen_summaries: tuple[ScreenSummary, ...]

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from gapfloor.json_values import ABSENT_IF_NONE
-from gapfloor.statistics.aggregate import PerformanceProfile
 from gapfloor.statistics.conventions import NAN, Call, Tier
 from gapfloor.statistics.estimate import Estimate as Estimate
 from gapfloor.statistics.gap_calls import GapWord
@@ -353,8 +352,6 @@ class SensitivityRow(Row):
     """Its p after Holm's correction over the family."""
     level_variance_share: float = NAN
     """Between-level variance over total episode variance of the policy (0 = levels do not matter)."""
-    stratified_call: Call | None = None
-    """The call if agents are strata instead of one pool; None where it cannot be tested, and for gaps."""
     floor_sem_clustered: float = NAN
     """Standard error of the floor with episodes clustered by level."""
     minimum_detectable: float = NAN
@@ -448,19 +445,6 @@ class ScoreRow(Row):
     """The return that counts as 1: the published constant, or the stated upper reference; NaN for the suite mean."""
     upper: str = ""
     """Where a stated upper reference comes from."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ProfileRow(Row):
-    """IQM and performance profile of normalised run scores over all games, in addition to the suite mean.
-
-    Intervals resample runs within games (stratified percentile bootstrap). `game` is "mean".
-    """
-
-    profile: PerformanceProfile
-    """Interquartile mean over all games, and the fraction of runs above each tau."""
-    p_improvement: float
-    """Mean over games of P(policy episode > floor episode) + half of ties."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Rows of normalised scores, their suite means, and robust summaries of the suite."""
+"""Rows of normalised scores and their suite means."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ import numpy as np
 from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.grouping import Place
 from gapfloor.analysis.planned_study import PlannedStudy
-from gapfloor.analysis.rows import ProfileRow, ScoreRow
-from gapfloor.statistics.aggregate import improvement_over, performance_profile
+from gapfloor.analysis.rows import ScoreRow
 from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.normalised import between, has_scale, score_range
 
 #: The name of the unweighted mean over games.
 SUITE = "mean"
-#: Where the performance profile is read.
-TAUS = tuple(round(-0.5 + 0.05 * i, 2) for i in range(31))
 
 
 def normalised_rows(context: PlannedStudy) -> tuple[ScoreRow, ...]:
@@ -71,54 +68,3 @@ def _mean_return(
         return (floor.mean, floor.returns.size) if floor is not None else (NAN, 0)
     runs = context.study.runs(place, rule, level_set, agent=agent)
     return (float(np.mean(sorted(sample.mean for sample in runs.values()))), len(runs)) if runs else (NAN, 0)
-
-
-def profile_rows(context: PlannedStudy) -> tuple[ProfileRow, ...]:
-    """IQM, performance profile and mean probability of improvement of every budget, rule and level set."""
-    study = context.study
-    suites = dict.fromkeys(
-        (agent, place.mode, place.budget, rule, level_set)
-        for agent in context.pools
-        for place in study.places
-        for rule in study.rules
-        for level_set in study.level_sets
-    )
-    rows = (_profile(context, *suite) for suite in suites)
-    return tuple(row for row in rows if row is not None)
-
-
-def _profile(
-    context: PlannedStudy, agent: str | None, mode: str, budget: str, rule: str, level_set: str
-) -> ProfileRow | None:
-    scores, better = [], []
-    for place in sorted(place for place in context.study.places if place[1:] == (mode, budget)):
-        samples = list(context.study.runs(place, rule, level_set, agent=agent).values())
-        scale = score_scale(context, place, level_set)
-        if not samples or scale is None:
-            continue
-        scores.append([between(sample.mean, *scale) for sample in samples])
-        floor = context.study.floor(place, level_set)
-        if floor is not None:
-            improved = sorted(improvement_over(sample.returns, floor.returns) for sample in samples)
-            better.append(float(np.mean(improved)))
-    if not scores:
-        return None
-    row = context.row(
-        "profile", Place(SUITE, mode, budget), n=len(scores), rules=(rule,), level_sets=(level_set,),
-        names=(agent,) if agent is not None else (), unnamed="the plan does not name profiles",
-    )  # fmt: skip
-    found = performance_profile(
-        scores,
-        taus=TAUS,
-        rng=context.rng(row["seed"]),
-        confidence=context.plan.intervals.confidence,
-        n_resamples=min(context.plan.intervals.resamples, 2000),
-    )
-    return ProfileRow(
-        **row,
-        agent=agent,
-        rule=rule,
-        level_set=level_set,
-        profile=found,
-        p_improvement=float(np.mean(better)) if better else NAN,
-    )

@@ -10,23 +10,20 @@ import numpy as np
 
 from gapfloor.analysis.floor_rows import RunsAndReference
 from gapfloor.analysis.gap_rows import GapHalves
-from gapfloor.analysis.grouping import RunName, RunSample
 from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.rows import Quantity, SensitivityRow
 from gapfloor.statistics.clustered import (
-    CrossedEstimate,
     clustered_sem,
     crossed_gap,
     crossed_mean,
     level_matrix,
     level_variance_share,
 )
-from gapfloor.statistics.conventions import GENERATOR, NAN, Call
+from gapfloor.statistics.conventions import GENERATOR, NAN
 from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.families import holm
 from gapfloor.statistics.power import minimum_detectable_effect, smallest_detectable_difference
 from gapfloor.statistics.random_effects import random_effects_mean
-from gapfloor.statistics.reference_calls import call_reference_family, compare_strata_to_reference
 from gapfloor.statistics.signflip import sign_flip_test
 from gapfloor.statistics.welch import moments, t_interval, welch_of_moments
 
@@ -41,10 +38,7 @@ def sensitivity_rows(
     """One row per comparison with the floor, then one per gap."""
     rows = []
     for family in floor_families:
-        calls = _stratified_calls(context, family)
-        rows += _with_holm(
-            [_of_comparison(context, one, call, len(family)) for one, call in zip(family, calls, strict=True)]
-        )
+        rows += _with_holm([_of_comparison(context, one, len(family)) for one in family])
     for gaps in gap_families:
         rows += _with_holm([_of_gap(context, one, len(gaps)) for one in gaps])
     return tuple(rows)
@@ -55,9 +49,7 @@ def _with_holm(family: Sequence[SensitivityRow]) -> list[SensitivityRow]:
     return [replace(row, generator_p_adjusted=float(p)) for row, p in zip(family, adjusted, strict=True)]
 
 
-def _of_comparison(
-    context: PlannedStudy, one: RunsAndReference, stratified: Call | None, family_size: int
-) -> SensitivityRow:
+def _of_comparison(context: PlannedStudy, one: RunsAndReference, family_size: int) -> SensitivityRow:
     samples = [sample for _, sample in sorted(one.runs.items())]
     values = np.sort([sample.mean for sample in samples])
     floor = one.floor
@@ -75,9 +67,8 @@ def _of_comparison(
         t_high=high,
         p_sign_flip=flip.p,
         p_sign_flip_smallest=flip.smallest,
-        generator=_crossed(crossed_mean(played, confidence=confidence)) if played else _NOT_ESTIMATED,
+        generator=crossed_mean(played, confidence=confidence) if played else _NOT_ESTIMATED,
         level_variance_share=level_variance_share(pairs) if played else NAN,
-        stratified_call=stratified,
         floor_sem_clustered=clustered_sem(floor.returns, floor.levels) if floor.levels.size else NAN,
         minimum_detectable=_detectable(context, one, family_size),
         is_census=all(sample.is_census for sample in samples),
@@ -97,29 +88,6 @@ def _detectable(context: PlannedStudy, one: RunsAndReference, family_size: int) 
     )  # fmt: skip
 
 
-def _stratified_calls(context: PlannedStudy, family: Sequence[RunsAndReference]) -> list[Call | None]:
-    """The recommended calls with agents as strata; None where they cannot be tested."""
-    tests = [
-        compare_strata_to_reference(
-            _means_by_agent(one.distinct),
-            one.floor.units,
-            seen=one.seen,
-            margin=context.margin(one.floor, *one.runs.values()),
-            least_runs=context.plan.least_runs,
-        )
-        for one in family
-    ]
-    calls = call_reference_family(tests, alpha=context.plan.floor.alpha)
-    return [None if found.call == "not tested" else found.call for found in calls]
-
-
-def _means_by_agent(runs: dict[RunName, RunSample]) -> list[list[float]]:
-    by_agent: dict[str, list[float]] = {}
-    for name, sample in sorted(runs.items()):
-        by_agent.setdefault(name.agent, []).append(sample.mean)
-    return list(by_agent.values())
-
-
 def _of_gap(context: PlannedStudy, one: GapHalves, family_size: int) -> SensitivityRow:
     confidence = context.plan.intervals.confidence
     halves = list(one.both.values())
@@ -136,7 +104,7 @@ def _of_gap(context: PlannedStudy, one: GapHalves, family_size: int) -> Sensitiv
     levels: dict[str, Any] = {"generator": _NOT_ESTIMATED}
     train, test = level_matrix(trains), level_matrix(tests)
     if train is not None and test is not None and len(halves) > 1:
-        levels["generator"] = _crossed(crossed_gap(train, test, confidence=confidence))
+        levels["generator"] = crossed_gap(train, test, confidence=confidence)
         levels["level_variance_share"] = level_variance_share([*trains, *tests])
     quantity: Quantity = "gap"
     return SensitivityRow(
@@ -154,11 +122,3 @@ def _of_gap(context: PlannedStudy, one: GapHalves, family_size: int) -> Sensitiv
         is_census=all(half.is_census for pair in halves for half in pair),
         **levels,
     )
-
-
-def _crossed(found: CrossedEstimate) -> Estimate:
-    low, high = found.interval
-    return Estimate(
-        value=found.estimate, se=found.se, df=found.df, low=low, high=high, p=found.p, estimand=GENERATOR,
-        method="runs x levels",
-    )  # fmt: skip

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from gapfloor.analysis.checkpoint_rows import (
@@ -22,7 +23,6 @@ from gapfloor.analysis.rows import GapRow, RuleDifferenceRow
 from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.statistics.level_means import pair_by_level
-from gapfloor.statistics.ranks import RankCorrelation, rank_correlation
 from gapfloor.tables.cells import estimate, p_value
 from gapfloor.text_tables import ReadableResult, Table, table_of
 
@@ -32,10 +32,12 @@ SweepSamples = Mapping[str, Mapping[float, EpisodeSample]]
 
 @dataclass(frozen=True, kw_only=True)
 class SweepTrend(RuleDifferenceRow):
-    """What the grid says about one level set: hot minus cold, and return against the entropy that was played."""
+    """What the grid says about one level set: hot minus cold, and at how many steps return rises with entropy."""
 
-    correlation: RankCorrelation
-    """Of return with the entropy that was played."""
+    n_rises: int
+    """Number of steps, in the order of the entropy that was played, at which the return rises."""
+    n_steps: int
+    """Steps of the grid: its temperatures less one."""
     n_levels: int
     """Distinct levels played."""
 
@@ -159,9 +161,8 @@ def analyse_sweep(
         trends=tuple(
             SweepTrend(
                 **{**difference(name, hot, cold), "at": None},
-                correlation=rank_correlation(
-                    [rows[name, at].entropy_played for at in grid], [rows[name, at].mean for at in grid]
-                ),
+                n_rises=_n_rises([rows[name, at] for at in grid]),
+                n_steps=len(grid) - 1,
                 n_levels=n_levels(samples[name][hot]),
             )
             for name in samples
@@ -179,22 +180,21 @@ def rule_at(temperature: float) -> str:
     return {0.0: "greedy", 1.0: "sampled"}.get(float(temperature), f"temperature:{temperature:g}")
 
 
+def _n_rises(rows: Sequence[CheckpointRow]) -> int:
+    """Steps at which return rises with the entropy that was played."""
+    means = [row.mean for row in sorted(rows, key=lambda row: row.entropy_played)]
+    return sum(after > before for before, after in pairwise(means))
+
+
 def _sentence(trend: SweepTrend) -> str:
-    found, contrast = trend.correlation, trend.difference
-    steps = found.n - 1
-    if found.rises_always:
-        shape = "return falls at every step as entropy falls"
-    elif found.n_rises == 0:
-        shape = "return falls at no step as entropy falls"
-    else:
-        shape = f"return falls at {found.n_rises} of {steps} steps as entropy falls, so not monotonically"
+    found, contrast = trend.n_rises, trend.difference
+    shape = f"return falls at {found} of {trend.n_steps} steps as entropy falls, so not monotonically"
+    if found in (0, trend.n_steps):
+        shape = f"return falls at {'every' if found else 'no'} step as entropy falls"
     difference = f"{estimate(contrast.value, contrast.interval).typed} ({contrast.confidence:.0%})"
-    kind = "exact permutation" if found.is_exact else "permutation"
     return (
-        f"{level_set_words(trend.quantity)}: {shape} (Kendall's tau {found.tau:+.2f} over {found.n} temperatures, "
-        f"{kind} p = {p_value(found.p).plain}, smallest possible {p_value(found.smallest).plain}). "
-        f"{trend.rule} - {trend.rule_b}: {difference}, p = {p_value(contrast.p).plain}, paired over "
-        f"{trend.n_levels} levels."
+        f"{level_set_words(trend.quantity)}: {shape}. {trend.rule} - {trend.rule_b}: {difference}, "
+        f"p = {p_value(contrast.p).plain}, paired over {trend.n_levels} levels."
     )
 
 

@@ -29,7 +29,6 @@ from gapfloor.statistics.conventions import (
     NO_PAIR,
     PAPER_MARGIN,
     ROUNDING,
-    THESE_LEVELS,
     Call,
     Floats,
     Ints,
@@ -55,7 +54,7 @@ class ReferenceTest:
     n: int
     mean: float
     sem: float
-    """Of the mean over runs; with strata, within agents."""
+    """Of the mean over runs."""
     reference: float
     reference_n: int
     delta: float
@@ -65,7 +64,7 @@ class ReferenceTest:
     """1 where the runs are known to be skewed or to form two groups."""
     margin: float
     run_values: tuple[float, ...]
-    """In ascending order (with strata: around their agent's mean); the family's shape is taken from them."""
+    """In ascending order; the family's shape is taken from them."""
     not_tested: str = ""
     """Why nothing can be tested; empty where it can."""
     doubts: tuple[str, str] = ("", "")
@@ -73,7 +72,6 @@ class ReferenceTest:
     runs: RunsMean | None = field(default=None, repr=False)
     floors: tuple[FloorMean, FloorMean] | None = field(default=None, repr=False)
     """With the highest, and with the lowest return of the comparison as one more episode."""
-    estimand: str = THESE_LEVELS
 
     @property
     def is_tested(self) -> bool:
@@ -132,11 +130,6 @@ class ReferenceCall:
         """Confidence of the interval; NaN where nothing was tested."""
         return 1 - self.alpha / self.divisor if self.divisor else NAN
 
-    @property
-    def label(self) -> str:
-        """The call in words, with the reason where nothing was tested."""
-        return f"not tested ({self.not_tested})" if self.call == "not tested" else self.call
-
 
 def compare_to_reference(
     run_values: npt.ArrayLike,
@@ -166,45 +159,6 @@ def compare_to_reference(
     if least_runs < 2:
         raise UsageError(f"`least_runs` must be at least 2, but is {least_runs}.")
     values = finite_sample(run_values, "run_values")
-    return _compared(
-        values, (sem(values), values.size - 1), reference_returns, seen, margin, least_runs, is_called_later
-    )
-
-
-def compare_strata_to_reference(
-    values_by_agent: Sequence[npt.ArrayLike],
-    reference_returns: npt.ArrayLike,
-    *,
-    seen: Pair | None = None,
-    margin: MarginRule = PAPER_MARGIN,
-    least_runs: int = LEAST_RUNS,
-) -> ReferenceTest:
-    """The same comparison with agents as strata: the run-to-run variance is taken within agents.
-
-    Agents that differ are then not noise. The sum of their variances gets the degrees of freedom of the smallest agent.
-    Not tested if an agent has fewer than `least_runs` runs.
-    """
-    if not values_by_agent:
-        raise UsageError("`values_by_agent` must hold at least one agent.")
-    agents = [finite_sample(values, "values_by_agent") for values in values_by_agent]
-    pooled = np.sort(np.concatenate(agents))
-    error = math.hypot(*(agent.size / pooled.size * sem(agent) for agent in agents))
-    # The shape is that of the runs around their agents' means.
-    centred = np.sort(np.concatenate([agent - agent.mean() for agent in agents])) + pooled.mean()
-    smallest = min(agent.size for agent in agents)
-    least = pooled.size + 1 if smallest < least_runs else least_runs
-    return _compared(centred, (error, smallest - 1), reference_returns, seen, margin, least, False)
-
-
-def _compared(
-    values: Floats,
-    error: tuple[float, int],
-    reference_returns: npt.ArrayLike,
-    seen: Pair | None,
-    margin: MarginRule,
-    least_runs: int,
-    is_called_later: bool,
-) -> ReferenceTest:
     reference = finite_sample(reference_returns, "reference_returns", minimum=2)
     low, high = (float(values[0]), float(values[-1])) if seen is None else seen
     low, high = (
@@ -214,7 +168,7 @@ def _compared(
     size = max(abs(low), abs(high))
     mean, reference_mean = float(values.mean()), float(reference.mean())
     delta = mean - reference_mean
-    own = 0.0 if values.size > 1 and do_not_differ(values, scale=size) else error[0]
+    own = 0.0 if values.size > 1 and do_not_differ(values, scale=size) else sem(values)
     found = ReferenceTest(
         n=values.size,
         mean=mean,
@@ -235,7 +189,7 @@ def _compared(
         found,
         p=1.0,
         p_tost=1.0,
-        runs=RunsMean(np.asarray(mean), np.asarray(own), error[1], values.size, (low, high)),
+        runs=RunsMean(np.asarray(mean), np.asarray(own), values.size - 1, values.size, (low, high)),
         floors=(floor_mean(reference, high), floor_mean(reference, low)),
     )
     return found if is_called_later else _shaped(found, family_shape([values]))

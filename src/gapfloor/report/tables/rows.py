@@ -231,11 +231,6 @@ def rule_differences(data: TableData, budget: str) -> Rows:
     return [row for row in data.findings.results.pairs if row.rule != MERGED or row.quantity == "test"], []
 
 
-def profiles(data: TableData, budget: str) -> Rows:
-    """The suite's profiles."""
-    return list(data.findings.results.profiles), []
-
-
 def audit(data: TableData, budget: str) -> Rows:
     """The audited code bases, in the order of the paper's table."""
     return sorted(load_ledger(), key=lambda entry: entry.audit_row), []
