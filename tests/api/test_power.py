@@ -104,12 +104,3 @@ def test_the_command_prints_what_the_function_returns(capsys, tmp_path):
     pyarrow.csv.write_csv(table(game_rows(test=2.4, n_runs=4)), tmp_path / "pilot.csv")
     document = document_of(run(capsys, "power", tmp_path / "pilot.csv", "--json").out)
     assert document == gapfloor.power(tmp_path / "pilot.csv").to_dict()
-
-
-def test_a_pilot_is_told_the_floor_that_equivalence_needs():
-    advice = gapfloor.power(table(game_rows(n_runs=3, test=2.0)))
-    needed = advice.comparisons[0].floor_episodes_for_equivalence
-    assert needed is not None
-    assert any(
-        f"equivalent: {needed:,} floor episodes, with enough runs" in line for line in advice.sentences()
-    )

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 
 import numpy as np
 import pytest
-from scipy import stats
 from statsmodels.stats.power import TTestPower
 
 from command_line import run
@@ -20,9 +18,7 @@ from gapfloor.statistics.power import (
     Effect,
     _kept,
     comparison_power,
-    equivalence_power,
     equivalence_unreachable,
-    floor_episodes_for_equivalence,
     minimum_detectable_effect,
     power_of_t,
     required_floor_episodes,
@@ -169,28 +165,6 @@ def test_the_design_is_smaller_than_its_neighbours():
         for n_floor in (LEAST_FLOOR, 100, 300, 1000, 3000):
             power = comparison_power(BIGFISH, n_runs=n_runs, n_floor=n_floor, family_size=8)
             assert power < 0.8 or n_runs + n_floor / EPISODES_PER_RUN >= size
-
-
-def test_floor_episodes_for_equivalence_have_the_power_they_promise():
-    """The normal formula for known runs: ((z(.95) + z(.9)) sd / margin)^2, 3.15 times (1.65 sd / margin)^2."""
-    margin, sd = 0.315, 0.24 * 384**0.5
-    advised = floor_episodes_for_equivalence(Effect(0.0, 0.0, sd), n_runs=None, margin=margin)
-    assert advised == pytest.approx(
-        ((stats.norm.ppf(0.95) + stats.norm.ppf(0.9)) * sd / margin) ** 2, rel=0.05
-    )
-    rng, size = np.random.default_rng(0), 40_000
-    mean = rng.standard_normal(size) * sd / math.sqrt(advised)
-    sem = sd * np.sqrt(rng.chisquare(advised - 1, size) / (advised - 1) / advised)
-    passed = np.mean(np.abs(mean) + stats.t.isf(0.05, advised - 1) * sem < margin)
-    assert passed == pytest.approx(0.8, abs=0.02)
-    before = math.ceil((1.65 * sd / margin) ** 2)
-    assert equivalence_power(Effect(0.0, 0.0, sd), n_runs=None, n_floor=before, margin=margin) < 0.02
-
-
-def test_equivalence_that_the_runs_forbid_is_said():
-    assert floor_episodes_for_equivalence(Effect(0.0, 2.0, 1.0), n_runs=6, margin=0.25) is None
-    with pytest.raises(UsageError, match="positive"):
-        equivalence_power(Effect(0.0, 2.0, 1.0), n_runs=6, n_floor=100, margin=0.0)
 
 
 def test_equivalence_is_unreachable_for_the_papers_noisy_floors():

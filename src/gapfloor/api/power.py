@@ -7,22 +7,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from gapfloor.analysis.column_names import TableOptions
-from gapfloor.analysis.episodes import Source, read_inputs
-from gapfloor.analysis.pilot import PilotComparison, read_pilot
+from gapfloor.analysis.episodes import Inputs, Source, read_inputs
+from gapfloor.analysis.floor_rows import comparisons
+from gapfloor.analysis.grouping import group
+from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.api.analyse import arrow_table
 from gapfloor.api.keyword_settings import read_settings, takes
 from gapfloor.errors import UsageError
 from gapfloor.machine import one_blas_thread
 from gapfloor.plan.lock import load_plan
-from gapfloor.plan.model import Method
+from gapfloor.plan.model import Method, Plan, content_hash, paper_plan
 from gapfloor.statistics.conventions import ALPHA, NAN, ROUNDING, check_sizes
 from gapfloor.statistics.power import (
     POWER,
     Effect,
     StudyDesign,
     comparison_power,
-    floor_episodes_for_equivalence,
     required_floor_episodes,
     required_runs,
     skewed_power,
@@ -66,8 +69,6 @@ class ComparisonPower:
     """Fewest floor episodes with the pilot's runs; None if no number reaches the power."""
     power_if_skewed: float = NAN
     """Power of the design if run values are exponential, with the long tail to the right; NaN for the paper's calls."""
-    floor_episodes_for_equivalence: int | None = None
-    """Floor episodes with which policies that equal the floor can be called equivalent; None without a pilot."""
     reason: str = ""
     """Why nothing can be computed; empty where it can."""
 
@@ -162,8 +163,7 @@ def power(
     options = read_settings(TableOptions, settings)
     if pilot is not None and any(each is not None for each in (delta, sem, runs, floor_sem, floor_episodes)):
         raise UsageError("Give a pilot, or delta, sem and runs, not both.")
-    plan_file = Path(plan) if plan is not None else None
-    content = load_plan(plan_file).plan if plan_file is not None else None
+    content = load_plan(Path(plan)).plan if plan is not None else None
     if alpha is None:
         alpha = content.floor.alpha if content is not None else ALPHA
     for name, value in (("power", wanted), ("alpha", alpha)):
@@ -175,10 +175,8 @@ def power(
     method: Method = "recommended" if content is None else content.floor.method or "paper"
     shared: dict[str, Any] = {"method": method, "alpha": alpha, "power": wanted}
     if pilot is not None:
-        found = read_pilot(
-            read_inputs(arrow_table(pilot), options=options), plan_file, rule=rule, level_set=level_set
-        )
-        rows = [_of_pilot(one, family or one.family_size, **shared) for one in found]
+        inputs = read_inputs(arrow_table(pilot), options=options)
+        rows = _of_pilot(inputs, content or paper_plan(), rule, level_set, family, **shared)
     else:
         effect, n_runs, n_floor = _effect_of(delta, sem, runs, floor_sem, floor_episodes)
         answer = _answer(effect, n_runs, n_floor, family or 1, **shared)
@@ -211,32 +209,38 @@ def _effect_of(
 
 
 def _of_pilot(
-    found: PilotComparison, family_size: int, *, method: Method, alpha: float, power: float
-) -> ComparisonPower:
-    labels = {name: getattr(found, name) for name in ("game", "budget", "rule", "level_set")}
-    effect, size = found.effect, abs(found.effect.delta) + found.effect.floor_sd
-    if effect.run_sd <= ROUNDING * size or effect.floor_sd <= ROUNDING * size:
-        who = "runs" if effect.run_sd <= ROUNDING * size else "floor episodes"
-        return ComparisonPower(
-            **labels, delta=effect.delta, n_runs=found.n_runs, n_floor=found.n_floor, family_size=family_size,
-            power_now=NAN, design=None, required_runs=None, required_floor_episodes=None,
-            reason=f"the pilot's {who} do not differ, so nothing is known about the spread of others",
-        )  # fmt: skip
-    answer = _answer(
-        found.effect, found.n_runs, found.n_floor, family_size, method=method, alpha=alpha, power=power
-    )
-    equivalent = None
-    if found.margin:
-        # With as many runs as one likes: what the floor alone must allow.
-        equivalent = floor_episodes_for_equivalence(
-            replace(found.effect, delta=0.0),
-            n_runs=None,
-            margin=found.margin,
-            family_size=family_size,
-            alpha=alpha,
-            power=power,
+    inputs: Inputs, plan: Plan, rule: str | None, level_set: str, family: int | None, **shared: Any
+) -> list[ComparisonPower]:
+    """What the pilot's comparisons need, under one rule (the plan's primary) on one level set."""
+    context = PlannedStudy(group(inputs, plan), plan, content_hash(plan), None)
+    asked = (rule or plan.scope.primary_rule, level_set)
+    rows = []
+    for members in comparisons(context):
+        for one in members:
+            # Over different runs: copies of a run tell nothing about the spread between runs.
+            values = np.sort([sample.mean for sample in one.distinct.values()])
+            floor = np.sort(one.floor.units)
+            if (one.labels["rule"], one.labels["level_set"]) != asked or values.size < 2:
+                continue
+            delta = float(values.mean() - floor.mean())
+            effect = Effect(delta, float(values.std(ddof=1)), float(floor.std(ddof=1)))
+            answer = _answer(effect, values.size, floor.size, family or len(members), **shared)
+            size = ROUNDING * (abs(delta) + effect.floor_sd)
+            if effect.run_sd <= size or effect.floor_sd <= size:
+                who = "runs" if effect.run_sd <= size else "floor episodes"
+                why = f"the pilot's {who} do not differ, so nothing is known about the spread of others"
+                nothing: dict[str, Any] = dict.fromkeys(
+                    ("design", "required_runs", "required_floor_episodes")
+                )
+                answer = replace(answer, **nothing, power_now=NAN, power_if_skewed=NAN, reason=why)
+            labels = {name: one.labels[name] for name in ("game", "budget", "rule", "level_set")}
+            rows.append(replace(answer, **labels))
+    if not rows:
+        raise UsageError(
+            f"The pilot has no comparison under the rule '{asked[0]}' on '{level_set}' levels with two runs and a "
+            "floor."
         )
-    return replace(answer, **labels, floor_episodes_for_equivalence=equivalent)
+    return rows
 
 
 def _answer(
@@ -253,8 +257,9 @@ def _answer(
     design = smallest_design(effect, power=power, **test)
     skewed = NAN
     if design is not None and method == "recommended":
-        size = {"n_runs": design.n_runs, "n_floor": design.n_floor}
-        skewed = skewed_power(effect, **size, family_size=family_size, alpha=alpha)
+        skewed = skewed_power(
+            effect, n_runs=design.n_runs, n_floor=design.n_floor, family_size=family_size, alpha=alpha
+        )
     return ComparisonPower(
         delta=effect.delta,
         n_runs=n_runs,
@@ -276,17 +281,12 @@ def _sentences(row: ComparisonPower) -> list[str]:
     runs = counted(row.required_runs, "run") if row.required_runs else "no number of runs reaches it"
     episodes = row.required_floor_episodes
     more = counted(episodes, "floor episode") if episodes else "no number of floor episodes reaches it"
-    lines = [
+    return [
         f"{row.label}: delta {row.delta:+.2f}, power now {row.power_now:.2f} with "
         f"{_size(row.n_runs, row.n_floor)}{guessed}",
         f"  needed: {together}{_if_skewed(row)}",
         f"  with this floor: {runs}; with these runs: {more}",
     ]
-    if row.floor_episodes_for_equivalence is not None:
-        least = counted(row.floor_episodes_for_equivalence, "floor episode")
-        after = " after Holm" if row.family_size > 1 else ""
-        lines.append(f"  to call policies that equal the floor equivalent{after}: {least}, with enough runs")
-    return lines
 
 
 def _if_skewed(row: ComparisonPower) -> str:

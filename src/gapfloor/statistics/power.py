@@ -10,8 +10,6 @@ counted in simulated samples. Skewed runs are simulated as a whole.
 References:
     Lenth, R. V. (2001). Some practical guidelines for effective sample size determination. The American
         Statistician 55, 187-193 (power from the noncentral t).
-    Phillips, K. F. (1990). Power of the two one-sided tests procedure in bioequivalence. Journal of Pharmacokinetics
-        and Biopharmaceutics 18, 137-144.
     Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6,
         65-70.
     Basu, D. (1955). On statistics independent of a complete sufficient statistic. Sankhya 15, 377-380.
@@ -23,7 +21,6 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -31,15 +28,12 @@ from scipy import special
 
 from gapfloor.errors import UsageError
 from gapfloor.statistics.behrens_fisher import FloorMean, RunsMean, planned_floor, tail_p
-from gapfloor.statistics.conventions import ALPHA, NAN, NO_PAIR, Floats
+from gapfloor.statistics.conventions import ALPHA, NAN, NO_PAIR, Floats, Method
 from gapfloor.statistics.reference_calls import LEAST_FLOOR, LEAST_RUNS
 from gapfloor.statistics.run_shape import are_in_doubt
 from gapfloor.statistics.satterthwaite import satterthwaite
 
 POWER = 0.8
-
-#: Whose call is planned.
-Method = Literal["paper", "recommended"]
 
 #: A design that needs more than these is called out of reach.
 MAX_RUNS = 1000
@@ -204,63 +198,6 @@ def smallest_design(
     return best
 
 
-def equivalence_power(
-    effect: Effect,
-    *,
-    n_runs: int | None,
-    n_floor: int,
-    margin: float,
-    family_size: int = 1,
-    alpha: float = ALPHA,
-) -> float:
-    """Power of the recommended equivalence test (TOST) at the true `effect.delta`.
-
-    Args:
-        effect: the true difference (0 where equivalence holds) and the standard deviations.
-        n_runs: None takes the runs' mean as known, which is the best that any number of runs can do.
-        n_floor: floor episodes.
-        margin: of equivalence.
-        family_size: Bonferroni's divisor, for the family-wise version.
-        alpha: of each one-sided test.
-    """
-    if not margin > 0:
-        raise UsageError(f"`margin` must be positive, but is {margin}.")
-    variances, _ = variance_parts(effect, n_runs=n_runs or 2, n_floor=n_floor)
-    sd = math.sqrt(variances.sum() if n_runs is not None else variances[1])
-    if sd == 0:
-        return float(abs(effect.delta) < margin)
-    # A one-sided test at alpha uses the quantile of a two-sided one at twice alpha.
-    room = margin - _half_widths(effect, n_runs, n_floor, 2 * alpha / family_size)
-    passed = special.ndtr((room - effect.delta) / sd) - special.ndtr((-room - effect.delta) / sd)
-    return float(np.mean(np.where(room > 0, passed, 0.0)))
-
-
-def floor_episodes_for_equivalence(
-    effect: Effect,
-    *,
-    n_runs: int | None,
-    margin: float,
-    family_size: int = 1,
-    alpha: float = ALPHA,
-    power: float = POWER,
-) -> int | None:
-    """The fewest floor episodes with which runs that equal the floor are called equivalent with this power.
-
-    None where the runs alone forbid it: then more runs are needed, whatever the floor.
-
-    >>> heist = Effect(delta=0.0, run_sd=0.0, floor_sd=0.24 * 384**0.5)
-    >>> floor_episodes_for_equivalence(heist, n_runs=None, margin=0.315)
-    1980
-    """
-
-    def power_at(n_floor: int) -> float:
-        return equivalence_power(
-            effect, n_runs=n_runs, n_floor=n_floor, margin=margin, family_size=family_size, alpha=alpha
-        )
-
-    return smallest_reaching(power_at, power, MAX_EPISODES)
-
-
 def smallest_reaching(
     power_at: Callable[[int], float], power: float, most: int, *, least: int = 2
 ) -> int | None:
@@ -296,13 +233,13 @@ def _run_counts() -> Iterator[int]:
         n += max(1, n // 20 if n >= 40 else 1)
 
 
-def _half_widths(effect: Effect, n_runs: int | None, n_floor: int, alpha: float) -> Floats:
+def _half_widths(effect: Effect, n_runs: int, n_floor: int, alpha: float) -> Floats:
     """Equally likely distances of a limit of the difference from the estimate, at two-sided 1 - alpha."""
     floor = planned_floor(effect.floor_sd, n_floor)
-    runs = np.zeros(1) if n_runs is None else effect.run_sd**2 / n_runs * _chi_square_ratios(n_runs - 1)
+    runs = effect.run_sd**2 / n_runs * _chi_square_ratios(n_runs - 1)
     total = runs + float(floor.sd) ** 2
     # Beyond some hundred episodes the floor's degrees of freedom make no difference.
-    shares, factors = _critical(n_runs or 2, min(n_floor - 1, 400), alpha)
+    shares, factors = _critical(n_runs, min(n_floor - 1, 400), alpha)
     return np.asarray(float(floor.mean) + np.sqrt(total) * np.interp(np.sqrt(runs / total), shares, factors))
 
 
@@ -385,21 +322,26 @@ def smallest_detectable_difference(
         return NAN
     scale = math.hypot(run_sd / math.sqrt(n_runs), floor_sd / math.sqrt(n_floor))
 
-    def lacking(size: float) -> float:
-        effect = Effect(size * scale, run_sd, floor_sd)
-        found = comparison_power(
-            effect, n_runs=n_runs, n_floor=n_floor, method=method, family_size=family_size, alpha=alpha
-        )
-        return found - power
+    def power_at(size: float) -> float:
+        return comparison_power(
+            Effect(size * scale, run_sd, floor_sd),
+            n_runs=n_runs, n_floor=n_floor, method=method, family_size=family_size, alpha=alpha,
+        )  # fmt: skip
 
-    high = 4.0
-    while lacking(high) < 0:
+    return scale * _smallest_size(power_at, power, lowest=1e-9, high=4.0, most=1e4, xtol=1e-6)
+
+
+def _smallest_size(
+    power_at: Callable[[float], float], power: float, *, lowest: float, high: float, most: float, xtol: float
+) -> float:
+    """The size of an effect that is found with this power; NaN where none up to `most` is."""
+    from scipy import optimize  # a sixth of what a command imports, and few need it
+
+    while power_at(high) < power:
         high *= 2
-        if high > 1e4:
+        if not high < most:
             return NAN
-    from scipy import optimize  # few commands need it
-
-    return scale * float(optimize.brentq(lacking, 1e-9, high, xtol=1e-6))
+    return float(optimize.brentq(lambda size: power_at(size) - power, lowest, high, xtol=xtol))
 
 
 def minimum_detectable_effect(
@@ -410,17 +352,10 @@ def minimum_detectable_effect(
     critical = float(special.stdtrit(df, 1 - level / 2))
     if not (0 < se < math.inf and 0 < df < math.inf and critical < math.inf):
         return NAN
-    from scipy import optimize  # a sixth of what a command imports, and few need it
-
-    def lacking(effect: float) -> float:
-        return _power(effect / se, df=df, critical=critical) - power
-
-    high = se * (critical + 3)
-    while lacking(high) < 0:
-        high *= 2
-        if not high < 1e9 * se:
-            return NAN
-    return float(optimize.brentq(lacking, 0.0, high, xtol=1e-6 * se))
+    return _smallest_size(
+        lambda effect: _power(effect / se, df=df, critical=critical),
+        power, lowest=0.0, high=se * (critical + 3), most=1e9 * se, xtol=1e-6 * se,
+    )  # fmt: skip
 
 
 def equivalence_unreachable(*, margin: float, sem: float, n: int, alpha: float = ALPHA) -> bool:
