@@ -22,11 +22,8 @@ from gapfloor.analysis.rows import (
 )
 from gapfloor.plan.model import split_difference
 from gapfloor.statistics.conventions import NAN, Floats, Tier, sem
-from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.paired import (
-    AgentDifference,
     AgentSample,
-    PairedDifference,
     agent_sample,
     difference_of_agents,
     paired_difference,
@@ -109,28 +106,18 @@ def _pair(
     )  # fmt: skip
     a, b = np.array([first[run] for run in shared]), np.array([second[run] for run in shared])
     rng = context.rng(row["seed"])
-    found = paired_difference(a, b, rng=rng, **context.resampling)
+    difference = paired_difference(a, b, rng=rng, method=context.floor_method, **context.resampling)
     return RuleDifferenceRow(
         **row,
         agent=agent,
         rule=rules[0],
         rule_b=rules[1],
         quantity=quantity,
-        difference=_estimate(context, found, se=found.sem),
-        runs_first_higher=found.runs_a_higher,
-        runs_second_higher=found.runs_b_higher,
+        difference=difference,
+        runs_first_higher=int(np.count_nonzero(a > b)),
+        runs_second_higher=int(np.count_nonzero(b > a)),
         p_sign_flip=sign_flip_test(a - b, rng=rng).p,
     )
-
-
-def _estimate(context: PlannedStudy, found: PairedDifference | AgentDifference, *, se: float) -> Estimate:
-    """A difference with the interval of the plan's method: the paper's bootstrap, or the one that agrees with p."""
-    method = context.floor_method
-    low, high = found.ci if method == "paper" else found.t_interval
-    return Estimate(
-        value=found.difference, se=se, df=found.df, low=low, high=high, p=found.p, method=method,
-        confidence=context.plan.intervals.confidence,
-    )  # fmt: skip
 
 
 def agent_difference_rows(context: PlannedStudy) -> tuple[AgentDifferenceRow, ...]:
@@ -226,7 +213,6 @@ def _agents(
         level_sets=BOTH if quantity == "gap" else (quantity,), names=(quantity, *agents),
         unnamed=context.beyond_looks,
     )  # fmt: skip
-    found = difference_of_agents(a, b, rng=context.rng(row["seed"]), **context.resampling)
     known = [p for p in p_draws if not math.isnan(p)]
     return AgentDifferenceRow(
         **row,
@@ -234,12 +220,14 @@ def _agents(
         quantity=quantity,
         agent=agents[0],
         agent_b=agents[1],
-        mean=found.mean_a,
-        sem=found.sem_a,
-        mean_b=found.mean_b,
-        sem_b=found.sem_b,
-        n_runs=(found.n_a, found.n_b),
-        difference=_estimate(context, found, se=math.hypot(found.sem_a, found.sem_b)),
+        mean=a.moments.mean,
+        sem=a.moments.sem,
+        mean_b=b.moments.mean,
+        sem_b=b.moments.sem,
+        n_runs=(a.moments.n, b.moments.n),
+        difference=difference_of_agents(
+            a, b, rng=context.rng(row["seed"]), method=context.floor_method, **context.resampling
+        ),
         decision=Decision(),
         p_draw_min=min(known, default=NAN),
         p_draw_max=max(known, default=NAN),

@@ -16,6 +16,8 @@ from gapfloor.errors import UsageError
 
 Call = Literal["above", "below", "equivalent", "not distinguishable", "not tested"]
 Tier = Literal["low", "intermediate", "high"]
+#: Whose test, call or interval.
+Method = Literal["paper", "recommended"]
 Pair = tuple[float, float]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

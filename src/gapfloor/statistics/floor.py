@@ -19,14 +19,12 @@ from gapfloor.statistics.bootstrap import difference_interval
 from gapfloor.statistics.conventions import (
     CONFIDENCE,
     N_RESAMPLES,
-    NO_PAIR,
     PAPER_MARGIN,
-    THESE_LEVELS,
     MarginRule,
     Pair,
     finite_sample,
 )
-from gapfloor.statistics.welch import equivalence_p, moments, t_interval, welch_of_moments
+from gapfloor.statistics.welch import equivalence_p, moments, welch_of_moments
 
 
 @dataclass(frozen=True)
@@ -49,28 +47,18 @@ class FloorComparison:
     """mean - floor."""
     ci: Pair
     """Percentile bootstrap interval of delta; runs and floor episodes are both resampled."""
-    t: float
-    """Welch's t statistic."""
     df: float
     """Its degrees of freedom (Satterthwaite)."""
     p: float
     """Two-sided p of Welch's test, before any correction."""
-    z: float
-    """The same statistic read as a normal score (the paper's descriptive z)."""
     p_tost: float
     """p of the equivalence test (two one-sided tests) at the margin; not corrected for the family."""
     margin: float
     """How far from the floor still counts as equivalent."""
     runs_above: int
     """Number of runs whose value is above the floor's mean (k of k/n)."""
-    t_interval: Pair = NO_PAIR
-    """Student's interval of delta with the test's standard error and df."""
     confidence: float = CONFIDENCE
-    """Confidence of both intervals."""
-    n_resamples: int = N_RESAMPLES
-    """Number of bootstrap resamples behind `ci`."""
-    estimand: str = THESE_LEVELS
-    """What the number is about: these levels, or the generator of levels."""
+    """Confidence of the interval."""
 
     @property
     def se(self) -> float:
@@ -109,7 +97,6 @@ def compare_to_floor(
     own, other = moments(runs), moments(floor)
     test = welch_of_moments(own, other)
     width = margin.at(other.mean)
-    error = float(np.hypot(own.sem, other.sem))
     return FloorComparison(
         n=runs.size,
         mean=own.mean,
@@ -119,14 +106,10 @@ def compare_to_floor(
         floor_n=floor.size,
         delta=test.difference,
         ci=difference_interval(runs, floor, confidence=confidence, n_resamples=n_resamples, rng=rng),
-        t=test.t,
         df=test.df,
         p=test.p,
-        z=test.t,
         p_tost=float(equivalence_p(test.difference, test.se, test.df, margin=width)),
         margin=width,
         runs_above=int(np.count_nonzero(runs > other.mean)),
-        t_interval=t_interval(test.difference, error, test.df, confidence=confidence),
         confidence=confidence,
-        n_resamples=n_resamples,
     )

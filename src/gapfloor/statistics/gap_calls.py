@@ -29,7 +29,6 @@ from gapfloor.statistics.clustered import level_matrix
 from gapfloor.statistics.components import VariancePart, components_interval, components_p
 from gapfloor.statistics.conventions import (
     ALPHA,
-    GENERATOR,
     NAN,
     NO_PAIR,
     ROUNDING,
@@ -38,7 +37,6 @@ from gapfloor.statistics.conventions import (
     Pair,
     do_not_differ,
 )
-from gapfloor.statistics.distinct import distinct
 from gapfloor.statistics.families import holm
 from gapfloor.statistics.level_crossing import LevelTable, crossed_parts, reference_slope
 from gapfloor.statistics.reference_calls import LEAST_RUNS, holm_divisors
@@ -51,36 +49,26 @@ GapWord = Literal["train higher", "test higher", "not distinguishable", "not tes
 LEVELS_FOR_SLOPE = 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ExcessTest:
-    """A gap and its excess over the floor's gap, on the levels that every run and the floor have played."""
+    """A gap's excess over the floor's gap, on the levels that every run and the floor have played."""
 
-    n: int
-    train: float
-    test: float
-    gap: float
-    """Train minus test on the common levels."""
-    floor_gap: float
-    slope: float
-    excess: float
-    """gap - slope * floor_gap."""
-    se: float
-    parts: tuple[VariancePart, ...]
-    """Of runs, training levels and held-out levels."""
-    p: float
-    plain_excess: float
-    """gap - floor_gap."""
-    plain_parts: tuple[VariancePart, ...]
-    p_plain: float
-    p_runs: float
-    """Student's test of the raw gap over runs, on the levels that were played (n - 1 df)."""
-    n_levels: tuple[int, int]
-    """Common levels: training, held-out."""
-    n_levels_played: tuple[int, int]
-    """Levels that at least one run has played."""
-    not_tested: str
+    not_tested: str = ""
     """Why nothing was tested; empty where it was."""
-    estimand: str = GENERATOR
+    slope: float = NAN
+    excess: float = NAN
+    """gap - slope * floor gap."""
+    se: float = NAN
+    parts: tuple[VariancePart, ...] = ()
+    """Of runs, training levels and held-out levels."""
+    p: float = NAN
+    plain_excess: float = NAN
+    """gap - floor gap."""
+    p_plain: float = NAN
+    p_runs: float = NAN
+    """Student's test of the raw gap over runs, on the levels that were played (n - 1 df)."""
+    n_levels: tuple[int, int] = (0, 0)
+    """Common levels: training, held-out."""
 
 
 @dataclass(frozen=True)
@@ -105,11 +93,6 @@ class GapCall:
         """Confidence of the interval; NaN where nothing was tested."""
         return 1 - self.alpha / self.divisor if self.divisor else NAN
 
-    @property
-    def label(self) -> str:
-        """The call in words, with the reason where nothing was tested."""
-        return f"not tested ({self.test.not_tested})" if self.call == "not tested" else self.call
-
 
 def excess_gap(
     train: Sequence[Episodes],
@@ -132,19 +115,18 @@ def excess_gap(
         raise UsageError(
             f"`train` and `test` must hold the same runs, but have {len(train)} and {len(test)}."
         )
-    played = (_n_played(train), _n_played(test))
     if train_floor is None or test_floor is None:
-        return _untested(train, test, played, "no floor")
+        return ExcessTest(not_tested="no floor")
     if any(levels.size == 0 for _, levels in (*train, *test, train_floor, test_floor)):
-        return _untested(train, test, played, "no level seeds")
+        return ExcessTest(not_tested="no level seeds")
     tables = [_table(train, train_floor), _table(test, test_floor)]
     if tables[0] is None or tables[1] is None:
-        return _untested(train, test, played, "no common levels")
+        return ExcessTest(not_tested="no common levels")
     if len(train) < least_runs:
-        return _untested(train, test, played, f"{len(train)} run{'' if len(train) == 1 else 's'}")
+        return ExcessTest(not_tested=f"{len(train)} run{'' if len(train) == 1 else 's'}")
     if all(do_not_differ(table.values) for table in tables if table):
-        return _untested(train, test, played, "the returns of a level set do not differ")
-    return _tested(tables[0], tables[1], played)
+        return ExcessTest(not_tested="the returns of a level set do not differ")
+    return _tested(tables[0], tables[1])
 
 
 def call_gap_family(tests: Sequence[ExcessTest], *, alpha: float = ALPHA) -> tuple[GapCall, ...]:
@@ -187,7 +169,7 @@ def _table(runs: Sequence[Episodes], floor: Episodes) -> LevelTable | None:
     return LevelTable(matrix.values[:-1], matrix.values[-1], weights.weights)
 
 
-def _tested(train: LevelTable, test: LevelTable, played: tuple[int, int]) -> ExcessTest:
+def _tested(train: LevelTable, test: LevelTable) -> ExcessTest:
     n_levels = (train.weights.size, test.weights.size)
     one = np.ones(())
     slope = reference_slope((train, test)) if min(n_levels) >= LEVELS_FOR_SLOPE else one
@@ -196,25 +178,16 @@ def _tested(train: LevelTable, test: LevelTable, played: tuple[int, int]) -> Exc
     raw = crossed_parts([(1.0, train.values, train.weights), (-1.0, test.values, test.weights)])
     n = raw.by_run.shape[-1]
     own = VariancePart(float(raw.by_run.var(ddof=1) / n), n - 1)
-    gap = float(raw.estimate)
     return ExcessTest(
-        n=n,
-        train=float(np.mean(train.values @ train.weights)),
-        test=float(np.mean(test.values @ test.weights)),
-        gap=gap,
-        floor_gap=float(train.reference @ train.weights - test.reference @ test.weights),
         slope=float(slope),
         excess=estimate,
         se=float(np.sqrt(sum(part.variance for part in parts))),
         parts=parts,
         p=components_p(estimate, parts),
         plain_excess=plain,
-        plain_parts=plain_parts,
         p_plain=components_p(plain, plain_parts),
-        p_runs=components_p(gap, (own,)),
+        p_runs=components_p(float(raw.estimate), (own,)),
         n_levels=n_levels,
-        n_levels_played=played,
-        not_tested="",
     )
 
 
@@ -228,32 +201,3 @@ def _estimate(train: LevelTable, test: LevelTable, slope: Floats) -> tuple[float
     )
     estimate = float(found.estimate)
     return (estimate if abs(estimate) > least else 0.0), parts
-
-
-def _untested(
-    train: Sequence[Episodes], test: Sequence[Episodes], played: tuple[int, int], reason: str
-) -> ExcessTest:
-    means = [float(np.mean([np.mean(returns) for returns, _ in runs])) for runs in (train, test)]
-    return ExcessTest(
-        n=len(train),
-        train=means[0],
-        test=means[1],
-        gap=means[0] - means[1],
-        floor_gap=NAN,
-        slope=NAN,
-        excess=NAN,
-        se=NAN,
-        parts=(),
-        p=NAN,
-        plain_excess=NAN,
-        plain_parts=(),
-        p_plain=NAN,
-        p_runs=NAN,
-        n_levels=(0, 0),
-        n_levels_played=played,
-        not_tested=reason,
-    )
-
-
-def _n_played(runs: Sequence[Episodes]) -> int:
-    return distinct(np.concatenate([levels for _, levels in runs])).size

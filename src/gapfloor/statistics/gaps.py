@@ -26,13 +26,12 @@ from gapfloor.statistics.conventions import (
     N_RESAMPLES,
     NAN,
     NO_PAIR,
-    THESE_LEVELS,
     Floats,
     Pair,
     finite_sample,
     sem,
 )
-from gapfloor.statistics.welch import t_interval, two_sided_p, welch
+from gapfloor.statistics.welch import moments, t_interval, welch_of_moments
 
 
 @dataclass(frozen=True)
@@ -47,12 +46,8 @@ class RunTest:
     """train - test."""
     t: float
     """Welch's t statistic."""
-    df: float
-    """Its degrees of freedom (Satterthwaite)."""
     p: float
     """Two-sided p."""
-    p_one_sided: float
-    """One-sided p of train > test, which Stouffer's method takes."""
 
 
 @dataclass(frozen=True)
@@ -79,20 +74,12 @@ class Gap:
     """Fisher's combination of the runs' own Welch tests: small when some run differs."""
     stouffer_z: float
     """Stouffer's combination of the runs' one-sided tests; above zero: train is higher."""
-    p_stouffer: float
-    """One-sided p of `stouffer_z`."""
     runs: tuple[RunTest, ...]
     """The test of each run."""
-    p_t: float = NAN
-    """Two-sided p of a one-sample t-test over runs. Estimand: these levels, new runs."""
     t_interval: Pair = NO_PAIR
     """Student's interval over runs."""
     confidence: float = CONFIDENCE
     """Confidence of both intervals."""
-    n_resamples: int = N_RESAMPLES
-    """Number of bootstrap resamples behind `ci`."""
-    estimand: str = THESE_LEVELS
-    """What the number is about: these levels, or the generator of levels."""
 
 
 def gap(
@@ -111,14 +98,13 @@ def gap(
         )
     train = [finite_sample(returns, "train_by_run", minimum=2) for returns in train_by_run]
     test = [finite_sample(returns, "test_by_run", minimum=2) for returns in test_by_run]
-    runs = _test_runs(train, test)
+    runs = tuple(_test_run(*halves) for halves in zip(train, test, strict=True))
     order = np.lexsort(([run.test for run in runs], [run.train for run in runs]))
     trains = np.array([runs[i].train for i in order])
     tests = np.array([runs[i].test for i in order])
     gaps = np.sort(trains - tests)
     mean, error = float(gaps.mean()), sem(gaps)
     p = np.sort([run.p for run in runs])
-    z = combine_stouffer(np.sort([_signed_z(run) for run in runs]))
     return Gap(
         n=gaps.size,
         train=float(trains.mean()),
@@ -129,13 +115,10 @@ def gap(
         sem=error,
         ci=mean_interval(gaps, confidence=confidence, n_resamples=n_resamples, rng=rng),
         p_fisher=combine_fisher(p),
-        stouffer_z=z,
-        p_stouffer=float(special.ndtr(-z)),
+        stouffer_z=combine_stouffer(np.sort([_signed_z(run) for run in runs])),
         runs=runs,
-        p_t=float(two_sided_p(mean / error, gaps.size - 1)) if error > 0 else NAN,
         t_interval=t_interval(mean, error, gaps.size - 1, confidence=confidence),
         confidence=confidence,
-        n_resamples=n_resamples,
     )
 
 
@@ -153,28 +136,10 @@ def combine_stouffer(z_values: npt.ArrayLike) -> float:
     return float(z.sum() / np.sqrt(z.size))
 
 
-def _test_runs(train: Sequence[Floats], test: Sequence[Floats]) -> tuple[RunTest, ...]:
-    tested = welch(
-        [x.mean() for x in train],
-        [x.var(ddof=1) for x in train],
-        [x.size for x in train],
-        [x.mean() for x in test],
-        [x.var(ddof=1) for x in test],
-        [x.size for x in test],
-    )
-    one_sided = special.stdtr(tested.df, -tested.t)
-    return tuple(
-        RunTest(
-            float(train[i].mean()),
-            float(test[i].mean()),
-            float(tested.difference[i]),
-            float(tested.t[i]),
-            float(tested.df[i]),
-            float(tested.p[i]),
-            float(one_sided[i]),
-        )
-        for i in range(len(train))
-    )
+def _test_run(train: Floats, test: Floats) -> RunTest:
+    own, other = moments(train), moments(test)
+    tested = welch_of_moments(own, other)
+    return RunTest(own.mean, other.mean, tested.difference, tested.t, tested.p)
 
 
 def _signed_z(run: RunTest) -> float:

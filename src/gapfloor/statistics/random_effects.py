@@ -16,35 +16,27 @@ References:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
 from gapfloor.errors import UsageError
-from gapfloor.statistics.conventions import CONFIDENCE, NAN, NO_PAIR, THESE_LEVELS, Floats, Pair
-from gapfloor.statistics.welch import t_interval
+from gapfloor.statistics.conventions import CONFIDENCE, NAN, NO_PAIR, Floats, Pair
 
 
-@dataclass(frozen=True)
-class RandomEffects:
+class RandomEffects(NamedTuple):
     """Mean of the runs' true gaps, their spread, and the prediction interval of a new run's gap."""
 
-    n: int = 0
-    """Number of runs."""
-    mean: float = NAN
+    mean: float
     """Mean gap, with the variance between runs estimated."""
     se: float = NAN
     """Its standard error (Hartung and Knapp)."""
-    interval: Pair = NO_PAIR
-    """Student's interval of `mean`."""
     tau: float = NAN
     """Between-run standard deviation of the true gaps."""
     prediction: Pair = NO_PAIR
     """Interval in which the gap of a new run is expected."""
-    estimand: str = THESE_LEVELS
-    """What the number is about: these levels, or the generator of levels."""
 
 
 def random_effects_mean(
@@ -61,7 +53,7 @@ def random_effects_mean(
     values, known = values[order], known[order]
     n = values.size
     if n < 2 or not known.max() > 0:
-        return RandomEffects(n, float(values.mean()))
+        return RandomEffects(float(values.mean()))
     # A run whose episodes are all equal has no variance of its own; a weight must stay finite.
     known = np.maximum(known, 1e-9 * known.max())
     tau_square = variance_between(values, known)
@@ -73,8 +65,7 @@ def random_effects_mean(
     if n > 2:
         reach = float(special.stdtrit(n - 2, (1 + confidence) / 2)) * float(np.sqrt(tau_square + se**2))
         prediction = (mean - reach, mean + reach)
-    interval = t_interval(mean, se, n - 1, confidence=confidence)
-    return RandomEffects(n, mean, se, interval, float(np.sqrt(tau_square)), prediction)
+    return RandomEffects(mean, se, float(np.sqrt(tau_square)), prediction)
 
 
 def variance_between(values: Floats, variances: Floats) -> float:

@@ -12,32 +12,25 @@ References:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from gapfloor.statistics.conventions import NAN, THESE_LEVELS, Floats, finite_sample
+from gapfloor.statistics.conventions import Floats, finite_sample
 
 #: Beyond this many runs the flips are drawn instead of enumerated.
 MAX_EXACT = 20
 _DRAWN = 100_000
 
 
-@dataclass(frozen=True)
-class SignFlip:
+class SignFlip(NamedTuple):
     """Two-sided p of the sign-flip test."""
 
-    n: int = 0
-    """Number of runs."""
-    p: float = NAN
+    p: float
     """Two-sided p; no shape is assumed but symmetry."""
-    smallest: float = NAN
-    """The smallest p that this n allows (or that the number of drawn flips allows)."""
-    is_exact: bool = False
-    """Whether all flips were counted; otherwise they were drawn at random."""
-    estimand: str = THESE_LEVELS
-    """What the number is about: these levels, or the generator of levels."""
+    smallest: float
+    """The smallest p that this number of runs allows (or that the number of drawn flips allows)."""
 
 
 def sign_flip_test(values: npt.ArrayLike, *, rng: np.random.Generator) -> SignFlip:
@@ -51,11 +44,11 @@ def sign_flip_test(values: npt.ArrayLike, *, rng: np.random.Generator) -> SignFl
     if sample.size <= MAX_EXACT:
         sums = np.abs(_all_sums(sample))
         p = float(np.count_nonzero(sums >= total * (1 - 1e-12)) / sums.size)
-        return SignFlip(sample.size, p, 1 / sums.size, True)
+        return SignFlip(p, 1 / sums.size)
     sums = np.abs(_drawn_sums(sample, rng))
     # The observed signs are one of the flips.
     p = float((np.count_nonzero(sums >= total * (1 - 1e-12)) + 1) / (_DRAWN + 1))
-    return SignFlip(sample.size, p, 1 / (_DRAWN + 1), False)
+    return SignFlip(p, 1 / (_DRAWN + 1))
 
 
 def _drawn_sums(values: Floats, rng: np.random.Generator) -> Floats:

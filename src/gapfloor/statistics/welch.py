@@ -1,4 +1,4 @@
-"""Welch's test from means, variances and sizes, written once and vectorised over its arguments.
+"""Welch's test from the means, variances and sizes of two samples, written once.
 
 Floor comparisons, agent differences and per-run gap tests all use it, so they share one standard error and
 one Satterthwaite df, and the equivalence test can reuse both.
@@ -22,42 +22,6 @@ from scipy import special
 
 from gapfloor.statistics.conventions import NAN, Floats, Pair
 from gapfloor.statistics.estimate import Estimate
-from gapfloor.statistics.satterthwaite import satterthwaite
-
-
-@dataclass(frozen=True)
-class Welch:
-    """A difference of two means with its standard error, df and two-sided p (arrays or scalars)."""
-
-    difference: Floats
-    se: Floats
-    t: Floats
-    df: Floats
-    p: Floats
-
-
-def welch(
-    mean_a: npt.ArrayLike,
-    variance_a: npt.ArrayLike,
-    n_a: npt.ArrayLike,
-    mean_b: npt.ArrayLike,
-    variance_b: npt.ArrayLike,
-    n_b: npt.ArrayLike,
-) -> Welch:
-    """Welch's t of a - b; equals `scipy.stats.ttest_ind(a, b, equal_var=False)`.
-
-    Two constant samples have no standard error: equal means then give t = 0 and p = 1, others p = 0.
-    """
-    difference = np.asarray(mean_a, dtype=np.float64) - np.asarray(mean_b, dtype=np.float64)
-    part_a, part_b = np.divide(variance_a, n_a), np.divide(variance_b, n_b)
-    square = part_a + part_b
-    se = np.sqrt(square)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where(square > 0, difference / se, np.where(difference == 0, 0.0, np.inf * difference))
-    df = satterthwaite((part_a, part_b), (np.asarray(n_a) - 1, np.asarray(n_b) - 1))
-    df = np.where(np.isnan(square), np.nan, df)
-    t = np.where(np.isnan(square), np.nan, t)
-    return Welch(difference, se, t, df, two_sided_p(t, df))
 
 
 @dataclass(frozen=True)
@@ -97,7 +61,9 @@ def moments(sample: Floats) -> Moments:
 
 
 def welch_of_moments(a: Moments, b: Moments) -> WelchTest:
-    """`welch` of two samples, in plain numbers: for many pairs of few samples. NaN where a sample has one value.
+    """Welch's t of a - b; equals `scipy.stats.ttest_ind(a, b, equal_var=False)`. NaN where a sample has one value.
+
+    Two constant samples have no standard error: equal means then give t = 0 and p = 1, others p = 0.
 
     >>> a, b = moments(np.array([1.0, 2.0, 3.0])), moments(np.array([4.0, 6.0]))
     >>> round(welch_of_moments(a, b).t, 3)
