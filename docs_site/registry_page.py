@@ -9,11 +9,12 @@ from itertools import groupby
 from gapfloor.analysis.registry_entries import (
     RegisteredEnvironment,
     RegisteredFloor,
-    published_table,
     shipped_registry,
 )
 from gapfloor.tables.cells import formatted
 from gapfloor.tables.table import Table
+from gapfloor.text_tables import table_of
+from registry_csv import registry_csv
 
 _INTRODUCTION = """# Table of floors
 
@@ -53,11 +54,11 @@ def registry_page() -> dict[str, str]:
     for family, entries in groupby(ordered, key=lambda entry: entry.family):
         parts += _family_rows(family, list(entries))
     parts += ["</table>", "", "## Published random scores", "", _PUBLISHED, ""]
-    parts += _table("published-table", published_table(registry.entries))
+    parts += _table("published-table", _published(registry.entries))
     return {
         "registry-table.md": "\n".join([*parts, ""]),
         "registry.json": registry.to_json(),
-        "registry.csv": registry.to_csv(),
+        "registry.csv": registry_csv(registry),
     }
 
 
@@ -88,6 +89,22 @@ def _cells(entry: RegisteredEnvironment, floor: RegisteredFloor) -> list[str]:
         "" if floor.success is None else f"{100 * floor.success:.1f}%",
         published,
     ]
+
+
+def _published(entries: Sequence[RegisteredEnvironment]) -> Table:
+    """Our uniform floors next to published random scores: difference, and that over our standard error."""
+    rows = []
+    for entry in entries:
+        for score in entry.published:
+            delta, z = entry.difference(score)
+            rows.append(
+                {
+                    "environment": entry.label, "floor": entry.floor.mean, "floor_sem": entry.floor.sem,
+                    "n_episodes": entry.floor.n_episodes, "published": score.score, "difference": delta, "z": z,
+                    "source": score.source,
+                }
+            )  # fmt: skip
+    return table_of("published", rows)
 
 
 def _table(name: str, table: Table) -> list[str]:

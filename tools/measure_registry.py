@@ -19,11 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from gapfloor.analysis.registry_entries import (
-    QUANTILES,
     FloorRegistry,
     RegisteredEnvironment,
     RegisteredFloor,
-    scores_of,
 )
 from gapfloor.api.progress import step_teller
 from gapfloor.engines.contract_promises import plays_of
@@ -41,8 +39,11 @@ from gapfloor.records.atomic import write_text_atomically
 from gapfloor.records.manifest import canonical_json
 from gapfloor.records.store import Store, StoredCell, read_episodes
 from registry_cost import RegistryCost
+from registry_csv import registry_csv, scores_of
 from registry_file import FloorGroup, read_registry_file
 
+#: Shares of episodes whose returns are listed as quantiles.
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 #: The reported cell of each reference.
 _Cells = Mapping[str, StoredCell]
 
@@ -85,7 +86,7 @@ def measure_registry(
         entries.append(_measure(group, game, play=play))
     registry = FloorRegistry(tuple(entries), left_out=tuple(left_out.values()))
     write_text_atomically(opened.root / "results" / "registry.json", registry.to_json())
-    write_text_atomically(opened.root / "results" / "registry.csv", registry.to_csv())
+    write_text_atomically(opened.root / "results" / "registry.csv", registry_csv(registry))
     return registry
 
 

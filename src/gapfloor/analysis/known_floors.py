@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import importlib.resources
-import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from gapfloor.analysis.registry_entries import shipped_registry
+from gapfloor.analysis.registry_entries import folded, shipped_data, shipped_registry
 from gapfloor.analysis.rows import ReturnRow
 from gapfloor.errors import UsageError
 from gapfloor.statistics.conventions import LARGEST
@@ -30,7 +27,7 @@ def shipped_procgen_floor(row: ReturnRow) -> KnownFloor | None:
     """The known floor of the same game, mode and levels under the uniform policy in ProcGen, if there is one."""
     if row.reference != "uniform" or row.engine.split(" ")[0] != "procgen":
         return None
-    document = _document()
+    document = shipped_data("floors.json")
     place = [row.game, row.mode, row.levels]
     shipped = [entry for entry in document["measured"]["floors"] if _place(entry) == place]
     paper = [entry for entry in document["paper"]["floors"] if _place(entry) == place]
@@ -69,14 +66,14 @@ def find_known_floor(game: str, mode: str, level_set: str) -> StatedFloor | None
     >>> find_known_floor("CoinRun", "easy", "test").n
     384
     """
-    wanted = _folded(next(filter(None, found.groups()), game) if (found := _ATARI.fullmatch(game)) else game)
-    for entry in _document()["measured"]["floors"]:
-        if (_folded(entry["game"]), entry["mode"], entry["level_set"]) == (wanted, mode, level_set):
+    wanted = folded(next(filter(None, found.groups()), game) if (found := _ATARI.fullmatch(game)) else game)
+    for entry in shipped_data("floors.json")["measured"]["floors"]:
+        if (folded(entry["game"]), entry["mode"], entry["level_set"]) == (wanted, mode, level_set):
             origin = f"the floor is the one that ships with gapfloor: {mode} levels {entry['levels']}"
             return StatedFloor(entry["mean"], entry["sem"], entry["n_episodes"], origin)
     for known in shipped_registry().entries:
         name = known.game.partition(":")[2] or known.game
-        if wanted in (_folded(known.game), _folded(name), _folded(name.rpartition("-v")[0])):
+        if wanted in (folded(known.game), folded(name), folded(name.rpartition("-v")[0])):
             floor = known.floor
             origin = (
                 f"the floor is the registry's: {known.game} {known.mode}".rstrip() + f", seeds {known.seeds}"
@@ -140,17 +137,6 @@ def parse_number(text: str) -> float:
             f"The number {text} is too large to compute with: divide all of them by one constant."
         )
     return value
-
-
-def _folded(name: str) -> str:
-    return "".join(sign for sign in name.lower() if sign.isalnum())
-
-
-@functools.cache
-def _document() -> dict[str, Any]:
-    text = importlib.resources.files("gapfloor").joinpath("data/floors.json").read_text()
-    document: dict[str, Any] = json.loads(text)
-    return document
 
 
 def _known(name: str) -> Callable[[ReturnRow], Cell]:

@@ -7,10 +7,8 @@ to ours with the difference, because conditions (starts, versions, numbers of ep
 
 from __future__ import annotations
 
-import csv
 import functools
 import importlib.resources
-import io
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,9 +19,6 @@ from gapfloor.errors import UsageError, nearest_names
 from gapfloor.settings import from_table, to_table
 from gapfloor.tables.cells import formatted
 from gapfloor.text_tables import ReadableResult, Table, counted, table_of
-
-#: Shares of episodes whose returns are listed as quantiles.
-QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,16 +167,6 @@ class FloorRegistry(ReadableResult):
         """The text of `registry.json`."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
 
-    def to_csv(self) -> str:
-        """The text of `registry.csv`: one row per environment and reference."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(CSV_COLUMNS)
-        for entry in self.entries:
-            for floor in entry.floors:
-                writer.writerow(_csv_row(entry, floor))
-        return text.getvalue()
-
     def table(self) -> Table:
         """One row per environment and reference."""
         return floor_table(self.entries)
@@ -197,17 +182,10 @@ class FloorRegistry(ReadableResult):
 
     def of_family(self, name: str) -> FloorRegistry:
         """The environments of one family; a family that is not there is refused with those that are."""
-        found = tuple(entry for entry in self.entries if _folded(entry.family) == _folded(name))
+        found = tuple(entry for entry in self.entries if folded(entry.family) == folded(name))
         if not found:
             raise UsageError(f"The registry has no family '{name}': {nearest_names(name, self.families)}")
         return FloorRegistry(found)
-
-
-CSV_COLUMNS = (
-    "game", "mode", "family", "reference", "action", "mean", "sem", "n_episodes", "length", "q05", "q25", "q50", "q75",
-    "q95", "success", "engine", "version", "actions", "seed", "seeds", "published", "published_source", "provenance",
-    "command",
-)  # fmt: skip
 
 
 def floor_table(entries: Iterable[RegisteredEnvironment]) -> Table:
@@ -230,36 +208,10 @@ def floor_table(entries: Iterable[RegisteredEnvironment]) -> Table:
     )  # fmt: skip
 
 
-def published_table(entries: Iterable[RegisteredEnvironment]) -> Table:
-    """Our uniform floors next to published random scores: difference, and that over our standard error."""
-    rows = []
-    for entry in entries:
-        for score in entry.published:
-            delta, z = entry.difference(score)
-            rows.append(
-                {
-                    "environment": entry.label, "floor": entry.floor.mean, "floor_sem": entry.floor.sem,
-                    "n_episodes": entry.floor.n_episodes, "published": score.score, "difference": delta, "z": z,
-                    "source": score.source,
-                }
-            )  # fmt: skip
-    return table_of("published", rows)
-
-
-def _csv_row(entry: RegisteredEnvironment, floor: RegisteredFloor) -> list[Any]:
-    shown = entry.published if floor is entry.floor else ()
-    return [
-        entry.game, entry.mode, entry.family, floor.reference, floor.action, floor.mean, floor.sem, floor.n_episodes,
-        floor.length, *floor.quantiles, "" if floor.success is None else floor.success, entry.engine, entry.version,
-        entry.actions, entry.seed, floor.seeds or entry.seeds, "; ".join(str(each.score) for each in shown),
-        "; ".join(each.source for each in shown), floor.provenance, entry.command,
-    ]  # fmt: skip
-
-
 @functools.cache
 def shipped_registry() -> FloorRegistry:
     """The registry that comes with the package."""
-    document = _data("registry.json")
+    document = shipped_data("registry.json")
     return FloorRegistry(
         tuple(
             from_table(RegisteredEnvironment, each, source="registry.json")
@@ -272,15 +224,10 @@ def shipped_registry() -> FloorRegistry:
 def published_scores() -> tuple[PublishedScore, ...]:
     """Published random scores, each with its source."""
     scores: list[PublishedScore] = []
-    for source in _data("published_scores.json")["sources"]:
+    for source in shipped_data("published_scores.json")["sources"]:
         shared = {name: source[name] for name in ("source", "conditions", "upper_name")}
         scores += [PublishedScore(**shared, **each) for each in source["scores"]]
     return tuple(scores)
-
-
-def scores_of(game: str, mode: str) -> tuple[PublishedScore, ...]:
-    """The published random scores of one environment."""
-    return tuple(score for score in published_scores() if (score.game, score.mode) == (game, mode))
 
 
 def upper_reference(upper: float | str | None, *, game: str, mode: str | None) -> tuple[float, str] | None:
@@ -322,11 +269,14 @@ def find_entry(
     return found[0]
 
 
-def _folded(name: str) -> str:
+def folded(name: str) -> str:
+    """A name as it is compared: letters and digits in lower case."""
     return "".join(sign for sign in name.lower() if sign.isalnum())
 
 
-def _data(name: str) -> dict[str, Any]:
+@functools.cache
+def shipped_data(name: str) -> dict[str, Any]:
+    """A JSON document of the package's data."""
     document: dict[str, Any] = json.loads(
         importlib.resources.files("gapfloor").joinpath(f"data/{name}").read_text(encoding="utf-8")
     )
