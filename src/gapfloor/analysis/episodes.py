@@ -38,7 +38,7 @@ from gapfloor.analysis.labels import (
     relabelled,
 )
 from gapfloor.analysis.summaries import Summaries, Summary, over_runs, read_summaries
-from gapfloor.analysis.table_files import ReadingProgress, read_table
+from gapfloor.analysis.table_files import read_table
 from gapfloor.disk_errors import shortened
 from gapfloor.errors import UsageError
 from gapfloor.records.cell_times import times_of_cells
@@ -108,13 +108,11 @@ def read_source(
     *,
     cells: pa.Table | None = None,
     options: TableOptions | None = None,
-    progress: ReadingProgress | None = None,
 ) -> Inputs | Summaries:
     """Episodes (and cell records) from a store or a table, or the means that a table holds instead.
 
-    A table is in memory, or a file or folder of anyone's tool; `options` says what it does not say itself. `progress`
-    is called with the number of bytes of a text file that were read, and its size. A floor that is stated as a number
-    can be compared with run means only, so episodes become those.
+    A table is in memory, or a file or folder of anyone's tool; `options` says what it does not say itself. A floor
+    that is stated as a number can be compared with run means only, so episodes become those.
     """
     options = options or TableOptions()
     if isinstance(source, Inputs):
@@ -124,7 +122,7 @@ def read_source(
     path = Path() if isinstance(source, pa.Table) else Path(source)
     if not isinstance(source, pa.Table) and ((path / "cells").is_dir() or is_dataset(path)):
         return _read_store(Store(store_of(path)))
-    raw = read_table(source, options, progress=progress)
+    raw = read_table(source, options)
     means = read_summaries(raw, options)
     if means is not None:
         return means

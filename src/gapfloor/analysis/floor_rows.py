@@ -145,17 +145,7 @@ def comparison_rows(
 ) -> tuple[ComparisonRow, ...]:
     """Runs against a reference, with the calls of one method (the plan's)."""
     make = _recommended_rows if (method or context.floor_method) == "recommended" else _paper_rows
-    study, rows = context.study, [row for family in families for row in make(context, family)]
-    agents = (None, *study.agents)
-    return tuple(
-        sorted(
-            rows,
-            key=lambda row: (
-                agents.index(row.agent), study.places.index(Place(row.game, row.mode, row.budget)),
-                study.rules.index(row.rule), study.level_sets.index(row.level_set),
-            ),
-        )
-    )  # fmt: skip
+    return context.in_order(row for family in families for row in make(context, family))
 
 
 def _paper_rows(context: PlannedStudy, family: Sequence[RunsAndReference]) -> list[ComparisonRow]:

@@ -101,18 +101,7 @@ def gap_rows(
 ) -> tuple[GapRow, ...]:
     """The gap of every game, budget and rule, with the calls of one method (the plan's)."""
     make = _recommended_rows if (method or context.gap_method) == "recommended" else _paper_rows
-    rows = [row for family in families for row in make(context, family)]
-    study = context.study
-    agents = (None, *study.agents)
-    return tuple(
-        sorted(
-            rows,
-            key=lambda row: (
-                agents.index(row.agent), study.places.index(Place(row.game, row.mode, row.budget)),
-                study.rules.index(row.rule),
-            ),
-        )
-    )  # fmt: skip
+    return context.in_order(row for family in families for row in make(context, family))
 
 
 def _paper_rows(context: PlannedStudy, family: Sequence[GapHalves]) -> list[GapRow]:

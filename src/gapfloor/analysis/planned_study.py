@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from gapfloor.analysis.grouping import Place, RunSample, StudyEpisodes
-from gapfloor.analysis.rows import Status
+from gapfloor.analysis.rows import Row, Status
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Method, Plan, content_hash, paper_plan
 from gapfloor.statistics.conventions import MarginRule
 from gapfloor.statistics.families import holm
 
 AnyRow = TypeVar("AnyRow")
+PooledRow = TypeVar("PooledRow", bound=Row)
 BOTH = ("train", "test")
 #: 0.25 of the range from 0 to 10.
 _SHARE_OF_RANGE = 0.025
@@ -95,6 +96,19 @@ class PlannedStudy:
     def resampling(self) -> dict[str, Any]:
         """The plan's interval settings, as keyword arguments of the statistics."""
         return {"confidence": self.plan.intervals.confidence, "n_resamples": self.plan.intervals.resamples}
+
+    def in_order(self, rows: Iterable[PooledRow]) -> tuple[PooledRow, ...]:
+        """Rows in the order of results: by agent, then place, rule and level set."""
+        agents, study = (None, *self.study.agents), self.study
+        return tuple(
+            sorted(
+                rows,
+                key=lambda row: (
+                    agents.index(row.agent), study.places.index(Place(row.game, row.mode, row.budget)),
+                    study.rules.index(row.rule), study.level_sets.index(row.level_set) if row.level_set else 0,
+                ),
+            )
+        )  # fmt: skip
 
     def floor(self, place: Place, level_set: str) -> RunSample | None:
         """The plan's reference on a level set."""

@@ -9,7 +9,6 @@ their contents.
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -24,8 +23,6 @@ from gapfloor.analysis.column_names import ALIASES, LABEL_NAMES, TableOptions, h
 from gapfloor.analysis.foreign_formats import RawTable, read_document, read_folder, read_npz_file
 from gapfloor.errors import UsageError
 
-#: Called with the number of bytes that were read and the size of the file.
-ReadingProgress = Callable[[int, int], None]
 #: Columns of whole numbers, in the smallest type that their values usually need.
 _WHOLE = {"slot": pa.int32(), "index": pa.int32(), "level_seed": pa.int64()}
 _TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -44,8 +41,8 @@ _HEAD = 1 << 16
 _UNREADABLE = (pa.ArrowException, OSError, UnicodeError, csv.Error)
 
 
-def read_table(source: Any, options: TableOptions, *, progress: ReadingProgress | None = None) -> RawTable:
-    """The rows of a table in memory, a file or a folder of files; `progress` hears of a text file's pieces."""
+def read_table(source: Any, options: TableOptions) -> RawTable:
+    """The rows of a table in memory, a file or a folder of files."""
     if isinstance(source, pa.Table):
         return RawTable(source)
     path = Path(source)
@@ -70,7 +67,7 @@ def read_table(source: Any, options: TableOptions, *, progress: ReadingProgress 
         )
     reader, kind = readers[suffix]
     try:
-        return reader(path, options, progress) if reader is _read_text else reader(path, options)
+        return reader(path, options)
     except _UNREADABLE as error:
         raise UsageError(f"{path} cannot be read as {kind} ({_first_line(error)}).") from None
 
@@ -98,7 +95,7 @@ def _read_json_lines(path: Path, options: TableOptions) -> RawTable:
     return RawTable(table, "line", 1)
 
 
-def _read_text(path: Path, options: TableOptions, progress: ReadingProgress | None) -> RawTable:
+def _read_text(path: Path, options: TableOptions) -> RawTable:
     with pa.input_stream(str(path)) as stream:
         head = bytes(stream.read(_HEAD))
     encoding = _encoding(head, path)
@@ -119,7 +116,7 @@ def _read_text(path: Path, options: TableOptions, progress: ReadingProgress | No
     if not holds_episodes(names, options) and path.stat().st_size <= _MOST_TEXT and path.suffix != ".gz":
         table = _text_table(path.read_text(encoding=encoding), delimiter, path)
     else:
-        table = _episodes_of_text(path, names, comments, encoding, delimiter, options, progress)
+        table = _episodes_of_text(path, names, comments, encoding, delimiter, options)
     return RawTable(table, "line", 2 + comments, tuple(notes))
 
 
@@ -161,7 +158,6 @@ def _episodes_of_text(
     encoding: str,
     delimiter: str,
     options: TableOptions,
-    progress: ReadingProgress | None,
 ) -> pa.Table:
     """The used columns of a CSV file, as numbers where they are numbers everywhere and as text where they are not."""
     used = _used(names, options)
@@ -174,7 +170,7 @@ def _episodes_of_text(
     for types in numbers:
         read = {name: types.get(ours, _TEXT) for name, ours in used.items()}
         try:
-            with _CountedFile(path, progress) as file:
+            with path.open("rb") as file:
                 stream = pa.PythonFile(file, mode="r")
                 reader = pa_csv.open_csv(
                     pa.CompressedInputStream(stream, "gzip") if path.suffix.lower() == ".gz" else stream,
@@ -267,17 +263,3 @@ def _encoding(head: bytes, path: Path) -> str:
 
 def _first_line(error: BaseException) -> str:
     return str(error).splitlines()[0] if str(error) else type(error).__name__
-
-
-class _CountedFile(io.FileIO):
-    """A file that says how much of it was read."""
-
-    def __init__(self, path: Path, progress: ReadingProgress | None) -> None:
-        super().__init__(path, "rb")
-        self._size, self._progress = path.stat().st_size, progress
-
-    def read(self, size: int | None = -1) -> bytes:
-        data = super().read(size)
-        if self._progress is not None:
-            self._progress(self.tell(), self._size)
-        return data or b""

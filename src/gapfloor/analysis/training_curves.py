@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -27,19 +27,6 @@ from gapfloor.records.run_identity import RunIdentity
 from gapfloor.statistics.level_means import pair_by_level
 from gapfloor.tables.cells import estimate
 from gapfloor.text_tables import ReadableResult, Table, table_of
-
-
-class LoggedMean(Protocol):
-    """The training log at one update; see `gapfloor.training.history.InLoop`."""
-
-    @property
-    def steps(self) -> int: ...
-    @property
-    def episode_return(self) -> float: ...
-    @property
-    def n_episodes(self) -> int: ...
-    @property
-    def n_updates(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -180,11 +167,11 @@ _SCOPE = (
 def analyse_curve(
     checkpoints: Sequence[PlayedCheckpoint],
     floors: Mapping[str, EpisodeSample],
-    log: Sequence[LoggedMean],
+    log: Sequence[Any],
     *,
     name: str,
 ) -> TrainingCurve:
-    """The curve of one run from its checkpoints, in the order of their steps."""
+    """The curve of one run from its checkpoints, in the order of their steps, and its log (`History.log`)."""
     rules = tuple(dict.fromkeys(rule for rule, _ in checkpoints[0].samples))
     logged = {row.steps: row for row in log if row.n_episodes}
     gaps, comparisons, in_loop = [], [], []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,14 @@ from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.stored_results import keep_results, results_digest
 from gapfloor.analysis.summaries import Summaries
 from gapfloor.api.keyword_settings import read_settings, takes
-from gapfloor.api.progress import reading_progress
+from gapfloor.api.progress import step_teller
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Plan
 from gapfloor.records.dataset import dataset_plan
 from gapfloor.records.store import Store
+
+#: Smaller files are read before anyone could look at a line.
+_LARGE_FILE = 32 << 20
 
 
 @takes(TableOptions)
@@ -30,7 +34,7 @@ def analyse(
     rule: str = "",
     out: str | Path | None = None,
     rliable: str | Path | None = None,
-    progress: bool = True,
+    progress: Callable[[str], None] | bool | None = None,
     **settings: Any,
 ) -> AnalysisResults:
     """Apply a plan's tests to a store or to a file of episodes: comparisons with the floor, gaps and the rest.
@@ -53,7 +57,8 @@ def analyse(
         rule: The rule of every row, where the table has no such column, e.g. sampled.
         out: Folder for results.json and one CSV file per table.
         rliable: File (.npz) for rliable's score matrices.
-        progress: Whether a large text file shows a bar on the terminal while it is read.
+        progress: Called with words when a large file is read. None: a line on a terminal or in a notebook; False:
+            nothing.
         **settings: The fields of `TableOptions`.
 
     Returns:
@@ -89,8 +94,13 @@ def analyse(
         [5.5]
     """
     options = read_settings(TableOptions, settings).with_rule(rule)
-    with reading_progress(quiet=not progress) as told:
-        inputs = read_source(arrow_table(source), cells=cells, options=options, progress=told)
+    if (
+        isinstance(source, str | Path)
+        and Path(source).is_file()
+        and Path(source).stat().st_size > _LARGE_FILE
+    ):
+        step_teller(progress)(f"reading {source}")
+    inputs = read_source(arrow_table(source), cells=cells, options=options)
     plan = plan if plan is not None else dataset_plan(source)
     if isinstance(inputs, Summaries):
         results = results_of_means(inputs, plan, options)

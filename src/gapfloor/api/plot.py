@@ -23,19 +23,18 @@ from gapfloor.report.figures.measurements import (
     floor_figure,
     sweep_figure,
     training_curves_figure,
-    training_log_figure,
 )
 from gapfloor.report.figures.model import FigureSpec
 from gapfloor.report.figures.print_figure import draw_figure, drawing_style
 from gapfloor.report.source import source_of_results
 
 
+@singledispatch
 def plot(result: Any) -> Any:
     """The matplotlib figure of a result; `result.plot()` is the same.
 
     Args:
-        result: What `floor`, `evaluate`, `sweep`, `compare`, `training_curve`, `calibrate`, `analyse` or `train`
-            returned.
+        result: What `floor`, `evaluate`, `sweep`, `compare`, `training_curve`, `calibrate` or `analyse` returned.
 
     Returns:
         A `matplotlib.figure.Figure`: save it with `figure.savefig("name.pdf")`.
@@ -47,13 +46,6 @@ def plot(result: Any) -> Any:
         >>> [axes.get_title() for axes in figure.axes]
         ['maze']
     """
-    return _figure(result)
-
-
-@singledispatch
-def _figure(result: Any) -> Any:
-    if type(result).__name__ == "TrainingResult":  # its module needs torch
-        return _training_log(result)
     raise UsageError(f"There is no figure of a {type(result).__name__}: print it, or use to_dict().")
 
 
@@ -68,7 +60,7 @@ def _drawn(spec: FigureSpec) -> Any:
 
 
 def _register(kind: type, describe: Callable[[Any], FigureSpec]) -> None:
-    _figure.register(kind, lambda result: _drawn(describe(result)))
+    plot.register(kind, lambda result: _drawn(describe(result)))
 
 
 _register(FloorMeasurement, floor_figure)
@@ -78,7 +70,7 @@ _register(Comparison, comparison_figure)
 _register(TrainingCurves, training_curves_figure)
 
 
-@_figure.register
+@plot.register
 def _(result: AnalysisResults) -> Any:
     figures = build_figures(source_of_results(result))
     if not figures:
@@ -86,7 +78,7 @@ def _(result: AnalysisResults) -> Any:
     return _drawn(figures[0])
 
 
-@_figure.register
+@plot.register
 def _(result: Calibrations) -> Any:
     shown = [
         GameActionClasses(
@@ -96,12 +88,3 @@ def _(result: Calibrations) -> Any:
         for each in (game.random for game in result.games)
     ]  # fmt: skip
     return _drawn(classes_figure(shown, [each.game for each in shown]))
-
-
-def _training_log(result: Any) -> Any:
-    from gapfloor.training.history import read_in_loop
-
-    rows = read_in_loop(result.checkpoint.parent / "log.parquet")
-    return _drawn(
-        training_log_figure(result.run, [row.steps for row in rows], [row.episode_return for row in rows])
-    )

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 #: Seconds between two updates of a line in a notebook.
 _EVERY = 0.2
-#: Smaller files are read before anyone could look at a bar.
-_SMALL_FILE = 32 << 20
 
 
 class LiveProgress(Progress):
@@ -171,21 +169,6 @@ class TrainingProgress:
         elif row.iteration in (1, tick.n_updates) or row.iteration - self._shown_at >= tick.n_updates / 50:
             self._shown_at = row.iteration
             _write(f"{self._spec.run} {row.steps:>10,} steps  {text}  {duration(tick.seconds_left)} left\n")
-
-
-@contextlib.contextmanager
-def reading_progress(*, quiet: bool = False) -> Iterator[Callable[[int, int], None] | None]:
-    """A function of the bytes that were read and of their total; None where nobody watches."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    with _bar("reading", "{task.percentage:.0f}%") as bar:
-        task = bar.add_task("", visible=False)
-
-        def tell(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total, visible=total > _SMALL_FILE)
-
-        yield tell
 
 
 def duration(seconds: float) -> str:

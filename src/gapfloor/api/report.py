@@ -10,10 +10,9 @@ from gapfloor.analysis import apply
 from gapfloor.analysis.column_names import TableOptions
 from gapfloor.analysis.episodes import read_inputs
 from gapfloor.analysis.results import AnalysisResults
-from gapfloor.analysis.table_files import ReadingProgress
 from gapfloor.api.analyse import arrow_table
 from gapfloor.api.keyword_settings import names_of, read_settings, takes
-from gapfloor.api.progress import reading_progress, step_teller
+from gapfloor.api.progress import step_teller
 from gapfloor.plan.lock import LockedPlan
 from gapfloor.plan.model import Plan
 from gapfloor.records.store import Store
@@ -79,8 +78,7 @@ def report(
     if not isinstance(source, ReportSource):
         tell("analysing")
         options = read_settings(TableOptions, settings).with_rule(rule)
-        with reading_progress(quiet=progress is False) as told:
-            source = _report_source(source, plan, options, told)
+        source = _report_source(source, plan, options)
     return write.write_report(source, out, formats=chosen, tables=further, progress=tell)
 
 
@@ -88,13 +86,12 @@ def _report_source(
     source: Any,
     plan: str | Path | Plan | LockedPlan | None,
     options: TableOptions,
-    progress: ReadingProgress | None,
 ) -> ReportSource:
     if isinstance(source, AnalysisResults):
         return source_of_results(source)
     if isinstance(source, Store):
         source = source.root
     if isinstance(source, str | Path):
-        return load_report_source(source, plan=plan, options=options, progress=progress)
+        return load_report_source(source, plan=plan, options=options)
     inputs = read_inputs(arrow_table(source), options=options)
     return source_of_results(apply.analyse(inputs, plan), inputs=inputs)

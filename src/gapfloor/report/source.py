@@ -21,7 +21,6 @@ from gapfloor.analysis.mean_rows import results_of_means
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.stored_results import read_stored_results, results_digest
 from gapfloor.analysis.summaries import Summaries
-from gapfloor.analysis.table_files import ReadingProgress
 from gapfloor.errors import GapfloorError
 from gapfloor.levels.overlap import read_leakage
 from gapfloor.records.dataset import dataset_plan, store_of
@@ -71,20 +70,18 @@ def load_report_source(
     *,
     plan: Any = None,
     options: TableOptions | None = None,
-    progress: ReadingProgress | None = None,
 ) -> ReportSource:
     """Read a store's folder or an episode file with its results under `plan` (default: the paper's).
 
     The results that `analyse` left in a store are used if they belong to these data and this plan; otherwise, and for
-    an episode file, the analysis is made here. `options` says about a file what it does not say itself, and `progress`
-    is told how much of it was read.
+    an episode file, the analysis is made here. `options` says about a file what it does not say itself.
     """
     from gapfloor.analysis import analyse
 
     plan = plan if plan is not None else dataset_plan(source)
     path = store_of(Path(source))
     store = Store(path) if (path / "cells").is_dir() else None
-    inputs = read_source(path if store is None else store, options=options, progress=progress)
+    inputs = read_source(path if store is None else store, options=options)
     if isinstance(inputs, Summaries):
         means = results_of_means(inputs, plan, options or TableOptions())
         return replace(source_of_results(means), name=Path(source).name)

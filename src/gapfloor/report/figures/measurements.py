@@ -1,4 +1,4 @@
-"""Figures of single results: a floor, an evaluation, a comparison, a sweep, training curves, a training log."""
+"""Figures of single results: a floor, an evaluation, a comparison, a sweep, training curves."""
 
 from __future__ import annotations
 
@@ -103,20 +103,6 @@ def comparison_figure(comparison: Comparison) -> FigureSpec:
         size=(380.0, 62.0 + 17.0 * len(names)),
         inches=(5.2, 0.9 + 0.2 * len(names)),
     )
-
-
-def training_log_figure(run: str, steps: Sequence[int], returns: Sequence[float]) -> FigureSpec:
-    """The in-loop mean of a training log, which is not the return of any one checkpoint."""
-    curve = CurveMark(x=tuple(map(float, steps)), y=tuple(returns), ink="train", tip="in-loop return")
-    low, high = padded(steps)
-    panel = PanelSpec(
-        title=name_text(run),
-        summary=f"{run}: in-loop return over training",
-        x=Scale(low=low, high=high, label="environment steps"),
-        y=Scale.of_shapes([curve], "y", label="in-loop return (not a result)"),
-        shapes=(curve,),
-    )
-    return described_figure("training_log", [panel], title=run)
 
 
 def sweep_figure(sweep: Sweep) -> FigureSpec:
