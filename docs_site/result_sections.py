@@ -72,7 +72,6 @@ SECTIONS = (
         "gapfloor.analysis.checkpoint_rows",
     ),
     Section("sweep", "`gapfloor sweep --json`.", "gapfloor.analysis.sweep"),
-    Section("sweep: the trend", "Return against entropy played.", "gapfloor.statistics.ranks"),
     Section("training-curve", "`gapfloor training-curve --json`.", "gapfloor.analysis.training_curves"),
     Section("compare", "`gapfloor compare --json`.", "gapfloor.analysis.comparison"),
     Section("cka", "A record of `results/cka/*.json`.", "gapfloor.report.cka_input"),
