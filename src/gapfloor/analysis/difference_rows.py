@@ -16,12 +16,12 @@ from gapfloor.analysis.rows import (
     AgentDifferenceRow,
     AgentRow,
     Decision,
-    DifferenceWord,
     Quantity,
     RuleDifferenceRow,
 )
 from gapfloor.plan.model import split_difference
 from gapfloor.statistics.conventions import NAN, Floats, Tier, sem
+from gapfloor.statistics.families import word_of
 from gapfloor.statistics.paired import (
     AgentSample,
     agent_sample,
@@ -154,7 +154,8 @@ def _decided(context: PlannedStudy, rows: list[AgentDifferenceRow]) -> tuple[Age
         size = sum(not math.isnan(adjusted[i]) for i in members)
         for i in members:
             row = rows[i]
-            call = _call(adjusted[i], row.difference.value, context.plan.floor.alpha)
+            words = ("first higher", "second higher")
+            call = word_of(adjusted[i], row.difference.value, words, alpha=context.plan.floor.alpha)
             decision = Decision(
                 call=call,
                 p_adjusted=adjusted[i],
@@ -164,14 +165,6 @@ def _decided(context: PlannedStudy, rows: list[AgentDifferenceRow]) -> tuple[Age
             )
             decided[i] = dataclasses.replace(row, decision=decision)
     return tuple(decided)
-
-
-def _call(p_adjusted: float, difference: float, alpha: float) -> DifferenceWord:
-    if math.isnan(p_adjusted):
-        return "not tested"
-    if p_adjusted >= alpha:
-        return "not distinguishable"
-    return "first higher" if difference > 0 else "second higher"
 
 
 def _by_agent(values: dict[RunName, float]) -> dict[str, Floats]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,8 +16,8 @@ from gapfloor.plan.model import Method
 from gapfloor.statistics.components import VariancePart, components_p
 from gapfloor.statistics.conventions import GENERATOR, NAN, Ints, sem
 from gapfloor.statistics.distinct import distinct
-from gapfloor.statistics.families import holm
-from gapfloor.statistics.gap_calls import Episodes, ExcessTest, GapWord, call_gap_family, excess_gap
+from gapfloor.statistics.families import holm, word_of
+from gapfloor.statistics.gap_calls import GAP_WORDS, Episodes, ExcessTest, call_gap_family, excess_gap
 from gapfloor.statistics.gaps import Gap, gap
 from gapfloor.statistics.sentences import gap_is_established, may_say_played_levels_differ
 from gapfloor.text_tables import counted
@@ -110,7 +109,7 @@ def _paper_rows(context: PlannedStudy, family: Sequence[GapHalves]) -> list[GapR
     for one, p in zip(family, holm([one.found.p_fisher for one in family]), strict=True):
         test = one.found
         has_enough = len(one.distinct) >= context.plan.least_runs
-        word = paper_word(test.mean, float(p) if has_enough else NAN, alpha=context.plan.floor.alpha)
+        word = word_of(float(p) if has_enough else NAN, test.mean, GAP_WORDS, alpha=context.plan.floor.alpha)
         is_tested = word != "not tested"
         rows.append(
             GapRow(
@@ -187,15 +186,6 @@ def _shared(context: PlannedStudy, one: GapHalves) -> dict[str, Any]:
             for name, run in zip(one.both, found.runs, strict=True)
         ),
     }
-
-
-def paper_word(mean: float, p_holm: float, *, alpha: float) -> GapWord:
-    """The paper's call of a gap; a NaN p was not tested."""
-    if math.isnan(p_holm):
-        return "not tested"
-    if p_holm >= alpha:
-        return "not distinguishable"
-    return "train higher" if mean > 0 else "test higher"
 
 
 def excess(context: PlannedStudy, one: GapHalves) -> ExcessTest:

@@ -26,7 +26,7 @@ from gapfloor.errors import UsageError
 from gapfloor.plan.model import content_hash, paper_plan
 from gapfloor.statistics.components import VariancePart, components_interval, components_p
 from gapfloor.statistics.conventions import NAN, NO_PAIR, Call
-from gapfloor.statistics.families import holm
+from gapfloor.statistics.families import holm, word_of
 from gapfloor.statistics.reference_calls import holm_divisors
 from gapfloor.text_tables import counted
 
@@ -183,11 +183,7 @@ def _compared(context: PlannedStudy, pairs: Sequence[tuple[Summary, StatedFloor]
             delta = row.mean - floor.mean
             level = alpha / max(int(divisor), 1)
             interval = components_interval(delta, parts, alpha=level) if parts else NO_PAIR
-            call: Call = "not tested"
-            if parts:
-                call = "not distinguishable"
-                if p_adjusted < alpha:
-                    call = "above" if delta > 0 else "below"
+            call: Call = word_of(p_adjusted, delta, ("above", "below"), alpha=alpha)
             place = Place(row.game, context.study.modes[0], "")
             labels = context.row(
                 "floor comparison",

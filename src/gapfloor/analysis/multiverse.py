@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from gapfloor.analysis.floor_rows import RunsAndReference, comparisons
-from gapfloor.analysis.gap_rows import GapHalves, excess, gap_families, paper_word
+from gapfloor.analysis.gap_rows import GapHalves, excess, gap_families
 from gapfloor.analysis.grouping import RunName, RunSample
 from gapfloor.analysis.planned_study import PlannedStudy
 from gapfloor.analysis.rows import ComparisonRow, GapRow, OtherCall, SensitivityRow
 from gapfloor.plan.model import Method
-from gapfloor.statistics.families import call_family, holm
+from gapfloor.statistics.families import call_family, holm, word_of
 from gapfloor.statistics.floor import compare_to_floor
-from gapfloor.statistics.gap_calls import call_gap_family
+from gapfloor.statistics.gap_calls import GAP_WORDS, call_gap_family
 from gapfloor.statistics.gaps import gap
 from gapfloor.statistics.reference_calls import call_reference_family, compare_to_reference
 
@@ -62,9 +62,8 @@ def _with(context: PlannedStudy, row: SensitivityRow, call: str, choices: dict[s
     method = context.gap_method if is_gap else context.floor_method
     # The recommended test of a gap is about the generator already; equivalence is tested for these levels only.
     if not math.isnan(p) and call != "equivalent" and not (is_gap and method == "recommended"):
-        words = ("train higher", "test higher") if is_gap else ("above", "below")
-        is_called = p < context.plan.floor.alpha
-        choices["new levels"] = words[row.generator.value < 0] if is_called else "not distinguishable"
+        words = GAP_WORDS if is_gap else ("above", "below")
+        choices["new levels"] = word_of(p, row.generator.value, words, alpha=context.plan.floor.alpha)
     flips = tuple(OtherCall(choice=name, call=word) for name, word in choices.items() if word != call)
     return replace(row, call=call, n_choices=len(choices), flips=flips)
 
@@ -173,7 +172,9 @@ class _Calls:
         words: list[str]
         if self.is_gap:
             adjusted = holm([test.p_fisher for test in tests])
-            words = [paper_word(test.mean, p, alpha=alpha) for test, p in zip(tests, adjusted, strict=True)]
+            words = [
+                word_of(p, test.mean, GAP_WORDS, alpha=alpha) for test, p in zip(tests, adjusted, strict=True)
+            ]
         else:
             words = [found.call for found in call_family(tests, alpha=alpha)]
         return ["" if word == "not tested" else word for word in words]

@@ -7,9 +7,10 @@ References:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -72,10 +73,18 @@ def call_family(comparisons: Sequence[Comparable], *, alpha: float = ALPHA) -> t
 
 def make_call(delta: float, p_holm: float, p_tost: float, *, alpha: float = ALPHA) -> Call:
     """The verbal call of one comparison; a NaN p was not tested."""
-    if np.isnan(p_holm):
+    call: Call = word_of(p_holm, delta, ("above", "below"), alpha=alpha)
+    return "equivalent" if call == "not distinguishable" and p_tost < alpha else call
+
+
+def word_of(p_adjusted: float, value: float, words: tuple[str, str], *, alpha: float) -> Any:
+    """What a test says of a value: one of two words for above and below zero, where it says anything.
+
+    >>> word_of(0.01, -2.0, ("train higher", "test higher"), alpha=0.05)
+    'test higher'
+    """
+    if math.isnan(p_adjusted):
         return "not tested"
-    if p_holm < alpha:
-        return "above" if delta > 0 else "below"
-    if p_tost < alpha:
-        return "equivalent"
-    return "not distinguishable"
+    if p_adjusted >= alpha:
+        return "not distinguishable"
+    return words[0] if value > 0 else words[1]

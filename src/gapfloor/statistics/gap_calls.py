@@ -44,6 +44,8 @@ from gapfloor.statistics.reference_calls import LEAST_RUNS, holm_divisors
 #: Episode returns and level seeds of one run, or of the floor.
 Episodes = tuple[Floats, Ints]
 GapWord = Literal["train higher", "test higher", "not distinguishable", "not tested"]
+#: The words of a gap above and below zero.
+GAP_WORDS = ("train higher", "test higher")
 
 #: With fewer common levels in a set the slope is one instead of estimated: it would cost more than it saves.
 LEVELS_FOR_SLOPE = 20
