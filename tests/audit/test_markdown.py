@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from gapfloor.audit.judgement.formats import as_markdown, changes_as_markdown, describe_findings
+from gapfloor.audit.judgement.formats import as_markdown, describe_findings
 from gapfloor.audit.ledger.registry import RegistryEntry, compare_entries
 from gapfloor.audit.scan import scan
 from gapfloor.audit.trace.comparison import trace_markdown
@@ -52,16 +52,11 @@ def reports(folder: Path, name: str) -> list[str]:
     assert result.paths
     assert result.unread
     assert result.inert_flags
-    empty = folder / f"{name} empty"
-    empty.mkdir()
-    changes = result.changes_since(scan(str(empty)))
     entry = RegistryEntry(name, name, name, None, name, name, None, "", ())
-    path = ObservedPath(name, 1, name, name, "sampled", 1, 1, 1, False, (), (name,))
-    made = {"place": (name, 1), "id": name, "keywords": {name: name}}
-    trace = TraceResult((name,), 0, (path,), (made,), 0, (name,))
+    path = ObservedPath(name, 1, name, name, "sampled", 1, 1, 1, False, (name,))
+    trace = TraceResult((name,), 0, (path,), 0, (name,))
     return [
-        as_markdown(result), changes_as_markdown(changes, base=name), compare_entries((entry,)),
-        trace_markdown(trace, result),
+        as_markdown(result), compare_entries((entry,)), trace_markdown(trace, result),
     ]  # fmt: skip
 
 

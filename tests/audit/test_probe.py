@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import gapfloor
 from gapfloor.audit.probe import calls_needed, probe_rule
 from gapfloor.errors import UsageError
 
@@ -87,28 +86,6 @@ def test_the_number_of_calls_follows_from_the_error_rate(error_rate: float, chan
     assert (1 - chance) ** (calls - 1) <= error_rate < (1 - chance) ** (calls - 2)
 
 
-def test_it_needs_nothing_but_the_policy():
-    shapes = []
-
-    def act(observation: np.ndarray) -> int:
-        shapes.append((observation.shape, observation.dtype))
-        return int(observation.sum()) % 7
-
-    assert gapfloor.audit.probe(act).rule == "deterministic"
-    assert len(set(shapes)) == 1
-
-
-def test_a_policys_own_logits_are_used():
-    class Policy:
-        def logits(self, observations: np.ndarray) -> np.ndarray:
-            return observations @ WEIGHTS
-
-        def __call__(self, observation: np.ndarray) -> int:
-            return greedy(observation)
-
-    assert probe_rule(Policy(), OBSERVATIONS).rule == "argmax"
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -148,14 +125,6 @@ def test_a_policy_with_a_memory_is_undecided_until_it_can_be_reset():
     assert probe_rule(policy, OBSERVATIONS, reset=policy.reset).rule == "deterministic"
 
 
-def test_epsilon_greedy_is_recognised_without_a_distribution():
-    def act(observation: np.ndarray) -> int:
-        return np.random.randint(5) if np.random.random() < 0.3 else greedy(observation)
-
-    assert probe_rule(act, OBSERVATIONS).rule == "epsilon-greedy"
-    assert probe_rule(sample, OBSERVATIONS).rule == "sampled"
-
-
 def test_tuples_and_continuous_actions_are_accepted():
     def act(observation: np.ndarray) -> tuple[np.ndarray, None]:
         return observation @ WEIGHTS, None
@@ -165,14 +134,3 @@ def test_tuples_and_continuous_actions_are_accepted():
 
     assert probe_rule(act, OBSERVATIONS).rule == "deterministic"
     assert probe_rule(noisy, OBSERVATIONS).rule == "sampled"
-
-
-def test_a_bound_method_finds_the_distribution_of_its_policy():
-    class Policy:
-        def probabilities(self, observation: np.ndarray) -> np.ndarray:
-            return chances(observation)
-
-        def act(self, observation: np.ndarray) -> int:
-            return greedy(observation)
-
-    assert probe_rule(Policy().act, OBSERVATIONS).rule == "argmax"

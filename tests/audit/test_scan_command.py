@@ -37,9 +37,7 @@ def test_json_has_the_promised_keys_and_values(tmp_path: Path, capsys):
         "levels": dict.fromkeys(("evaluates_heldout", "rule", "provenance", "in_loop"), "proved"),
     }
     for path in document["paths"]:
-        assert {"script", "rule", "provenance", "in_loop", "inert_flags", "seeded_levels", "levels"} <= set(
-            path
-        )
+        assert {"script", "rule", "provenance", "in_loop", "inert_flags", "levels"} <= set(path)
         assert path["rule"] in RULES
         assert path["provenance"] in PROVENANCES
         assert all(set(line) == {"file", "line", "what"} for line in path["evidence"])

@@ -109,15 +109,6 @@ def test_a_range_is_not_held_out_from_the_full_distribution(tmp_path: Path):
     assert scanned(tmp_path, files).verdict.evaluates_heldout is False
 
 
-@pytest.mark.parametrize(
-    ("keyword", "seeded"), [("", False), (", rand_seed=7", True), (", rand_seed=None", False)]
-)
-def test_the_level_draw_is_seeded_only_by_a_seed(tmp_path: Path, keyword: str, seeded: bool):
-    files = frozen("action, _ = net.act(obs)")
-    files["evaluation.py"] = files["evaluation.py"].replace("start_level=0)", f"start_level=0{keyword})")
-    assert scanned(tmp_path, files).paths[0].seeded_levels is seeded
-
-
 FACTORY = """
 from procgen import ProcgenEnv
 from gym.wrappers import RecordEpisodeStatistics
@@ -143,23 +134,6 @@ def test_constants_are_followed_through_a_factory_of_keywords(tmp_path: Path):
     )
     result = scanned(tmp_path, files)
     assert result.verdict == AuditVerdict(True, "sampled", "default-argument", False)
-
-
-def test_one_evaluation_function_for_both_level_sets_is_the_same_procedure(tmp_path: Path):
-    files = frozen("action, _ = net.act(obs)", parameters=", levels=0", levels="levels")
-    files["train.py"] = train(
-        imports="from evaluation import evaluate",
-        evaluation="print(evaluate(args, net))\nprint(evaluate(args, net, levels=args.num_levels))",
-    )
-    result = scanned(tmp_path, files)
-    assert {(path.levels, path.evaluates_heldout, path.same_procedure) for path in result.paths} == {
-        ("full distribution", True, True),
-        ("option num_levels (default 200) from 0", False, True),
-    }
-
-
-def test_rollout_episodes_against_fresh_episodes_are_different_procedures(tmp_path: Path):
-    assert scanned(tmp_path, frozen("action, _ = net.act(obs)")).paths[0].same_procedure is False
 
 
 WORKER = """

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from gitrepos import commit_files, write_files
+from gitrepos import write_files
 from smallrepos import MODEL, evaluate, frozen, train
 
 from command_line import run
@@ -43,12 +43,6 @@ def test_a_fault_of_ours_leaves_sarif_that_says_so(tmp_path: Path, capsys):
     (sarif_run,) = json.loads(out.read_text())["runs"]
     assert sarif_run["invocations"][0]["executionSuccessful"] is False
     assert sarif_run["results"] == []
-
-
-def test_changes_are_not_written_as_sarif(tmp_path: Path, capsys):
-    done = run(capsys, "audit", "scan", tmp_path / "nowhere", "--diff", "HEAD", "--out", "changes.sarif")
-    assert done.code == 2
-    assert "SARIF lists all findings" in done.err
 
 
 def test_the_old_flag_of_a_format_is_read_with_a_file_and_refused_without(tmp_path: Path, capsys):
@@ -113,42 +107,6 @@ def test_an_entry_that_starts_no_script_is_a_usage_error(tmp_path: Path, capsys,
     done = run(capsys, "audit", "scan", write_files(tmp_path, EXPLICIT), "--entry", entry)
     assert done.code == 2
     assert "--entry" in done.err
-
-
-def test_diff_shows_only_what_changed_since_a_commit(tmp_path: Path, capsys):
-    old = commit_files(tmp_path, IMPLICIT)
-    done = run(capsys, "audit", "scan", tmp_path, "--diff", old, "--json")
-    unchanged = json.loads(done.out)
-    assert (done.code, unchanged["added"], unchanged["removed"]) == (0, [], [])
-    write_files(tmp_path, EXPLICIT)
-    changed = json.loads(run(capsys, "audit", "scan", tmp_path, "--diff", old, "--json").out)
-    assert [row["rule"] for row in changed["added"]] == ["argmax"]
-    assert [row["rule"] for row in changed["removed"]] == ["sampled"]
-    text = run(capsys, "audit", "scan", tmp_path, "--diff", old).out
-    assert "argmax" in text
-    assert "sampled" in text
-
-
-def test_a_baseline_accepts_old_findings_and_fails_on_new_ones(tmp_path: Path, capsys):
-    folder, baseline = write_files(tmp_path / "repo", IMPLICIT), tmp_path / "baseline.json"
-    arguments = ("audit", "scan", folder, "--require-explicit")
-    assert run(capsys, *arguments).code == 1
-    assert run(capsys, "audit", "scan", folder, "--write-baseline", baseline).code == 0
-    assert run(capsys, *arguments, "--baseline", baseline).code == 0
-    write_files(folder, {"evaluation.py": "\n\n" + IMPLICIT["evaluation.py"]})  # moved, not new
-    assert run(capsys, *arguments, "--baseline", baseline).code == 0
-    write_files(folder, {"train.py": IMPLICIT["train.py"] + "\n", "second.py": IMPLICIT["train.py"]})
-    assert run(capsys, *arguments, "--baseline", baseline).code == 1
-
-
-@pytest.mark.parametrize("text", [None, "not json", '{"schema": "another/1", "accepted": []}'])
-def test_a_baseline_that_is_none_is_a_usage_error(tmp_path: Path, capsys, text: str | None):
-    baseline = tmp_path / "baseline.json"
-    if text is not None:
-        baseline.write_text(text)
-    done = run(capsys, "audit", "scan", write_files(tmp_path / "repo", EXPLICIT), "--baseline", baseline)
-    assert done.code == 2
-    assert "--write-baseline" in done.err
 
 
 @pytest.mark.parametrize("place", ["on", "above", "elsewhere"])

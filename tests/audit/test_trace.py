@@ -69,7 +69,7 @@ def traced(folder: Path, action: str, update: str = "pass") -> dict[str, object]
 def test_a_script_that_says_deterministic_and_samples_is_seen_to_sample(tmp_path: Path):
     path = traced(tmp_path, SAMPLE)
     assert (path["rule"], path["in_loop"], path["n_policy_versions"]) == ("sampled", False, 1)
-    assert (path["file"], path["n_steps"], path["reset_seeds"][0]) == ("play.py", 60, 1000)
+    assert (path["file"], path["environment"], path["n_steps"]) == ("play.py", "CartPole-v1", 60)
 
 
 def test_a_maximum_is_seen_and_agrees_with_the_scan(tmp_path: Path):
@@ -100,21 +100,9 @@ def test_a_run_can_be_ended_early_and_left_unscanned(tmp_path: Path):
     assert "| **sampled** | – | no | 10 |" in row
 
 
-def observed(*made: dict[str, object]) -> TraceResult:
-    path = ObservedPath(
-        "play.py", 9, "main", "Env", "sampled", 60, 2, 1, False, (7,), ("sampled at play.py:5",)
-    )
-    return TraceResult(("python", "play.py"), 0, (path,), made, 0, ())
-
-
-def test_an_environment_that_two_constructors_report_is_listed_once():
-    place = ("play.py", 3)
-    inner = {"id": None, "keywords": {"num": 8, "num_levels": 0}, "place": place}
-    outer = {"id": None, "keywords": {"num_envs": 8, "num_levels": 0}, "place": place}
-    text = trace_markdown(observed(inner, outer), None)
-    assert text.count("play.py:3:") == 1
-    assert "- play.py:3: num_envs=8, num_levels=0" in text
-    assert "- reset with seed 7" in text
+def observed() -> TraceResult:
+    path = ObservedPath("play.py", 9, "main", "Env", "sampled", 60, 2, 1, False, ("sampled at play.py:5",))
+    return TraceResult(("python", "play.py"), 0, (path,), 0, ())
 
 
 def test_a_flag_that_nobody_reads_is_named_next_to_what_was_observed(tmp_path: Path):

@@ -73,7 +73,7 @@ LINES = (
     "plan init new.toml", "audit ledger --registry --only greedy", "study status study.toml",
     "audit ledger --out page.md", "levels fuzz.tiny:Vectors --train 0:2 --test 5:7 --out out",
     "replay store --games x --level 3 --count 1",
-    "plan lock plan.toml --addendum merged.toml --store store", "audit scan repo.git@HEAD --diff HEAD",
+    "plan lock plan.toml --addendum merged.toml --store store", "audit scan repo.git@HEAD",
     f"analyse monitor.csv {_LABELS}", "analyse matrices.npz --label rule=greedy --label level_set=test",
     "sweep onnx:net.onnx --game fuzz.tiny:Vectors --temperatures 0 --episodes 1 --draws 0 --store out --out out",
     "cka store --store out", "training-curve store/runs/coinrun-easy-impala-8M-s1 --draws 0 --episodes 1",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.api.audit_ledger import audit_ledger
-from gapfloor.audit.judgement import findings, formats
+from gapfloor.audit.judgement import formats
 from gapfloor.audit.probe import probe_rule
 from gapfloor.audit.scan import ScanResult, scan
 from gapfloor.audit.trace.comparison import scan_traced_command, trace_document, trace_markdown
@@ -18,30 +18,6 @@ from gapfloor.audit.trace.observe import TraceResult, trace
 from gapfloor.errors import GapfloorError, UsageError
 from gapfloor.records.atomic import check_file, write_text_atomically
 from gapfloor.text_tables import ReportResult
-
-
-@dataclass(frozen=True, repr=False)
-class ScanChanges(ReportResult):
-    """The evaluation paths that differ from those of an earlier commit."""
-
-    base: str
-    """The earlier commit."""
-    changes: findings.PathChanges
-    """The paths that were added and removed."""
-    failure: str = ""
-    """Which paths do not state their rule, where that was required."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The document of `gapfloor audit scan --diff COMMIT --json`."""
-        names = ("script", "rule", "provenance", "levels")
-        rows = {
-            kind: [{name: getattr(path, name) for name in names} for path in getattr(self.changes, kind)]
-            for kind in ("added", "removed")
-        }
-        return {"base": self.base, **rows}
-
-    def __repr__(self) -> str:
-        return formats.changes_as_markdown(self.changes, base=self.base)
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,12 +49,9 @@ def audit_scan(
     target: str | Path = ".",
     *,
     entry: str | None = None,
-    diff: str | None = None,
     require_explicit: bool = False,
-    baseline: str | Path | None = None,
-    write_baseline: str | Path | None = None,
     out: str | Path | None = None,
-) -> ScanResult | ScanChanges:
+) -> ScanResult:
     """Find every evaluation path of a repository, with its action rule and where that rule comes from.
 
     Sources are read as text; nothing is run, imported or followed outside the target. A comment `# gapfloor: ignore` on
@@ -88,23 +61,18 @@ def audit_scan(
         target: A folder, a Python file or a git directory; with @COMMIT for one commit.
         entry: The command that was used, e.g. "python train.py --config x.yaml": only its script is
             scanned, with these settings.
-        diff: Only show what changed since this commit.
         require_explicit: Fail when an evaluation path has no rule that is set at the call or by an option, or when none
             was found. In Python also the `failure` of the result.
-        baseline: Findings listed in this file are accepted by `require_explicit`.
-        write_baseline: File for the findings of this scan, as a baseline.
         out: File for the report: SARIF 2.1.0 (for code-scanning pages) if its name ends in .sarif, JSON if it ends in
             .json, otherwise Markdown.
 
     Returns:
-        The verdict and the evaluation paths. `print` shows the report for people, `to_sarif()` gives SARIF 2.1.0,
-        `unstated()` the paths whose rule nobody set, and `changes_since(earlier)` what changed since another scan. With
-        `diff`: the paths that were added and removed.
+        The verdict and the evaluation paths. `print` shows the report for people, `to_sarif()` gives SARIF 2.1.0 and
+        `unstated()` the paths whose rule nobody set.
 
     Command line:
         gapfloor audit scan path/to/repository
         gapfloor audit scan . --out audit.sarif --require-explicit
-        gapfloor audit scan . --diff main
 
     Examples:
         >>> import gapfloor, pathlib, tempfile
@@ -123,13 +91,7 @@ def audit_scan(
         >>> [(path.rule, path.provenance) for path in found.paths]
         [('argmax', 'explicit-call-site')]
     """
-    for file in (out, write_baseline):
-        check_file(file)
-    if diff is not None and Path(out or "").suffix == ".sarif":
-        raise UsageError(
-            "SARIF lists all findings, not what changed: leave out --diff, or write another file."
-        )
-    accepted = findings.read_baseline(Path(baseline)) if baseline is not None else set()
+    check_file(out)
     try:
         result = scan(str(target), entry=entry)
     except GapfloorError:
@@ -139,22 +101,13 @@ def audit_scan(
         if out is not None:
             _write_failure(Path(out), str(target), error)
         raise
-    if write_baseline is not None:
-        write_text_atomically(Path(write_baseline), findings.write_baseline(result.unstated()))
     if require_explicit:
-        result = replace(result, failure=_not_explicit(result, accepted))
-    found: ScanResult | ScanChanges = result
-    if diff is not None:
-        folder = (
-            str(target).rpartition("@")[0] if "@" in str(target) and not Path(target).exists() else target
-        )
-        changes = result.changes_since(scan(f"{folder}@{diff}", entry=entry))
-        found = ScanChanges(diff, changes, result.failure)
+        result = replace(result, failure=_not_explicit(result))
     if out is not None and Path(out).suffix == ".sarif":
-        _write_json(Path(out), result.to_sarif(accepted=accepted))
+        _write_json(Path(out), result.to_sarif())
     elif out is not None:
-        _write_report(Path(out), found)
-    return found
+        _write_report(Path(out), result)
+    return result
 
 
 def audit_trace(
@@ -240,13 +193,11 @@ class Audit:
 audit = Audit()
 
 
-def _not_explicit(result: ScanResult, accepted: set[str]) -> str:
+def _not_explicit(result: ScanResult) -> str:
     """Why a scan does not show that every rule is stated; empty where it does."""
     if not result.paths:
         return "No evaluation path was found, so no rule is stated. Scan the folder that holds the evaluation script."
-    fresh = [
-        item for item in result.unstated() if not item.is_suppressed and item.fingerprint not in accepted
-    ]
+    fresh = [item for item in result.unstated() if not item.is_suppressed]
     words = "Pass the rule at the evaluation call, or make it an option."
     return f"{formats.describe_findings(fresh)} {words}" if fresh else ""
 

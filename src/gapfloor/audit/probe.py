@@ -21,16 +21,13 @@ from gapfloor.text_tables import ReadableResult, Table, table_of
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
-#: Without observations of the user's own, this many of noise are shown.
-N_NOISE = 16
-
 
 @dataclass(frozen=True, repr=False)
 class ProbeResult(ReadableResult):
     """What repeated calls showed."""
 
     rule: str
-    """sampled, argmax, deterministic (no distribution to tell whose maximum), epsilon-greedy, mixed or undecided."""
+    """sampled, argmax, deterministic (no distribution to tell whose maximum), mixed or undecided."""
     is_deterministic: bool
     n_observations: int
     n_calls: int
@@ -81,10 +78,9 @@ def calls_needed(*, error_rate: float, smallest_chance: float) -> int:
 
 def probe_rule(
     act: Callable[[Any], Any],
-    observations: Sequence[Any] | None = None,
+    observations: Sequence[Any],
     *,
     distribution: Callable[[Any], Any] | None = None,
-    noise_shape: tuple[int, ...] | None = None,
     claims: str | None = None,
     error_rate: float = 0.001,
     smallest_chance: float = 0.05,
@@ -96,11 +92,8 @@ def probe_rule(
     Args:
         act: Takes one observation, returns one action: a number, an array (continuous actions too), or a tuple whose
             first element is the action (like that of `predict` in Stable-Baselines3).
-        observations: The observations to repeat; a few dozen that differ are better than many alike. Without any,
-            seeded noise (bytes of `noise_shape`) is shown, which tells deterministic from stochastic all the same.
-        distribution: Takes one observation, returns the action probabilities. By default the policy's own: its
-            `distribution` or `probabilities` (one observation) or `logits` (a batch), where it has one.
-        noise_shape: The shape of an observation of noise; by default that of a ProcGen frame.
+        observations: The observations to repeat; a few dozen that differ are better than many alike.
+        distribution: Takes one observation, returns the action probabilities.
         claims: What the harness says it does, `deterministic` or `stochastic`; a contradiction is reported.
         error_rate: Accepted probability of taking a sampling policy for a deterministic one.
         smallest_chance: A policy that leaves its favourite action less often than this counts as deterministic.
@@ -122,10 +115,6 @@ def probe_rule(
     """
     if claims not in (None, "deterministic", "stochastic"):
         raise UsageError(f"`claims` must be deterministic or stochastic, not '{claims}'.")
-    if observations is None:
-        observations = _noise(noise_shape)
-    if distribution is None:
-        distribution = _own_distribution(act)
     if len(observations) == 0:
         raise UsageError("`observations` is empty: give at least one observation to repeat.")
     n_calls = calls_needed(error_rate=error_rate, smallest_chance=smallest_chance)
@@ -149,8 +138,6 @@ def probe_rule(
         n_greedy = sum(_is_greedy(row, chances) for row, chances in zip(rows, probabilities, strict=True))
         p_value = _fit(rows, probabilities)
     rule = _rule(n_changing, n_greedy, p_value, len(answers), error_rate)
-    if rule == "sampled" and p_value is None and is_discrete and _looks_epsilon_greedy(answers):
-        rule = "epsilon-greedy"
     is_stateful, note = _state(act, ask, observations, n_changing, has_reset=reset is not None)
     if note is not None:
         rule = "undecided"
@@ -221,82 +208,6 @@ def _has_value(cell: Any) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _looks_epsilon_greedy(answers: list[list[_Answer]]) -> bool:
-    """Whether one favourite per observation takes the same share everywhere and the rest is spread evenly.
-
-    A softmax is sharper on some observations than on others; a fixed epsilon is not.
-    """
-    from scipy.stats import chisquare
-
-    counts = [sorted((row.count(answer) for answer in set(row)), reverse=True) for row in answers]
-    if len(answers) < 5 or any(len(row) < 2 for row in counts):
-        return False
-    favourites = np.array([row[0] for row in counts], dtype=np.float64)
-    n_calls = len(answers[0])
-    share = favourites.sum() / (len(counts) * n_calls)
-    if not 0.5 <= share <= 0.98:
-        return False
-    spread = favourites.var(ddof=1) / (n_calls * share * (1 - share))  # 1 for one common epsilon
-    rest = np.zeros(max(len(row) for row in counts) - 1)
-    for row in counts:
-        rest[: len(row) - 1] += row[1:]
-    return bool(
-        spread < 2.0 and (rest.size < 2 or chisquare(rest).pvalue > 1e-6 or rest.min() > 0.3 * rest.max())
-    )
-
-
-def _noise(shape: tuple[int, ...] | None) -> list[Any]:
-    if shape is None:
-        from gapfloor.engines.procgen import OBSERVATION_SHAPE  # only now: a probe needs no engine
-
-        shape = OBSERVATION_SHAPE
-    return list(np.random.default_rng(0).integers(0, 256, (N_NOISE, *shape), dtype=np.uint8))
-
-
-def _own_distribution(act: Callable[[Any], Any]) -> Callable[[Any], Any] | None:
-    """The distribution of the policy itself, or of the object whose method was given."""
-    for owner in (act, getattr(act, "__self__", None)):
-        found = _distribution_of(owner) if owner is not None else None
-        if found is not None:
-            return found
-    return None
-
-
-def _distribution_of(owner: Any) -> Callable[[Any], Any] | None:
-    for name in ("distribution", "probabilities"):
-        found: Callable[[Any], Any] | None = getattr(owner, name, None)
-        if callable(found):
-            return found
-    policy = getattr(owner, "policy", None)
-    if hasattr(policy, "get_distribution") and hasattr(policy, "obs_to_tensor"):
-        return _stable_baselines_distribution(policy)
-    logits = getattr(owner, "logits", None)
-    if not callable(logits):
-        return None
-
-    def from_logits(observation: Any) -> Floats:
-        given = logits(np.asarray(observation)[None])
-        if hasattr(given, "detach"):
-            given = given.detach().cpu()
-        scores = np.asarray(given, dtype=np.float64).reshape(-1)
-        chances = np.exp(scores - scores.max())
-        return np.asarray(chances / chances.sum(), dtype=np.float64)
-
-    return from_logits
-
-
-def _stable_baselines_distribution(policy: Any) -> Callable[[Any], Any] | None:
-    """The action probabilities of a Stable-Baselines3 policy; None for actions that are not discrete."""
-    if not hasattr(getattr(policy, "action_space", None), "n"):
-        return None
-
-    def probabilities(observation: Any) -> Any:
-        tensor, _ = policy.obs_to_tensor(np.asarray(observation))
-        return policy.get_distribution(tensor).distribution.probs
-
-    return probabilities
 
 
 def _reseed(seed: int) -> None:
@@ -371,11 +282,5 @@ def _fit(answers: list[list[int]], probabilities: list[Floats]) -> float:
 
 def _rule(n_changing: int, n_greedy: int | None, p_value: float | None, n: int, error_rate: float) -> str:
     if n_changing == 0:
-        if n_greedy is None:
-            return "deterministic"
         return "argmax" if n_greedy == n else "deterministic"
-    if n_greedy is None or p_value is None:
-        return "sampled"
-    if p_value >= error_rate:
-        return "sampled"
-    return "mixed"
+    return "sampled" if p_value is None or p_value >= error_rate else "mixed"

@@ -66,17 +66,13 @@ class ScanResult(ReportResult):
         """The document that `gapfloor audit scan --json` prints."""
         return formats.as_document(self)
 
-    def to_sarif(self, *, accepted: set[str] | None = None) -> dict[str, Any]:
-        """SARIF 2.1.0, for code-scanning pages; `accepted` holds the fingerprints of a baseline."""
-        return formats.as_sarif(self, accepted=accepted)
+    def to_sarif(self) -> dict[str, Any]:
+        """SARIF 2.1.0, for code-scanning pages."""
+        return formats.as_sarif(self)
 
     def unstated(self) -> list[findings.Finding]:
         """The evaluation paths whose rule is inherited or could not be read."""
         return findings.find_unstated(self.paths, self.texts)
-
-    def changes_since(self, earlier: ScanResult) -> findings.PathChanges:
-        """The evaluation paths that were added or removed since another scan."""
-        return findings.compare_scans((earlier.paths, earlier.texts), (self.paths, self.texts))
 
     def __repr__(self) -> str:
         return formats.as_markdown(self)

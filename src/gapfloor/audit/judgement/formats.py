@@ -7,7 +7,7 @@ constructors of training and test side by side. The verdict follows.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from gapfloor import __version__
 from gapfloor.audit.interpreter.values import Mark
-from gapfloor.audit.judgement.findings import Finding, PathChanges, find_unstated
+from gapfloor.audit.judgement.findings import Finding, find_unstated
 from gapfloor.audit.judgement.rows import COLUMNS, FIELDS, EvaluationPath, plain
 from gapfloor.audit.judgement.verdict import OPEN, AuditVerdict, preferred
 from gapfloor.escape import clean_text, escape_markdown, markdown_code
@@ -76,10 +76,10 @@ def _verdict(verdict: AuditVerdict) -> dict[str, Any]:
     return {**verdict.answers(), "levels": dict(verdict.levels)}
 
 
-def as_sarif(result: ScanResult, *, accepted: set[str] | None = None) -> dict[str, Any]:
+def as_sarif(result: ScanResult) -> dict[str, Any]:
     """The scan in SARIF 2.1.0: one result per path without a stated rule and per inert flag.
 
-    Findings that a comment accepts are suppressed in the source, those of a baseline outside it.
+    Findings that a comment accepts are suppressed in the source.
     """
     found = []
     for item in find_unstated(result.paths, result.texts):
@@ -90,8 +90,6 @@ def as_sarif(result: ScanResult, *, accepted: set[str] | None = None) -> dict[st
         made["partialFingerprints"] = {"gapfloor/v1": item.fingerprint}
         if item.is_suppressed:
             made["suppressions"] = [{"kind": "inSource"}]
-        elif accepted and item.fingerprint in accepted:
-            made["suppressions"] = [{"kind": "external"}]
         found.append(made)
     for text in result.inert_flags:
         what, _, place = text.rpartition(" at ")
@@ -325,26 +323,6 @@ def meanings(verdict: AuditVerdict, chosen: list[EvaluationPath]) -> dict[str, s
     return words
 
 
-def changes_as_markdown(changes: PathChanges, *, base: str) -> str:
-    """What changed since `base`, for a comment on a pull request."""
-    if not changes.added and not changes.removed:
-        return f"No evaluation path changed since {escape_markdown(base)}.\n"
-    lines = [f"# Evaluation paths changed since {escape_markdown(base)}", ""]
-    for title, paths in (("New or changed", changes.added), ("Gone or changed", changes.removed)):
-        if paths:
-            lines += [f"## {title}", "", *_table(paths), ""]
-    return "\n".join(lines)
-
-
-def _table(paths: Iterable[EvaluationPath]) -> list[str]:
-    keys = ("script", "step", "evaluates_heldout", "levels", "rule", "provenance", "in_loop")
-    lines = [f"| {' | '.join(COLUMNS[key] for key in keys)} |", "|---" * len(keys) + "|"]
-    for path in paths:
-        cells = [_yes(getattr(path, key)) for key in keys]
-        lines.append(f"| {' | '.join(map(escape_markdown, cells))} |")
-    return lines
-
-
 def describe_findings(findings: list[Finding]) -> str:
     """The findings in one sentence, for an error message."""
     scripts = clean_text(", ".join(dict.fromkeys(item.path.script for item in findings)))
@@ -352,7 +330,5 @@ def describe_findings(findings: list[Finding]) -> str:
     return f"{number} no explicit action rule ({scripts})."
 
 
-def _yes(value: bool | str | Mark | None) -> str:
-    if isinstance(value, Mark):
-        return f"{value.file}:{value.line}"
+def _yes(value: bool | str | None) -> str:
     return value if isinstance(value, str) else {True: "yes", False: "no", None: "?"}[value]

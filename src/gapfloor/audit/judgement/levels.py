@@ -287,20 +287,6 @@ def _distinct(sets: list[PlayedLevels]) -> list[PlayedLevels]:
     return list(found.values())
 
 
-def is_seeded(evaluator: Evaluator, environment: v.Environment) -> bool | None:
-    """Whether the draw of levels is seeded by the constructor call."""
-    fact = find_environment(environment.name)
-    if fact is None or fact.default_levels is None:
-        return None
-    keywords, is_open = given_keywords(evaluator, environment)
-    binding = keywords.get(fact.seed)
-    if binding is None:
-        return None if is_open else False
-    values = evaluator.evaluate_binding(binding, fact.seed)
-    nothing = {isinstance(item.value, v.KnownValue) and item.value.value is None for item in values}
-    return not nothing.pop() if len(nothing) == 1 else None
-
-
 def differ(test: PlayedLevels, train: PlayedLevels) -> tuple[bool | None, bool]:
     """Whether the test levels are held out from training, and whether that is proved.
 

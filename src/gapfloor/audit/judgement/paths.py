@@ -18,7 +18,7 @@ from gapfloor.audit.interpreter.facts import LoopFact, find_actor
 from gapfloor.audit.interpreter.library import flagged
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.judgement.learning import EVALUATING, Role, Updates, decide_role
-from gapfloor.audit.judgement.levels import PlayedLevels, differ, is_seeded, level_sets
+from gapfloor.audit.judgement.levels import PlayedLevels, differ, level_sets
 from gapfloor.audit.judgement.rows import FIELDS, LEVELS, VALUE_BASED, EvaluationPath, TrainingRollout
 from gapfloor.audit.judgement.rules import RuleFinding, decide_rule
 from gapfloor.audit.judgement.sites import Play
@@ -171,14 +171,14 @@ class PathFinder:
             tested = [item for item, _ in tests]
             training += [item for item in rollouts if item not in tested]
             for item, level in tests:
-                found.append(self._path(item, level, train_sets, rollouts, here, in_loop=True))
+                found.append(self._path(item, level, train_sets, rollouts, in_loop=True))
             elsewhere = [level for item in everywhere for level in split_tests([item])[0]]
             for item in here:
                 if item.role.kind == "evaluation":
                     levels: list[PlayedLevels | None] = [*item.sets] or [None]
                     for one in levels:
                         path = self._path(
-                            item, one, train_sets or elsewhere, rollouts or everywhere, here, in_loop=False
+                            item, one, train_sets or elsewhere, rollouts or everywhere, in_loop=False
                         )
                         found.append(replace(path, has_training=bool(rollouts)))
         return _merged(found), training
@@ -189,7 +189,6 @@ class PathFinder:
         level: PlayedLevels | None,
         train_sets: list[PlayedLevels],
         rollouts: list[Judged],
-        here: list[Judged],
         *,
         in_loop: bool,
     ) -> EvaluationPath:
@@ -220,10 +219,6 @@ class PathFinder:
             name: "open" if answer is None else "proved" if firm[name] else "likely"
             for name, answer in answers.items()
         }
-        seeded = {is_seeded(self.evaluator, environment) for environment in item.environments}
-        seeded = seeded - {None} if len(seeded) > 1 else seeded
-        twins = [one for one in here if one.play.site is play.site and one is not item]
-        alike = any(one.same != level.same for two in twins for one in two.sets) if level else None
         return EvaluationPath(
             script=play.script,
             rule=finding.rule,
@@ -236,8 +231,6 @@ class PathFinder:
             training_levels=other.text if other is not None else None,
             constructor=level.constructor if level is not None else None,
             training_constructor=other.constructor if other is not None else None,
-            seeded_levels=seeded.pop() if len(seeded) == 1 else None,
-            same_procedure=True if alike else False if rollouts and not in_loop and level else None,
             agent=_agent(play, finding),
             inert_flags=tuple(
                 dict.fromkeys(

@@ -20,8 +20,8 @@ COLUMNS = {
     "rule": "rule", "provenance": "provenance", "in_loop": "in-loop", "evaluates_heldout": "held out",
     "grades": "level of evidence", "levels": "levels", "constructor": "environment",
     "training_levels": "training levels", "training_constructor": "training environment",
-    "seeded_levels": "draw of levels seeded", "same_procedure": "same code for training levels", "agent": "agent",
-    "inert_flags": "inert flags", "candidates": "candidates", "doubts": "assumed", "evidence": "evidence",
+    "agent": "agent", "inert_flags": "inert flags", "candidates": "candidates", "doubts": "assumed",
+    "evidence": "evidence",
     "is_demonstration": "demonstration", "is_reached": "reached by a script",
 }  # fmt: skip
 _DEMO = re.compile(
@@ -65,9 +65,6 @@ class EvaluationPath:
     """The training levels that they were compared with."""
     constructor: str | None = None
     training_constructor: str | None = None
-    seeded_levels: bool | None = None
-    same_procedure: bool | None = None
-    """Whether the same code measures training levels too."""
     agent: str | None = None
     """value-based or policy-gradient, where that is known."""
     inert_flags: tuple[str, ...] = ()

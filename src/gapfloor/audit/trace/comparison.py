@@ -60,7 +60,6 @@ def trace_document(observed: TraceResult, static: ScanResult | None) -> dict[str
         "exit_code": observed.exit_code,
         "n_updates": observed.n_updates,
         "paths": rows,
-        "environments_made": list(observed.made),
         "unseen": list(observed.unseen),
     }
 
@@ -94,29 +93,9 @@ def trace_markdown(observed: TraceResult, static: ScanResult | None) -> str:
             lines.append(f"- {path.n_random} of {path.n_steps} actions were drawn without the policy")
         if path.called_from:
             lines.append(f"- called from {escape_markdown(', '.join(path.called_from))}")
-        if path.reset_seeds:
-            low, high = min(path.reset_seeds), max(path.reset_seeds)
-            lines.append(f"- reset with seed {low}" if low == high else f"- reset with seeds {low} to {high}")
-    if observed.made:
-        lines += ["", "Environments made:"]
-        # A constructor that calls another one is seen twice; the outer call, which ends last, has the author's words.
-        rows = {_made_key(item): _made_text(item) for item in observed.made}
-        lines += [f"- {escape_markdown(text)}" for text in list(rows.values())[:12]]
     lines += ["", f"Optimiser steps: {observed.n_updates}."]
     if static is not None and static.inert_flags:
         lines.append("Accepted and never read: " + escape_markdown("; ".join(static.inert_flags)) + ".")
     if observed.unseen:
         lines.append("Not seen: " + escape_markdown("; ".join(observed.unseen)) + ".")
     return "\n".join(lines) + "\n"
-
-
-def _made_key(item: dict[str, Any]) -> tuple[object, ...]:
-    """What makes two environments the same for a reader: place, name and keywords, not the number of copies."""
-    kept = {name: value for name, value in item["keywords"].items() if name not in ("num", "num_envs")}
-    return (*item["place"], item["id"], repr(sorted(kept.items())))
-
-
-def _made_text(item: dict[str, Any]) -> str:
-    keywords = ", ".join(f"{name}={value!r}" for name, value in item["keywords"].items())
-    place = f"{Path(item['place'][0]).name}:{item['place'][1]}:"
-    return " ".join(word for word in (place, item["id"] or "", keywords) if word)

@@ -22,7 +22,6 @@ _WINDOW = 400
 _state = threading.local()
 _sites = {}
 _environments = {}
-_made = []
 _counts = {"updates": 0, "steps": 0}
 _unseen = set()
 
@@ -156,9 +155,6 @@ def _watch_reset(owner):
             if _state.depth == 0:
                 seen = _environments.setdefault(id(self), _new_environment(self))
                 seen["updates_since"] = _counts["updates"]
-                seed = keywords.get("seed")
-                if isinstance(seed, int) and len(seen["seeds"]) < 200:
-                    seen["seeds"].append(seed)
             _state.depth += 1
             try:
                 return original(self, *arguments, **keywords)
@@ -171,27 +167,10 @@ def _watch_reset(owner):
 
 
 def _new_environment(environment):
-    kinds = []
-    current = environment
-    for _ in range(20):
-        kinds.append(type(current).__name__)
-        inner = None
-        for name in ("env", "venv", "envs", "_env"):
-            inner = getattr(current, "__dict__", {}).get(name)
-            if inner is not None:
-                break
-        if inner is None:
-            break
-        current = inner[0] if isinstance(inner, (list, tuple)) and inner else inner
     spec = getattr(environment, "spec", None)
-    return {
-        "kinds": kinds,
-        "id": str(getattr(spec, "id", "")) or None,
-        "seeds": [],
-        "updates_since": _counts["updates"],
-        "made": None,
-        "keep": environment,
-    }
+    name = str(getattr(spec, "id", "")) or type(getattr(environment, "unwrapped", environment)).__name__
+    # The object is kept, so that no other one gets its number.
+    return {"name": name, "updates_since": _counts["updates"], "keep": environment}
 
 
 def _note_step(environment, action):
@@ -305,22 +284,6 @@ def _patch_optimizer(module):
     _replace(module.Optimizer, "__init__", make)
 
 
-def _note_made(function):
-    def make(*arguments, **keywords):
-        value = function(*arguments, **keywords)
-        plain = {
-            name: item
-            for name, item in keywords.items()
-            if isinstance(item, (str, int, float, bool, type(None)))
-        }
-        first = next((item for item in arguments if isinstance(item, str)), None)
-        if len(_made) < 200:
-            _made.append({"id": first, "keywords": plain, "place": _here()})
-        return value
-
-    return make
-
-
 def _patch_torch(module):
     _watch(module, ("multinomial", "bernoulli", "normal"), "sampled")
     _watch(module, ("rand", "randn", "rand_like", "randn_like"), "noise")
@@ -357,15 +320,6 @@ def _patch_numpy(module):
     _replace(random, "default_rng", make)
 
 
-def _patch_procgen(module):
-    for name in ("ProcgenEnv", "ProcgenGym3Env"):
-        kind = getattr(module, name, None)
-        if isinstance(kind, type):
-            _replace(kind, "__init__", _note_made, inherited=True)
-        else:
-            _replace(module, name, _note_made)
-
-
 def _patch_random(module):
     for owner in (module, module.Random):
         _watch(owner, ("randint", "randrange", "choice"), "random")
@@ -380,11 +334,6 @@ def _patch_spaces(module):
 
 def _patch_distributions(module):
     _watch_family(module.Distribution, lambda kind: _watch(kind, ("sample", "rsample"), "sampled"))
-
-
-def _patch_making(module):
-    for name in ("make", "make_vec"):
-        _replace(module, name, _note_made)
 
 
 def _patch_gym3(module):
@@ -402,15 +351,12 @@ def _patch_environments(module):
 _PATCHES = {
     "gymnasium.core": _patch_environments,
     "gymnasium.vector.vector_env": _patch_environments,
-    "gymnasium.envs.registration": _patch_making,
     "gymnasium.spaces.space": _patch_spaces,
     "gym.core": _patch_environments,
     "gym.vector.vector_env": _patch_environments,
-    "gym.envs.registration": _patch_making,
     "gym.spaces.space": _patch_spaces,
     "stable_baselines3.common.vec_env.base_vec_env": _patch_environments,
     "gym3.interop": _patch_gym3,
-    "procgen.env": _patch_procgen,
     "torch": _patch_torch,
     "torch.distributions.distribution": _patch_distributions,
     "torch.optim.optimizer": _patch_optimizer,
@@ -459,15 +405,11 @@ def _apply(name, module):
 def _write():
     if not _OUT:
         return
-    environments = {
-        str(key): {name: value for name, value in item.items() if name != "keep"}
-        for key, item in _environments.items()
-    }
+    environments = {str(key): item["name"] for key, item in _environments.items()}
     _unseen.update(f"{text} (not watched)" for name, text in _BLIND.items() if name in sys.modules)
     document = {
         "sites": list(_sites.values()),
         "environments": environments,
-        "made": _made,
         "updates": _counts["updates"],
         "steps": _counts["steps"],
         "unseen": sorted(_unseen),

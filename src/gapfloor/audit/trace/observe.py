@@ -38,7 +38,6 @@ class ObservedPath:
     """How many states of the weights the steps at this line saw."""
     in_loop: bool
     """Whether weights changed while the environment lived on between two resets."""
-    reset_seeds: tuple[int, ...]
     evidence: tuple[str, ...]
     n_random: int = 0
     """How many actions were drawn without the policy."""
@@ -53,8 +52,6 @@ class TraceResult:
     command: tuple[str, ...]
     exit_code: int
     paths: tuple[ObservedPath, ...]
-    made: tuple[dict[str, Any], ...]
-    """Environments that were made: id, plain keywords and place."""
     n_updates: int
     unseen: tuple[str, ...]
     """What the hooks could not watch."""
@@ -98,27 +95,23 @@ def _result(command: tuple[str, ...], exit_code: int, seen: list[dict[str, Any]]
         command=command,
         exit_code=exit_code,
         paths=tuple(sorted(paths, key=lambda path: (path.file, path.line))),
-        made=tuple(item for document in seen for item in document["made"]),
         n_updates=sum(document["updates"] for document in seen),
         unseen=tuple(dict.fromkeys(unseen)),
     )
 
 
 def _observed(site: dict[str, Any], document: dict[str, Any]) -> ObservedPath:
-    environment = document["environments"].get(str(site["environment"]), {})
     places = sorted(site["places"].items(), key=lambda item: -item[1])
-    name = environment.get("id") or (environment.get("kinds") or ["?"])[-1]
     return ObservedPath(
         file=_short(site["place"][0]),
         line=site["place"][1],
         function=site["place"][2],
-        environment=str(name),
+        environment=document["environments"].get(str(site["environment"]), "?"),
         rule=decide_observed(site),
         n_steps=site["steps"],
         n_episodes=site["episodes"],
         n_policy_versions=len(set(site["versions"])),
         in_loop=site["spanning"] > 0,
-        reset_seeds=tuple(environment.get("seeds", ())),
         evidence=tuple(f"{_short(text)} ({count} of {site['steps']} steps)" for text, count in places[:4]),
         n_random=site.get("random", 0),
         called_from=tuple(f"{_short(file)}:{line}" for file, line, _ in site.get("callers", ())),
