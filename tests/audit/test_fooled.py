@@ -416,3 +416,35 @@ def test_collecting_that_is_off_by_default_is_not_the_training_rollout(tmp_path:
     verdict = scan(str(write_files(tmp_path, files))).verdict
     assert (verdict.rule, verdict.provenance) == ("argmax", "explicit-call-site")
     assert verdict.levels["provenance"] == "likely"
+
+
+def test_a_mean_over_several_draws_is_not_called_a_draw(tmp_path: Path):
+    planned = "ranked = torch.stack([net.draw(obs)[0] for _ in range(50)])\naction = ranked.mean(0)"
+    files = frozen("import torch\n" + planned)
+    assert scan(str(write_files(tmp_path, files))).verdict.rule == "unresolved"
+
+
+def test_a_setting_that_chooses_between_agents_does_not_decide_the_rule(tmp_path: Path):
+    """The other agent cannot be read, so nothing says that the setting changes how actions are chosen."""
+    acting = (
+        "if args.algorithm == 'ppo':\n    action, _, _ = net.draw(obs)\nelse:\n    action = planner.act(obs)"
+    )
+    files = frozen(acting)
+    option = "    parser.add_argument('--algorithm', default='ppo')\n    args = parser.parse_args()"
+    files["train.py"] = files["train.py"].replace("    args = parser.parse_args()", option)
+    files["evaluation.py"] = "from elsewhere import planner\n" + files["evaluation.py"]
+    verdict = scan(str(write_files(tmp_path, files))).verdict
+    assert (verdict.rule, verdict.provenance) == ("sampled", "training-rollout")
+
+
+def test_a_flag_at_the_call_is_a_statement_also_where_both_its_values_draw(tmp_path: Path):
+    files = frozen("action, _, _ = net.choose(obs, eval_mode=True)")
+    files["net.py"] += (
+        "\n    def choose(self, obs, eval_mode=False):\n"
+        "        action, logprob, entropy = self.draw(obs)\n"
+        "        return (action.clamp(0) if eval_mode else action), logprob, entropy\n"
+    )
+    files["train.py"] = files["train.py"].replace("net.draw(obs)", "net.choose(obs)")
+    verdict = scan(str(write_files(tmp_path, files))).verdict
+    assert (verdict.rule, verdict.provenance) == ("sampled", "explicit-call-site")
+    assert verdict.levels["provenance"] == "likely"

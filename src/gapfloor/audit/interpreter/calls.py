@@ -356,6 +356,10 @@ def _method_of(
     value, name = base.value, function.attr
     if name in attributes.SHAPES and isinstance(value, v.Action | v.Noise):
         return (Alternative(v.Computed(call, frame)),)
+    if isinstance(value, v.Action) and name in ("mean", "median") and value.rule == "sampled":
+        return (
+            Alternative(v.Unknown("an average over several draws")),
+        )  # as planners by cross-entropy take it
     if isinstance(value, v.Action) and name not in library.DRAWS | library.MAXIMA:
         given = [evaluator.evaluate(one, frame) for one in call.args]
         random = [one for one in given if any(isinstance(item.value, v.Noise | v.Action) for item in one)]

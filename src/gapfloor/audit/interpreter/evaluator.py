@@ -15,7 +15,7 @@ from gapfloor.audit.interpreter import attributes, calls, operators
 from gapfloor.audit.interpreter import conditions as truths
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.classes import Classes
-from gapfloor.audit.interpreter.options import OptionTable, is_settings_class
+from gapfloor.audit.interpreter.options import OptionTable
 from gapfloor.audit.interpreter.reaching_definitions import (
     Assignment,
     branch_path,
@@ -166,7 +166,7 @@ class Evaluator:
             case ast.DictComp():
                 return (Alternative(v.Mapping({"an item": v.Binding(node.value, frame)})),)
             case ast.JoinedStr():
-                return operators.formatted_text(self, node, frame)
+                return (Alternative(v.Unknown(describe(node), is_neutral=True)),)
             case ast.Await() | ast.Starred() | ast.NamedExpr():
                 return self.evaluate(node.value, frame)
             case ast.BinOp():
@@ -309,37 +309,18 @@ class Evaluator:
 
     def _outer_name(self, name: str, frame: Frame, *, has_own: bool) -> tuple[Alternative, ...]:
         if name in frame.bindings:
-            return self._as_annotated(self.evaluate_binding(frame.bindings[name], name), name, frame)
+            return self.evaluate_binding(frame.bindings[name], name)
         if frame.function is None:
             return () if has_own else self._imported(frame.module, name)
         if name in ("self", "cls") and frame.receiver is not None:
             return (frame.receiver,)
         if name in {arg.arg for arg in parameters(frame.function.node)}:
-            return self._as_annotated((Alternative(v.Unknown(name)),), name, frame)
+            return (Alternative(v.Unknown(name)),)
         if has_own:
             return ()  # a local name has no value from outside the function
         if frame.parent is not None and frame.parent.function is not None:
             return self.name_at(name, END, frame.parent)
         return self.global_name(frame.module, name)
-
-    def _as_annotated(
-        self, found: tuple[Alternative, ...], name: str, frame: Frame
-    ) -> tuple[Alternative, ...]:
-        """A value that cannot be read, annotated as a class of the repository, is taken for one of that class."""
-        if frame.function is None or not any(isinstance(item.value, v.Unknown) for item in found):
-            return found
-        annotation = next(
-            (arg.annotation for arg in parameters(frame.function.node) if arg.arg == name), None
-        )
-        if not isinstance(annotation, ast.Name | ast.Attribute):
-            return found
-        info = self.class_of(annotation, frame.module)
-        if not isinstance(info, ClassInfo) or not is_settings_class(info.node):
-            return found
-        return tuple(
-            replace(item, value=v.Namespace(fields=info)) if isinstance(item.value, v.Unknown) else item
-            for item in found
-        )
 
     def global_name(self, module: ModuleInfo, name: str) -> tuple[Alternative, ...]:
         """A name of a module's top level, as other code sees it."""

@@ -20,7 +20,7 @@ from gapfloor.audit.interpreter.facts import (
     words,
 )
 from gapfloor.audit.interpreter.operators import combine, innermost
-from gapfloor.audit.interpreter.options import is_missing, is_settings_class, literal
+from gapfloor.audit.interpreter.options import is_settings_class
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
 from gapfloor.audit.reading.index import last_name, names_in
 
@@ -83,10 +83,8 @@ def external_call(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame)
         "OmegaConf.load",
     ):
         return (Alternative(v.Namespace()),)
-    if name in ("os.environ.get", "os.getenv") and first is not None:
-        return _environment_variable(call, frame)
-    if last in ("where", "select", "where_v2", "cond") and len(call.args) >= 3:
-        return _chosen_by_condition(evaluator, last, call, frame)
+    if last in ("where", "select", "where_v2") and len(call.args) >= 3:
+        return _chosen_by_condition(evaluator, call, frame)
     if last in _SETTINGS_PARSERS and first is not None:
         for item in evaluator.evaluate(first, frame):
             if isinstance(item.value, v.Class) and is_settings_class(item.value.info.node):
@@ -337,26 +335,14 @@ def _cast(evaluator: Evaluator, name: str, call: ast.Call, frame: Frame) -> Alte
     return tuple(found)
 
 
-def _environment_variable(call: ast.Call, frame: Frame) -> Alternatives:
-    """An environment variable is a setting with the default that the call gives."""
-    name = literal(call.args[0])
-    default = literal(call.args[1]) if len(call.args) > 1 else None
-    mark = Mark(frame.module.path, call.lineno, f"environment variable {name}, default {default!r}")
-    value = v.Unknown(f"environment variable {name}", True) if is_missing(default) else v.KnownValue(default)
-    return (Alternative(value, marks=(mark,), origin="option"),)
-
-
-def _chosen_by_condition(evaluator: Evaluator, last: str, call: ast.Call, frame: Frame) -> Alternatives:
-    """`where(condition, one, other)` and `cond(condition, one, other, ...)` choose like an if-expression."""
+def _chosen_by_condition(evaluator: Evaluator, call: ast.Call, frame: Frame) -> Alternatives:
+    """`where(condition, one, other)` chooses like an if-expression."""
     test = call.args[0]
     found: list[Alternative] = []
     for branch, holds in ((call.args[1], True), (call.args[2], False)):
         inner = evaluator.evaluate(branch, frame)
-        if last == "cond":
-            rest = ast.copy_location(ast.Call(call.func, call.args[3:], []), call)
-            inner = tuple(one for item in inner for one in calls.call_value(evaluator, item, rest, frame))
         found.extend(item.under(v.Guard(test, holds, frame)) for item in inner)
-    if last != "cond" and not any(isinstance(item.value, v.Action) for item in found):
+    if not any(isinstance(item.value, v.Action) for item in found):
         known, used = evaluator.truth(test, frame)
         if known is not None and all(item.origin != "option" for item in used):
             return evaluator.evaluate(call.args[1 if known else 2], frame)

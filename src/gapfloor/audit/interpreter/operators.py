@@ -220,20 +220,6 @@ def truth_value(evaluator: Evaluator, node: ast.expr, frame: Frame) -> Alternati
     return (Alternative(v.KnownValue(known), (), marks, origins[0] if origins else "literal", doubts),)
 
 
-def formatted_text(evaluator: Evaluator, node: ast.JoinedStr, frame: Frame) -> Alternatives:
-    """A formatted string whose parts are all known."""
-    parts: list[str] = []
-    origin = "literal"
-    for value in node.values:
-        inner = value.value if isinstance(value, ast.FormattedValue) else value
-        found = evaluator.evaluate(inner, frame)
-        if len(found) != 1 or not isinstance(found[0].value, v.KnownValue):
-            return (Alternative(v.Unknown(describe(node), is_neutral=True)),)
-        origin = "option" if found[0].origin == "option" else origin
-        parts.append(str(found[0].value.value))
-    return (Alternative(v.KnownValue("".join(parts)), origin=origin),)
-
-
 # Containers.
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
@@ -147,11 +146,6 @@ def _normal(name: str) -> str:
 def _options_of(node: ast.AST) -> list[tuple[str, Any, int]]:
     if isinstance(node, ast.Call):
         return _options_of_call(node)
-    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
-        target = node.targets[0]
-        if re.search(r"^(config|cfg|conf|hparams|c)$", last_name(target.value)):
-            value = literal(node.value)
-            return [] if value is _MISSING else [(target.attr, value, node.lineno)]
     if isinstance(node, ast.ClassDef) and is_settings_class(node):
         return [(name, default, line) for name, (default, line) in settings_fields(node).items()]
     return []

@@ -59,7 +59,9 @@ _MEMORY = re.compile(
 )
 _SEEN = re.compile(r"(^|_)(obs|obss|observations?|states?|s|next_state|s_lst|s_list)(_|$|\d)", re.IGNORECASE)
 _DONE = re.compile(r"(^|_)(acts?|actions?|a|a_lst|a_list|log_?probs?|logps?)(_|$|\d)", re.IGNORECASE)
-_FLAGS = re.compile(r"^(is_?)?(eval|evaluat\w*|test|testing|test_mode|deterministic|greedy)$", re.IGNORECASE)
+_FLAGS = re.compile(
+    r"^(is_?)?(eval(_mode)?|evaluat\w*|test|testing|test_mode|deterministic|greedy)$", re.IGNORECASE
+)
 _OFF_FLAGS = re.compile(r"^(is_?)?(train|training|explore|learn|learning|train_mode)$", re.IGNORECASE)
 _RESETS = frozenset(
     {"reset", "reset_to_level", "reset_task", "reset_wait", "initial_reset", "reset_env", "reset_envs"}
@@ -250,7 +252,7 @@ def decide_role(updates: Updates, play: Play) -> Role:
     inner = own_nodes(loops[-1]) if loops else ()
     keeps = any(stores(node) for node in around) or collects(tuple(around))
     says = [name for name in names if EVALUATING.search(name) and not re.search(r"^train|^main", name)]
-    flags = [flag for one in [*chain[1:]] for flag in _flags(updates.evaluator, one)]
+    flags = [flag for one in [*chain[1:]] for flag in given_flags(updates.evaluator, one)]
     flags += _call_flags(play)
     learns = [name for name in names if TRAINING.search(name)]
     role = Role("evaluation", True, loop=loop, home=home, is_fresh=is_fresh)
@@ -403,7 +405,7 @@ def _episode_nodes(play: Play, home: Frame | None, loop: ast.AST | None) -> list
     return nodes
 
 
-def _flags(evaluator: Evaluator, frame: Frame) -> list[str]:
+def given_flags(evaluator: Evaluator, frame: Frame) -> list[str]:
     """Parameters of a frame that say that it measures: `training=False`, `evaluate=True`."""
     found = []
     for name, binding in frame.bindings.items():

@@ -15,7 +15,7 @@ from gapfloor.audit.interpreter.evaluator import Evaluator
 from gapfloor.audit.interpreter.facts import find_environment
 from gapfloor.audit.interpreter.options import literal
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
-from gapfloor.audit.reading.index import names_in, own_nodes
+from gapfloor.audit.reading.index import names_in
 
 _LEVEL_COUNT = re.compile(r"^(num|n|nr|number_of)?_?(train_)?levels?$|^num_levels$|^nlev$", re.IGNORECASE)
 #: Parameters that do not choose what is played: seeds, numbers of copies, pictures, logs.
@@ -62,9 +62,6 @@ def level_sets(evaluator: Evaluator, item: Alternative) -> list[PlayedLevels]:
     made = Mark(environment.frame.module.path, environment.call.lineno, "environment made")
     shown = describe(environment.call)
     doubts = item.doubts | environment.frame.doubts
-    inner = _inner_environments(evaluator, environment)
-    if inner:
-        return _distinct([level for one in inner for level in level_sets(evaluator, one)])
     counts = _count_alternatives(evaluator, environment)
     if counts is None:
         given = _given_arguments(evaluator, environment)
@@ -123,23 +120,6 @@ def _classify(item: Alternative, start: object) -> tuple[str, tuple[object, ...]
     if is_option:
         return "option", (named, start), f"option {named} from {start}"
     return "unknown", (), "not known"
-
-
-def _inner_environments(evaluator: Evaluator, environment: v.Environment) -> list[Alternative]:
-    """The environments that a class of the repository makes in its constructor and plays through."""
-    info = environment.info
-    init = evaluator.classes.method(info, "__init__") if info is not None else None
-    if info is None or init is None or environment.frame.depth > 12:
-        return []
-    receiver = Alternative(v.Instance(info, environment.call))
-    frame = evaluator.bound_frame(init, environment.call, environment.frame, receiver)
-    found: dict[int, Alternative] = {}
-    for node in own_nodes(init.node):
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
-            for item in evaluator.evaluate(node.value, frame):
-                if isinstance(item.value, v.Environment) and item.value.info is not info:
-                    found[id(item.value.call)] = item
-    return list(found.values())
 
 
 def given_keywords(evaluator: Evaluator, environment: v.Environment) -> tuple[dict[str, v.Binding], bool]:

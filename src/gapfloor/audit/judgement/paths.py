@@ -17,7 +17,7 @@ from gapfloor.audit.interpreter.evaluator import Evaluator, guards_of
 from gapfloor.audit.interpreter.facts import LoopFact, find_actor
 from gapfloor.audit.interpreter.library import flagged
 from gapfloor.audit.interpreter.values import Alternative, Frame, Mark, describe
-from gapfloor.audit.judgement.learning import EVALUATING, Role, Updates, decide_role
+from gapfloor.audit.judgement.learning import EVALUATING, Role, Updates, decide_role, given_flags
 from gapfloor.audit.judgement.levels import PlayedLevels, differ, level_sets
 from gapfloor.audit.judgement.rows import FIELDS, LEVELS, VALUE_BASED, EvaluationPath, TrainingRollout
 from gapfloor.audit.judgement.rules import RuleFinding, decide_rule
@@ -296,6 +296,10 @@ class PathFinder:
         nodes = {id(one.node) for one in ours}
         sharing = [other for other in rollouts if nodes & {id(one.node) for one in other.finding.primitives}]
         if sharing:
+            # A flag that is given to the acting call says what was meant, also where both its values act alike.
+            below = {frame for one in ours for frame in one.frame.chain()} - {*item.play.frame.chain()}
+            if any(given_flags(self.evaluator, frame) for frame in below):
+                return "explicit-call-site", False
             return "training-rollout", len(sharing) == len(rollouts)
         if ours and all(one.frame.function is item.play.frame.function for one in ours):
             return "explicit-call-site", True

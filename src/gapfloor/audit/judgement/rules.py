@@ -102,6 +102,11 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
         item for item in judged if not item.is_live and item.rule is None and not _is_nothing(item.item)
     ]
     provenance, lines, more = _provenance(rivals)
+    if provenance == "config-option" and all(item.rule is None for item in rivals):
+        provenance, lines = (
+            "unflagged",
+            (),
+        )  # a setting that chooses between agents says nothing about their rule
     return replace(
         base, rule=rule, provenance=provenance, marks=(*base.marks, *lines), doubts=base.doubts | more
     )
