@@ -419,8 +419,7 @@ def test_collecting_that_is_off_by_default_is_not_the_training_rollout(tmp_path:
 
 
 def test_a_mean_over_several_draws_is_not_called_a_draw(tmp_path: Path):
-    planned = "ranked = torch.stack([net.draw(obs)[0] for _ in range(50)])\naction = ranked.mean(0)"
-    files = frozen("import torch\n" + planned)
+    files = frozen("drawn, _, _ = net.draw(obs.repeat(50, 1))\naction = drawn.mean(0)")
     assert scan(str(write_files(tmp_path, files))).verdict.rule == "unresolved"
 
 
