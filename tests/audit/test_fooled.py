@@ -447,3 +447,22 @@ def test_a_flag_at_the_call_is_a_statement_also_where_both_its_values_draw(tmp_p
     verdict = scan(str(write_files(tmp_path, files))).verdict
     assert (verdict.rule, verdict.provenance) == ("sampled", "explicit-call-site")
     assert verdict.levels["provenance"] == "likely"
+
+
+def test_a_value_next_to_a_draw_in_one_result_does_not_hide_the_draw(tmp_path: Path):
+    """What comes out of a list of results may be the value or the action; only the action was chosen."""
+    files = frozen("found = list(net.several(obs))\naction = found[args.place]")
+    files["net.py"] += (
+        "\n    def several(self, obs):\n"
+        "        action = self.dist(obs).sample()\n"
+        "        return self.body(obs), action\n"
+    )
+    result = scan(str(write_files(tmp_path, files)))
+    assert (result.verdict.rule, result.verdict.levels["rule"]) == ("sampled", "likely")
+    (path,) = result.paths
+    assert any("something else that a network computes" in doubt for doubt in path.doubts)
+
+
+def test_a_network_that_answers_under_the_other_condition_is_not_a_side_result(tmp_path: Path):
+    files = frozen("action = net.body(obs) if mystery(obs) else net.dist(obs).sample()")
+    assert scan(str(write_files(tmp_path, files))).verdict.rule == "unresolved"

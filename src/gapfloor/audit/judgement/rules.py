@@ -71,9 +71,12 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
     frozen = [(item, _zero_temperature(evaluator, item.item)) for item in chosen]
     if any(zero is not None for _, zero in frozen):
         return _cold(frozen, unknown)
+    chosen, is_narrowed = _without_side_results(chosen)
     rules = {item.rule for item in chosen}
     primitives = tuple(item.item.value for item in chosen if isinstance(item.item.value, v.Action))
     doubts = frozenset(doubt for item in chosen for doubt in item.item.doubts)
+    if is_narrowed:
+        doubts |= {"something else that a network computes may reach the same place"}
     near = {id(one.frame.function) for one in primitives}
     near |= {id(one.frame.caller.function) for one in primitives if one.frame.caller is not None}
     # Another rule of the same method counts too: a policy that was asked for its maximum.
@@ -110,6 +113,19 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
     return replace(
         base, rule=rule, provenance=provenance, marks=(*base.marks, *lines), doubts=base.doubts | more
     )
+
+
+def _without_side_results(chosen: list[_Judged]) -> tuple[list[_Judged], bool]:
+    """Draws and maxima without what a network computes besides, where no condition chooses between the two."""
+    acted = [item for item in chosen if isinstance(item.item.value, v.Action)]
+    tests = {(id(guard.test), guard.holds) for item in acted for guard in item.item.guards}
+    rivals = [
+        item
+        for item in chosen
+        if item not in acted and any((id(guard.test), not guard.holds) in tests for guard in item.item.guards)
+    ]
+    is_narrowed = bool(acted) and len(acted) < len(chosen) and not rivals
+    return (acted, True) if is_narrowed else (chosen, False)
 
 
 def _cause(value: v.Value) -> str:
