@@ -84,7 +84,7 @@ def levels(
         [('', 6.0, (20, 10)), ('leaked', 6.0, (20, 10)), ('shared', 6.0, (20, 10))]
     """
     if leaks is not None and (gap is None or games):
-        raise UsageError("leaks are for a gap: give them with gap, and name no games.")
+        raise UsageError("leaks belong to a gap: give gap too, and name no games.")
     if isinstance(gap, str | Path) and not Path(gap).exists():
         raise UsageError(f"There is no store or file at {gap}. Check the path.")
     if gap is not None and not games:
@@ -112,7 +112,9 @@ def _find(
         for game, (engine, name) in kinds.items()
     }
     if options and any(spec.engine == PROCGEN.name for spec in specs.values()):
-        raise UsageError("Levels of ProcGen are compared without their looks: leave the options out.")
+        raise UsageError(
+            "ProcGen's levels are compared without backgrounds and themes: leave the options out."
+        )
     for folder in (out, store):
         if folder is not None and folder.exists() and not folder.is_dir():
             raise UsageError(f"{folder} is a file, not a folder: choose another folder.")

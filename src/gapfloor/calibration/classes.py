@@ -47,7 +47,7 @@ class CalibrationSettings:
             )
         if self.spacing < 1:
             raise UsageError(
-                f"The spacing is {self.spacing}: at least 1 state must be visited for each one taken."
+                f"The spacing is {self.spacing}: use at least 1, which takes every visited state."
             )
 
 

@@ -141,8 +141,8 @@ def action_names_of(spec: EngineSpec) -> tuple[str, ...]:
     try:
         if not engine.can_clone:
             raise UsageError(
-                f"States of {spec.game} cannot be cloned by the engine {spec.engine}, and calibration clones states: "
-                "its cells have no merged rule and no merged entropy."
+                f"The engine {spec.engine} cannot clone the states of {spec.game}, which calibration needs: there is no "
+                "merged rule and no merged entropy for it."
             )
         return engine.action_names
     finally:

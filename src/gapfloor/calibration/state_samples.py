@@ -54,7 +54,7 @@ def visited_states(
     if n_states < 1:
         raise UsageError(f"Calibration on {n_states} states is not possible: take at least 1.")
     if spacing < 1:
-        raise UsageError(f"The spacing is {spacing}: at least 1 state must be visited for each one taken.")
+        raise UsageError(f"The spacing is {spacing}: use at least 1, which takes every visited state.")
     picking, acting = (np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(2))
     picked = np.sort(picking.choice(n_states * spacing, n_states, replace=False))
     engine = engine_from_spec(spec, slots=SLOTS, levels=levels, draw=seed)

@@ -111,7 +111,7 @@ def action_form(space: Any, *, game: str, options: Mapping[str, Option]) -> Acti
         )
     raise UsageError(
         f"The actions of {game} are {space}: gapfloor measures Discrete, MultiDiscrete, MultiBinary and Box, and "
-        "tuples of Discrete; a wrapper can make one of these of them."
+        "tuples of Discrete; use a wrapper that offers one of these."
     )
 
 

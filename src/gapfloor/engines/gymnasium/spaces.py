@@ -114,7 +114,7 @@ def _parts(space: Any, path: tuple[str | int, ...], with_text: bool) -> list[Par
         where = f" at '{'/'.join(map(str, path))}'" if path else ""
         raise UsageError(
             f"Observations of the space {type(space).__name__}{where} have no fixed shape: "
-            "give the environment a wrapper that makes arrays of them."
+            "turn them into arrays with a wrapper."
         )
     dtype = np.dtype(space.dtype if space.dtype is not None else np.int64)
     return [Part(path, tuple(space.shape or ()), dtype.str)]

@@ -196,8 +196,7 @@ _WORDS: dict[str, Callable[[Words], Any]] = {
     "high": lambda words: f"{words.findings.plan.cuts[1]:g}",
     "maximum": lambda words: f"{words.found[0].maximum:.3f}",
     "no_cells": lambda words: (
-        "no cell records with entropies over numbered actions (gapfloor evaluate writes them; an episode file, real-"
-        "valued actions and policies that only act have none)"
+        "the data have no entropies; gapfloor evaluate records those of numbered actions"
     ),
     "no_tiers": lambda words: _any(
         words, lambda row: row.tier, "", "Tiers need cell records, which these data lack."
