@@ -141,8 +141,8 @@ def action_names_of(spec: EngineSpec) -> tuple[str, ...]:
     try:
         if not engine.can_clone:
             raise UsageError(
-                f"The engine {spec.engine} cannot clone the states of {spec.game}, which calibration needs: there is no "
-                "merged rule and no merged entropy for it."
+                f"The engine {spec.engine} cannot clone the states of {spec.game}, which calibration needs: there is "
+                "no merged rule and no merged entropy for it."
             )
         return engine.action_names
     finally:
