@@ -1,6 +1,6 @@
 """A robot policy and a text agent against random play on twenty levels, with the exact paired test for few episodes.
 
-    pip install "gapfloor[gymnasium]" gymnasium-robotics "mujoco<4"
+    pip install "gapfloor[gymnasium]" gymnasium-robotics "mujoco<3.12"
     python examples/few_episodes.py FetchReach
     python examples/few_episodes.py Corridor
 

@@ -12,11 +12,11 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import gapfloor
 from command_line import run
 from gapfloor.engines.gymnasium import description
-from gapfloor.engines.gymnasium.factory import without_chatter
 from gapfloor.engines.registry import check_seed, engine_from_spec, make_spec
 from gapfloor.errors import LevelWarning, UsageError
 from gapfloor.levels import LevelSet
 from gapfloor.machine import one_blas_thread
+from gapfloor.quiet import without_chatter
 
 GAME = "gymnasium_envs:Elsewhere"
 
@@ -83,12 +83,13 @@ def test_a_score_is_added_up_like_rewards():
     assert rewards == [0.5, 1.0, 0.5, 1.0]
 
 
-def test_standard_output_survives_threads():
-    before, inside = sys.stdout, threading.Barrier(2)
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_standard_stream_survives_threads(stream):
+    before, inside = getattr(sys, stream), threading.Barrier(2)
 
     def mute():
         for _ in range(200):
-            with without_chatter():
+            with without_chatter(stream):
                 pass
         inside.wait()
 
@@ -97,7 +98,7 @@ def test_standard_output_survives_threads():
         thread.start()
     for thread in threads:
         thread.join()
-    assert sys.stdout is before
+    assert getattr(sys, stream) is before
 
 
 def test_only_the_thread_that_makes_a_level_is_silent(capsys):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from stable_baselines3 import PPO
 
 import gapfloor
 from gapfloor.actions.spaces import Box, Discrete, MultiDiscrete
@@ -66,9 +71,12 @@ class Together:
 
 
 class Single:
-    """The method of RLlib's algorithms, with arguments of its own that have defaults."""
+    """The methods of RLlib's algorithms: one has arguments with defaults, and `reset` is about something else."""
 
     is_deterministic = True
+
+    def reset(self, new_config: dict[str, Any], logger_creator: Any = None) -> None:
+        raise AssertionError("not a reset of an episode")
 
     def compute_single_action(self, observation: np.ndarray, explore: bool = False) -> tuple[int, list, dict]:
         return int(observation[2] > 0), [], {}
@@ -82,6 +90,13 @@ class Torque:
 
     def act(self, observation: np.ndarray) -> np.ndarray:
         return self.noise.normal(size=1) - observation[2:]
+
+
+trained: Any = None
+
+
+def ask_trained(observation: np.ndarray) -> int:
+    return trained.act(observation)
 
 
 def lean_right(observation: np.ndarray) -> int:
@@ -161,6 +176,44 @@ def test_other_numbers_are_another_policy_and_a_copy_is_the_same() -> None:
     hashes = [acting_policy(Lean(chance), name="lean").fingerprint for chance in (0.2, 0.2, 0.3)]
     assert hashes[0] == hashes[1] != hashes[2]
     assert acting_policy(lean_right, name="f").fingerprint != hashes[0]
+
+
+def test_weights_of_a_library_are_part_of_the_policy_however_it_is_given() -> None:
+    model = PPO("MlpPolicy", "CartPole-v1", seed=1, device="cpu")
+    other = copy.deepcopy(model)
+    with torch.no_grad():
+        other.policy.action_net.bias += 1
+    forms: list[Callable[[PPO], Any]] = [
+        lambda each: each,
+        lambda each: each.predict,
+        lambda each: functools.partial(each.predict, deterministic=True),
+        lambda each: lambda observation: each.predict(observation)[0],
+    ]
+    for form in forms:
+        hashes = [acting_policy(form(each), name="p").fingerprint for each in (model, model, other)]
+        assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_a_model_that_a_function_takes_from_its_module_is_part_of_the_policy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hashes = []
+    for seed in (1, 1, 2):
+        monkeypatch.setitem(globals(), "trained", Lean(seed))
+        hashes.append(acting_policy(ask_trained, name="p").fingerprint)
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def test_predict_of_stable_baselines3_plays_what_its_network_plays_greedily(tmp_path: Path) -> None:
+    model = PPO("MlpPolicy", "CartPole-v1", seed=1, device="cpu")
+    predict = functools.partial(model.predict, deterministic=True)
+    predict.is_deterministic = True  # type: ignore[attr-defined]
+    gapfloor.evaluate(predict, store=tmp_path, **SMALL)
+    gapfloor.evaluate(model, store=tmp_path, **SMALL | {"rules": "greedy"})
+    played: dict[str, list[Any]] = {"own": [], "greedy": [], "uniform": []}
+    for row in Store(tmp_path).episodes().to_pylist():
+        played[row["rule"]].append([row[name] for name in ("level_set", "slot", "index", "episode_return")])
+    assert sorted(played["own"]) == sorted(played["greedy"]) != sorted(played["uniform"])
 
 
 def test_what_a_policy_states_about_its_rule_is_recorded() -> None:

@@ -6,9 +6,7 @@ checked in `gapfloor.engines.procgen`, because the C++ code ends the process on 
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import io
 import os
 import sys
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gapfloor.engines.picture_files import picture_folder
+from gapfloor.quiet import without_chatter
 
 STATE_BYTES = 2**20
 
@@ -56,7 +55,7 @@ class MirrorBatch(_Batch):
 
     def __init__(self, slots: int, **settings: Any) -> None:
         # gym, which the wheel imports, prints a notice about itself to standard error, which users do not need.
-        with contextlib.redirect_stderr(io.StringIO()):
+        with without_chatter("stderr"):
             from procgen.env import ProcgenGym3Env
         package = Path(sys.modules[ProcgenGym3Env.__module__].__file__ or "").parent
         with picture_folder(package / "data" / "assets") as pictures:

@@ -11,10 +11,12 @@ so. With `batched = True` one object is asked about all slots at once; it keeps 
 from __future__ import annotations
 
 import copy
+import functools
 import hashlib
 import inspect
 import random
 from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,9 @@ from gapfloor.users_code import in_users_words
 
 #: The methods by which libraries ask for an action, the clearest first.
 METHODS = ("act", "select_action", "compute_single_action", "predict")
+
+#: Larger arrays of an object that a policy holds are memories of its training, not weights.
+_MOST_BYTES = 1 << 28
 
 
 def can_act(given: Any) -> bool:
@@ -104,7 +109,9 @@ class _Slot:
         self._ask: Callable[[Any], Any] = given if method is None else getattr(given, method)
         seed, reset = getattr(given, "seed", None), getattr(given, "reset", None)
         self._seed: Callable[[int], Any] | None = seed if callable(seed) else None
-        self.reset: Callable[..., Any] | None = reset if callable(reset) else None
+        # What else a method of this name needs is not an episode's, e.g. the new_config of RLlib's Algorithm.reset.
+        is_ours = callable(reset) and _required(reset) <= {"seed"}
+        self.reset: Callable[..., Any] | None = reset if is_ours else None
         self._reset_takes_seed = self.reset is not None and "seed" in _parameters(self.reset)
         kinds = (np.random.Generator, np.random.RandomState, random.Random)
         state = getattr(given, "__dict__", {})
@@ -213,13 +220,25 @@ def _parameters(function: Any) -> Mapping[str, Any]:
         return {}
 
 
+def _required(function: Any) -> set[str]:
+    """The arguments without which a function cannot be called."""
+    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    parameters = _parameters(function).values()
+    return {each.name for each in parameters if each.default is each.empty and each.kind not in several}
+
+
 def _kind(given: Any) -> str:
     name = str(getattr(given, "__name__", type(given).__name__))
     return name if name.isidentifier() else "policy"
 
 
 def _content_hash(given: Any) -> str:
-    """The hash of a policy's own code and of the numbers, texts and arrays that it holds, whatever it is called."""
+    """The hash of a policy's own code and of the numbers, texts, arrays and networks that it holds or names."""
+    if isinstance(given, functools.partial):
+        inner, held = _content_hash(given.func), [given.args, given.keywords]
+        digest = hashlib.sha256(inner.encode())
+        _add(digest, held, depth=6)
+        return digest.hexdigest()
     digest = hashlib.sha256()
     is_function = hasattr(given, "__code__")
     try:
@@ -228,13 +247,28 @@ def _content_hash(given: Any) -> str:
         digest.update(given.__code__.co_code if is_function else _kind(given).encode())
     closure = [cell.cell_contents for cell in getattr(given, "__closure__", None) or ()]
     _add(digest, [getattr(given, "__defaults__", None), closure, getattr(given, "__dict__", {})], depth=6)
+    for each in closure + _objects_named_in(given):
+        _add(digest, {} if _is_code(each) else getattr(each, "__dict__", each), depth=5)
     return digest.hexdigest()
+
+
+def _objects_named_in(function: Any) -> list[Any]:
+    """The object of a bound method, and what a function takes from its module: e.g. a model loaded above it."""
+    if inspect.ismethod(function):
+        return [function.__self__]
+    names = getattr(getattr(function, "__code__", None), "co_names", ())
+    values = getattr(function, "__globals__", {})
+    return [values[name] for name in names if name in values and not _is_code(values[name])]
+
+
+def _is_code(value: Any) -> bool:
+    return isinstance(value, (type, ModuleType)) or hasattr(value, "__code__")
 
 
 def _add(digest: Any, value: Any, depth: int) -> None:
     if isinstance(value, (str, bytes, int, float, bool, type(None))):
         digest.update(repr(value).encode())
-    elif hasattr(value, "__array__") and getattr(value, "dtype", None) is not None:
+    elif _is_array(value):
         array = np.ascontiguousarray(value.detach().cpu() if hasattr(value, "detach") else value)
         digest.update(
             f"{array.dtype}{array.shape}".encode() + (b"" if array.dtype.hasobject else array.tobytes())
@@ -247,3 +281,21 @@ def _add(digest: Any, value: Any, depth: int) -> None:
             _add(digest, each, depth - 1)
     else:
         digest.update(type(value).__qualname__.encode())
+        if not _is_code(value):
+            _add_held_arrays(digest, value, depth)
+
+
+def _add_held_arrays(digest: Any, value: Any, depth: int) -> None:
+    """The weights of a network; of another object, its networks and those arrays that are not large memories."""
+    if callable(getattr(value, "state_dict", None)):
+        for item in value.state_dict().items():
+            _add(digest, item, depth=1)
+    elif depth:
+        for name, each in sorted(getattr(value, "__dict__", {}).items()):
+            is_weights = _is_array(each) and getattr(each, "nbytes", 0) <= _MOST_BYTES
+            if is_weights or (hasattr(each, "__dict__") and not _is_array(each)):
+                _add(digest, [name, each], depth - 1)
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "__array__") and getattr(value, "dtype", None) is not None

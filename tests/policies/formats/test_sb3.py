@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from gapfloor.errors import GapfloorError, PolicyError, UsageError
 from gapfloor.policies.load import PolicySource
 from gapfloor.policies.policy import Policy, StatefulPolicy
+from policies.formats.bombs import rewrite
 from policies.formats.playing import assert_same_play
 
 
@@ -225,6 +227,15 @@ def test_one_entry_of_a_dict_is_chosen_by_its_key(ppo: Any) -> None:
 def test_options_that_cannot_be_meant_are_refused(ppo: Any, options: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         load(ppo.path, options)
+
+
+def test_a_device_that_an_old_file_names_is_not_looked_at(folder: Path) -> None:
+    path = folder / "plain.zip"
+    PPO("MlpPolicy", "CartPole-v1", device="cpu").save(path)
+    with zipfile.ZipFile(path) as archive:
+        data = json.loads(archive.read("data")) | {"policy_kwargs": {"device": "cpu"}}
+    old = rewrite(path, folder / "old.zip", data=json.dumps(data).encode())
+    assert load(old).fingerprint == load(path).fingerprint
 
 
 def test_spaces_that_are_described_in_text_are_read_back(folder: Path) -> None:

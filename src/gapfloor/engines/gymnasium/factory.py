@@ -10,8 +10,6 @@ import contextlib
 import importlib
 import inspect
 import os
-import sys
-import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +25,7 @@ from gapfloor.errors import (
     UsageError,
     unknown_name,
 )
+from gapfloor.quiet import without_chatter
 from gapfloor.users_code import named_callable
 
 #: Options that gapfloor reads itself; every other one goes to `gymnasium.make` or to the factory.
@@ -199,35 +198,6 @@ def named_object(name: str, *, what: str) -> Any:
     if not name.partition(":")[2]:
         raise UnknownEnvironmentError(f"'{name}' does not name a {what}: write package.module:name.")
     return named_callable(name, what=what, error=UnknownEnvironmentError)
-
-
-class _SilentFor:
-    """Standard output of everyone but one thread."""
-
-    def __init__(self, stream: Any, thread: int) -> None:
-        self._stream, self._thread = stream, thread
-
-    def write(self, text: str) -> int:
-        return len(text) if threading.get_ident() == self._thread else self._stream.write(text)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
-#: Standard output belongs to the process: two threads that replace it at once would leave the wrong one behind.
-_STANDARD_OUTPUT = threading.RLock()
-
-
-@contextlib.contextmanager
-def without_chatter() -> Iterator[None]:
-    """Keep what an environment (e.g. BabyAI) prints while it makes a level out of standard output."""
-    with _STANDARD_OUTPUT:
-        kept = sys.stdout
-        sys.stdout = _SilentFor(kept, threading.get_ident())
-        try:
-            yield
-        finally:
-            sys.stdout = kept
 
 
 @contextlib.contextmanager

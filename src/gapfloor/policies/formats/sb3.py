@@ -9,7 +9,6 @@ does, and under the greedy rule it takes its best action.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import inspect
 import io
@@ -29,6 +28,7 @@ from gapfloor.policies.formats.torch_file import load_weights
 from gapfloor.policies.formats.torch_policy import RecurrentPolicy, TorchPolicy
 from gapfloor.policies.notes import first_line, note_once
 from gapfloor.policies.policy import Policy, StatefulPolicy
+from gapfloor.quiet import without_chatter
 from gapfloor.users_code import put_folder_on_path
 
 #: Arguments of a constructor that only training needs.
@@ -170,7 +170,7 @@ def load_sb3(spec: PolicySpec, *, device: str) -> tuple[Policy | StatefulPolicy,
     require_torch(device)
     try:
         # gym, which it imports where it is installed, prints a notice about itself, which users do not need.
-        with contextlib.redirect_stderr(io.StringIO()):
+        with without_chatter("stderr"):
             import stable_baselines3  # noqa: F401
 
         if spec.kind == "recurrent":

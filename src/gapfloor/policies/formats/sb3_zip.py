@@ -51,7 +51,7 @@ POLICY_CLASSES: Mapping[tuple[str, str], str] = {
 }
 
 #: Keyword arguments of a policy that do not change its logits.
-_IGNORED = ("optimizer_class", "optimizer_kwargs", "ortho_init", "log_std_init", "lr_schedule")
+_IGNORED = ("optimizer_class", "optimizer_kwargs", "ortho_init", "log_std_init", "lr_schedule", "device")
 
 #: Keyword arguments that are plain values wherever the library's own classes are used.
 _PLAIN = (
