@@ -133,6 +133,21 @@ def test_a_table_of_episodes_is_still_one():
     assert gapfloor.analyse(pa.Table.from_pylist(rows)).source.n_episodes == 24
 
 
+@pytest.mark.parametrize(
+    ("game", "offer"), [("CartPole-v1", "--floor registry takes the floor"), ("my own", "--floor 3.1±0.2")]
+)
+def test_episodes_without_a_floor_say_where_one_is(game, offer):
+    rows = [
+        {"game": game, "agent": "a", "seed": s, "rule": "sampled", "level_set": "test", "score": float(s + e)}
+        for s in range(3)
+        for e in range(4)
+    ]
+    (what,) = [
+        each.what for each in gapfloor.analyse(pa.Table.from_pylist(rows)).problems if each.kind == "no floor"
+    ]
+    assert offer in what
+
+
 def test_a_column_of_means_next_to_episodes_does_not_make_a_table_of_means():
     rows = [
         {

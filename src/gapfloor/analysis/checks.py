@@ -15,6 +15,7 @@ import numpy as np
 from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.episodes import Inputs
 from gapfloor.analysis.grouping import Place, StudyEpisodes
+from gapfloor.analysis.known_floors import find_known_floor
 from gapfloor.analysis.planned_study import BOTH
 from gapfloor.analysis.results import Problem
 from gapfloor.errors import UsageError, nearest_names
@@ -124,7 +125,11 @@ def _floors(study: StudyEpisodes, place: Place, plan: Plan) -> Iterator[Problem]
         reference = plan.floor.reference
         floor = study.floor(place, level_set, reference=reference)
         if floor is None:
-            what = f"no episodes with rule '{reference}'; returns on this level set are not compared"
+            what = f"no episodes with rule '{reference}'; returns on this level set are not compared: "
+            if find_known_floor(place.game, place.mode, level_set):
+                what += "for a table, --floor registry takes the floor that ships with gapfloor"
+            else:
+                what += "measure the floor, or state it (--floor 3.1±0.2)"
             yield Problem(kind="no floor", where=place.words(level_set), what=what)
             continue
         if floor.returns.size == 1:

@@ -72,8 +72,9 @@ def read_document(path: Path, options: TableOptions) -> RawTable:
                 continue
             table = _table(rows_of(document), options)
         except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError) as error:
+            why = error if isinstance(error, ValueError) else repr(error)
             raise UsageError(
-                f"{path} looks like {kind}, but cannot be read ({shortened(repr(error))})."
+                f"{path} looks like {kind}, but cannot be read ({shortened(str(why))})."
             ) from None
         return RawTable(table, "entry", 1, (note,) if note else ())
     known = ", ".join(kind for kind, *_ in _FORMATS)
