@@ -2,11 +2,13 @@
 
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from command_line import GAPFLOOR
 from gapfloor.errors import UsageError
+from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store
 from gapfloor.study.model import read_study
 from gapfloor.study.runner import StudyProgress
@@ -69,15 +71,17 @@ def test_what_is_done_is_not_done_again(folder):
 
 @pytest.mark.fast
 @pytest.mark.parametrize(
-    ("line", "filled"),
+    ("line", "path", "options"),
     [
-        ("sb3:models/{game}-{seed}.zip,trust=yes", "sb3:{home}/models/CartPole-v1-1.zip,trust=yes"),
-        ("statedict:models/w.pt,net=mine.nets:Net", "statedict:{home}/models/w.pt,net=mine.nets:Net"),
-        ("acting:mine.agents:Planner", "acting:mine.agents:Planner"),
+        ("sb3:models/{game}-{seed}.zip,trust=yes", "models/CartPole-v1-1.zip", {"trust": "yes"}),
+        ("sb3:models/{game}-{seed}.zip", "models/CartPole-v1-1.zip", {}),
+        ("statedict:models/w.pt,net=mine.nets:Net", "models/w.pt", {"net": "mine.nets:Net"}),
+        ("acting:mine.agents:Planner", None, {}),
     ],
 )
-def test_a_policy_file_is_found_next_to_the_study_file(tmp_path, line, filled):
-    (tmp_path / "models").mkdir()
+def test_a_policy_file_is_found_next_to_the_study_file(tmp_path, line, path, options):
+    tmp_path /= "unpacked,trust=yes,key=model"  # the name of a folder is never read as options
+    (tmp_path / "models").mkdir(parents=True)
     for name in ("CartPole-v1-1.zip", "w.pt"):
         (tmp_path / "models" / name).touch()
     (tmp_path / "study.toml").write_text(
@@ -85,7 +89,9 @@ def test_a_policy_file_is_found_next_to_the_study_file(tmp_path, line, filled):
     )
     (found,) = read_study(tmp_path / "study.toml").given_runs("gym:CartPole-v1")
     assert found[0] == "CartPole-v1-default-leaning-s1"
-    assert found[1].policy == filled.format(home=tmp_path.resolve())
+    spec = PolicySource.named(found[1].policy).spec
+    assert spec.path == (tmp_path.resolve() / path if path else Path(line.partition(":")[2]))
+    assert dict(spec.options) == options
 
 
 @pytest.mark.fast

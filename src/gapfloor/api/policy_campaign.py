@@ -24,6 +24,7 @@ from gapfloor.play.observers import CellProbe
 from gapfloor.play.protocol import PlaySettings, Protocol, ProtocolSettings, make_protocol
 from gapfloor.play.references import UNIFORM, check_references
 from gapfloor.play.workers import CellWorkers, Progress, started_workers
+from gapfloor.policies.load import PolicySource
 from gapfloor.records.store import Store
 from gapfloor.rules import Rule
 
@@ -117,7 +118,7 @@ def _workers_started(
     """Worker processes that start while policies are loaded here, unless there may be nothing left for them to play."""
     policies = [entrant.policy for mine in entrants.values() for entrant in mine]
     is_begun = next(store.cells_folder.glob("*.json"), None) is not None
-    if is_begun or not all(isinstance(policy, (str, Path)) for policy in policies):
+    if is_begun or not all(isinstance(policy, (str, Path, PolicySource)) for policy in policies):
         return nullcontext()
     episodes = protocol.n_episodes * len(rules) * len(policies)
     return started_workers(protocol.engines[0], episodes=episodes, count=workers)

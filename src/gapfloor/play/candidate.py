@@ -143,7 +143,7 @@ def load_candidates(
 
 def policy_source(policy: Any, *, device: str, backend: str | None = None, number: int = 1) -> PolicySource:
     """Where a policy comes from: a name, or an object that is called by its own name or by its number."""
-    if isinstance(policy, (str, Path)):
+    if isinstance(policy, (str, Path, PolicySource)):
         return PolicySource.named(policy, device=device, backend=backend).fetched()
     name = getattr(policy, "name", None) or getattr(policy, "__name__", None) or f"policy {number}"
     return PolicySource(str(name), given=policy, backend=backend)

@@ -53,8 +53,12 @@ class PolicySource:
             object.__setattr__(self, "spec", meaning_of(self.name))
 
     @classmethod
-    def named(cls, name: str | Path, *, device: str = "cpu", backend: str | None = None) -> PolicySource:
+    def named(
+        cls, name: str | Path | PolicySource, *, device: str = "cpu", backend: str | None = None
+    ) -> PolicySource:
         """The source of a name or a path; a path is never read as a line with a prefix and options."""
+        if isinstance(name, PolicySource):
+            return replace(name, device=device, backend=backend)
         return cls(str(name), device, backend=backend, spec=meaning_of(name))
 
     @property

@@ -8,7 +8,7 @@ Everything that can change a result is in the file; the number of workers, and w
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from gapfloor.engines.catalogue import PROCGEN
@@ -27,6 +27,8 @@ from gapfloor.play.protocol import (
 )
 from gapfloor.play.references import check_references
 from gapfloor.policies.backends import check_backend
+from gapfloor.policies.formats.spec import HUB, PolicySpec
+from gapfloor.policies.load import PolicySource
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.rules import parse_rule, rule_kind
 from gapfloor.settings import from_table, read_toml
@@ -208,12 +210,18 @@ class Study(LevelSettings):
         return bool(self.evaluation.probe) or any(rule_kind(rule).needs_classes for rule in rules)
 
 
-def _relative_policy(name: str, seed: int, home: Path) -> str:
-    """A policy as `evaluate` takes it; the path of a file next to the study file becomes a full one."""
+def _relative_policy(name: str, seed: int, home: Path) -> str | Path | PolicySource:
+    """A policy as `evaluate` takes it; the path of a file next to the study file becomes a full one.
+
+    The folder's name is not the user's text: it becomes part of a path, never of a line that is parsed again.
+    """
     filled = name.replace("{seed}", str(seed))
-    line, comma, options = filled.partition(",")
-    kind, colon, path = line.rpartition(":")
-    return f"{kind}{colon}{home / path}{comma}{options}" if os.path.exists(home / path) else filled
+    if not PolicySpec.matches(filled):
+        return home / filled if os.path.exists(home / filled) else filled
+    spec = PolicySpec.parse(filled)
+    if spec.kind == HUB or not os.path.exists(home / spec.path):
+        return filled
+    return PolicySource(filled, spec=replace(spec, path=home / spec.path))
 
 
 def read_study(path: Path) -> Study:
