@@ -11,6 +11,7 @@ from gitrepos import commit_files, git, write_files
 from smallrepos import frozen
 
 from gapfloor.audit.judgement.verdict import AuditVerdict
+from gapfloor.audit.reading import git as git_reading
 from gapfloor.audit.reading.sources import LARGEST_FILE, read_target
 from gapfloor.audit.scan import scan
 from gapfloor.errors import UsageError
@@ -145,6 +146,19 @@ def test_a_repositorys_own_git_configuration_runs_nothing(tmp_path: Path):
     assert [(item.file, item.reason) for item in result.unread] == [
         ("net.py", "this clone does not hold the file")
     ]
+
+
+def test_a_pipe_in_the_place_of_a_file_of_git_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    repo = tmp_path / "repo"
+    repo.mkdir()
+    commit = commit_files(repo, GOOD)
+    (repo / ".git" / "config").unlink()
+    os.mkfifo(repo / ".git" / "config")
+    monkeypatch.setattr(git_reading, "MOST_SECONDS", 1)
+    with pytest.raises(UsageError, match="git did not answer within 1 seconds"):
+        scan(f"{repo}@{commit}")
 
 
 def test_cycles_of_calls_imports_and_bases_end(tmp_path: Path):

@@ -13,6 +13,9 @@ from pathlib import Path
 
 from gapfloor.errors import UsageError
 
+#: Seconds after which a command of git is ended: it would wait for ever for a pipe in the place of one of its files.
+MOST_SECONDS = 120
+
 
 @dataclass(frozen=True)
 class TreeFile:
@@ -52,7 +55,14 @@ def _environment() -> dict[str, str]:
 
 def _run(command: list[str], *, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     try:
-        return subprocess.run(command, input=stdin, capture_output=True, env=_environment(), check=False)
+        return subprocess.run(
+            command, input=stdin, capture_output=True, env=_environment(), check=False, timeout=MOST_SECONDS
+        )
+    except subprocess.TimeoutExpired as error:
+        raise UsageError(
+            f"git did not answer within {MOST_SECONDS} seconds: the repository may hold pipes or other files that are "
+            "not regular ones. Scan a fresh clone of it."
+        ) from error
     except FileNotFoundError as error:
         raise UsageError(
             "The program 'git' is not installed. Install git, or scan an unpacked folder."
