@@ -90,6 +90,15 @@ def test_without_a_base_everything_is_audited(repository):
     assert "evaluate.py" in (folder.parent / "summary.md").read_text()
 
 
+def test_a_card_that_is_a_link_is_not_copied_into_the_summary(repository):
+    folder, base = repository
+    (folder / "card.md").symlink_to(".git/config")
+    done = run_step("Audit", folder, AUDITED=".", BASE=base, CARD="card.md")
+    assert done.returncode == 1
+    assert "The card is a symbolic link" in done.stderr
+    assert not (folder.parent / "summary.md").exists()
+
+
 def test_an_explicit_rule_passes_and_a_default_fails(repository):
     folder, _ = repository
     assert run_step("Require explicit rules", folder, AUDITED=".").returncode == 0
