@@ -58,6 +58,9 @@ def test_no_file_of_the_current_folder_is_imported(command: tuple[str, ...], dow
     if "--ray" in command:
         pytest.importorskip("ray")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    environment["RAY_ADDRESS"] = (
+        "127.0.0.9:1"  # `local` starts a cluster, whatever others this machine may have
+    )
     done = subprocess.run(
         [GAPFLOOR, *command], cwd=downloads, env=environment, capture_output=True, text=True, check=False
     )

@@ -153,7 +153,7 @@ class RayExecutor:
             # Ray would put the current folder on the path of its workers; an empty working folder takes its place.
             with safe_path(), tempfile.TemporaryDirectory(prefix="gapfloor-ray-") as nothing:
                 ray.init(
-                    address=None if address == "local" else address,
+                    address=address,  # without one, Ray joins whatever cluster it finds on this machine
                     runtime_env={"working_dir": nothing},
                     log_to_driver=False,
                     logging_level="ERROR",
