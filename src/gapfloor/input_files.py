@@ -29,9 +29,12 @@ def read_input_bytes(
     with _explained(path, error):
         # Without O_NONBLOCK, opening a named pipe would wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-        with os.fdopen(descriptor, "rb") as file:
+        try:
             _refuse_other_files(os.fstat(descriptor), path, error, most_bytes)
-            return file.read() if most_bytes is None else file.read(most_bytes + 1)
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                return file.read() if most_bytes is None else file.read(most_bytes + 1)
+        finally:
+            os.close(descriptor)
 
 
 def read_input_text(
