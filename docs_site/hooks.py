@@ -53,7 +53,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         page.meta["hide"] = ["navigation"]
     elif name in ("registry-table.md", "audit-registry.md"):
         page.meta["hide"] = ["navigation", "toc"]
-    elif name == "replication.md":
+    elif name in ("quickstart.md", "replication.md"):
         page.meta["hide"] = ["toc"]
     elif name == "columns.md":
         return f"{markdown}\n{generated_columns()}"
