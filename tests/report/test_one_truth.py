@@ -133,7 +133,7 @@ def test_the_same_data_without_a_plan(paper_store: Path, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", ["public", "miniature", "miniature-census"])
 def test_the_studies_that_come_with_the_repository(name: str, tmp_path: Path) -> None:
-    """`public` is the first report of `make demo`."""
+    """`public` is the data of the first report of `make demo`."""
     source = load_report_source(DATA / name)
     assert contradictions(source, written_report(source, tmp_path)) == []
 

@@ -79,7 +79,7 @@ class LiveProgress(Progress):
         text += f"mean {self._mean(place):.2f}"
         floor = (game, "uniform", "uniform", level_set)
         if place != floor and self._count.get(floor):
-            text += f" (floor {self._mean(floor):.2f})"
+            text += f" (floor{' so far' if self._cells_left.get(floor) else ''} {self._mean(floor):.2f})"
         return text
 
     def _mean(self, place: tuple[str, ...]) -> float:
