@@ -466,3 +466,11 @@ def test_a_value_next_to_a_draw_in_one_result_does_not_hide_the_draw(tmp_path: P
 def test_a_network_that_answers_under_the_other_condition_is_not_a_side_result(tmp_path: Path):
     files = frozen("action = net.body(obs) if mystery(obs) else net.dist(obs).sample()")
     assert scan(str(write_files(tmp_path, files))).verdict.rule == "unresolved"
+
+
+def test_one_readable_branch_of_an_unread_flag_does_not_decide(tmp_path: Path):
+    acting = "outputs = library.forward(obs)\naction = outputs['actions']\n"
+    acting += "if settings.eval_deterministic:\n    action = net.dist(obs).probs.argmax(-1)"
+    files = frozen(acting)
+    files["evaluation.py"] = "from elsewhere import library, settings\n" + files["evaluation.py"]
+    assert scan(str(write_files(tmp_path, files))).verdict.rule == "unresolved"

@@ -10,7 +10,7 @@ from gapfloor.audit.interpreter import operators
 from gapfloor.audit.interpreter import values as v
 from gapfloor.audit.interpreter.evaluator import Evaluator, guards_of
 from gapfloor.audit.interpreter.values import Alternative, Mark, describe
-from gapfloor.audit.reading.index import own_nodes, plain_names_in
+from gapfloor.audit.reading.index import names_in, own_nodes, plain_names_in
 
 PROVENANCE = {
     "argument": "explicit-call-site",
@@ -19,6 +19,7 @@ PROVENANCE = {
     "option": "config-option",
 }
 _TEMPERATURE = re.compile(r"temperature|temp|temper|noise_scale|std_scale|stddev_scale", re.IGNORECASE)
+_RULE_FLAG = re.compile(r"determin|greedy|stochastic|explor|sampl", re.IGNORECASE)
 _WORDS = {"sampled": "sampling primitive", "argmax": "argmax primitive", "random": "random action"}
 
 
@@ -88,6 +89,8 @@ def decide_rule(evaluator: Evaluator, alternatives: tuple[Alternative, ...]) -> 
     base = RuleFinding("unresolved", "unresolved", _marks(chosen), (), primitives, doubts, value_based)
     texts = [_cause(item.item.value) for item in unknown]
     texts = [text for text in texts if text]
+    if texts and _is_one_branch(chosen, unknown):
+        return replace(base, candidates=_names([*chosen, *unknown]))
     if texts:
         # Something that cannot be read may act instead; what can be read is only likely.
         causes = [f"{text} cannot be read" for text in texts]
@@ -126,6 +129,19 @@ def _without_side_results(chosen: list[_Judged]) -> tuple[list[_Judged], bool]:
     ]
     is_narrowed = bool(acted) and len(acted) < len(chosen) and not rivals
     return (acted, True) if is_narrowed else (chosen, False)
+
+
+def _is_one_branch(chosen: list[_Judged], unknown: list[_Judged]) -> bool:
+    """Whether what can be read hangs on a flag of the rule, under whose opposite something unknown acts."""
+    others = {(id(guard.test), not guard.holds) for item in unknown for guard in item.item.guards}
+    return all(
+        item.is_open
+        and any(
+            (id(guard.test), guard.holds) in others and any(map(_RULE_FLAG.search, names_in(guard.test)))
+            for guard in item.item.guards
+        )
+        for item in chosen
+    )
 
 
 def _cause(value: v.Value) -> str:

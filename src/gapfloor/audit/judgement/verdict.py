@@ -60,6 +60,8 @@ def decide_verdict(
         # As far as is seen the scripts only train; how functions act that none of them calls says little.
         values |= {"rule": None, "provenance": None}
         levels |= {"rule": "open", "provenance": "open"}
+    if levels["rule"] == "open":
+        values["provenance"], levels["provenance"] = None, "open"
     unread = [path for path in chosen if path.evaluates_heldout is None]
     is_unsure = any(path.chooses_levels for path in chosen) or (
         # One of several test environments may well be the held-out one.
