@@ -12,7 +12,7 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -27,20 +27,26 @@ from claims_worlds import (
     SHIFTED,
     WORLDS,
     Array,
+    Draw,
     Family,
-    Gaps,
+    LevelSet,
     LevelWorld,
     World,
-    gap_games,
+    exponential,
+    level_sets,
     log_normal,
     normal,
     paper_like,
     successes,
+    two_groups,
 )
-from gapfloor.statistics.behrens_fisher import RunsMean, floor_mean, tail_p
-from gapfloor.statistics.conventions import ROUNDING
+from gapfloor.statistics.behrens_fisher import FloorMean, RunsMean, floor_mean, tail_p
+from gapfloor.statistics.clustered import LevelMatrix, crossed_mean
+from gapfloor.statistics.components import VariancePart, components_p
+from gapfloor.statistics.conventions import NO_PAIR, ROUNDING
 from gapfloor.statistics.level_crossing import CrossedParts, crossed_parts, reference_slope
 from gapfloor.statistics.looks import next_runs
+from gapfloor.statistics.power import Effect, StudyDesign, skewed_power, smallest_design
 from gapfloor.statistics.reference_calls import (
     LEAST_FLOOR,
     ReferenceCall,
@@ -54,6 +60,7 @@ ALPHA = 0.05
 LOOKS = (3, 6, 9, 12, 15)
 #: Families at once, so that a laptop's memory is enough.
 BATCH = 500
+GAP_BATCH = 50
 
 
 def calls_of(family: Family) -> tuple[ReferenceCall, ...]:
@@ -161,38 +168,127 @@ def looks(families: int, seed: int) -> Iterator[str]:
 
 
 def gaps(families: int, seed: int) -> Iterator[str]:
-    """Gaps of games without one, for the generator of levels, and the sentences that need a gap."""
-    names = ("paper (Fisher)", "recommended", "any of 8", '"what new levels cost"')
-    yield f"| run values | level share | runs | {' | '.join(names)} |"
-    yield "|---" * (len(names) + 3) + "|"
-    rng = np.random.default_rng([seed, 1])
-    for shape in SHAPES:
-        for share in (0.3, 1.0):
-            for n in (3, 6, 12):
-                found: dict[str, list[Array]] = {name: [] for name in names}
-                for _ in range(max(families // 1000, 1)):
-                    data = gap_games(LevelWorld(shape, 1.0, share), n, 240, rng, shift=0.3)
-                    for name, rates in zip(names, _gap_rates(data), strict=True):
-                        found[name].append(np.ravel(rates))
-                cells = (_rate(float(np.mean(np.concatenate(found[name])))) for name in names)
-                yield f"| {shape} | {share:g} | {n} | {' | '.join(cells)} |"
+    """Gaps of games without one, for new levels of the generator."""
+    yield "| run values | level share | runs | paper (Fisher) | recommended | any of 8 | gap established |"
+    yield "|---|---|---|---|---|---|---|"
+    for world in (LevelWorld(shape, share) for shape in SHAPES for share in (0.3, 1.0)):
+        cells = " | ".join(map(_rate, _mean_of(world, _gap_rates, families, seed)))
+        yield f"| {world.shape} | {world.share:g} | 6 | {cells} |"
 
 
-def _gap_rates(data: Gaps) -> tuple[Array, ...]:
+def transfers(families: int, seed: int) -> Iterator[str]:
+    """Runs that score what the floor scores on new levels, where agent and floor have level effects of their own."""
+    yield '| run values | held-out levels | runs | any "above" on these levels | any "the policy transfers" |'
+    yield "|---|---|---|---|---|"
+    places = [("normal", 10), ("normal", 30), ("normal", 100), ("0-or-10", 30), ("log-normal", 30)]
+    for shape, size in places:
+        world = LevelWorld(shape, 1.0, (2, size), shift=0.0, common=0.0)
+        above, said = _mean_of(world, _transfer_rates, families, seed)
+        yield f"| {shape} | {size} | 6 | {_rate(above)} | {_rate(said)} |"
+
+
+def _mean_of(world: LevelWorld, rates: Callable[..., Sequence[Array]], families: int, seed: int) -> Array:
+    """The mean over all families of what `rates` finds in some of them."""
+    rng = np.random.default_rng([seed, *str(world).encode()])
+    found = []
+    for _ in range(math.ceil(families / GAP_BATCH)):
+        found.append([np.mean(each) for each in rates(level_sets(world, 6, GAP_BATCH * N_GAMES, rng))])
+    return np.mean(found, axis=0)
+
+
+def _gap_rates(sets: Sequence[LevelSet]) -> tuple[Array, ...]:
     """What each of the columns of `gaps` decides, game by game or family by family."""
-    n = data.run_means.shape[-1]
-    one = np.ones(data.run_means.shape[1])
+    tables = [each.table for each in sets]
     plain, estimated = (
-        crossed_parts([(s, t.minus(slope), t.weights) for s, t in zip((1.0, -1.0), data.tables, strict=True)])
-        for slope in (one, reference_slope(data.tables))
+        crossed_parts([(s, t.minus(slope), t.weights) for s, t in zip((1.0, -1.0), tables, strict=True)])
+        for slope in (np.ones(tables[0].values.shape[0]), reference_slope(tables))
     )
-    per_run = welch(
-        data.run_means[0], data.run_variances[0], N_FLOOR, data.run_means[1], data.run_variances[1], N_FLOOR
-    ).p
-    fisher = stats.chi2.sf(-2 * np.log(np.maximum(per_run, 1e-300)).sum(axis=-1), 2 * n)
+    train, test = ((each.run_means, each.run_variances, N_FLOOR) for each in sets)
+    fisher = stats.chi2.sf(-2 * np.log(np.maximum(welch(*train, *test).p, 1e-300)).sum(axis=-1), 2 * 6)
     holm = [_step_down(lambda level, part=part: _rejects(part, level)) for part in (estimated, plain)]
     established = holm[0] & holm[1] & (_by_family(estimated.estimate) > 0) & (_by_family(plain.estimate) > 0)
-    return fisher < ALPHA, _rejects(estimated, ALPHA), holm[0].any(axis=1), established
+    return fisher < ALPHA, _rejects(estimated, ALPHA), holm[0].any(axis=1), established.any(axis=1)
+
+
+def _transfer_rates(sets: Sequence[LevelSet]) -> tuple[Array, ...]:
+    """In which families a game is called above on its held-out levels, and in which one is said to transfer."""
+    held_out = sets[1]
+    above = _many_calls(*map(_by_family, (held_out.run_means, held_out.floors, held_out.seen)))[0] == 1
+    table = held_out.table
+    found = [
+        crossed_mean(LevelMatrix((values - floor)[:, weights > 0], weights[weights > 0]))
+        for values, floor, weights in zip(table.values, table.reference, table.weights, strict=True)
+    ]
+    p, estimate = (
+        _by_family(np.array([getattr(each, name) for each in found])) for name in ("p", "estimate")
+    )
+    new_levels = _step_down(lambda level: p < level) & (estimate > 0)
+    return above.any(axis=1), (above & new_levels).any(axis=1)
+
+
+def others(families: int, seed: int) -> Iterator[str]:
+    """Sentences about agents that do not differ, and about floors that are equal on both level sets."""
+    yield "| sentence | world | studies in which it is false |"
+    yield "|---|---|---|"
+    rng = np.random.default_rng([seed, 2])
+    shapes = (
+        ("normal", normal),
+        ("log-normal", log_normal),
+        ("exponential", exponential),
+        ("two groups", two_groups(0.25)),
+    )
+    for name, draw in shapes:
+        for sizes in ((6, 6), (3, 12)):
+            differ = _agents_differ(*(draw((families, N_GAMES, n), rng) for n in sizes))
+            said = _rate(differ.any(axis=1).mean())
+            yield f'| "agents differ" | {name}, {sizes[0]} and {sizes[1]} runs | {said} |'
+    for rate in (0.005, 0.3):
+        counts = rng.binomial(N_FLOOR, rate, (2, families, N_GAMES)) / N_FLOOR
+        errors = counts * (1 - counts) / (N_FLOOR - 1)
+        p = [
+            components_p(d, [VariancePart(float(v), N_FLOOR - 1) for v in pair])
+            for d, pair in zip((counts[0] - counts[1]).ravel(), errors.reshape(2, -1).T, strict=True)
+        ]
+        said = (np.reshape(p, (-1, N_GAMES)) * N_GAMES < ALPHA).any(axis=1).mean()
+        yield f'| "random play itself scores more" | 0-or-1 returns, rate {rate:g} | {_rate(said)} |'
+
+
+def _agents_differ(a: Array, b: Array) -> Array:
+    """Which games of which families are said to differ."""
+    (first, error), (second, other) = (
+        (runs.mean(axis=-1), runs.std(axis=-1, ddof=1) / math.sqrt(runs.shape[-1])) for runs in (a, b)
+    )
+    n, zero = a.shape[-1], np.zeros_like(first)
+    known = RunsMean(np.abs(first - second), error, n - 1, n, NO_PAIR)
+    p = 2 * tail_p(known, FloorMean(zero, other, zero, b.shape[-1] - 1), sign=1)
+    doubts = [are_in_doubt(high)[0] | are_in_doubt(-low)[0] for high, low in ((a, b), (b, a))]
+    return _step_down(lambda level: p < level) & ~np.where(first > second, *doubts)
+
+
+def stated(families: int, seed: int) -> Iterator[str]:
+    """The power that `gapfloor power` states for a design, and how often games of that design are called."""
+    yield "| difference | runs | floor episodes | stated | normal runs | stated, exponential | exponential runs |"
+    yield "|---|---|---|---|---|---|---|"
+    for delta in (3.0, 1.5, -3.0, -1.5):
+        effect = Effect(delta, 1.0, 3.0)
+        design = smallest_design(effect, family_size=N_GAMES)
+        assert design is not None
+        skewed = skewed_power(effect, n_runs=design.n_runs, n_floor=design.n_floor, family_size=N_GAMES)
+        found = [_first_step(draw, effect, design, families, seed) for draw in (normal, exponential)]
+        cells = " | ".join(map(_rate, (design.power, found[0], skewed, found[1])))
+        yield f"| {delta:+g} SD | {design.n_runs} | {design.n_floor} | {cells} |"
+
+
+def _first_step(draw: Draw, effect: Effect, design: StudyDesign, families: int, seed: int) -> float:
+    """How often a game is called at Holm's first step."""
+    rng = np.random.default_rng([seed, 3])
+    rates = []
+    for _ in range(math.ceil(families / BATCH)):
+        runs = effect.delta + effect.run_sd * draw((BATCH, N_GAMES, design.n_runs), rng)
+        floors = effect.floor_sd * rng.standard_normal((BATCH, N_GAMES, design.n_floor))
+        words, p = _many_calls(runs, floors, np.stack([runs.min(axis=-1), runs.max(axis=-1)], axis=-1))
+        rates.append(np.mean((words == np.sign(effect.delta)) & (p < ALPHA / N_GAMES)))
+    return float(np.mean(rates))
 
 
 def _rejects(found: CrossedParts, level: Array | float) -> Array:
@@ -225,7 +321,8 @@ def _rate(value: float) -> str:
 
 
 SECTIONS: dict[str, Callable[[int, int], Iterator[str]]] = {
-    "calls": calls, "power": power, "looks": looks, "gaps": gaps,
+    "calls": calls, "power": power, "looks": looks, "gaps": gaps, "transfers": transfers, "others": others,
+    "stated": stated,
 }  # fmt: skip
 
 

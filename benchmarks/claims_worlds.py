@@ -238,117 +238,77 @@ LATE = (
 )
 
 
-@dataclass(frozen=True)
-class LevelWorld:
-    """What runs on two level sets look like: their shape, two agents' standard deviations, and the share of levels."""
-
-    shape: str
-    ratio: float
-    share: float
-
-
-SHAPES = ("normal", "0-or-10", "log-normal")
-LEVELS = (200, 100)
 #: Between runs on one level set, in standard deviations of an episode: small enough that levels matter as much.
 RUN_SD = 0.15
+#: Returns by the normal score of an episode.
+SHAPES: dict[str, Callable[[Array], Array]] = {
+    "normal": lambda score: score,
+    "0-or-10": lambda score: 10.0 * (score > 0.8),
+    "log-normal": np.exp,
+}
 
 
 @dataclass(frozen=True)
-class Gaps:
-    """Games with runs on two level sets: returns by run and level, and episode moments for the paper's tests."""
+class LevelWorld:
+    """Games without a gap; the shape is applied to a normal score of an episode, so this holds for all of them."""
 
-    tables: tuple[LevelTable, LevelTable]
+    shape: str
+    share: float
+    """Of the variance between episodes that lies between levels."""
+    levels: tuple[int, int] = (200, 100)
+    """Training and held-out levels."""
+    shift: float = 0.3
+    """Of the runs above the floor, on the normal score; without it they score what the floor does on new levels."""
+    common: float = 0.7
+    """Correlation of how easy a level is for the floor with how easy it is for the runs."""
+
+
+@dataclass(frozen=True)
+class LevelSet:
+    """What games look like on one level set, with 384 episodes per run and the same draws for the floor."""
+
+    table: LevelTable
     run_means: Array
-    """(sets, games, runs)"""
+    """(games, runs)"""
     run_variances: Array
-    floor_means: Array
-    """(sets, games)"""
-    floor_variances: Array
+    floors: Array
+    """(games, episodes)"""
+    seen: Array
+    """The lowest and highest episode return of the runs (games, 2)."""
 
 
-def gap_games(
-    world: LevelWorld,
-    n: int,
-    games: int,
-    rng: np.random.Generator,
-    *,
-    shift: float = 0.0,
-    set_shift: float = 0.0,
-    centred: bool = False,
-) -> Gaps:
-    """Games without a gap: 384 episodes on 200 training and on 100 held-out levels, the same draws for runs and floor.
-
-    Args:
-        world: of the runs; the shape is applied to a normal score of an episode, so the null holds for all three.
-        n: runs.
-        games: number of games.
-        rng: generator.
-        shift: of the runs above the floor, on the normal score.
-        set_shift: by which the training levels are easier for runs and floor alike (another generator).
-        centred: levels as played are equally easy in both sets (the null for these levels; normal worlds).
-    """
-    parts = [
-        _half(world, n, games, size, shift + step, step, centred, rng)
-        for size, step in zip(LEVELS, (set_shift, 0.0), strict=True)
-    ]
-    tables = (parts[0][0], parts[1][0])
-    return Gaps(tables, *(np.stack([part[i] for part in parts]) for i in range(1, 5)))
+def level_sets(world: LevelWorld, n: int, games: int, rng: np.random.Generator) -> tuple[LevelSet, LevelSet]:
+    """Games with n runs on training and on held-out levels."""
+    first, second = (_level_set(world, size, n, games, rng) for size in world.levels)
+    return first, second
 
 
-def _half(
-    world: LevelWorld,
-    n: int,
-    games: int,
-    n_levels: int,
-    shift: float,
-    floor_shift: float,
-    centred: bool,
-    rng: np.random.Generator,
-) -> tuple[LevelTable, Array, Array, Array, Array]:
+def _level_set(world: LevelWorld, n_levels: int, n: int, games: int, rng: np.random.Generator) -> LevelSet:
     # Half of the level variance is shared by the runs, half is each run's own; the floor follows the shared part.
-    share = world.share
     levels = rng.integers(0, n_levels, (games, N_FLOOR))
     place = levels + np.arange(games)[:, None] * n_levels
     counts = np.bincount(place.ravel(), minlength=games * n_levels).reshape(games, n_levels)
-    weights = counts / N_FLOOR
     ease = rng.standard_normal((games, n_levels))
-    if centred:
-        ease = ease - np.sum(weights * ease, axis=1, keepdims=True)
     own = rng.standard_normal((games, n, n_levels))
-    runs = rng.standard_normal((games, n, 1)) * RUN_SD * _agent_factors(n, world.ratio)[None, :, None]
-    score = math.sqrt(share / 2) * (ease[:, None, :] + own) + runs + shift
-    chosen = np.broadcast_to(levels[:, None, :], (games, n, N_FLOOR))
-    returns = np.take_along_axis(score, chosen, axis=2)
-    if share < 1:
-        returns += math.sqrt(1 - share) * rng.standard_normal(returns.shape)
-    # Random play is never a function of the level alone.
-    floor_ease = 0.7 * ease + math.sqrt(1 - 0.7**2) * rng.standard_normal(ease.shape)
-    floor_score = math.sqrt(share) * floor_ease + floor_shift
-    floor = np.take_along_axis(floor_score, levels, axis=1)
-    floor = floor + math.sqrt(max(1 - share, 0.3)) * rng.standard_normal(floor.shape)
-    returns, floor = _shaped(returns, world.shape), _shaped(floor, world.shape)
+    score = math.sqrt(world.share / 2) * (ease[:, None, :] + own) + world.shift
+    score += RUN_SD * rng.standard_normal((games, n, 1))
+    returns = np.take_along_axis(score, np.broadcast_to(levels[:, None, :], (games, n, N_FLOOR)), axis=2)
+    returns += math.sqrt(1 - world.share) * rng.standard_normal(returns.shape)
+    # Random play is never a function of the level alone, but its scores vary as much as those of a run.
+    floor_ease = world.common * ease + math.sqrt(1 - world.common**2) * rng.standard_normal(ease.shape)
+    share = min(world.share, 0.7)
+    floor = math.sqrt(share) * np.take_along_axis(floor_ease, levels, axis=1)
+    floor += math.sqrt(1 + RUN_SD**2 - share) * rng.standard_normal(floor.shape)
+    returns, floor = SHAPES[world.shape](returns), SHAPES[world.shape](floor)
     played = np.maximum(counts, 1)
     by_run = (np.arange(n)[None, :, None] * games * n_levels + place[:, None, :]).ravel()
     sums = np.bincount(by_run, weights=returns.ravel(), minlength=n * games * n_levels)
     values = sums.reshape(n, games, n_levels).transpose(1, 0, 2) / played[:, None, :]
     reference = np.bincount(place.ravel(), weights=floor.ravel(), minlength=games * n_levels)
-    table = LevelTable(values, reference.reshape(games, n_levels) / played, weights)
-    return (
-        table,
+    return LevelSet(
+        LevelTable(values, reference.reshape(games, n_levels) / played, counts / N_FLOOR),
         returns.mean(axis=2),
         returns.var(axis=2, ddof=1),
-        floor.mean(axis=1),
-        floor.var(axis=1, ddof=1),
+        floor,
+        np.stack([returns.min(axis=(1, 2)), returns.max(axis=(1, 2))], axis=-1),
     )
-
-
-def _agent_factors(n: int, ratio: float) -> Array:
-    """Standard deviations of the runs of two agents in turn, 1:ratio, with a mean square of one."""
-    factors = np.where(np.arange(n) % 2 == 0, 1.0, ratio)
-    return factors / math.sqrt((np.array([1.0, ratio]) ** 2).mean())
-
-
-def _shaped(score: Array, shape: str) -> Array:
-    if shape == "0-or-10":
-        return 10.0 * (score > 0.8)
-    return np.exp(score) if shape == "log-normal" else score

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import claims_simulation as simulation
-from claims_worlds import LATE, SHIFTED, WORLDS, LevelWorld, gap_games
+from claims_worlds import LATE, SHIFTED, WORLDS, LevelWorld, level_sets
 
 pytestmark = pytest.mark.fast
 
@@ -54,8 +54,29 @@ def test_a_world_depends_on_nothing_but_its_seed():
 
 
 def test_gaps_that_are_not_there_are_rarely_called():
-    data = gap_games(LevelWorld("normal", 1.0, 1.0), 6, 240, np.random.default_rng(0), shift=0.3)
-    fisher, recommended, _, established = simulation._gap_rates(data)
+    sets = level_sets(LevelWorld("normal", 1.0), 6, 240, np.random.default_rng(0))
+    fisher, recommended, _, established = simulation._gap_rates(sets)
     assert fisher.mean() > 0.5
     assert recommended.mean() <= 0.05 + 3 * 0.014
-    assert established.mean() <= 0.02
+    assert established.mean() <= 0.05
+
+
+def test_above_on_ten_levels_is_common_and_not_said_to_transfer():
+    world = LevelWorld("normal", 1.0, (2, 10), shift=0.0, common=0.0)
+    above, said = simulation._mean_of(world, simulation._transfer_rates, 100, seed=1)
+    assert above > 0.3
+    assert said <= 0.1
+
+
+@pytest.mark.parametrize("sizes", [(6, 6), (3, 12)])
+def test_equal_agents_are_rarely_said_to_differ(sizes):
+    rng = np.random.default_rng(1)
+    first, second = (simulation.normal((200, simulation.N_GAMES, n), rng) for n in sizes)
+    assert simulation._agents_differ(first, second).any(axis=1).mean() <= 0.05
+    assert simulation._agents_differ(first + 6, second).mean() > 0.5
+
+
+def test_the_stated_power_is_what_games_of_the_design_have():
+    design = simulation.smallest_design(effect := simulation.Effect(1.5, 1.0, 3.0), family_size=8)
+    found = simulation._first_step(simulation.normal, effect, design, 500, seed=1)
+    assert found == pytest.approx(design.power, abs=0.03)
