@@ -28,6 +28,7 @@ from gapfloor.statistics.paired import (
     difference_of_agents,
     paired_difference,
 )
+from gapfloor.statistics.run_shape import FamilyShape, family_shape
 from gapfloor.statistics.signflip import sign_flip_test
 from gapfloor.statistics.welch import moments, welch_of_moments
 
@@ -152,19 +153,59 @@ def _decided(context: PlannedStudy, rows: list[AgentDifferenceRow]) -> tuple[Age
     decided = list(rows)
     for members in families_of(rows, family):
         size = sum(not math.isnan(adjusted[i]) for i in members)
+        shapes = _Shapes(context, [rows[i] for i in members])
         for i in members:
             row = rows[i]
             words = ("first higher", "second higher")
             call = word_of(adjusted[i], row.difference.value, words, alpha=context.plan.floor.alpha)
+            reason = (
+                "the runs do not differ"
+                if min(row.n_runs) >= least
+                else f"{row.n_runs[0]} and {row.n_runs[1]} runs"
+            )
+            doubt = shapes.doubt(row) if call in words else ""
+            if doubt:
+                call, reason = "not tested", doubt
             decision = Decision(
                 call=call,
                 p_adjusted=adjusted[i],
                 family=f"agents: {', '.join(part for part in (row.rule, row.quantity, row.budget) if part)}",
                 family_size=size,
-                reason=f"{row.n_runs[0]} and {row.n_runs[1]} runs" if call == "not tested" else "",
+                reason=reason if call == "not tested" else "",
             )
             decided[i] = dataclasses.replace(row, decision=decision)
     return tuple(decided)
+
+
+class _Shapes:
+    """Why a family's agents may not be called higher or lower by the shape of their runs; for the recommended method.
+
+    Each agent's shape is that of its runs in all games of the family, as for calls against the floor.
+    """
+
+    def __init__(self, context: PlannedStudy, rows: Sequence[AgentDifferenceRow]) -> None:
+        self.context, self.rows = context, rows
+        self._known: dict[str, FamilyShape] = {}
+
+    def doubt(self, row: AgentDifferenceRow) -> str:
+        """Empty where nothing forbids the call that the difference asks for."""
+        if self.context.floor_method != "recommended":
+            return ""
+        agents = (str(row.agent), row.agent_b)
+        higher, lower = (
+            self._shape(agent) for agent in (agents if row.difference.value > 0 else agents[::-1])
+        )
+        if higher.has_two_groups or lower.has_two_groups:
+            return "the runs form two groups"
+        return "the runs may be skewed" if higher.is_left_skewed or lower.is_right_skewed else ""
+
+    def _shape(self, agent: str) -> FamilyShape:
+        if agent not in self._known:
+            places = dict.fromkeys(Place(row.game, row.mode, row.budget) for row in self.rows)
+            rule, quantity = self.rows[0].rule, self.rows[0].quantity
+            found = (run_values(self.context, place, rule, quantity, agent=agent) for place in places)
+            self._known[agent] = family_shape([np.array(list(values.values())) for values in found])
+        return self._known[agent]
 
 
 def _by_agent(values: dict[RunName, float]) -> dict[str, Floats]:

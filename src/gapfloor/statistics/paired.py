@@ -19,14 +19,18 @@ import numpy as np
 import numpy.typing as npt
 
 from gapfloor.errors import UsageError
+from gapfloor.statistics.behrens_fisher import FloorMean, RunsMean, difference_limit, tail_p
 from gapfloor.statistics.bootstrap import difference_interval, mean_interval
 from gapfloor.statistics.conventions import (
     CONFIDENCE,
     N_RESAMPLES,
     NAN,
     NO_PAIR,
+    ROUNDING,
     Floats,
     Method,
+    Pair,
+    do_not_differ,
     finite_sample,
     sem,
 )
@@ -95,15 +99,43 @@ def difference_of_agents(
     confidence: float,
     n_resamples: int,
 ) -> Estimate:
-    """A - b over runs: Welch's test, with a percentile interval resampling both agents or Student's."""
+    """A - b over runs: Welch's test with a percentile interval resampling both agents, or Behrens and Fisher's."""
     test = welch_of_moments(a.moments, b.moments)
+    p = test.p
     if method == "recommended":
-        low, high = t_interval(test.difference, test.se, test.df, confidence=confidence)
+        p, (low, high) = recommended_difference(a, b, confidence=confidence)
     else:
         low, high = difference_interval(
             a.runs, b.runs, confidence=confidence, n_resamples=n_resamples, rng=rng
         )
     return Estimate(
         value=test.difference, se=math.hypot(a.moments.sem, b.moments.sem), df=test.df, low=low, high=high,
-        confidence=confidence, p=test.p, method=method,
+        confidence=confidence, p=p, method=method,
     )  # fmt: skip
+
+
+def recommended_difference(a: AgentSample, b: AgentSample, *, confidence: float) -> tuple[float, Pair]:
+    """The p and interval of a - b by Behrens and Fisher, as in the recommended calls; NaN where no agent's runs differ.
+
+    Unlike Welch's test it keeps its level where one agent has few runs.
+
+    >>> a, b = agent_sample([5.0, 6.0, 7.0], "a"), agent_sample([1.0, 2.0, 2.5, 1.5], "b")
+    >>> round(recommended_difference(a, b, confidence=0.95)[0], 4)
+    0.0198
+    """
+    if min(a.runs.size, b.runs.size) < 2:
+        return NAN, NO_PAIR
+    scale = float(np.abs(np.concatenate([a.runs, b.runs])).max())
+    errors = [0.0 if do_not_differ(each.runs, scale=scale) else each.moments.sem for each in (a, b)]
+    varying, fixed, error = (a, b, errors[1]) if errors[0] >= errors[1] else (b, a, errors[0])
+    if not max(errors):
+        is_equal = abs(a.moments.mean - b.moments.mean) <= ROUNDING * scale
+        return (1.0 if is_equal else NAN), NO_PAIR
+    sign = 1 if varying is a else -1
+    n, zero = varying.runs.size, np.zeros(())
+    runs = RunsMean(np.asarray(varying.moments.mean), np.asarray(varying.moments.sem), n - 1, n, NO_PAIR)
+    other = FloorMean(np.asarray(fixed.moments.mean), np.asarray(error), zero, fixed.runs.size - 1)
+    side = 1 if varying.moments.mean > fixed.moments.mean else -1
+    low, high = (difference_limit(runs, other, sign=s, alpha=(1 - confidence) / 2) for s in (1, -1))
+    p = min(1.0, 2 * float(tail_p(runs, other, sign=side)))
+    return p, ((low, high) if sign > 0 else (-high, -low))

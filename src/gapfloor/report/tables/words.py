@@ -182,6 +182,9 @@ _WORDS: dict[str, Callable[[Words], Any]] = {
         words.findings.plan.floor_method
     ],
     "interval_words": lambda words: _OTHER_INTERVALS[words.findings.plan.floor_method],
+    "agents_test": lambda words: {"paper": "Welch's test", "recommended": "Behrens and Fisher's test"}[
+        words.findings.plan.floor_method
+    ],
     "call": lambda words: _CALLS[words.findings.plan.floor_method].format(words.findings.plan.alpha),
     "untested": lambda words: _any(
         words, lambda row: getattr(row, "call", "") == "not tested", ", n.t. if nothing was tested"
