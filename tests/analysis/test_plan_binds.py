@@ -109,6 +109,7 @@ STOPS = {
     "scope.episodes": ("scope", "episodes = 128"),
     "scope.agents": ("scope", 'agents = ["a", "b", "c"]'),
     "scope.runs": ("scope", "runs = 5"),
+    "scope.seeds": ("scope", 'seeds = ["0", "1", "9"]'),
 }
 REFUSED = {
     "stop.value_not_finite": ("stop", "value_not_finite = false"),

@@ -85,12 +85,13 @@ def test_the_label_says_what_the_lock_shows_and_what_the_plan_leaves_open(plan_f
     used = analyse(table(game_rows(n_runs=3)), plan_file).plan
     assert used.label == (
         "pre-registered (no cell had been seen by its lock; when these data were made is not recorded; it leaves open: "
-        "games, agents, runs, episodes)"
+        "games, agents, runs, seeds, episodes)"
     )
 
 
 def test_a_plan_that_fixes_everything_leaves_nothing_open():
-    text = 'name = "x"\n[scope]\nagents = ["a"]\nruns = 3\ndraws = 1\nepisodes = 120\n[scope.games]\n8M = ["coinrun"]\n'
+    scope = 'agents = ["a"]\nseeds = ["0", "1"]\ndraws = 1\nepisodes = 120\n[scope.games]\n8M = ["coinrun"]\n'
+    text = f'name = "x"\n[scope]\n{scope}'
     assert parse_plan(text, source="x").leaves_open == ()
 
 

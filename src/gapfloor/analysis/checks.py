@@ -194,7 +194,7 @@ def _too_few_runs(study: StudyEpisodes, place: Place, plan: Plan) -> Iterator[Pr
 def _copies(study: StudyEpisodes) -> Iterator[Problem]:
     for copy in study.copies:
         first = copy.place._replace(budget=copy.first_budget).words(str(copy.first))
-        what = f"every episode equals those of {first}: copies of one checkpoint are one run, not two"
+        what = f"{copy.episodes} equals one of {first}: copies of one checkpoint are one run, not two"
         yield Problem(kind="copy", where=copy.place.words(str(copy.run)), what=what)
 
 
@@ -240,8 +240,9 @@ def departures(study: StudyEpisodes, plan: Plan) -> Iterator[Problem]:
 
 
 def _planned_runs(study: StudyEpisodes, plan: Plan) -> Iterator[Problem]:
-    wanted = plan.scope.runs
-    for place in study.places if plan.scope.agents is not None or wanted is not None else ():
+    wanted, seeds = plan.scope.runs, plan.scope.seeds
+    has_scope = any(each is not None for each in (plan.scope.agents, wanted, seeds))
+    for place in study.places if has_scope else ():
         if not plan.names(game=place.game, budget=place.budget):
             continue
         here = {run for condition, runs in study.policies.items() if condition.place == place for run in runs}
@@ -254,6 +255,10 @@ def _planned_runs(study: StudyEpisodes, plan: Plan) -> Iterator[Problem]:
                 yield Problem(kind="missing", where=place.words(agent), what=what)
             elif wanted is not None and n != wanted:
                 what = f"{n} different runs, where the plan says {wanted}"
+                yield Problem(kind="missing", where=place.words(agent), what=what)
+            found = {run.seed for run in here if run.agent == agent}
+            if n and seeds is not None and found != set(seeds):
+                what = f"seeds {', '.join(sorted(found))}, where the plan says {', '.join(seeds)}"
                 yield Problem(kind="missing", where=place.words(agent), what=what)
         for agent in sorted(present - set(plan.scope.agents or present)):
             what = "the plan does not name this agent, whose runs would enter the pooled rows"

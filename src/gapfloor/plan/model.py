@@ -48,6 +48,8 @@ class Scope:
     """Agents that every game and budget must have. Absent: those in the data."""
     runs: int | None = None
     """Runs that every agent must have of each game and budget. Absent: as many as the data show."""
+    seeds: tuple[str, ...] | None = None
+    """Seeds of the runs that every agent must have of each game and budget. Absent: those in the data."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,8 @@ class Plan:
         is_fixed = {
             "games": bool(scope.games),
             "agents": scope.agents is not None,
-            "runs": scope.runs is not None or self.floor.looks is not None,
+            "runs": scope.runs is not None or scope.seeds is not None or self.floor.looks is not None,
+            "seeds": scope.seeds is not None,
             "draws": scope.draws > 0,
             "episodes": scope.episodes > 0,
         }
@@ -289,6 +292,7 @@ def _check_plan(plan: Plan, source: str) -> None:
         "scope.primary_rule must be one of scope.rules": plan.scope.primary_rule in plan.scope.rules,
         "scope.draws and scope.episodes must not be negative": min(plan.scope.draws, plan.scope.episodes)
         >= 0,
+        "scope.seeds must name a seed": plan.scope.seeds is None or bool(plan.scope.seeds),
         "scope.runs must be at least 1": plan.scope.runs is None or plan.scope.runs >= 1,
         "scope.agents must name an agent": plan.scope.agents is None or bool(plan.scope.agents),
         "floor.least_runs must be at least 2": plan.least_runs >= 2,
