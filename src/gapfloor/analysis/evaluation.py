@@ -343,7 +343,7 @@ def _notes(context: PlannedStudy, rows: Sequence[CellRow], cells: Sequence[Store
         name = f"{agent}{'' if seed is None else f' seed {seed}'}"
         yield f"{name} under {rule} took one action in nearly every visited state."
     for copy in context.study.copies:
-        yield f"Every episode of {copy.run} equals one of {copy.first}: they are one run, not two."
+        yield f"{copy.episodes.capitalize()} of {copy.run} equals one of {copy.first}: they are one run, not two."
     runs = {_named(cell, ("budget", "agent", "seed")) for cell in cells if not cell.is_reference}
     runs -= {(copy.place.budget, *copy.run) for copy in context.study.copies}
     least = context.plan.least_runs

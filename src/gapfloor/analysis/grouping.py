@@ -19,6 +19,8 @@ from gapfloor.statistics.census import level_means, within_level_sample
 from gapfloor.statistics.conventions import Floats, Ints
 
 AnySample = TypeVar("AnySample")
+#: A run that shares so many unusual episodes with another one, and this share of its own, is a copy.
+LEAST_SHARED, NEAR_COPY = 20, 0.8
 
 
 class Place(NamedTuple):
@@ -143,6 +145,15 @@ class RunSample:
             digest.update(array.tobytes())
         return digest.digest()
 
+    def unusual_episodes(self) -> Ints:
+        """A number for the draw, level and return of each episode whose return no other episode has."""
+        mantissa, exponent = np.frexp(self.returns)
+        rounded = np.round(mantissa * 2**20).astype(np.int64) * 4096 + exponent
+        _, first, counts = np.unique(rounded, return_index=True, return_counts=True)
+        kept = first[counts == 1]
+        levels = self.levels[kept] if self.levels.size else 0
+        return rounded[kept] + 1_000_003 * (levels + 1_000_003 * self.draw[kept].astype(np.int64))
+
     def draw_counts(self) -> dict[str, int]:
         """Episodes per draw."""
         counts = np.bincount(self.draw, minlength=len(self.draws))
@@ -235,7 +246,39 @@ class StudyEpisodes:
                     first = seen.setdefault(tuple(digests), (budget, run))
                     if first != (budget, run):
                         copies.append(RunCopy(Place(game, mode, budget), run, *first))
+            found = {(copy.place.budget, copy.run) for copy in copies if copy.place[:2] == (game, mode)}
+            copies += self._near_copies(game, mode, [who for who in by_run if who not in found])
         return tuple(copies)
+
+    def _near_copies(self, game: str, mode: str, runs: list[tuple[str, RunName]]) -> list[RunCopy]:
+        """Runs that repeat almost all of an earlier run's unusual episodes, with the same level, draw and return.
+
+        An episode counts if no other episode of its run has that return: that two policies both score 10 says nothing.
+        """
+        every: list[list[Ints]] = [[np.zeros(0, dtype=np.int64)] for _ in runs]
+        codes: dict[tuple[str, str], int] = {}
+        for condition in (c for c in sorted(self.policies) if (c.game, c.mode) == (game, mode)):
+            code = codes.setdefault((condition.rule, condition.level_set), len(codes))
+            for who, parts in zip(runs, every, strict=True):
+                sample = self.policies[condition].get(who[1]) if condition.budget == who[0] else None
+                if sample is not None:
+                    parts.append(sample.unusual_episodes() + 7_368_787 * code)
+        episodes = [np.concatenate(parts) for parts in every]
+        owner = np.repeat(np.arange(len(runs)), [part.size for part in episodes])
+        tokens = np.concatenate([np.zeros(0, dtype=np.int64), *episodes])
+        order = np.argsort(tokens, kind="stable")
+        repeated = np.flatnonzero(np.diff(tokens[order]) == 0)
+        pairs, counts = np.unique(
+            np.stack([owner[order][repeated], owner[order][repeated + 1]]), axis=1, return_counts=True
+        )
+        copies: dict[int, int] = {}
+        for (first, second), n in zip(pairs.T.tolist(), counts, strict=True):
+            if n >= max(LEAST_SHARED, NEAR_COPY * min(episodes[first].size, episodes[second].size)):
+                copies.setdefault(second, copies.get(first, first))
+        return [
+            RunCopy(Place(game, mode, runs[second][0]), runs[second][1], *runs[first], is_exact=False)
+            for second, first in copies.items()
+        ]
 
     def distinct(self, runs: dict[RunName, AnySample], place: Place) -> dict[RunName, AnySample]:
         """The runs of a place without those that repeat another one of the same budget."""
@@ -254,6 +297,13 @@ class RunCopy(NamedTuple):
     run: RunName
     first_budget: str
     first: RunName
+    is_exact: bool = True
+    """Whether every episode is equal; else almost every one."""
+
+    @property
+    def episodes(self) -> str:
+        """Which of its episodes equal the other's, in words."""
+        return "every episode" if self.is_exact else "almost every episode"
 
 
 def group(inputs: Inputs, plan: Plan) -> StudyEpisodes:

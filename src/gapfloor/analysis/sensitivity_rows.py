@@ -55,7 +55,8 @@ def _of_comparison(context: PlannedStudy, one: RunsAndReference, family_size: in
     floor = one.floor
     test = welch_of_moments(moments(values), moments(np.sort(floor.units)))
     confidence = context.plan.intervals.confidence
-    pairs = [(sample.returns, sample.levels) for sample in samples]
+    counted = one.distinct if context.floor_method == "recommended" else one.runs
+    pairs = [(sample.returns, sample.levels) for _, sample in sorted(counted.items())]
     played = level_matrix(pairs, floor=(floor.returns, floor.levels))
     flip = sign_flip_test(values - floor.mean, rng=context.rng(one.labels["seed"]))
     low, high = t_interval(test.difference, test.se, test.df, confidence=confidence)
