@@ -27,6 +27,7 @@ from gapfloor.report.figures.model import (
     interval_of,
     levels_words,
     name_text,
+    names_scale,
     padded,
     rules_legend,
 )
@@ -50,6 +51,7 @@ def build_figures(source: ReportSource) -> tuple[FigureSpec, ...]:
             gaps_figure(findings, budget),
             entropy_figure(findings, budget),
             levels_figure(findings, budget, source.levels),
+            choices_figure(findings, budget),
         )
         made += [
             replace(figure, name=figure.name + end, title=figure.title + at_budget(budget), is_open=is_main)
@@ -220,6 +222,39 @@ def _gap_mark(game: str, gap: GapRow, y: float) -> PointMark:
         tip=f"{game}, {gap.rule}: gap {size} over {counted(gap.n, 'run')}{floor}",
         interval=gap.estimate.interval if is_number(gap.estimate.low) else None,
         along="x",
+    )
+
+
+def choices_figure(findings: Findings, budget: str) -> FigureSpec | None:
+    """The share of other choices under which each call stays, one row per game and quantity."""
+    rows = [
+        (f"{place.name} {row.quantity}", row)
+        for place in findings.places(budget)
+        for row in place.rows["sensitivity"]
+        if row.rule in findings.two_rules and row.n_choices
+    ]
+    names = list(dict.fromkeys(name for name, _ in rows))
+    if not any(row.flips for _, row in rows):
+        return None
+    shapes: list[Shape] = [GuideLine(at=1.0, across="x", kind="zero")]
+    for name, row in rows:
+        at = names.index(name) + (-0.16 if row.rule == findings.primary else 0.16)
+        flips = "".join(f"; {flip.choice}: {flip.call}" for flip in row.flips)
+        tip = f"{name}, {row.rule}: {row.call} under {row.n_stays} of {row.n_choices}{flips}"
+        shapes.append(PointMark(x=row.n_stays / row.n_choices, y=-at, ink=rule_ink(row.rule), tip=tip))
+    panel = PanelSpec(
+        title="",
+        summary="Share of other choices under which each call stays",
+        x=Scale(low=-0.03, high=1.03, label="share of other choices with the same call"),
+        y=names_scale(names),
+        shapes=tuple(shapes),
+    )
+    return described_figure(
+        "choices",
+        [panel],
+        legend=rules_legend(findings.two_rules),
+        size=(380.0, 62.0 + 17.0 * len(names)),
+        inches=(5.2, 0.8 + 0.2 * len(names)),
     )
 
 
