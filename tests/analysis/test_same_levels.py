@@ -15,7 +15,7 @@ HALF = {"train": range(0, 60), "test": range(1030, 1090)}
 
 def test_a_gap_whose_floor_is_on_other_levels_is_not_tested():
     found = analyse(table(game_rows(train=8.0, floor_levels=ELSEWHERE))).gaps[0]
-    assert found.decision.label == "not tested (no common levels)"
+    assert found.decision.label == "not tested (fewer than two common levels)"
 
 
 def test_a_gap_counts_the_levels_that_all_have_played():

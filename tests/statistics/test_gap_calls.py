@@ -94,7 +94,9 @@ def test_what_cannot_be_tested_says_why():
     reasons = {
         "no floor": excess_gap(train, test, train_floor=None, test_floor=test_floor),
         "no level seeds": excess_gap(unknown, test, train_floor=train_floor, test_floor=test_floor),
-        "no common levels": excess_gap(train, test, train_floor=train_floor, test_floor=elsewhere),
+        "fewer than two common levels": excess_gap(
+            train, test, train_floor=train_floor, test_floor=elsewhere
+        ),
         "1 run": excess_gap(train[:1], test[:1], train_floor=train_floor, test_floor=test_floor),
         "2 runs": excess_gap(train[:2], test[:2], train_floor=train_floor, test_floor=test_floor),
     }

@@ -15,7 +15,15 @@ from gapfloor.analysis.planned_study import BOTH, PlannedStudy, families_of
 from gapfloor.analysis.rows import CallCount, ComparisonRow, Decision, Equivalence, LookStep, ReturnRow
 from gapfloor.plan.model import Method
 from gapfloor.statistics.clustered import clustered_sem
-from gapfloor.statistics.conventions import NAN, NO_PAIR, THESE_LEVELS, THESE_RUNS, finite_sample, sem
+from gapfloor.statistics.conventions import (
+    NAN,
+    NO_PAIR,
+    THESE_LEVELS,
+    THESE_RUNS,
+    do_not_differ,
+    finite_sample,
+    sem,
+)
 from gapfloor.statistics.distinct import distinct
 from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.families import call_family, holm
@@ -267,6 +275,8 @@ def _episode_interval(context: PlannedStudy, one: RunsAndReference) -> tuple[flo
     """Student's interval of the difference over episodes: these runs on new episodes of these levels."""
     if one.floor.is_census or any(sample.is_census for sample in one.distinct.values()):
         return NO_PAIR  # in a census episodes of one level are not independent
+    if do_not_differ(one.floor.units, scale=max(map(abs, one.seen))):
+        return NO_PAIR  # equal episodes say nothing about the error of their mean
     returns = np.concatenate([sample.returns for sample in one.distinct.values()])
     if returns.size < 2:
         return NO_PAIR

@@ -221,7 +221,8 @@ def _reach(
     """
     if gap.n_shared is None:
         return False, "the levels that the data call held-out (they do not say which levels were played)"
-    levels = f"these {gap.n_levels_played[1]} held-out levels"
+    n_levels = gap.n_levels_played[1]
+    levels = f"these {n_levels} held-out levels" if n_levels > 1 else "this one held-out level"
     if other is None or not other.generator_p_adjusted < findings.plan.alpha or other.generator.value <= 0:
         return False, levels
     return may_say_transfers(test.decision), f"{levels} and new levels of the generator"

@@ -123,7 +123,7 @@ def excess_gap(
         return ExcessTest(not_tested="no level seeds")
     tables = [_table(train, train_floor), _table(test, test_floor)]
     if tables[0] is None or tables[1] is None:
-        return ExcessTest(not_tested="no common levels")
+        return ExcessTest(not_tested="fewer than two common levels")
     if len(train) < least_runs:
         return ExcessTest(not_tested=f"{len(train)} run{'' if len(train) == 1 else 's'}")
     if all(do_not_differ(table.values) for table in tables if table):
