@@ -152,7 +152,7 @@ class RunSample:
         _, first, counts = np.unique(rounded, return_index=True, return_counts=True)
         kept = first[counts == 1]
         levels = self.levels[kept] if self.levels.size else 0
-        return rounded[kept] + 1_000_003 * (levels + 1_000_003 * self.draw[kept].astype(np.int64))
+        return np.asarray(rounded[kept] + 1_000_003 * (levels + 1_000_003 * self.draw[kept].astype(np.int64)))
 
     def draw_counts(self) -> dict[str, int]:
         """Episodes per draw."""
