@@ -170,9 +170,9 @@ class TestGap:
         assert combine_stouffer([1.7]) == pytest.approx(1.7)
 
 
-def agent_difference(a, b):
+def agent_difference(a, b, method="recommended"):
     samples = agent_sample(a, "a"), agent_sample(b, "b")
-    return difference_of_agents(*samples, rng=rng(), method="recommended", confidence=0.95, n_resamples=1000)
+    return difference_of_agents(*samples, rng=rng(), method=method, confidence=0.95, n_resamples=1000)
 
 
 class TestDifferences:
@@ -185,14 +185,25 @@ class TestDifferences:
         assert (ours.value / ours.se, ours.p) == pytest.approx((theirs.statistic, theirs.pvalue))
         assert ours.interval == pytest.approx((interval.low, interval.high))
 
-    def test_agents_are_scipys_welch(self):
-        ours = agent_difference(self.a, self.b[:4])
+    def test_agents_are_scipys_welch_by_the_papers_method(self):
+        ours = agent_difference(self.a, self.b[:4], "paper")
         theirs = stats.ttest_ind(self.a, self.b[:4], equal_var=False)
-        interval = theirs.confidence_interval(0.95)
         assert (ours.value / ours.se, ours.df, ours.p) == pytest.approx(
             (theirs.statistic, theirs.df, theirs.pvalue)
         )
-        assert ours.interval == pytest.approx((interval.low, interval.high))
+
+    def test_agents_are_behrens_and_fishers_convolution_by_the_recommended_method(self):
+        ours = agent_difference(self.a, self.b[:4])
+        errors = stats.sem(self.a), stats.sem(self.b[:4])
+
+        def p_beyond(shift):
+            scores = np.linspace(-200, 200, 400_001)
+            other = stats.t.pdf(scores, 3) * (scores[1] - scores[0])
+            return float(stats.t.sf((shift - errors[1] * scores) / errors[0], 5) @ other)
+
+        assert ours.p == pytest.approx(2 * p_beyond(abs(ours.value)), rel=2e-3)
+        half = (ours.high - ours.low) / 2
+        assert p_beyond(half) == pytest.approx(0.025, rel=5e-3)
 
     def test_paired_needs_the_same_runs(self):
         with pytest.raises(UsageError, match="same runs, but have 6 and 5"):
