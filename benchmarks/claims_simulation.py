@@ -219,9 +219,7 @@ def _transfer_rates(sets: Sequence[LevelSet]) -> tuple[Array, ...]:
         crossed_mean(LevelMatrix((values - floor)[:, weights > 0], weights[weights > 0]))
         for values, floor, weights in zip(table.values, table.reference, table.weights, strict=True)
     ]
-    p, estimate = (
-        _by_family(np.array([getattr(each, name) for each in found])) for name in ("p", "estimate")
-    )
+    p, estimate = (_by_family(np.array([getattr(each, name) for each in found])) for name in ("p", "value"))
     new_levels = _step_down(lambda level: p < level) & (estimate > 0)
     return above.any(axis=1), (above & new_levels).any(axis=1)
 
