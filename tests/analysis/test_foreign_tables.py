@@ -1,6 +1,8 @@
 """Tables as other people's tools write them."""
 
+import errno
 import json
+import os
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +13,8 @@ import pytest
 from gapfloor.analysis.apply import analyse
 from gapfloor.analysis.column_names import TableOptions
 from gapfloor.analysis.episodes import read_inputs
+from gapfloor.analysis.foreign_formats import read_folder
+from gapfloor.analysis.table_files import read_table
 from gapfloor.errors import UsageError
 
 pytestmark = pytest.mark.fast
@@ -195,3 +199,18 @@ def test_a_column_of_another_type_is_refused_in_a_sentence(rows, as_table, tmp_p
     pq.write_table(table.set_column(table.column_names.index(column), column, values), path)
     with pytest.raises(UsageError, match=r"episodes\.parquet"):
         read_inputs(path)
+
+
+def test_a_folder_that_cannot_be_listed_is_one_sentence(tmp_path, monkeypatch):
+    """As below /proc, where listing the folders of a process that ends is an error."""
+    (tmp_path / "inner").mkdir()
+    listed = os.scandir
+
+    def scandir(path):
+        if str(path).endswith("inner"):
+            raise OSError(errno.EINVAL, "Invalid argument", str(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(UsageError, match="cannot be listed"):
+        read_folder(tmp_path, TableOptions(), read_table)

@@ -239,7 +239,12 @@ def read_folder(folder: Path, options: TableOptions, read: Callable[..., RawTabl
     A part of a path such as seed=3 is a label. So are the names of runs of CleanRL and of RL Baselines3 Zoo, and the
     env_id in a monitor file.
     """
-    found = next((files for pattern in _IN_FOLDERS if (files := sorted(folder.rglob(pattern)))), [])
+    try:
+        found = next((files for pattern in _IN_FOLDERS if (files := sorted(folder.rglob(pattern)))), [])
+    except OSError as error:  # e.g. below /proc
+        raise UsageError(
+            f"A folder below {folder} cannot be listed ({error}). Give a folder of results."
+        ) from error
     if not found or len(found) > _MOST_FILES:
         seen = f"holds {len(found):,} files" if found else "holds no cells and no results of other tools"
         raise UsageError(f"{folder} {seen}. Give a store, a file of results or a folder of such files.")
