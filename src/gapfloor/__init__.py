@@ -14,7 +14,7 @@ from typing import Any
 from gapfloor.lazy import lazy_names, names_in_stub
 from gapfloor.old_names import OLD_NAMES, REMOVED_NAMES, old_name
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _HOMES = names_in_stub(__name__, Path(__file__).with_suffix(".pyi"))
 _find, __dir__ = lazy_names(__name__, _HOMES)
