@@ -152,7 +152,6 @@ KINDS: dict[str, Kind] = {
     ),
     "git-config": Kind("repo.git/config", ("audit scan repo.git",), damages.change_config, share=0.2),
     "git-index": Kind("repo.git/index", ("audit scan repo.git",), share=0.2),
-    "baseline": Kind("baseline.json", ("audit scan repo --baseline baseline.json --require-explicit",)),
     "registry": Kind(
         "registry.json",
         ("audit ledger --registry --file registry.json", "audit ledger --file registry.json --repos repo"),

@@ -20,7 +20,6 @@ from onnx import TensorProto, helper, numpy_helper
 
 import small_stores
 from fuzz.tiny import N_ACTIONS, SHAPE, Agent, Vectors
-from gapfloor.audit.judgement.findings import SCHEMA as BASELINE
 from gapfloor.levels import LevelSet
 from gapfloor.records.store import Store
 from gapfloor.training.agent import make_agent
@@ -49,17 +48,6 @@ TEXTS = {
     "repo/ppo.yaml": "eval:\n  deterministic: true\n  seeds: [1, 2]\nlevels: 200\n",
     "repo/ppo.toml": "levels = 200\n[eval]\ndeterministic = true\nseeds = [1, 2]\n",
     "repo/ppo.json": '{"eval": {"deterministic": true}, "levels": [0, 200]}',
-    "baseline.json": json.dumps(
-        {
-            "schema": BASELINE,
-            "accepted": [
-                {
-                    "fingerprint": "0a" * 8, "script": "evaluate.py", "rule": "argmax",
-                    "provenance": "explicit-call-site",
-                }
-            ],
-        }
-    ),
 }  # fmt: skip
 
 #: A log of inspect_ai, as one document and as the two of an archive.

@@ -17,7 +17,6 @@ import pytest
 
 from fuzz.harness import lay_out, run_line, write_sound_folder, wrong_with
 from fuzz.kinds import KINDS
-from gapfloor.audit.judgement.findings import SCHEMA as BASELINE
 from gapfloor.audit.ledger.registry import SCHEMA as REGISTRY
 from gapfloor.npy_bytes import read_npz
 from gapfloor.records.manifest import content_key
@@ -61,9 +60,6 @@ def test_notes_in_a_log_that_make_no_sense_are_passed_over(outcome: Outcome) -> 
 @pytest.mark.parametrize(
     ("kind", "document"),
     [
-        ("baseline", {"schema": BASELINE}),
-        ("baseline", {"schema": BASELINE, "accepted": 1}),
-        ("baseline", {"schema": BASELINE, "accepted": [{}]}),
         ("registry", {"schema": REGISTRY}),
         ("registry", {"schema": REGISTRY, "entries": 1}),
         ("registry", {"schema": REGISTRY, "entries": [0.5]}),
