@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from html import escape
 from itertools import groupby
+from pathlib import Path
 
 from gapfloor.analysis.registry_entries import (
     RegisteredEnvironment,
@@ -14,6 +16,8 @@ from gapfloor.analysis.registry_entries import (
 from gapfloor.tables.cells import formatted
 from gapfloor.tables.table import Table
 from gapfloor.text_tables import table_of
+
+sys.path.append(str(Path(__file__).parents[1] / "tools"))
 from registry_csv import registry_csv
 
 _INTRODUCTION = """# Table of floors

@@ -20,7 +20,7 @@ def sample(mean, *, entropy=1.0, share=0.2):
     return EpisodeSample(mean + (LEVELS % 2) * 1.0, LEVELS, entropy, entropy, share)
 
 
-def test_return_that_rises_with_entropy_on_every_step_has_tau_one_and_the_smallest_p():
+def test_return_that_rises_with_entropy_rises_at_every_step():
     grid = (0.0, 0.5, 1.0)
     by_level_set = {
         name: {value: sample(shift + value, entropy=value) for value in grid}
@@ -35,7 +35,7 @@ def test_return_that_rises_with_entropy_on_every_step_has_tau_one_and_the_smalle
     )
     assert [row.rule for row in found.floor_comparisons[:3]] == [rule_at(value) for value in grid]
     for trend in found.trends:
-        assert (trend.correlation.tau, trend.correlation.p) == (1.0, trend.correlation.smallest)
+        assert (trend.n_rises, trend.n_steps) == (2, 2)
         assert trend.difference.value == 1.0
     assert {gap.gap for gap in found.gaps} == {gap.estimate.value for gap in found.gaps} == {1.0}
     rows = [*found.floor_comparisons, *found.gaps]

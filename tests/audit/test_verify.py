@@ -148,9 +148,9 @@ def test_a_failed_fetch_is_one_sentence(tmp_path: Path, monkeypatch):
 
 def test_the_command_fails_with_1_when_lines_are_missing_and_2_without_a_folder(tmp_path: Path, capsys):
     with pytest.raises(SystemExit) as absent:
-        main(["audit", "verify", "--repos", str(tmp_path / "none")])
+        main(["audit", "ledger", "--repos", str(tmp_path / "none")])
     with pytest.raises(SystemExit) as unconfirmed:
-        main(["audit", "verify", "--repos", str(tmp_path), "--json"])
+        main(["audit", "ledger", "--repos", str(tmp_path), "--json"])
     assert (absent.value.code, unconfirmed.value.code) == (2, 1)
     document = json.loads(capsys.readouterr().out)
     assert document["lines"]["no clone"] == 151

@@ -23,7 +23,6 @@ COMMANDS = {
         *GAPFLOOR, "evaluate", "small_policies:linear", "--game", "starpilot", "--rules", "sampled,greedy", *FEW,
     ],
 }  # fmt: skip
-FLOOR = COMMANDS["floor"]
 
 #: Where `small_policies` is.
 ENVIRONMENT = {
@@ -71,7 +70,20 @@ def test_a_killed_command_ends_with_the_bytes_of_an_undisturbed_one(tmp_path, na
 
 def test_workers_do_not_outlive_a_killed_parent(tmp_path):
     process = subprocess.Popen(
-        [*FLOOR, str(tmp_path), "--episodes", "1600"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [
+            *GAPFLOOR,
+            "floor",
+            "starpilot",
+            "bossfight",
+            "--episodes",
+            "1600",
+            "--workers",
+            "2",
+            "--store",
+            str(tmp_path),
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     deadline = time.monotonic() + 60
     while len(children(process.pid)) < 2 and time.monotonic() < deadline:

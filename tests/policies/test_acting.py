@@ -298,5 +298,5 @@ def test_the_examples_run_as_a_plain_script_and_as_a_command(tmp_path: Path) -> 
         assert command.returncode == 0, command.stdout + command.stderr
         assert said in command.stdout + command.stderr
     page = (tmp_path / "page" / "index.html").read_text(encoding="utf-8")
-    for said in ("primary rule: own", "policies that only act have none", 'id="replays"'):
+    for said in ("primary rule: own", "the data have no entropies", 'id="replays"'):
         assert said in page

@@ -29,32 +29,6 @@ def write_run(folder: Path, game: str, seed: int) -> None:
     "words",
     [
         ["cka", "runs/a", "--store", "out"],
-        [
-            "compare",
-            "runs/a",
-            "runs/b",
-            "--agents",
-            "a,b",
-            "--draws",
-            "0",
-            "--episodes",
-            "16",
-            "--store",
-            "out",
-        ],
-        [
-            "compare",
-            "runs/*",
-            "runs/b",
-            "--agents",
-            "a,b",
-            "--draws",
-            "0",
-            "--episodes",
-            "16",
-            "--store",
-            "out",
-        ],
     ],
 )
 def test_a_game_in_a_header_is_not_imported(

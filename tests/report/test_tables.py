@@ -122,7 +122,7 @@ def test_what_the_data_lack_is_left_out_with_its_reason() -> None:
     results = without(printed_results(), screen=(), screen_summaries=(), normalised=(), disagreements=())
     made = build_tables(Findings(results))
     missing = {entry.name: entry.why for entry in made.missing}
-    assert "cell records" in missing["tiers"]
+    assert "no entropies" in missing["tiers"]
     assert "constants" in missing["cobbe"]
     assert "results/cka" in missing["ckacontrol"]
     assert made.get("unmask") is not None
