@@ -101,7 +101,7 @@ class Place:
     address: str = ""
 
     def ray_workers(self) -> list[int]:
-        """Processes of this cluster that run a task now: Ray names them after it."""
+        """Processes of this cluster that run a task now; Ray puts the name of the task into theirs."""
         mine = f"RAY_AUTH_TOKEN={self.environment.get('RAY_AUTH_TOKEN', secrets.token_hex(32))}".encode()
         found = []
         for process in Path("/proc").iterdir():
