@@ -2,6 +2,8 @@
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
 VENV := .venv
+# Compiled modules are kept even where the environment forbids it: without them, each start compiles them again, for seconds.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 INSTALL := tools/install.sh $(BIN)/python
