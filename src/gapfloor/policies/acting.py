@@ -163,7 +163,7 @@ class ActionReader:
                     "policy returns one per row."
                 )
         else:
-            answers = [self._guarded(lambda row=row: self._ask(row, observations)) for row in rows]  # type: ignore[misc]
+            answers = self._guarded(lambda: [self._ask(row, observations) for row in rows])
         return [as_action(each, self._space, name=self._name) for each in answers]
 
     def _ask(self, row: int, observations: Any) -> Any:
@@ -178,6 +178,8 @@ class ActionReader:
 
 def as_action(answer: Any, space: ActionSpace, *, name: str) -> Any:
     """An action as play sees it: a whole number, or a row of numbers within the bounds."""
+    if isinstance(answer, (int, np.integer)) and isinstance(space, Discrete) and 0 <= answer < space.n:
+        return int(answer)
     try:
         values = np.asarray(answer.detach().cpu() if hasattr(answer, "detach") else answer, dtype=np.float64)
         values = values.ravel()
