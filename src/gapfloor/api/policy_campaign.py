@@ -86,7 +86,7 @@ def play_policies(
     recorded = {} if asked.backend else recorded_backends(store)
     for engine in protocol.engines:
         _check_cloning(engine, rules, probe)
-    with _workers_started(entrants, rules, protocol, store, asked.workers):
+    with _workers_started(entrants, rules, protocol, store, asked.workers) as are_started:
         requests = [
             Request(
                 engine=engine,
@@ -104,7 +104,7 @@ def play_policies(
         ]
         campaign = plan_campaign(requests, store, is_prepared=is_prepared)
     with showing(asked.progress) as shown:
-        campaign.play(CellWorkers(asked.workers, shown))
+        campaign.play(CellWorkers(asked.workers, shown, are_started))
     return campaign
 
 
@@ -114,12 +114,12 @@ def _workers_started(
     protocol: Protocol,
     store: Store,
     workers: int | None,
-) -> AbstractContextManager[None]:
+) -> AbstractContextManager[bool]:
     """Worker processes that start while policies are loaded here, unless there may be nothing left for them to play."""
     policies = [entrant.policy for mine in entrants.values() for entrant in mine]
     is_begun = next(store.cells_folder.glob("*.json"), None) is not None
     if is_begun or not all(isinstance(policy, (str, Path, PolicySource)) for policy in policies):
-        return nullcontext()
+        return nullcontext(False)
     episodes = protocol.n_episodes * len(rules) * len(policies)
     return started_workers(protocol.engines[0], episodes=episodes, count=workers)
 

@@ -54,19 +54,19 @@ def _settings() -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def started_early(task: Callable[[], Any], workers: int) -> Iterator[None]:
+def started_early(task: Callable[[], Any], workers: int) -> Iterator[bool]:
     """Start workers of the shared pool with a first task while the body of the `with` prepares what they will do.
 
     If the body fails they are ended at once, so that an error message need not wait for them.
     """
     if workers < 1:
-        yield
+        yield False
         return
     pool = shared_pool(workers)
     for _ in range(workers):
         pool.submit(task)
     try:
-        yield
+        yield True
     except BaseException:
         pool.shutdown(wait=True, kill_workers=True)
         raise

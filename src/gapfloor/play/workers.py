@@ -71,6 +71,8 @@ class CellWorkers:
     count: int | None = None
     """Number of processes; None: one per core, fewer for little work."""
     progress: Progress = field(default_factory=Progress)
+    are_started: bool = False
+    """Whether `started_workers` has started them already, so that they cost nothing more."""
 
     def play(self, groups: Sequence[CellGroup], *, store: Store) -> None:
         """Play every cell of every group; returns when all are filed."""
@@ -79,10 +81,11 @@ class CellWorkers:
             return
         self.progress.start([cell for group in groups for cell in group.cells])
         workers = min(self.count or worthwhile_workers(groups), sum(len(group.pieces()) for group in groups))
-        is_known = self.count is not None or all(_is_cost_known(group.engine) for group in groups)
+        is_decided = self.count is not None or self.are_started
+        starts_at_once = is_decided or all(_is_cost_known(group.engine) for group in groups)
         with _Filing(groups, store, self.progress) as filing:
             if workers > 1 and may_start_processes():
-                _Team(groups, filing=filing, workers=workers, starts_at_once=is_known).play()
+                _Team(groups, filing=filing, workers=workers, starts_at_once=starts_at_once).play()
                 return
             for group in groups:
                 for piece in play_group(group, iter(group.whole_pieces()), on_episode=filing.episode):
@@ -104,14 +107,15 @@ def _worthwhile(with_network: int, without: int = 0) -> int:
 
 def started_workers(
     engine: EngineSpec, *, episodes: int, count: int | None
-) -> contextlib.AbstractContextManager[None]:
-    """Workers that read the engine's assets while the body of the `with` loads policies for so many episodes.
+) -> contextlib.AbstractContextManager[bool]:
+    """Workers that make the engine while the body of the `with` loads policies for so many episodes; says whether.
 
-    Benchmark row: greedy-starpilot, which takes nine seconds; the first policy of a process takes two to load.
+    Benchmark rows: greedy-starpilot and sb3-cartpole-sampled, which take a few seconds; the first policy of a process
+    takes two of them to load.
     """
     workers = _worthwhile(episodes) if count is None else min(count, episodes)
-    if workers < 2 or not may_start_processes() or (count is None and not _is_cost_known(engine)):
-        return contextlib.nullcontext()
+    if workers < 2 or not may_start_processes():
+        return contextlib.nullcontext(False)
     from gapfloor.engines.worker_pool import started_early
 
     return started_early(functools.partial(action_space_of, engine), workers - 1)
