@@ -29,6 +29,7 @@ def train(
     mode: str = "easy",
     budget: str = "",
     rewards: Literal["raw", "cleanrl"] = "raw",
+    entropy_coefficient: float = Hyperparameters.entropy_coefficient,
     precision: Literal["float32", "bf16"] = "float32",
     blind: bool = False,
     threads: int | None = None,
@@ -53,6 +54,7 @@ def train(
         mode: ProcGen's distribution mode.
         budget: Label of the training budget, e.g. 8M (default: made from `steps`).
         rewards: Rewards as the game gives them (raw), or normalised and clipped as in CleanRL (cleanrl).
+        entropy_coefficient: Weight of the entropy bonus. It is not in the name of a run: use one store per weight.
         precision: Arithmetic of the network. bf16 is faster where the processor has it and gives other weights.
         blind: Train on black images: a reference for `evaluate`.
         threads: Number of threads, which changes no result (default: all cores).
@@ -83,7 +85,10 @@ def train(
     trainer = _trainer()
     spec = TrainingSpec(
         game=game, encoder=encoder, seed=seed, steps=steps, mode=mode, levels=LevelSet.parse(train), budget=budget,
-        hyperparameters=Hyperparameters(environments=envs, rewards=rewards, precision=precision), is_blind=blind,
+        hyperparameters=Hyperparameters(
+            environments=envs, rewards=rewards, entropy_coefficient=entropy_coefficient, precision=precision
+        ),
+        is_blind=blind,
     )  # fmt: skip
     is_shown = is_watched() if progress is None else progress is True
     with TrainingProgress(spec, is_quiet=not is_shown) as shown:

@@ -36,9 +36,9 @@ _IN_MEMORY = {"progress", "cells", "executor"}
 
 #: Options that few people need: `--help` leaves them out, `--help-all` shows them.
 RARE = {
-    "allow", "backend", "batch", "cells_seen", "checkpoint_every", "device", "envs", "floor_sem", "geometry",
-    "horizon", "mode", "options", "other_geometry", "permutations", "precision", "probe", "repeats",
-    "replace", "rliable", "slots", "step", "tensorboard", "threads", "upper", "whole_cells", "workers",
+    "allow", "backend", "batch", "cells_seen", "checkpoint_every", "device", "entropy_coefficient", "envs",
+    "floor_sem", "geometry", "horizon", "mode", "options", "other_geometry", "permutations", "precision", "probe",
+    "repeats", "replace", "rliable", "slots", "step", "tensorboard", "threads", "upper", "whole_cells", "workers",
 }  # fmt: skip
 
 
