@@ -42,8 +42,9 @@ def _training(precision: str, options: argparse.Namespace) -> Contest:
         "--no-cuda", "--total-timesteps", str(steps),
     ]  # fmt: skip
     ours = [
-        sys.executable, "-m", "gapfloor.cli.main", "train", "starpilot", "--train", "all", "--rewards", "cleanrl",
-        "--steps", str(steps), "--threads", str(available_cores()), "--precision", precision, "--store", ".",
+        sys.executable, "-c", "import json, sys, gapfloor; gapfloor.train('starpilot', **json.loads(sys.argv[1]))",
+        json.dumps({"train": "all", "rewards": "cleanrl", "steps": steps, "threads": available_cores(),
+                    "precision": precision, "store": "."}),
     ]  # fmt: skip
     return Contest(
         "CleanRL ppo_procgen, float32",
