@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import click
 import pytest
 
-from gapfloor.cli.main import main
+from gapfloor.cli.main import cli, main
 
 #: The start of a command line for tests that need a process of their own (to kill it, or to see what it imports).
 GAPFLOOR = [sys.executable, "-m", "gapfloor.cli.main"]
@@ -60,3 +61,34 @@ def loaded_modules(code: str) -> set[str]:
     done = run_python(code + listing)
     assert done.code == 0, done.err
     return set(done.out.rsplit("LOADED", 1)[1].split())
+
+
+def parse(arguments: list[str]) -> None:
+    """What the command line does with arguments up to the point where it would begin to work."""
+    group: click.Group = cli
+    context = click.Context(cli, info_name="gapfloor")
+    while True:
+        if not arguments or arguments[0] in ("--help", "--version", "-h"):
+            return
+        name, command, arguments = group.resolve_command(context, list(arguments))
+        assert command is not None
+        if not isinstance(command, click.Group):
+            break
+        context, group = click.Context(command, info_name=name, parent=context), command
+    if not arguments:
+        return  # the bare name of a command, as text mentions it
+    is_part = any(map(_is_left_out, arguments)) or arguments[0].startswith("--")
+    arguments = [word for word in arguments if not _is_left_out(word)]
+    try:
+        with command.make_context(name or "", list(arguments), parent=context):
+            pass
+    except click.exceptions.Exit:
+        pass  # --help
+    except click.MissingParameter:
+        # Text may leave out what does not matter there ("evaluate ... --probe 1024", "analyse --json").
+        if not is_part:
+            raise
+
+
+def _is_left_out(word: str) -> bool:
+    return word in ("...", "…")

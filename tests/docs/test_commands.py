@@ -18,14 +18,20 @@ import pytest
 from click.testing import CliRunner
 
 from command_blocks import Block, Shown, gapfloor_commands, read_blocks, shown_commands, words_of
+from command_line import parse
 from command_pages import command_pages, default_words, read_help
 from gapfloor.cli.main import cli
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "agents" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+#: Notes about earlier versions show the commands of their time.
+OLD_NOTES = {"statistics-of-0.2.md"}
+PAGES = [
+    ROOT / "README.md", ROOT / "agents" / "README.md", *sorted((ROOT / "docs").rglob("*.md")),
+    *(path for path in sorted((ROOT / "research-notes").glob("*.md")) if path.name not in OLD_NOTES),
+]  # fmt: skip
 
 #: Letters that stand for a whole number in a form such as `--seed SEED`.
-NUMBERS = ("N", "S", "SEED")
+NUMBERS = ("H", "N", "S", "SEED")
 
 
 def every_command() -> list[tuple[str, str]]:
@@ -51,37 +57,6 @@ def subcommands(command: click.Command | None) -> list[click.Command]:
 def is_synopsis(text: str) -> bool:
     """A form with placeholders in brackets, e.g. `[--json]`: the options in it are parsed one by one."""
     return "[" in text
-
-
-def parse(arguments: list[str]) -> None:
-    """What the command line does with arguments up to the point where it would begin to work."""
-    group: click.Group = cli
-    context = click.Context(cli, info_name="gapfloor")
-    while True:
-        if not arguments or arguments[0] in ("--help", "--version", "-h"):
-            return
-        name, command, arguments = group.resolve_command(context, list(arguments))
-        assert command is not None
-        if not isinstance(command, click.Group):
-            break
-        context, group = click.Context(command, info_name=name, parent=context), command
-    if not arguments:
-        return  # the bare name of a command, as text mentions it
-    is_part = any(map(_is_left_out, arguments)) or arguments[0].startswith("--")
-    arguments = [word for word in arguments if not _is_left_out(word)]
-    try:
-        with command.make_context(name or "", list(arguments), parent=context):
-            pass
-    except click.exceptions.Exit:
-        pass  # --help
-    except click.MissingParameter:
-        # Text may leave out what does not matter there ("evaluate ... --probe 1024", "analyse --json").
-        if not is_part:
-            raise
-
-
-def _is_left_out(word: str) -> bool:
-    return word in ("...", "…")
 
 
 @pytest.mark.fast

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import shlex
 import subprocess
 import tomllib
 
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 import public_agents
+from command_line import parse
 from gapfloor.training.checkpoint import load_agent
 from gapfloor.training.checkpoint_file import read_checkpoint
 
@@ -101,7 +103,8 @@ def test_an_agent_of_a_folder_or_a_bare_clone_is_played_with_its_own_logits(tmp_
     out = capsys.readouterr().out
     written = tmp_path / "out" / "heist-baseline-25M-s3" / "checkpoint.safetensors"
     assert f"evaluate {written} --game heist --agent baseline --budget 25M --seeds 3 --train 0:200" in out
-    assert "--draws 20,21 --episodes 32 --slots 16 --burn-in 1 --probe 64 --backend onnxruntime" in out
+    assert "--draws 20,21 --episodes 32 --slots 16 --probe 64 --backend onnxruntime" in out
+    parse(shlex.split(out.splitlines()[-1])[1:])  # the command line understands it
 
     images = np.random.default_rng(0).integers(0, 256, (16, 64, 64, 3), dtype=np.uint8)
     with torch.no_grad():
