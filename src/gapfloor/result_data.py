@@ -1,7 +1,7 @@
 """What every result of a public function can become: JSON values, an Arrow table, a pandas table, a figure.
 
 A result names the entries of its document that hold rows (`row_names`); the first of them is the one that
-`to_arrow()` and `to_pandas()` give. How a result prints itself is in `text_tables.ReadableResult`.
+`to_arrow()` and `to_pandas()` give. How a result prints itself is in `tables/readable.py`.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ from gapfloor.errors import CheckFailedError
 from gapfloor.machine import one_blas_thread
 from gapfloor.plan.lock import LockedPlan, counted_by_time, load_plan
 from gapfloor.plan.model import Method, Plan, content_hash, paper_plan
-from gapfloor.text_tables import counted
+from gapfloor.tables.cells import counted
 
 _SHOWN = 20
 

@@ -24,8 +24,8 @@ from gapfloor.plan.model import Plan, content_hash
 from gapfloor.statistics.conventions import GENERATOR, NAN
 from gapfloor.statistics.crossed import crossed_difference, runs_to_settle
 from gapfloor.statistics.power import POWER, minimum_detectable_effect
+from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.table import Table
-from gapfloor.text_tables import ReadableResult
 
 #: Of episodes that do not say their levels.
 _UNPAIRED = Estimate(value=NAN, estimand=GENERATOR, method="paired by level")

@@ -31,9 +31,9 @@ from gapfloor.records.store import StoredCell
 from gapfloor.statistics.conventions import NAN, sem
 from gapfloor.statistics.distinct import distinct
 from gapfloor.statistics.normalised import between
-from gapfloor.tables.cells import fine_decimals, fixed
+from gapfloor.tables.cells import counted, fine_decimals, fixed
+from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.table import Table
-from gapfloor.text_tables import ReadableResult, counted
 
 _WHOLE = "The level set 'all' is the whole distribution: no other level set is disjoint from it."
 

@@ -32,7 +32,7 @@ from gapfloor.statistics.looks import next_runs
 from gapfloor.statistics.power import equivalence_unreachable
 from gapfloor.statistics.reference_calls import ReferenceCall, call_reference_family, compare_to_reference
 from gapfloor.statistics.welch import moments, t_interval, welch_of_moments
-from gapfloor.text_tables import counted
+from gapfloor.tables.cells import counted
 
 
 def floor_rows(context: PlannedStudy) -> tuple[ReturnRow, ...]:

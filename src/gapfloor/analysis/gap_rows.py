@@ -20,7 +20,7 @@ from gapfloor.statistics.families import holm, word_of
 from gapfloor.statistics.gap_calls import GAP_WORDS, Episodes, ExcessTest, call_gap_family, excess_gap
 from gapfloor.statistics.gaps import Gap, gap
 from gapfloor.statistics.sentences import gap_is_established, may_say_played_levels_differ
-from gapfloor.text_tables import counted
+from gapfloor.tables.cells import counted
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from gapfloor.statistics.components import VariancePart, components_interval, co
 from gapfloor.statistics.conventions import NAN, NO_PAIR, Call
 from gapfloor.statistics.families import holm, word_of
 from gapfloor.statistics.reference_calls import holm_divisors
-from gapfloor.text_tables import counted
+from gapfloor.tables.cells import counted
 
 #: Agents that are the floor where the user names none.
 _FLOOR_NAMES = ("random", "uniform", "randompolicy", "randomagent", "uniformrandom", "floor")

@@ -27,8 +27,8 @@ from gapfloor.analysis.rows import (
 )
 from gapfloor.plan.model import LEAST_RUNS, Method
 from gapfloor.statistics.conventions import Pair
+from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.table import Table
-from gapfloor.text_tables import ReadableResult
 
 #: Problems shown before the rest is counted.
 MOST_PROBLEMS = 20

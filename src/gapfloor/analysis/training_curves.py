@@ -26,7 +26,9 @@ from gapfloor.records.episode_sample import EpisodeSample
 from gapfloor.records.run_identity import RunIdentity
 from gapfloor.statistics.level_means import pair_by_level
 from gapfloor.tables.cells import estimate
-from gapfloor.text_tables import ReadableResult, Table, table_of
+from gapfloor.tables.readable import ReadableResult
+from gapfloor.tables.registry import table_of
+from gapfloor.tables.table import Table
 
 
 @dataclass(frozen=True)

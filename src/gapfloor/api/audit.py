@@ -17,7 +17,7 @@ from gapfloor.audit.trace.comparison import scan_traced_command, trace_document,
 from gapfloor.audit.trace.observe import TraceResult, trace
 from gapfloor.errors import GapfloorError, UsageError
 from gapfloor.records.atomic import check_file, write_text_atomically
-from gapfloor.text_tables import ReportResult
+from gapfloor.tables.readable import ReportResult
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,7 +12,8 @@ from gapfloor.audit.ledger.registry import RegistryEntry, compare_entries, load_
 from gapfloor.audit.ledger.verify import LedgerVerification, clone_missing, verify_ledger
 from gapfloor.errors import UsageError
 from gapfloor.records.atomic import check_file, write_text_atomically
-from gapfloor.text_tables import ReadableResult, ReportResult, Table
+from gapfloor.tables.readable import ReadableResult, ReportResult
+from gapfloor.tables.table import Table
 
 #: Where clones are looked for.
 DEFAULT_REPOS = "gapfloor-audit-repos"

@@ -21,7 +21,7 @@ from gapfloor.levels.draws import check_draw
 from gapfloor.machine import check_workers
 from gapfloor.play.protocol import expand_games
 from gapfloor.policies.load import PolicySource
-from gapfloor.text_tables import ReportResult
+from gapfloor.tables.readable import ReportResult
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from gapfloor.levels.overlap import Leakage, read_leakage
 from gapfloor.machine import one_blas_thread
 from gapfloor.records.store import Store
 from gapfloor.report.tables.columns import columns_named
+from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.table import Table
-from gapfloor.text_tables import ReadableResult
 
 #: As in the table of a report.
 _COLUMNS = (

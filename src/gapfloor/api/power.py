@@ -31,7 +31,8 @@ from gapfloor.statistics.power import (
     skewed_power,
     smallest_design,
 )
-from gapfloor.text_tables import ReadableResult, counted
+from gapfloor.tables.cells import counted
+from gapfloor.tables.readable import ReadableResult
 
 #: Floor episodes where neither a floor nor its size is known, as in the paper.
 USUAL_FLOOR = 384

@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 
 from gapfloor.errors import UsageError
-from gapfloor.text_tables import ReadableResult, Table, table_of
+from gapfloor.tables.readable import ReadableResult
+from gapfloor.tables.registry import table_of
+from gapfloor.tables.table import Table
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -27,7 +27,7 @@ from gapfloor.audit.judgement.verdict import (
 from gapfloor.audit.reading.entry import find_script, parse_entry
 from gapfloor.audit.reading.index import Index, build_index
 from gapfloor.audit.reading.sources import Sources, Unread, read_target
-from gapfloor.text_tables import ReportResult
+from gapfloor.tables.readable import ReportResult
 
 RULES = ("sampled", "argmax", "epsilon-greedy", "mixed", "unresolved")
 PROVENANCES = (

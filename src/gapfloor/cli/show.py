@@ -22,7 +22,7 @@ from gapfloor.cli.say import say
 from gapfloor.cli.tables import print_result, show_lines, show_next, show_table
 from gapfloor.errors import CheckFailedError
 from gapfloor.records.store import DEFAULT_STORE
-from gapfloor.text_tables import counted
+from gapfloor.tables.cells import counted
 
 Values = Mapping[str, Any]
 

@@ -11,8 +11,8 @@ from gapfloor.cli.options import print_json
 from gapfloor.cli.say import say
 
 if TYPE_CHECKING:
+    from gapfloor.tables.readable import ReadableResult
     from gapfloor.tables.table import Table
-    from gapfloor.text_tables import ReadableResult
 
 
 def print_result(
@@ -22,7 +22,7 @@ def print_result(
     if as_json:
         print_json(result.to_dict())
         return
-    from gapfloor.text_tables import ReportResult
+    from gapfloor.tables.readable import ReportResult
 
     if isinstance(result, ReportResult):
         say(str(result).rstrip("\n"))

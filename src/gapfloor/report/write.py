@@ -18,8 +18,9 @@ from gapfloor.report.numbers import Number, build_numbers, to_json, to_tex
 from gapfloor.report.source import ReportSource, load_report_source
 from gapfloor.report.tables.build import EXTRA_TABLES, Tables, build_tables
 from gapfloor.report.verdict import build_verdicts, decision, headline
+from gapfloor.tables.cells import counted
+from gapfloor.tables.readable import ReadableResult
 from gapfloor.tables.table import to_csv, to_float, to_markdown, to_tabular
-from gapfloor.text_tables import ReadableResult, counted
 
 #: Everything a report can consist of; figures come with tex and html only when asked for by name.
 FORMATS = ("tex", "md", "csv", "html", "card", "methods", "figures")

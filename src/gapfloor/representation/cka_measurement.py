@@ -29,7 +29,9 @@ from gapfloor.representation.checkpoint_cka import RecordedPlay, Tell, collect, 
 from gapfloor.representation.cka_settings import CkaSettings, Pairs
 from gapfloor.representation.shuffled_null import permutation_null
 from gapfloor.representation.streams import stream
-from gapfloor.text_tables import ReadableResult, Table, table_of
+from gapfloor.tables.readable import ReadableResult
+from gapfloor.tables.registry import table_of
+from gapfloor.tables.table import Table
 
 FORMAT = "gapfloor-cka/1"
 

@@ -21,7 +21,7 @@ from gapfloor.study.tasks import (
     Task,
     TrainTask,
 )
-from gapfloor.text_tables import counted
+from gapfloor.tables.cells import counted
 
 #: Absent agents that a message names.
 _SHOWN = 6

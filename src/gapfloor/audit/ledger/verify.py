@@ -18,7 +18,9 @@ from gapfloor.audit.ledger.entries import EvidenceLine, LedgerEntry, count_ledge
 from gapfloor.audit.ledger.registry import RegistryEntry
 from gapfloor.audit.reading.git import find_git_dir, read_file, resolve_commit
 from gapfloor.errors import UsageError
-from gapfloor.text_tables import ReadableResult, Table, table_of
+from gapfloor.tables.readable import ReadableResult
+from gapfloor.tables.registry import table_of
+from gapfloor.tables.table import Table
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9-]+/(?!\.+$)[\w.-]+")
 _COMMIT = re.compile(r"[0-9a-f]{40}")

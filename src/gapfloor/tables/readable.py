@@ -6,13 +6,9 @@ import html
 from collections.abc import Sequence
 
 from gapfloor.result_data import ResultData
-from gapfloor.tables.cells import counted
 from gapfloor.tables.html import to_html
-from gapfloor.tables.registry import table_of
 from gapfloor.tables.table import Table
 from gapfloor.tables.terminal import clean_lines, terminal_width, to_terminal
-
-__all__ = ["ReadableResult", "ReportResult", "Table", "counted", "table_of"]
 
 
 class ReadableResult(ResultData):
