@@ -18,7 +18,7 @@ from gapfloor.records.run_identity import RunIdentity
 from gapfloor.report.figure_data import read_curves
 from gapfloor.report.figures.build import build_figures, returns_figure
 from gapfloor.report.figures.measurements import sweep_figure, training_curves_figure
-from gapfloor.report.figures.model import DotCloud, FigureSpec, GuideLine, PointMark, TileMark
+from gapfloor.report.figures.model import DotCloud, FigureSpec, GuideLine, PointMark
 from gapfloor.report.figures.page_figure import legend_svg, panel_svg, render_panels
 from gapfloor.report.figures.print_figure import draw_figure, drawing_style, save_figure, write_figures
 from gapfloor.report.findings import Findings
@@ -45,7 +45,7 @@ def tips(figure: FigureSpec) -> list[str]:
         for shape in panel.shapes:
             if isinstance(shape, DotCloud):
                 found += [dot.tip for dot in shape.dots]
-            elif isinstance(shape, PointMark | GuideLine | TileMark) and shape.tip:
+            elif isinstance(shape, PointMark | GuideLine) and shape.tip:
                 found.append(shape.tip)
     return found
 

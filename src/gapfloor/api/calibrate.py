@@ -150,7 +150,7 @@ def calibrate(
             nothing.
 
     Returns:
-        One entry per game; `plot()` draws the classes.
+        One entry per game.
 
     Command line:
         gapfloor calibrate starpilot fruitbot

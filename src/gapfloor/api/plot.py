@@ -11,11 +11,8 @@ from gapfloor.analysis.evaluation import Evaluation, FloorMeasurement
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.sweep import Sweep
 from gapfloor.analysis.training_curves import TrainingCurves
-from gapfloor.api.calibrate import Calibrations
 from gapfloor.api.progress import in_notebook
 from gapfloor.errors import UsageError
-from gapfloor.report.figure_data import GameActionClasses
-from gapfloor.report.figures.actions import classes_figure
 from gapfloor.report.figures.build import build_figures
 from gapfloor.report.figures.measurements import (
     comparison_figure,
@@ -34,7 +31,7 @@ def plot(result: Any) -> Any:
     """The matplotlib figure of a result; `result.plot()` is the same.
 
     Args:
-        result: What `floor`, `evaluate`, `sweep`, `compare`, `training_curve`, `calibrate` or `analyse` returned.
+        result: What `floor`, `evaluate`, `sweep`, `compare`, `training_curve` or `analyse` returned.
 
     Returns:
         A `matplotlib.figure.Figure`: save it with `figure.savefig("name.pdf")`.
@@ -76,15 +73,3 @@ def _(result: AnalysisResults) -> Any:
     if not figures:
         raise UsageError("These results hold neither a comparison with the floor nor a gap to draw.")
     return _drawn(figures[0])
-
-
-@plot.register
-def _(result: Calibrations) -> Any:
-    shown = [
-        GameActionClasses(
-            game=each.engine.game, mode=each.engine.mode, labels=each.partition.labels, shares=(),
-            action_names=each.action_names,
-        )
-        for each in (game.random for game in result.games)
-    ]  # fmt: skip
-    return _drawn(classes_figure(shown, [each.game for each in shown]))

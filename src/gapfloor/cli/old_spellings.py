@@ -49,7 +49,7 @@ OLD_FLAGS = {
 REMOVED = {
     "analyse --sb3": "put the files into folders such as game=heist/agent=ppo/seed=1/rule=greedy/level_set=test and "
     "analyse the folder above",
-    "calibrate --picture": "calibrate(...).plot() in Python draws the classes",
+    "calibrate --picture": "the printed classes say which actions are the same",
     "card": "gapfloor report writes the gap card and model-card.md, and gapfloor compare tests two agents",
     "doctor --games": "gapfloor doctor GAME checks one environment",
     "evaluate --without-leaks": "gapfloor levels --gap STORE --leaks FILE gives the gap without leaked levels",

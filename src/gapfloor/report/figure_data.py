@@ -68,19 +68,6 @@ class SeedCurve:
     """NaN with one seed."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class GameActionClasses:
-    """Which actions of a game have the same effect."""
-
-    game: str
-    mode: str
-    labels: tuple[int, ...]
-    shares: tuple[float, ...]
-    """How often each action was taken in sampled evaluation; empty where unknown."""
-    action_names: tuple[str, ...] = ()
-    """The engine's names of the actions; empty where the data do not say, which is ProcGen."""
-
-
 def level_panels(
     inputs: Inputs, *, rules: tuple[str, ...], is_pooled: bool, level_set: str = "test"
 ) -> tuple[LevelPanel, ...]:
@@ -191,20 +178,3 @@ def _curve(key: tuple[str, ...], members: list[tuple[npt.NDArray[Any], npt.NDArr
         mean=tuple(values.mean(axis=0)[keep].tolist()),
         sem=tuple(sem[keep].tolist()),
     )
-
-
-def action_shares(cells: pa.Table | None, rule: str) -> dict[tuple[str, str], tuple[float, ...]]:
-    """How often each action was taken under `rule`, by game and mode, runs pooled."""
-    if cells is None or "action_counts" not in cells.column_names:
-        return {}
-    totals: dict[tuple[str, str], npt.NDArray[np.float64]] = {}
-    columns = {
-        name: cells[name].to_pylist() for name in ("game", "mode", "rule", "reference", "action_counts")
-    }
-    for game, mode, played, reference, counts in zip(*columns.values(), strict=True):
-        if reference or played != rule or not counts:
-            continue
-        value = np.asarray(counts, dtype=np.float64)
-        key = (str(game), str(mode or ""))
-        totals[key] = totals[key] + value if key in totals else value
-    return {key: tuple((total / total.sum()).tolist()) for key, total in totals.items() if total.sum() > 0}

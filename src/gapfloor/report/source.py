@@ -6,14 +6,11 @@ Needs neither engine nor torch: checkpoints are asked for their headers only, fr
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from gapfloor.actions.partition import Partition
 from gapfloor.analysis.column_names import TableOptions
 from gapfloor.analysis.episodes import Inputs, read_source
 from gapfloor.analysis.leaked import LeakedGap, gap_without
@@ -21,20 +18,17 @@ from gapfloor.analysis.mean_rows import results_of_means
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.stored_results import read_stored_results, results_digest
 from gapfloor.analysis.summaries import Summaries
-from gapfloor.errors import GapfloorError
 from gapfloor.levels.overlap import read_leakage
 from gapfloor.records.dataset import dataset_plan, store_of
 from gapfloor.records.store import Store, StoredCell
 from gapfloor.report.cka_input import CkaRecord, read_cka
 from gapfloor.report.figure_data import (
-    GameActionClasses,
     LevelPanel,
     SeedCurve,
-    action_shares,
     level_panels,
     read_curves,
 )
-from gapfloor.report.findings import Env, Findings, steps_of
+from gapfloor.report.findings import Findings, steps_of
 from gapfloor.report.provenance import (
     Provenance,
     package_versions,
@@ -57,7 +51,6 @@ class ReportSource:
     levels: tuple[LevelPanel, ...] = ()
     curves: tuple[SeedCurve, ...] = ()
     """Entropy during training, from the logs of a store."""
-    classes: tuple[GameActionClasses, ...] = ()
     cka: tuple[CkaRecord, ...] = ()
     leaked: tuple[LeakedGap, ...] = ()
     """Gaps without leaked levels, where the store holds `leakage/*.json`."""
@@ -105,7 +98,6 @@ def source_of_results(
     folder = path if path is not None and path.is_dir() else None
     cells: list[StoredCell] = store.found if store is not None else []
     around: dict[str, Any] = {"hyperparameters": {}}
-    shares: Mapping[tuple[str, str], tuple[float, ...]] = {}
     if folder is not None:
         cells = cells if store is not None else Store(folder).cells()
         around = {
@@ -116,7 +108,6 @@ def source_of_results(
         }
     if inputs is not None:
         rules, is_pooled = tuple(findings.two_rules), results.plan.pooled
-        shares = action_shares(inputs.cells, findings.primary)
         around["levels"] = level_panels(inputs, rules=rules, is_pooled=is_pooled)
         around["leaked"] = _leaked(inputs, folder) if folder is not None else ()
     if cells and folder is not None:
@@ -135,7 +126,6 @@ def source_of_results(
         name=path.name if path is not None else "results",
         findings=findings,
         provenance=provenance,
-        classes=_classes(cells, folder, shares, findings.all_envs),
         **around,
     )
 
@@ -157,55 +147,6 @@ def _in_agent_order(curves: tuple[SeedCurve, ...], findings: Findings) -> tuple[
     return tuple(sorted(curves, key=order))
 
 
-def _classes(
-    cells: list[StoredCell],
-    store: Path | None,
-    shares: Mapping[tuple[str, str], tuple[float, ...]],
-    envs: tuple[Env, ...],
-) -> tuple[GameActionClasses, ...]:
-    """Partitions per game: those that merged cells were played with, those of the store, those we ship."""
-    found: dict[tuple[str, str], tuple[int, ...]] = {}
-    names: dict[tuple[str, str], tuple[str, ...]] = {}
-    options: dict[tuple[str, str], list[Any]] = {}
-    for cell in cells:
-        labels = cell.manifest.content.get("classes")
-        key = (str(cell.manifest.content["game"]), str(cell.manifest.content["mode"]))
-        options.setdefault(key, []).append(cell.manifest.content.get("options"))
-        if labels:
-            found.setdefault(key, tuple(int(label) for label in labels))
-    documents = [_read_json(path) for path in sorted(store.glob("classes/*.json"))] if store else []
-    shipped = resources.files("gapfloor").joinpath("data/classes.json")
-    documents += json.loads(shipped.read_text(encoding="utf-8"))["games"] if shipped.is_file() else []
-    wanted = {(env.game, env.mode) for env in envs}
-    for document in documents:
-        try:
-            key = (str(document["game"]), str(document["mode"]))
-            if key in wanted and document.get("options") in ({}, None, *options.get(key, ())):
-                names.setdefault(key, tuple(str(name) for name in document.get("action_names", ())))
-                found.setdefault(key, Partition.from_classes(document["classes"]).labels)
-        except (GapfloorError, KeyError, TypeError, ValueError):
-            continue
-    order = {(env.game, env.mode): at for at, env in enumerate(envs)}
-    return tuple(
-        GameActionClasses(
-            game=game,
-            mode=mode,
-            labels=labels,
-            shares=shares.get((game, mode), ()),
-            action_names=names.get((game, mode), ()),
-        )
-        for (game, mode), labels in sorted(found.items(), key=lambda entry: order.get(entry[0], len(order)))
-    )
-
-
 def _leaked(inputs: Inputs, store: Path) -> tuple[LeakedGap, ...]:
     files = sorted(store.glob("leakage/*.json"))
     return gap_without(inputs, read_leakage(files)) if files else ()
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return document if isinstance(document, dict) else {}

@@ -258,7 +258,6 @@ _STYLES: dict[str, Callable[..., Cell]] = {
     "signed_sem": lambda value, sem: mean_sem(value, sem, sign=True),
     "interval": lambda low, high: interval((low, high)),
     "signed_interval": lambda value, low, high: estimate(value, (low, high)),
-    "unsigned_interval": lambda value, ends: estimate(value, ends, sign=False),
     "percent1": lambda fraction: text_cell(f"{100 * fraction:.1f}%", raw=fraction),
     "fine": lambda value: fixed(value, fine_decimals(value)),
     "error": lambda value, error: fixed(error, fine_decimals(value)),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from gapfloor.analysis.rows import ComparisonRow, GapRow
 from gapfloor.report.figure_data import LevelPanel, LevelPoint
-from gapfloor.report.figures.actions import classes_figure, entropy_figure, training_figure
+from gapfloor.report.figures.actions import entropy_figure, training_figure
 from gapfloor.report.figures.inks import rule_ink
 from gapfloor.report.figures.model import (
     Diagonal,
@@ -60,8 +60,6 @@ def build_figures(source: ReportSource) -> tuple[FigureSpec, ...]:
         ]
     for budget in dict.fromkeys(curve.budget for curve in source.curves):
         made.append(training_figure(findings, budget, source.curves))
-    if source.classes:
-        made.append(classes_figure(source.classes, [env.game for env in findings.all_envs]))
     return tuple(figure for figure in made if figure is not None)
 
 

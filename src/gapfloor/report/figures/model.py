@@ -36,8 +36,6 @@ class Scale:
     """Positions and words; None for round numbers, an empty tuple for none."""
     has_names: bool = False
     """Whether the ticks are names of things (games, rules) instead of numbers."""
-    is_slanted: bool = False
-    """Whether long names stand at an angle above the panel."""
 
     @classmethod
     def of_shapes(
@@ -126,18 +124,7 @@ class Diagonal:
     """The line where x equals y."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TileMark:
-    """A coloured square of one unit with a letter."""
-
-    x: float
-    y: float
-    shade: int
-    letter: str
-    tip: str
-
-
-Shape = PointMark | DotCloud | CurveMark | GuideLine | Diagonal | TileMark
+Shape = PointMark | DotCloud | CurveMark | GuideLine | Diagonal
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gapfloor.records.atomic import write_bytes_atomically, write_text_atomically
-from gapfloor.report.figures.inks import GREY, INKS, SHADES
+from gapfloor.report.figures.inks import GREY, INKS
 from gapfloor.report.figures.model import (
     CurveMark,
     Diagonal,
@@ -26,7 +26,6 @@ from gapfloor.report.figures.model import (
     PointMark,
     Scale,
     Shape,
-    TileMark,
 )
 
 _MARKERS = {"circle": "o", "square": "s", "diamond": "D", "triangle": "^"}
@@ -159,28 +158,17 @@ def _draw_panel(axes: Any, panel: PanelSpec) -> None:
         axes.set_aspect("equal")
     title = "\n".join(filter(None, (panel.title, *panel.subtitle)))
     if title:
-        # Without a place matplotlib looks for one at every drawing: only labels above the panel can be in the way.
-        y = None if panel.x.is_slanted else 1.0
-        axes.set_title(title, fontsize=7.5 if panel.subtitle else 8.5, wrap=True, y=y)
-    if any(isinstance(shape, TileMark) for shape in panel.shapes):
-        axes.tick_params(length=0)
-        for side in axes.spines.values():
-            side.set_visible(False)
+        # Without a place matplotlib looks for one at every drawing.
+        axes.set_title(title, fontsize=7.5 if panel.subtitle else 8.5, wrap=True, y=1.0)
 
 
 def _draw_scale(axis: Any, scale: Scale) -> None:
     axis.set_label_text(scale.label)
     ticks = scale.ticks_shown()
     axis.set_ticks([value for value, _ in ticks], [words for _, words in ticks])
-    if scale.is_slanted:
-        axis.tick_top()
-        for label in axis.get_ticklabels():
-            label.set(rotation=55, ha="left", fontsize=7)
 
 
 def _draw(axes: Any, shape: Shape) -> None:
-    import matplotlib.pyplot as plt
-
     if isinstance(shape, PointMark):
         _draw_point(axes, shape)
     elif isinstance(shape, DotCloud):
@@ -196,12 +184,8 @@ def _draw(axes: Any, shape: Shape) -> None:
             axes.fill_between(shape.x, shape.low, shape.high, color=ink.colour, alpha=0.2, lw=0)
     elif isinstance(shape, GuideLine):
         _draw_guide(axes, shape)
-    elif isinstance(shape, Diagonal):
-        axes.axline((0, 0), slope=1, color="black", lw=0.6)
     else:
-        colour = SHADES[shape.shade % len(SHADES)]
-        axes.add_patch(plt.Rectangle((shape.x - 0.46, shape.y - 0.44), 0.92, 0.88, color=colour))
-        axes.text(shape.x, shape.y, shape.letter, ha="center", va="center", fontsize=7.5)
+        axes.axline((0, 0), slope=1, color="black", lw=0.6)
 
 
 def _draw_point(axes: Any, mark: PointMark) -> None:
