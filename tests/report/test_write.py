@@ -44,7 +44,7 @@ def test_every_kind_of_file_is_written(paper_report: WrittenReport) -> None:
     wanted = {
         "index.html", "numbers.tex", "numbers.json", "card.md", "card.json", "tables.md", "tables/unmask.tex",
         "tables/unmask.tabular.tex", "csv/unmask.csv", "figures/returns.pdf", "figures/gaps.svg",
-        "figures/entropy.png", "figures/levels.pdf", "figures/entropy_training25m.pdf",
+        "figures/entropy.png", "figures/choices.pdf", "figures/entropy_training25m.pdf",
     }  # fmt: skip
     assert wanted <= names
     assert not list(paper_report.folder.rglob(".partial-*"))

@@ -22,12 +22,7 @@ from gapfloor.levels.overlap import read_leakage
 from gapfloor.records.dataset import dataset_plan, store_of
 from gapfloor.records.store import Store, StoredCell
 from gapfloor.report.cka_input import CkaRecord, read_cka
-from gapfloor.report.figure_data import (
-    LevelPanel,
-    SeedCurve,
-    level_panels,
-    read_curves,
-)
+from gapfloor.report.entropy_curves import SeedCurve, read_curves
 from gapfloor.report.findings import Findings, steps_of
 from gapfloor.report.provenance import (
     Provenance,
@@ -48,7 +43,6 @@ class ReportSource:
     """Of the store's folder or the file, without its path."""
     findings: Findings
     provenance: Provenance
-    levels: tuple[LevelPanel, ...] = ()
     curves: tuple[SeedCurve, ...] = ()
     """Entropy during training, from the logs of a store."""
     cka: tuple[CkaRecord, ...] = ()
@@ -106,10 +100,7 @@ def source_of_results(
             "hyperparameters": read_hyperparameters(folder),
             "replays": read_replays(folder / "replays"),
         }
-    if inputs is not None:
-        rules, is_pooled = tuple(findings.two_rules), results.plan.pooled
-        around["levels"] = level_panels(inputs, rules=rules, is_pooled=is_pooled)
-        around["leaked"] = _leaked(inputs, folder) if folder is not None else ()
+        around["leaked"] = _leaked(inputs, folder) if inputs is not None else ()
     if cells and folder is not None:
         provenance = provenance_of_cells(cells, root=folder)
     elif inputs is not None:

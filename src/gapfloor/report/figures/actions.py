@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gapfloor.analysis.rows import ScreenRow
-from gapfloor.report.figure_data import SeedCurve
+from gapfloor.report.entropy_curves import SeedCurve
 from gapfloor.report.figures.inks import series_ink
 from gapfloor.report.figures.model import (
     CurveMark,

@@ -6,17 +6,13 @@ its figure needs; `build_figures` adds the budget to names and titles.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from gapfloor.analysis.rows import ComparisonRow, GapRow
-from gapfloor.report.figure_data import LevelPanel, LevelPoint
 from gapfloor.report.figures.actions import entropy_figure, training_figure
 from gapfloor.report.figures.inks import rule_ink
 from gapfloor.report.figures.model import (
-    Diagonal,
-    Dot,
-    DotCloud,
     FigureSpec,
     GuideLine,
     PanelSpec,
@@ -50,7 +46,6 @@ def build_figures(source: ReportSource) -> tuple[FigureSpec, ...]:
             returns_figure(findings, budget),
             gaps_figure(findings, budget),
             entropy_figure(findings, budget),
-            levels_figure(findings, budget, source.levels),
             choices_figure(findings, budget),
         )
         made += [
@@ -253,55 +248,4 @@ def choices_figure(findings: Findings, budget: str) -> FigureSpec | None:
         legend=rules_legend(findings.two_rules),
         size=(380.0, 62.0 + 17.0 * len(names)),
         inches=(5.2, 0.8 + 0.2 * len(names)),
-    )
-
-
-def levels_figure(findings: Findings, budget: str, panels: Sequence[LevelPanel]) -> FigureSpec | None:
-    """Returns level by level: the runs' mean against the floor's on the same level, one panel per game."""
-    here = [
-        (place.name, members)
-        for place in findings.places(budget)
-        if (members := [panel for panel in panels if _is_of(panel, place)])
-    ]
-    if not here:
-        return None
-    rules = [rule for rule in findings.rules if any(p.rule == rule for _, members in here for p in members)]
-    ordered = [
-        (name, sorted(members, key=lambda panel: findings.rules.index(panel.rule))) for name, members in here
-    ]
-    drawn = [_levels_panel(name, members) for name, members in ordered]
-    return described_figure("levels", drawn, legend=rules_legend(rules))
-
-
-def _is_of(panel: LevelPanel, place: GameFindings) -> bool:
-    return (place.findings.env_of(panel), panel.budget) == (place.env, place.budget)
-
-
-def _levels_panel(game: str, members: Sequence[LevelPanel]) -> PanelSpec:
-    points = [point for panel in members for point in panel.points]
-    # Both axes have the same range, so that the diagonal divides the panel.
-    low, high = padded((value for point in points for value in (point.floor, point.policy)), part=0.05)
-    counts = tuple(f"{panel.rule} above on {panel.above}/{panel.n_levels}" for panel in members)
-    name = name_text(game)
-    clouds = [
-        DotCloud(
-            ink=rule_ink(panel.rule),
-            dots=tuple(Dot(point.floor, point.policy, _level_tip(panel, point)) for point in panel.points),
-        )
-        for panel in members
-    ]
-    return PanelSpec(
-        title=name,
-        subtitle=counts,
-        summary=f"{name}: {', '.join(counts)} levels",
-        x=Scale(low=low, high=high, label="random floor on the level"),
-        y=Scale(low=low, high=high, label="runs' mean on the level"),
-        shapes=(Diagonal(), *clouds),
-    )
-
-
-def _level_tip(panel: LevelPanel, point: LevelPoint) -> str:
-    return (
-        f"level {point.level_seed}, {panel.rule}: {fixed(point.policy).plain} ({counted(point.n, 'episode')}); "
-        f"floor {fixed(point.floor).plain} ({counted(point.floor_n, 'episode')})"
     )

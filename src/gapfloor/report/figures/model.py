@@ -73,23 +73,6 @@ class PointMark:
     along: Literal["x", "y"] = "y"
 
 
-@dataclass(frozen=True)
-class Dot:
-    """One of many points."""
-
-    x: float
-    y: float
-    tip: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class DotCloud:
-    """Many points of one kind."""
-
-    ink: str
-    dots: tuple[Dot, ...]
-
-
 @dataclass(frozen=True, kw_only=True)
 class CurveMark:
     """A line through points, with a band around it where it has an error."""
@@ -119,12 +102,7 @@ class GuideLine:
     label: str = ""
 
 
-@dataclass(frozen=True)
-class Diagonal:
-    """The line where x equals y."""
-
-
-Shape = PointMark | DotCloud | CurveMark | GuideLine | Diagonal
+Shape = PointMark | CurveMark | GuideLine
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,6 @@ from gapfloor.escape import clean_text
 from gapfloor.report.figures.inks import INKS
 from gapfloor.report.figures.model import (
     CurveMark,
-    DotCloud,
     FigureSpec,
     GuideLine,
     LegendEntry,
@@ -130,25 +129,7 @@ def _axes(frame: _Frame, *, is_strip: bool, width: float, height: float) -> list
 def _shape(frame: _Frame, shape: Shape) -> list[str]:
     if isinstance(shape, PointMark):
         return _point(frame, shape)
-    if isinstance(shape, DotCloud):
-        style = f"dot {INKS[shape.ink].css}"
-        return [
-            _ink_svg(
-                shape.ink,
-                frame.x(dot.x),
-                frame.y(dot.y),
-                f'class="{style}" data-tip="{_words(dot.tip)}"',
-                2.8,
-            )
-            for dot in shape.dots
-        ]
-    if isinstance(shape, CurveMark):
-        return _curve(frame, shape)
-    if isinstance(shape, GuideLine):
-        return _guide(frame, shape)
-    scale = frame.panel.x
-    low, high = max(scale.low, frame.panel.y.low), min(scale.high, frame.panel.y.high)
-    return [_line(frame.x(low), frame.y(low), frame.x(high), frame.y(high), "zero")] if low < high else []
+    return _curve(frame, shape) if isinstance(shape, CurveMark) else _guide(frame, shape)
 
 
 def _point(frame: _Frame, mark: PointMark) -> list[str]:

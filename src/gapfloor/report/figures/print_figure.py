@@ -17,8 +17,6 @@ from gapfloor.records.atomic import write_bytes_atomically, write_text_atomicall
 from gapfloor.report.figures.inks import GREY, INKS
 from gapfloor.report.figures.model import (
     CurveMark,
-    Diagonal,
-    DotCloud,
     FigureSpec,
     GuideLine,
     LegendEntry,
@@ -154,8 +152,6 @@ def _draw_panel(axes: Any, panel: PanelSpec) -> None:
     axes.set_ylim(panel.y.low, panel.y.high)
     _draw_scale(axes.xaxis, panel.x)
     _draw_scale(axes.yaxis, panel.y)
-    if any(isinstance(shape, Diagonal) for shape in panel.shapes):
-        axes.set_aspect("equal")
     title = "\n".join(filter(None, (panel.title, *panel.subtitle)))
     if title:
         # Without a place matplotlib looks for one at every drawing.
@@ -171,21 +167,13 @@ def _draw_scale(axis: Any, scale: Scale) -> None:
 def _draw(axes: Any, shape: Shape) -> None:
     if isinstance(shape, PointMark):
         _draw_point(axes, shape)
-    elif isinstance(shape, DotCloud):
-        ink = INKS[shape.ink]
-        axes.scatter(
-            [dot.x for dot in shape.dots], [dot.y for dot in shape.dots], s=7, marker=_MARKERS[ink.shape],
-            color=ink.colour, alpha=0.5, lw=0,
-        )  # fmt: skip
     elif isinstance(shape, CurveMark):
         ink = INKS[shape.ink]
         axes.plot(shape.x, shape.y, ink.dash, color=ink.colour, lw=1.2)
         if shape.low:
             axes.fill_between(shape.x, shape.low, shape.high, color=ink.colour, alpha=0.2, lw=0)
-    elif isinstance(shape, GuideLine):
-        _draw_guide(axes, shape)
     else:
-        axes.axline((0, 0), slope=1, color="black", lw=0.6)
+        _draw_guide(axes, shape)
 
 
 def _draw_point(axes: Any, mark: PointMark) -> None:
