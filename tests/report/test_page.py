@@ -264,7 +264,7 @@ def evil_page(folder: Path) -> Path:
         agents=tuple(dataclasses.replace(row, agent=EVIL) for row in renamed(full.agents)),
         encoders=(), normalised=(), disagreements=(),
     )  # fmt: skip
-    source = source_of_results(results, path=folder / f"{EVIL.replace('/', '')}.csv")
+    source = source_of_results(results, name=f"{EVIL.replace('/', '')}.csv")
     path = folder / "evil.html"
     path.write_text(
         render_page(source, build_tables(Findings(results)), build_card(source)), encoding="utf-8"

@@ -7,20 +7,36 @@ store: what is unknown stays empty and the card says so.
 from __future__ import annotations
 
 import importlib.metadata
-import json
-import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 import gapfloor
 from gapfloor.analysis.episodes import Inputs
+from gapfloor.analysis.labels import combined_codes
+from gapfloor.records.run_identity import read_run_header
 from gapfloor.records.store import StoredCell
 from gapfloor.records.verification import StoreVerification, read_verification
-from gapfloor.report.findings import TRAIN
+from gapfloor.report.findings import FLOOR, TRAIN
 
-_LARGEST_HEADER = 10_000_000
+#: What identifies a run, and what identifies the levels that were played.
+_RUN = ("game", "mode", "budget", "agent", "seed")
+_PLACE = ("game", "mode", "level_set", "draw")
+
+
+def package_versions() -> dict[str, str]:
+    """The versions that an analysis and a report depend on."""
+    versions = {"gapfloor": gapfloor.__version__}
+    for package in ("numpy", "scipy", "pyarrow"):
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return versions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,10 +62,10 @@ class Provenance:
     devices: tuple[str, ...] = ()
     levels: Mapping[str, str]
     """Level set -> range, as {"train": "0:200"}."""
-    levels_are_observed: bool
+    levels_are_observed: bool = True
     """Whether the ranges were read off the played levels, not from a specification."""
     draws: tuple[str, ...]
-    episodes_per_draw: tuple[int, ...]
+    episodes_per_draw: tuple[int, ...] = ()
     repeats: tuple[int, ...] = ()
     """How often a census played each level; empty if a cell was not a census."""
     slots: tuple[int, ...] = ()
@@ -57,19 +73,8 @@ class Provenance:
     runs: tuple[RunRecord, ...] = ()
     verification: StoreVerification | None = None
     """What `gapfloor verify` found, if these are the cells that it saw."""
-    versions: Mapping[str, str]
+    versions: Mapping[str, str] = field(default_factory=package_versions)
     """Packages that computed the report."""
-
-
-def package_versions() -> dict[str, str]:
-    """The versions that an analysis and a report depend on."""
-    versions = {"gapfloor": gapfloor.__version__}
-    for package in ("numpy", "scipy", "pyarrow"):
-        try:
-            versions[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return versions
 
 
 def provenance_of_inputs(inputs: Inputs) -> Provenance:
@@ -83,11 +88,11 @@ def provenance_of_inputs(inputs: Inputs) -> Provenance:
             levels[name] = f"{int(seeds.min())}:{int(seeds.max()) + 1}"
     return Provenance(
         levels=levels,
-        levels_are_observed=True,
         draws=inputs.labels["draw"][1],
-        episodes_per_draw=(),
-        runs=tuple(_runs_of_inputs(inputs)),
-        versions=package_versions(),
+        runs=tuple(
+            RunRecord(**dict(zip(_RUN, values, strict=True)), policy="")
+            for _, values in _groups_of(inputs, "", _RUN)
+        ),
     )
 
 
@@ -107,9 +112,7 @@ def provenance_of_cells(cells: Sequence[StoredCell], *, root: Path) -> Provenanc
     for manifest in manifests:
         if manifest.labels.get("reference"):
             continue
-        labels = {
-            name: _text(manifest.labels.get(name)) for name in ("game", "mode", "budget", "agent", "seed")
-        }
+        labels = {name: _text(manifest.labels.get(name)) for name in _RUN}
         runs.setdefault(
             tuple(labels.values()), RunRecord(**labels, policy=_text(manifest.content.get("policy")))
         )
@@ -128,29 +131,14 @@ def provenance_of_cells(cells: Sequence[StoredCell], *, root: Path) -> Provenanc
         burn_in=_numbers(content.get("burn_in") for content in contents),
         verification=read_verification(root, cells),
         runs=tuple(runs[key] for key in sorted(runs, key=_run_order)),
-        versions=package_versions(),
     )
-
-
-def read_checkpoint_header(path: Path) -> dict[str, Any]:
-    """The JSON header of a checkpoint, read without torch or safetensors; empty where there is none."""
-    try:
-        with open(path, "rb") as handle:
-            (length,) = struct.unpack("<Q", handle.read(8))
-            if length > _LARGEST_HEADER:
-                return {}
-            header = json.loads(handle.read(length))
-        document = json.loads(header["__metadata__"]["gapfloor"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError, struct.error):
-        return {}
-    return document if isinstance(document, dict) else {}
 
 
 def read_hyperparameters(store: Path) -> dict[str, dict[str, Any]]:
     """Budget -> hyperparameters, from the headers of a store's checkpoints; a field that runs disagree on lists all."""
     found: dict[str, dict[str, list[Any]]] = {}
-    for path in sorted(store.glob("runs/*/checkpoint.safetensors")):
-        header = read_checkpoint_header(path)
+    for folder in sorted(store.glob("runs/*")):
+        header = read_run_header(folder)
         values = dict(header.get("hyperparameters") or {})
         if not values:
             continue
@@ -173,16 +161,41 @@ def read_hyperparameters(store: Path) -> dict[str, dict[str, Any]]:
     }
 
 
-def _runs_of_inputs(inputs: Inputs) -> Iterable[RunRecord]:
-    names = ("game", "mode", "budget", "agent", "seed")
-    reference_codes, references = inputs.labels["reference"]
-    is_policy = (
-        reference_codes == references.index("") if "" in references else reference_codes != reference_codes
-    )
-    columns = [inputs.labels[name][0][is_policy] for name in names]
-    for key in sorted(set(zip(*(column.tolist() for column in columns), strict=True))):
-        values = {name: inputs.labels[name][1][code] for name, code in zip(names, key, strict=True)}
-        yield RunRecord(**values, policy="")
+def floor_on_same_draws(inputs: Inputs) -> bool | None:
+    """True if, in every draw, each run played the levels that the floor played; None where levels are not recorded.
+
+    Games and level sets without any floor are left out: that they have none is said elsewhere.
+    """
+    floors = {place: np.unique(inputs.level_seed[rows]) for rows, place in _groups_of(inputs, FLOOR, _PLACE)}
+    runs = _groups_of(inputs, "", (*_PLACE, "budget", "agent", "seed", "rule"))
+    if not (floors and runs) or (inputs.level_seed < 0).any():
+        return None
+    known = {place[:3] for place in floors}
+    for rows, labels in runs:
+        place = labels[:4]
+        if place[:3] not in known:
+            continue
+        if place not in floors or not np.array_equal(np.unique(inputs.level_seed[rows]), floors[place]):
+            return False
+    return True
+
+
+def _groups_of(
+    inputs: Inputs, reference: str, names: tuple[str, ...]
+) -> list[tuple[npt.NDArray[Any], tuple[str, ...]]]:
+    """The rows of a reference (of runs where it is empty) that share their labels `names`, with these labels."""
+    codes, references = inputs.labels["reference"]
+    if reference not in references:
+        return []
+    at = np.flatnonzero(codes == references.index(reference))
+    key = combined_codes([(inputs.labels[name][0][at], inputs.labels[name][1]) for name in names])
+    order = np.argsort(key, kind="stable")
+    cuts = np.flatnonzero(np.diff(key[order])) + 1
+    return [
+        (part, tuple(inputs.labels[name][1][inputs.labels[name][0][part[0]]] for name in names))
+        for part in np.split(at[order], cuts)
+        if part.size
+    ]
 
 
 def _run_order(key: tuple[str, ...]) -> tuple[Any, ...]:

@@ -7,7 +7,7 @@ Needs neither engine nor torch: checkpoints are asked for their headers only, fr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +20,18 @@ from gapfloor.analysis.stored_results import read_stored_results, results_digest
 from gapfloor.analysis.summaries import Summaries
 from gapfloor.levels.overlap import read_leakage
 from gapfloor.records.dataset import dataset_plan, store_of
-from gapfloor.records.store import Store, StoredCell
+from gapfloor.records.store import Store
 from gapfloor.report.cka_input import CkaRecord, read_cka
 from gapfloor.report.entropy_curves import SeedCurve, read_curves
 from gapfloor.report.findings import Findings, steps_of
 from gapfloor.report.provenance import (
     Provenance,
-    package_versions,
+    floor_on_same_draws,
     provenance_of_cells,
     provenance_of_inputs,
     read_hyperparameters,
 )
 from gapfloor.report.replays import Replay, read_replays
-from gapfloor.report.same_draws import floor_on_same_draws
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +47,7 @@ class ReportSource:
     cka: tuple[CkaRecord, ...] = ()
     leaked: tuple[LeakedGap, ...] = ()
     """Gaps without leaked levels, where the store holds `leakage/*.json`."""
-    hyperparameters: Mapping[str, Mapping[str, Any]]
+    hyperparameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     replays: tuple[Replay, ...] = ()
 
 
@@ -71,53 +70,42 @@ def load_report_source(
     inputs = read_source(path if store is None else store, options=options)
     if isinstance(inputs, Summaries):
         means = results_of_means(inputs, plan, options or TableOptions())
-        return replace(source_of_results(means), name=Path(source).name)
+        return source_of_results(means, name=Path(source).name)
     results = read_stored_results(path, digest=results_digest(inputs, plan)) if store is not None else None
-    loaded = source_of_results(results or analyse(inputs, plan=plan), inputs=inputs, path=path, store=store)
-    return replace(loaded, name=Path(source).name)
+    results = results or analyse(inputs, plan=plan)
+    return source_of_results(results, inputs=inputs, store=store, name=Path(source).name)
 
 
 def source_of_results(
     results: AnalysisResults,
     *,
     inputs: Inputs | None = None,
-    path: Path | None = None,
     store: Store | None = None,
+    name: str = "results",
 ) -> ReportSource:
     """A report's source from results that exist, with what lies around them where that is known.
 
     `store` is the one that `inputs` were read from: its cells are not read again.
     """
     findings = Findings(results, same_draws=floor_on_same_draws(inputs) if inputs is not None else None)
-    folder = path if path is not None and path.is_dir() else None
-    cells: list[StoredCell] = store.found if store is not None else []
-    around: dict[str, Any] = {"hyperparameters": {}}
-    if folder is not None:
-        cells = cells if store is not None else Store(folder).cells()
-        around = {
-            "curves": _in_agent_order(read_curves(folder), findings),
-            "cka": read_cka(folder / "results" / "cka"),
-            "hyperparameters": read_hyperparameters(folder),
-            "replays": read_replays(folder / "replays"),
-        }
-        around["leaked"] = _leaked(inputs, folder) if inputs is not None else ()
-    if cells and folder is not None:
-        provenance = provenance_of_cells(cells, root=folder)
-    elif inputs is not None:
+    if inputs is None:
+        provenance = Provenance(levels={}, draws=results.source.draws)
+    elif store is None or not store.found:
         provenance = provenance_of_inputs(inputs)
     else:
-        provenance = Provenance(
-            levels={},
-            levels_are_observed=True,
-            draws=results.source.draws,
-            episodes_per_draw=(),
-            versions=package_versions(),
-        )
+        provenance = provenance_of_cells(store.found, root=store.root)
+    if inputs is None or store is None:
+        return ReportSource(name=name, findings=findings, provenance=provenance)
+    leaks = sorted(store.root.glob("leakage/*.json"))
     return ReportSource(
-        name=path.name if path is not None else "results",
+        name=name,
         findings=findings,
         provenance=provenance,
-        **around,
+        curves=_in_agent_order(read_curves(store.root), findings),
+        cka=read_cka(store.root / "results" / "cka"),
+        hyperparameters=read_hyperparameters(store.root),
+        replays=read_replays(store.root / "replays"),
+        leaked=gap_without(inputs, read_leakage(leaks)) if leaks else (),
     )
 
 
@@ -136,8 +124,3 @@ def _in_agent_order(curves: tuple[SeedCurve, ...], findings: Findings) -> tuple[
         )
 
     return tuple(sorted(curves, key=order))
-
-
-def _leaked(inputs: Inputs, store: Path) -> tuple[LeakedGap, ...]:
-    files = sorted(store.glob("leakage/*.json"))
-    return gap_without(inputs, read_leakage(files)) if files else ()
