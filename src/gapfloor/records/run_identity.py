@@ -106,7 +106,7 @@ def read_run_identity(folder: str | Path) -> RunIdentity | None:
 
 
 def read_run_header(folder: Path) -> dict[str, Any]:
-    """The header that gapfloor wrote into the checkpoint of a folder below `runs/`; empty where there is none that can be read."""
+    """What gapfloor wrote into the header of a run's checkpoint; empty where it cannot be read."""
     try:
         with open(folder / "checkpoint.safetensors", "rb") as file:
             length = int.from_bytes(file.read(8), "little")
