@@ -28,12 +28,10 @@ def build_card(source: ReportSource) -> dict[str, Any]:
     """The card as a JSON document; values unrounded, what is unknown null."""
     findings, provenance = source.findings, source.provenance
     plan = findings.plan
-    verdicts = {(verdict.env, verdict.budget): verdict for verdict in build_verdicts(findings)}
-    games = [
-        _game(place, verdicts[place.env, budget], provenance)
-        for budget in findings.budgets
-        for place in findings.places(budget)
-    ]
+    games = sorted(
+        (_game(verdict, provenance) for verdict in build_verdicts(findings)),
+        key=lambda game: findings.budgets.index(game["budget"]),
+    )
     card = {
         "schema": SCHEMA,
         "action_rule": {"primary": findings.primary, "all": list(findings.rules)},
@@ -128,7 +126,8 @@ def _call_text(entry: dict[str, Any]) -> str:
     return entry["call_label"] if entry["call"] == "not tested" else call_words(entry["call"]).plain
 
 
-def _game(place: GameFindings, verdict: Verdict, provenance: Provenance) -> dict[str, Any]:
+def _game(verdict: Verdict, provenance: Provenance) -> dict[str, Any]:
+    place = verdict.place
     floors = {level_set: place.floor(level_set) for level_set in (TRAIN, TEST)}
     rules = {rule: _rule(place, rule) for rule in place.findings.rules}
     return {

@@ -10,35 +10,23 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import jinja2
 from markupsafe import Markup
 
 import gapfloor
-from gapfloor.analysis.rows import ComparisonRow, GapRow, Row
+from gapfloor.analysis.rows import Row
 from gapfloor.escape import clean_text
 from gapfloor.report.card import card_facts, card_to_markdown
 from gapfloor.report.figures.build import build_figures, verdict_strip
 from gapfloor.report.figures.inks import rule_ink
 from gapfloor.report.figures.model import LegendEntry, PointMark
 from gapfloor.report.figures.page_figure import legend_svg, panel_svg
-from gapfloor.report.findings import MERGED, TEST, Findings, GameFindings
+from gapfloor.report.findings import MERGED, Findings, GameFindings
 from gapfloor.report.replays import Scene
 from gapfloor.report.source import ReportSource
 from gapfloor.report.tables.build import Tables
-from gapfloor.report.text_templates import read_template
+from gapfloor.report.text_templates import environment, read_template
 from gapfloor.report.verdict import Verdict, build_verdicts, decision, headline, references_that_see_nothing
-from gapfloor.tables.cells import Cell, count_word, counted, estimate, is_number, mean_sem, p_value
 from gapfloor.tables.html import html_head, html_rows
-
-#: What the label of a verdict means, by its call.
-_CALLS = {
-    "above": "held-out return is above the floor",
-    "below": "held-out return is below the floor",
-    "equivalent": "held-out return equals the floor within the margin",
-    "not distinguishable": "the data do not decide",
-    "not tested": "there is no call",
-}
-_BEATS = "beats references that see nothing"
 
 
 def render_page(
@@ -51,10 +39,8 @@ def render_page(
 ) -> str:
     """The whole page. `formats` are those that lie next to it, to which tables and figures link."""
     findings = source.findings
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, finalize=_finalize
-    )
-    environment.filters |= {
+    made = environment(autoescape=True, finalize=_finalize)
+    made.filters |= {
         "legend": lambda entry: Markup(legend_svg(entry)),
         "svg": lambda panel, size: Markup(panel_svg(panel, size=size)),
         "table_head": lambda table: Markup(html_head(table)),
@@ -62,24 +48,22 @@ def render_page(
     }
     figures = build_figures(source)
     groups = _verdict_groups(findings)
-    present = {card["call"] for group in groups for card in group["cards"]}
     sections = {"verdicts": "Verdicts", "figures": "Figures", "replays": "Replays", "details": "Details"}
-    return environment.from_string(read_template("page.html.j2")).render(
+    return made.from_string(read_template("page.html.j2")).render(
         title=f"gapfloor: {source.name}",
-        heading=_heading(findings),
+        games=[findings.name(env) for env in findings.all_envs if findings.places_of(env)],
         headline=headline(findings),
         decision=decision(findings),
         source_name=source.name,
-        chips=_chips(findings),
+        findings=findings,
         sections=[
             (name, words)
             for name, words in sections.items()
             if (name != "replays" or scenes) and (name != "figures" or figures)
         ],
         legend=_legend(findings),
-        calls={call: meaning for call, meaning in _CALLS.items() if call in present},
+        calls={card["call"] for group in groups for card in group["cards"]},
         verdict_groups=groups,
-        all_exploratory=findings.plan.status == "exploratory",
         scenes=scenes,
         figures=figures,
         formats=formats,
@@ -100,36 +84,6 @@ def _finalize(value: Any) -> Any:
     return clean_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _heading(findings: Findings) -> str:
-    games = [findings.name(env) for env in findings.all_envs if findings.places_of(env)]
-    if len(games) == 1:
-        return f"What does the {games[0]} gap measure?"
-    return (
-        f"What do these {count_word(len(games)).plain} gaps measure?"
-        if games
-        else "What does this gap measure?"
-    )
-
-
-def _chips(findings: Findings) -> list[tuple[str, str]]:
-    """Words at the top of the page, and their tone."""
-    floor = {
-        True: ("floor on the same levels", "good"),
-        False: ("floor on other levels than the runs", "warn"),
-        None: ("floor measured; its levels are not recorded", ""),
-    }[findings.same_draws]
-    is_exploratory = findings.plan.status == "exploratory"
-    return [
-        (counted(findings.source.n_runs, "run"), ""),
-        (counted(findings.source.n_episodes, "episode"), ""),
-        (f"primary rule: {findings.primary}", ""),
-        floor if findings.source.n_floor_episodes else ("no floor", "warn"),
-        ("no locked plan: exploratory", "warn")
-        if is_exploratory
-        else (f"plan {findings.plan.label}", "good"),
-    ]
-
-
 def _legend(findings: Findings) -> list[LegendEntry]:
     rules = [
         LegendEntry(words=f"{'merged argmax' if rule == MERGED else rule} actions", ink=rule_ink(rule))
@@ -141,7 +95,7 @@ def _legend(findings: Findings) -> list[LegendEntry]:
 def _verdict_groups(findings: Findings) -> list[dict[str, Any]]:
     groups: dict[str, list[dict[str, Any]]] = {}
     for verdict in build_verdicts(findings):
-        groups.setdefault(verdict.budget, []).append(_verdict_card(findings, verdict))
+        groups.setdefault(verdict.place.budget, []).append(_verdict_card(findings, verdict))
     has_titles = len(groups) > 1
     return [
         {
@@ -155,20 +109,18 @@ def _verdict_groups(findings: Findings) -> list[dict[str, Any]]:
 
 
 def _verdict_card(findings: Findings, verdict: Verdict) -> dict[str, Any]:
-    place = findings.place(verdict.env, verdict.budget)
-    test = place.comparison(findings.primary, TEST)
+    place = verdict.place
     panel = verdict_strip(place)
     strip = ""
     if panel:
         n_rows = sum(isinstance(shape, PointMark) for shape in panel.shapes)
         strip = panel_svg(panel, size=(320.0, 22.0 + 22.0 * n_rows), is_strip=True)
     return {
-        "id": "-".join(filter(None, ("game", findings.slug(verdict.name), findings.slug(verdict.budget)))),
+        "id": "-".join(filter(None, ("game", findings.slug(place.name), findings.slug(place.budget)))),
         "verdict": verdict,
-        "call": test.call if test else "not tested",
+        "call": verdict.test.call if verdict.test else "not tested",
         "references": _against_references(place),
         "strip": Markup(strip),
-        "numbers": _numbers(test, place.gap(findings.primary)),
     }
 
 
@@ -179,27 +131,7 @@ def _against_references(place: GameFindings) -> tuple[str, str]:
     if unbeaten:
         more = f"{len(unbeaten)} references that see nothing"
         return f"does not beat {unbeaten[0] if len(unbeaten) == 1 else more}", "not-distinguishable"
-    return (_BEATS, "above") if rows else ("", "")
-
-
-def _numbers(test: ComparisonRow | None, gap: GapRow | None) -> list[tuple[str, str]]:
-    """Return, floor, gap and the floor's gap as a card prints them, each with its error or interval."""
-    shown: dict[str, Cell] = {}
-    if test is not None:
-        shown["Return"] = mean_sem(test.mean, test.sem)
-        shown["Floor"] = mean_sem(test.floor, test.floor_sem)
-        shown["Return − floor"] = estimate(test.delta.value, test.delta.interval)
-    if gap is not None and gap.estimate.method == "paper":
-        shown["Gap"] = estimate(gap.gap, gap.estimate.interval)
-    elif gap is not None:
-        shown["Gap"] = mean_sem(gap.gap, gap.gap_sem)
-        if is_number(gap.estimate.value):
-            shown["Gap, adjusted"] = estimate(gap.estimate.value, gap.estimate.interval)
-    found = [(name, cell.plain) for name, cell in shown.items()]
-    if gap is not None and is_number(gap.floor_gap):
-        p = f" (p = {p_value(gap.floor_gap_p).plain})" if is_number(gap.floor_gap_p) else ""
-        found.append(("Floor's gap", mean_sem(gap.floor_gap, gap.floor_gap_sem).plain + p))
-    return found
+    return ("beats references that see nothing", "above") if rows else ("", "")
 
 
 def _facts(source: ReportSource, card: dict[str, Any]) -> list[tuple[str, str]]:

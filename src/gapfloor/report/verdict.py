@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from gapfloor.analysis.rows import CallCount, ComparisonRow, GapRow, SensitivityRow
-from gapfloor.report.findings import MERGED, TEST, TRAIN, Env, Findings, GameFindings
+from gapfloor.report.findings import MERGED, TEST, TRAIN, Findings, GameFindings, at_budget
 from gapfloor.report.text_templates import listed, render_text, template
 from gapfloor.statistics.sentences import (
     FLOOR_SHARE,
@@ -31,9 +31,10 @@ Tone = Literal["supported", "open", "unsupported"]
 class Verdict:
     """What is said about one game at one budget."""
 
-    env: Env
-    name: str
-    budget: str
+    place: GameFindings
+    test: ComparisonRow | None
+    """The held-out comparison with the floor under the primary rule."""
+    gap: GapRow | None
     tone: Tone
     badge: str
     sentence: str
@@ -42,11 +43,9 @@ class Verdict:
     """What the gap supports, as the end of "supports ..."."""
     does_not: str
     """What it does not support, as the end of "does not support ..."."""
-    has_gap: bool
     reason: str
     """Why the gap may not be read as generalization; empty where it may."""
     remarks: tuple[str, ...]
-    status: str
 
 
 @functools.lru_cache(maxsize=1)  # page, card and summary ask for the same ones
@@ -66,22 +65,20 @@ def headline(findings: Findings) -> str:
         return "These data hold no held-out return together with a random floor, so nothing can be said about chance."
     if len(found) == 1 and found[0].games == 1:
         # One game needs no counting: its own sentence is the report.
-        budget = found[0].budget
-        only = next(verdict for verdict in build_verdicts(findings) if verdict.budget == budget)
-        return (
-            f"{only.name}{f' at {budget}' if budget else ''}: {only.sentence[:1].lower()}{only.sentence[1:]}"
-        )
+        only = next(each for each in build_verdicts(findings) if each.place.budget == found[0].budget)
+        where = f"{only.place.name}{at_budget(only.place.budget)}"
+        return f"{where}: {only.sentence[:1].lower()}{only.sentence[1:]}"
     return " ".join(_counts_sentence(findings, counts) for counts in found)
 
 
 def decision(findings: Findings) -> str:
     """Which gaps of the main budget may be read as generalization gaps; empty where no gap was measured."""
     main = [
-        each for each in build_verdicts(findings) if each.has_gap and each.budget == findings.main_first[0]
+        each for each in build_verdicts(findings) if each.gap and each.place.budget == findings.main_budget
     ]
-    readable = [each.name for each in main if not each.reason]
+    readable = [each.place.name for each in main if not each.reason]
     others = [
-        f"{listed(each.name for each in main if each.reason == reason)} ({reason})"
+        f"{listed(each.place.name for each in main if each.reason == reason)} ({reason})"
         for reason in dict.fromkeys(each.reason for each in main)
         if reason
     ]
@@ -130,7 +127,7 @@ def _verdict(place: GameFindings) -> Verdict:
             "findings": findings, "test": test, "train": train, "gap": gap, "other": other, "unbeaten": unbeaten,
             "transfers": transfers, "levels": levels, "say": remarks.append,
             "second": place.comparison(findings.secondary, TEST) if findings.secondary else None,
-            "merged": place.comparison(MERGED, TEST), "screen": place.screen, "is_number": is_number,
+            "merged": place.comparison(MERGED, TEST), "screen": place.screen,
             "differences": place.differences(findings.primary, TEST),
             "floor_has_share": gap is not None and _floor_has_share(gap, findings.plan.alpha),
         }
@@ -138,9 +135,9 @@ def _verdict(place: GameFindings) -> Verdict:
     if test is not None:
         words.remarks()
     return Verdict(
-        env=place.env,
-        name=place.name,
-        budget=place.budget,
+        place=place,
+        test=test,
+        gap=gap,
         tone=tone,
         badge=words.badges[test.call] if test else "no floor",
         sentence=words.sentence().strip()
@@ -148,10 +145,8 @@ def _verdict(place: GameFindings) -> Verdict:
         else "There is no random floor on the held-out levels that these runs played.",
         supports=words.supports(case).strip(),
         does_not=words.does_not(case).strip(),
-        has_gap=gap is not None,
         reason="" if tone == "supported" else words.reason(case).strip(),
         remarks=tuple(remarks),
-        status=test.status if test else "",
     )
 
 

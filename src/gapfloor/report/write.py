@@ -55,7 +55,7 @@ class WrittenReport(ReadableResult):
         """What was left out, the headline, a verdict per game and budget, the decision, and where the report is."""
         verdicts = [
             clean_text(
-                f"  {f'{verdict.name} {verdict.budget}'.strip()}: {verdict.badge}. These data support "
+                f"  {f'{verdict.place.name} {verdict.place.budget}'.strip()}: {verdict.badge}. These data support "
                 f"{verdict.supports} They do not support {verdict.does_not}"
             )
             for verdict in build_verdicts(self.findings)
