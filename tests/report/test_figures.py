@@ -19,7 +19,7 @@ from gapfloor.report.entropy_curves import read_curves
 from gapfloor.report.figures.build import build_figures, returns_figure
 from gapfloor.report.figures.measurements import sweep_figure, training_curves_figure
 from gapfloor.report.figures.model import FigureSpec, GuideLine, PointMark
-from gapfloor.report.figures.page_figure import legend_svg, render_panels
+from gapfloor.report.figures.page_figure import legend_svg, panel_svg
 from gapfloor.report.figures.print_figure import draw_figure, drawing_style, save_figure, write_figures
 from gapfloor.report.findings import Findings
 from gapfloor.report.source import source_of_results
@@ -37,6 +37,10 @@ def sample(mean: float) -> EpisodeSample:
 @pytest.fixture(scope="module")
 def figures() -> dict[str, FigureSpec]:
     return {figure.name: figure for figure in build_figures(source_of_results(printed_results()))}
+
+
+def render_panels(figure: FigureSpec) -> list[str]:
+    return [panel_svg(panel, size=figure.size) for panel in figure.panels]
 
 
 def tips(figure: FigureSpec) -> list[str]:

@@ -139,7 +139,9 @@ def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
 @pytest.mark.fast
 def test_verdicts_say_what_the_calls_say() -> None:
     source = source_of_results(printed_results())
-    verdicts = {(verdict.place.name, verdict.place.budget): verdict for verdict in build_verdicts(source.findings)}
+    verdicts = {
+        (verdict.place.name, verdict.place.budget): verdict for verdict in build_verdicts(source.findings)
+    }
     # The printed rows have no level seeds: whether the level sets are disjoint is not known.
     assert verdicts["miner", "8M"].tone == "open"
     assert "worse than random play" in verdicts["miner", "8M"].sentence

@@ -6,11 +6,11 @@ its figure needs; `build_figures` adds the budget to names and titles.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from gapfloor.analysis.rows import ComparisonRow, GapRow
-from gapfloor.report.figures.actions import entropy_figure, training_figure
+from gapfloor.analysis.rows import ComparisonRow, GapRow, ReturnRow
+from gapfloor.report.figures.entropy import entropy_figure, training_figure
 from gapfloor.report.figures.inks import rule_ink
 from gapfloor.report.figures.model import (
     FigureSpec,
@@ -58,17 +58,8 @@ def build_figures(source: ReportSource) -> tuple[FigureSpec, ...]:
     return tuple(figure for figure in made if figure is not None)
 
 
-@dataclass(frozen=True)
-class MeanMark:
-    """A mean return with its standard error, and what to say about it."""
-
-    mean: float
-    sem: float
-    tip: str
-
-
-#: (rule, or another name on the axis; level set) -> its mean.
-Marks = Mapping[tuple[str, str], MeanMark]
+#: Name on the axis and level set -> the row whose mean is drawn there, and what to say about it.
+Marks = Mapping[tuple[str, str], tuple[ComparisonRow | ReturnRow, str]]
 
 
 def returns_figure(findings: Findings, budget: str) -> FigureSpec | None:
@@ -78,16 +69,14 @@ def returns_figure(findings: Findings, budget: str) -> FigureSpec | None:
 
 
 def _returns_of_game(place: GameFindings) -> PanelSpec | None:
-    marks: dict[tuple[str, str], MeanMark] = {}
+    marks: dict[tuple[str, str], tuple[ComparisonRow, str]] = {}
     for rule in (rule for rule in place.findings.rules if rule != FLOOR):
         for level_set in (TRAIN, TEST):
             if row := place.comparison(rule, level_set):
                 tip = f"{rule}, {levels_words(level_set)}: {_return_words(row, counted(row.n, 'run'))}"
-                marks[rule, level_set] = MeanMark(row.mean, row.sem, tip)
-    floors = {
-        level_set: (floor.mean, floor.sem) for level_set in (TRAIN, TEST) if (floor := place.floor(level_set))
-    }
-    return returns_panel(place.name, floors=floors, marks=marks) if marks else None
+                marks[rule, level_set] = row, tip
+    floors = [floor for level_set in (TRAIN, TEST) if (floor := place.floor(level_set))]
+    return returns_panel(place.name, floors, marks) if marks else None
 
 
 def _return_words(row: ComparisonRow, runs: str = "") -> str:
@@ -96,29 +85,29 @@ def _return_words(row: ComparisonRow, runs: str = "") -> str:
     return f"{mean_sem(row.mean, row.sem).plain}{over}; Δ {delta}; {row.call}"
 
 
-def returns_panel(name: str, *, floors: Mapping[str, tuple[float, float]], marks: Marks) -> PanelSpec:
-    """One game: the mean return under each rule next to the floor's; `floors` is level set -> mean and SEM."""
+def returns_panel(name: str, floors: Iterable[ReturnRow], marks: Marks) -> PanelSpec:
+    """One game: the mean return under each rule next to the floor's."""
     shown = list(dict.fromkeys(rule for rule, _ in marks))
     shapes: list[Shape] = [
         GuideLine(
-            at=mean,
+            at=floor.mean,
             across="y",
-            kind="floor" if level_set == TEST else "floor train",
-            tip=f"random floor, {levels_words(level_set)}: {mean_sem(mean, sem).plain}",
-            band=interval_of(mean, _NORMAL_95 * sem) if level_set == TEST else None,
+            kind="floor" if floor.level_set == TEST else "floor train",
+            tip=f"random floor, {levels_words(floor.level_set)}: {mean_sem(floor.mean, floor.sem).plain}",
+            band=interval_of(floor.mean, _NORMAL_95 * floor.sem) if floor.level_set == TEST else None,
         )
-        for level_set, (mean, sem) in floors.items()
+        for floor in floors
     ]
     shapes += [
         PointMark(
             x=shown.index(rule) + (-0.16 if level_set == TRAIN else 0.16),
-            y=mark.mean,
+            y=row.mean,
             ink=rule_ink(rule),
-            tip=mark.tip,
+            tip=tip,
             is_filled=level_set == TEST,
-            interval=interval_of(mark.mean, mark.sem),
+            interval=interval_of(row.mean, row.sem),
         )
-        for (rule, level_set), mark in marks.items()
+        for (rule, level_set), (row, tip) in marks.items()
     ]
     title = name_text(name)
     return PanelSpec(
@@ -246,6 +235,5 @@ def choices_figure(findings: Findings, budget: str) -> FigureSpec | None:
         "choices",
         [panel],
         legend=rules_legend(findings.two_rules),
-        size=(380.0, 62.0 + 17.0 * len(names)),
-        inches=(5.2, 0.8 + 0.2 * len(names)),
+        rows=len(names),
     )

@@ -67,7 +67,8 @@ class PointMark:
     x: float
     y: float
     ink: str
-    tip: str
+    tip: str = ""
+    """What the page says of it."""
     is_filled: bool = True
     interval: tuple[float, float] | None = None
     along: Literal["x", "y"] = "y"
@@ -80,7 +81,7 @@ class CurveMark:
     x: tuple[float, ...]
     y: tuple[float, ...]
     ink: str
-    tip: str
+    tip: str = ""
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
 
@@ -151,9 +152,17 @@ class FigureSpec:
 
 
 def described_figure(
-    kind: str, panels: Iterable[PanelSpec], *, legend: Iterable[LegendEntry] = (), **changes: Any
+    kind: str,
+    panels: Iterable[PanelSpec],
+    *,
+    legend: Iterable[LegendEntry] = (),
+    rows: int = 0,
+    **changes: Any,
 ) -> FigureSpec:
-    """The figure that `templates/figures.toml` describes, with these panels and what depends on the data."""
+    """The figure that `templates/figures.toml` describes, with these panels and what depends on the data.
+
+    A panel of names has so many `rows`, each of which adds to its height.
+    """
     layout = _layouts()[kind]
     described = {**(_layouts()[layout["like"]] if "like" in layout else {}), **layout, **changes}
     entries = (LegendEntry(**entry) for entry in described.pop("legend", ()))
@@ -161,8 +170,9 @@ def described_figure(
     described.pop("like", None)
     if method := described.pop("method", ""):
         described["caption"] = described["caption"][method]
-    for pair in ("size", "inches"):
-        described[pair] = tuple(described[pair])
+    for name, more in zip(("size", "inches"), described.pop("row", (0.0, 0.0)), strict=True):
+        width, height = described[name]
+        described[name] = (width, height + more * rows)
     return FigureSpec(panels=tuple(panels), legend=(*legend, *entries), **described)
 
 

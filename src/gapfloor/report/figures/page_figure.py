@@ -15,7 +15,6 @@ from gapfloor.escape import clean_text
 from gapfloor.report.figures.inks import INKS
 from gapfloor.report.figures.model import (
     CurveMark,
-    FigureSpec,
     GuideLine,
     LegendEntry,
     PanelSpec,
@@ -49,11 +48,6 @@ class _Frame:
     def y(self, value: float) -> float:
         scale = self.panel.y
         return self.bottom - _part(value, scale.low, scale.high) * (self.bottom - self.top)
-
-
-def render_panels(spec: FigureSpec) -> list[str]:
-    """One SVG per panel."""
-    return [panel_svg(panel, size=spec.size) for panel in spec.panels]
 
 
 def panel_svg(panel: PanelSpec, *, size: tuple[float, float], is_strip: bool = False) -> str:

@@ -48,10 +48,7 @@ def entropy_figure(findings: Findings, budget: str) -> FigureSpec | None:
         y=names_scale([game for game, _ in rows]),
         shapes=tuple(shapes),
     )
-    n_rows = len(rows)
-    return described_figure(
-        "entropy", [panel], size=(380.0, 84.0 + 26.0 * n_rows), inches=(5.2, 0.9 + 0.32 * n_rows)
-    )
+    return described_figure("entropy", [panel], rows=len(rows))
 
 
 def _entropy_marks(game: str, row: ScreenRow, y: float) -> list[Shape]:
