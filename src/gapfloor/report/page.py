@@ -25,7 +25,7 @@ from gapfloor.report.replays import Scene
 from gapfloor.report.source import ReportSource
 from gapfloor.report.tables.build import Tables
 from gapfloor.report.text_templates import environment, read_template
-from gapfloor.report.verdict import Verdict, build_verdicts, decision, headline, references_that_see_nothing
+from gapfloor.report.verdict import Verdict, build_verdicts, decision, headline
 from gapfloor.tables.html import html_head, html_rows
 
 
@@ -43,11 +43,14 @@ def render_page(
     made.filters |= {
         "legend": lambda entry: Markup(legend_svg(entry)),
         "svg": lambda panel, size: Markup(panel_svg(panel, size=size)),
+        "strip": _strip,
         "table_head": lambda table: Markup(html_head(table)),
         "table_rows": lambda table: Markup(html_rows(table)),
     }
     figures = build_figures(source)
-    groups = _verdict_groups(findings)
+    verdicts: dict[str, list[Verdict]] = {}
+    for verdict in build_verdicts(findings):
+        verdicts.setdefault(verdict.place.budget, []).append(verdict)
     sections = {"verdicts": "Verdicts", "figures": "Figures", "replays": "Replays", "details": "Details"}
     return made.from_string(read_template("page.html.j2")).render(
         title=f"gapfloor: {source.name}",
@@ -62,8 +65,7 @@ def render_page(
             if (name != "replays" or scenes) and (name != "figures" or figures)
         ],
         legend=_legend(findings),
-        calls={card["call"] for group in groups for card in group["cards"]},
-        verdict_groups=groups,
+        verdicts=verdicts,
         scenes=scenes,
         figures=figures,
         formats=formats,
@@ -92,46 +94,13 @@ def _legend(findings: Findings) -> list[LegendEntry]:
     return [*rules, LegendEntry(words="random floor (band: 95% interval)", guide="floor")]
 
 
-def _verdict_groups(findings: Findings) -> list[dict[str, Any]]:
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for verdict in build_verdicts(findings):
-        groups.setdefault(verdict.place.budget, []).append(_verdict_card(findings, verdict))
-    has_titles = len(groups) > 1
-    return [
-        {
-            "title": f"{budget} steps" if budget and has_titles else "",
-            # Below the title of a budget a game is one level deeper.
-            "heading": Markup("h4" if budget and has_titles else "h3"),
-            "cards": cards,
-        }
-        for budget, cards in groups.items()
-    ]
-
-
-def _verdict_card(findings: Findings, verdict: Verdict) -> dict[str, Any]:
-    place = verdict.place
+def _strip(place: GameFindings) -> Markup:
+    """The number line of a verdict; empty where nothing was compared with the floor."""
     panel = verdict_strip(place)
-    strip = ""
-    if panel:
-        n_rows = sum(isinstance(shape, PointMark) for shape in panel.shapes)
-        strip = panel_svg(panel, size=(320.0, 22.0 + 22.0 * n_rows), is_strip=True)
-    return {
-        "id": "-".join(filter(None, ("game", findings.slug(place.name), findings.slug(place.budget)))),
-        "verdict": verdict,
-        "call": verdict.test.call if verdict.test else "not tested",
-        "references": _against_references(place),
-        "strip": Markup(strip),
-    }
-
-
-def _against_references(place: GameFindings) -> tuple[str, str]:
-    """Whether the runs beat every reference that sees nothing, and the tone of the words; empty where none played."""
-    rows = references_that_see_nothing(place)
-    unbeaten = [row.reference for row in rows if row.call != "above"]
-    if unbeaten:
-        more = f"{len(unbeaten)} references that see nothing"
-        return f"does not beat {unbeaten[0] if len(unbeaten) == 1 else more}", "not-distinguishable"
-    return ("beats references that see nothing", "above") if rows else ("", "")
+    if panel is None:
+        return Markup("")
+    n_rows = sum(isinstance(shape, PointMark) for shape in panel.shapes)
+    return Markup(panel_svg(panel, size=(320.0, 22.0 + 22.0 * n_rows), is_strip=True))
 
 
 def _facts(source: ReportSource, card: dict[str, Any]) -> list[tuple[str, str]]:

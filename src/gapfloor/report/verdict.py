@@ -9,7 +9,6 @@ sentences themselves are in `templates/verdicts.j2` and `templates/headline.j2`.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -45,7 +44,14 @@ class Verdict:
     """What it does not support, as the end of "does not support ..."."""
     reason: str
     """Why the gap may not be read as generalization; empty where it may."""
+    references: tuple[ComparisonRow, ...]
+    """The held-out comparisons with references that see nothing, under the primary rule."""
     remarks: tuple[str, ...]
+
+    @property
+    def call(self) -> str:
+        """The call of the held-out comparison."""
+        return self.test.call if self.test else "not tested"
 
 
 @functools.lru_cache(maxsize=1)  # page, card and summary ask for the same ones
@@ -73,26 +79,13 @@ def headline(findings: Findings) -> str:
 
 def decision(findings: Findings) -> str:
     """Which gaps of the main budget may be read as generalization gaps; empty where no gap was measured."""
-    main = [
-        each for each in build_verdicts(findings) if each.gap and each.place.budget == findings.main_budget
-    ]
-    readable = [each.place.name for each in main if not each.reason]
-    others = [
-        f"{listed(each.place.name for each in main if each.reason == reason)} ({reason})"
-        for reason in dict.fromkeys(each.reason for each in main)
-        if reason
-    ]
-    if not main:
-        return ""
-    if not others:
-        return f"Decision: {_gaps(readable)} may be read as generalization."
-    if not readable:
-        return f"Decision: do not read {_gaps(others)} as generalization."
-    return f"Decision: {_gaps(readable)} may be read as generalization; {_gaps(others)} may not."
-
-
-def _gaps(names: Sequence[str]) -> str:
-    return f"the gap{'s' if ' and ' in (text := listed(names)) else ''} of {text}"
+    by_reason: dict[str, list[str]] = {}
+    for verdict in build_verdicts(findings):
+        if verdict.gap and verdict.place.budget == findings.main_budget:
+            by_reason.setdefault(verdict.reason, []).append(verdict.place.name)
+    readable = by_reason.pop("", [])
+    others = [f"{listed(names)} ({reason})" for reason, names in by_reason.items()]
+    return render_text("decision.j2", readable=readable, others=others).strip()
 
 
 def _counts_sentence(findings: Findings, counts: CallCount) -> str:
@@ -118,7 +111,8 @@ def _verdict(place: GameFindings) -> Verdict:
     test, train = (place.comparison(findings.primary, level_set) for level_set in (TEST, TRAIN))
     gap, other = place.gap(findings.primary), place.sensitivity(findings.primary, TEST)
     transfers, levels = _reach(findings, test, gap, other) if test and gap else (False, "")
-    unbeaten = unbeaten_references(place) if test and test.call == "above" else []
+    references = _references_that_see_nothing(place)
+    unbeaten = [row for row in references if row.call != "above"] if test and test.call == "above" else []
     tone, case = _reading(test, train, gap, transfers=transfers)
     if unbeaten:
         tone, case = "open", "unbeaten"
@@ -146,25 +140,20 @@ def _verdict(place: GameFindings) -> Verdict:
         supports=words.supports(case).strip(),
         does_not=words.does_not(case).strip(),
         reason="" if tone == "supported" else words.reason(case).strip(),
+        references=references,
         remarks=tuple(remarks),
     )
 
 
-def references_that_see_nothing(place: GameFindings) -> list[ComparisonRow]:
-    """The held-out comparisons with stricter references, under the primary rule."""
+def _references_that_see_nothing(place: GameFindings) -> tuple[ComparisonRow, ...]:
     findings = place.findings
-    return [
+    return tuple(
         row
         for row in findings.results.reference_comparisons
         if (findings.env_of(row), row.budget) == (place.env, place.budget)
         and (row.rule, row.level_set) == (findings.primary, TEST)
         and row.reference != "upper"
-    ]
-
-
-def unbeaten_references(place: GameFindings) -> list[ComparisonRow]:
-    """Those of them that the runs do not beat."""
-    return [row for row in references_that_see_nothing(place) if row.call != "above"]
+    )
 
 
 def _reading(
