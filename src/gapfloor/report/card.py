@@ -17,9 +17,9 @@ from gapfloor.report.findings import TEST, TRAIN, Env, GameFindings
 from gapfloor.report.methods import describe_floor_test, describe_gap_test
 from gapfloor.report.provenance import Provenance
 from gapfloor.report.source import ReportSource
-from gapfloor.report.text_templates import render_text
+from gapfloor.report.text_templates import render_text, said
 from gapfloor.report.verdict import Verdict, build_verdicts
-from gapfloor.tables.cells import call_words, counted
+from gapfloor.tables.cells import call_words
 
 SCHEMA = "gapfloor-card/2"
 
@@ -85,36 +85,7 @@ def card_to_json(card: dict[str, Any]) -> str:
 
 def card_facts(card: dict[str, Any]) -> dict[str, str]:
     """What a card says about the whole study, by label; empty where it is not known."""
-    plan, tests = card["plan"], card["tests"]
-    runs = card["checkpoints"]["runs"]
-    hashed = sum(bool(run["sha256"]) for run in runs)
-    primary = card["action_rule"]["primary"]
-    others = [rule for rule in card["action_rule"]["all"] if rule != primary]
-    levels = "; ".join(f"{name} {ends}" for name, ends in card["level_sets"].items())
-    observed = " (as observed in the episodes)" if card["level_sets_observed"] and levels else ""
-    return {
-        "Action rule": f"{primary} (primary)" + (f"; also {', '.join(others)}" if others else ""),
-        "Level sets": levels + observed,
-        "Draws": ", ".join(card["draws"])
-        + (f" ({_list(card['episodes_per_draw'])} episodes each)" if card["episodes_per_draw"] else ""),
-        "Checkpoints": f"fixed; {counted(len(runs), 'run')}"
-        + (f", {hashed} with a content hash" if hashed else "")
-        if runs
-        else "",
-        "Seeds": _seed_words(runs),
-        "Floor": _floor_words(card["games"], card.get("floor_on_same_draws")),
-        "Tests": f"floor: {tests['floor']}. Gap: {tests['gap']}. "
-        f"Alpha {tests['alpha']:g}, {tests['resamples']} resamples",
-        "Plan": f"{plan['name']}, {plan['status']}, sha256 {plan['sha256']}"
-        + (
-            f", locked {plan['locked_at']} (the lock's hash has no key)"
-            if plan["locked_at"]
-            else ", never locked"
-        ),
-        "Engine": ", ".join(card["engine"]),
-        "Verified": card["verification"]["sentence"] if card.get("verification") else "",
-        "Versions": ", ".join(f"{name} {version}" for name, version in card["versions"].items()),
-    }
+    return {label: text for (label,), text in said("card_facts.j2", card=card)}
 
 
 def card_to_markdown(card: dict[str, Any]) -> str:
@@ -191,24 +162,3 @@ def _seeds(provenance: Provenance, env: Env, budget: str) -> list[str]:
             if (run.game, run.budget) == (env.game, budget) and env.agent in ("", run.agent) and run.seed
         )
     )
-
-
-def _seed_words(runs: list[dict[str, Any]]) -> str:
-    seeds = list(dict.fromkeys(str(run["seed"]) for run in runs if str(run["seed"])))
-    return ", ".join(seeds) if seeds else ""
-
-
-def _floor_words(games: list[dict[str, Any]], same_draws: bool | None) -> str:
-    entries = [game["floor"][level_set] for game in games for level_set in (TRAIN, TEST)]
-    known = [entry for entry in entries if entry]
-    if not known:
-        return ""
-    both = "on both level sets" if len(known) == len(entries) else "on some level sets only"
-    episodes = sorted({entry["episodes"] for entry in known})
-    checked = {True: ", same draws", False: ", other levels than the runs", None: ""}[same_draws]
-    each = "episode" if episodes == [1] else "episodes"
-    return f"uniform random, {both}, {_list(episodes)} {each} each{checked}"
-
-
-def _list(values: list[int]) -> str:
-    return " or ".join(map(str, values))

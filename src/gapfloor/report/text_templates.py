@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -17,6 +18,18 @@ from gapfloor.tables.cells import count_word, counted, estimate, fixed, is_numbe
 def render_text(name: str, **values: Any) -> str:
     """A template of plain text, filled with values."""
     return template(name).render(values)
+
+
+def said(name: str, **values: Any) -> list[tuple[tuple[str, ...], str]]:
+    """What a template says in its blocks `{% call say(...) %}`: the words in brackets, and the text on one line."""
+    found: list[tuple[tuple[str, ...], str]] = []
+
+    def say(*about: str, caller: Callable[[], str]) -> str:
+        found.append((about, re.sub(r"\n\s*", " ", caller().strip())))
+        return ""
+
+    render_text(name, say=say, **values)
+    return found
 
 
 @cache
