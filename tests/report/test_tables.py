@@ -86,6 +86,14 @@ def test_hyperparameters_that_differ_between_budgets_name_them(tables: Tables) -
     assert r"$5\times10^{-4}$ (no annealing)" in to_tabular(table)
 
 
+def test_powers_of_ten_that_differ_between_budgets_are_all_printed() -> None:
+    rates = {"8M": {"learning_rate": 5e-4}, "25M": {"learning_rate": 2.5e-4}}
+    table = build_tables(Findings(printed_results()), hyperparameters=rates, extra=("hyper",)).get("hyper")
+    assert table is not None
+    both = r"$5\times10^{-4}$ (no annealing) (8M); $2.5\times10^{-4}$ (no annealing) (25M)"
+    assert both in to_tabular(table)
+
+
 def test_audit_tables_come_from_the_ledger(tables: Tables) -> None:
     table = tables.get("audit")
     assert table is not None

@@ -14,10 +14,9 @@ from typing import Any
 from gapfloor.analysis.rows import Row
 from gapfloor.json_values import jsonable, to_exact
 from gapfloor.report.findings import TEST, TRAIN, Env, GameFindings
-from gapfloor.report.methods import describe_floor_test, describe_gap_test
 from gapfloor.report.provenance import Provenance
 from gapfloor.report.source import ReportSource
-from gapfloor.report.text_templates import render_text, said
+from gapfloor.report.text_templates import read_tables, render_text, said
 from gapfloor.report.verdict import Verdict, build_verdicts
 from gapfloor.tables.cells import call_words
 
@@ -27,7 +26,7 @@ SCHEMA = "gapfloor-card/2"
 def build_card(source: ReportSource) -> dict[str, Any]:
     """The card as a JSON document; values unrounded, what is unknown null."""
     findings, provenance = source.findings, source.provenance
-    plan = findings.plan
+    plan, words = findings.plan, read_tables("method_words.toml")
     games = sorted(
         (_game(verdict, provenance) for verdict in build_verdicts(findings)),
         key=lambda game: findings.budgets.index(game["budget"]),
@@ -50,8 +49,8 @@ def build_card(source: ReportSource) -> dict[str, Any]:
         },
         "games": games,
         "tests": {
-            "floor": describe_floor_test(plan.floor_method),
-            "gap": describe_gap_test(plan.gap_method),
+            "floor": words[plan.floor_method]["floor_test"],
+            "gap": words[plan.gap_method]["gap_test"],
             "floor_method": plan.floor_method,
             "gap_method": plan.gap_method,
             "alpha": plan.alpha,

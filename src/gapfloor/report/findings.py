@@ -121,7 +121,14 @@ class GameFindings:
 
     def floor(self, level_set: str) -> ReturnRow | None:
         """The plan's reference on one level set; floors without a budget serve every budget."""
-        return self.findings.floor(self.env, level_set, budget=self.budget)
+        floors = self.findings.results.floors
+        labels = {
+            "game": self.game,
+            "mode": self.mode,
+            "level_set": level_set,
+            "reference": self.findings.plan.reference,
+        }
+        return _first(floors, budget=self.budget, **labels) or _first(floors, **labels)
 
     def score(self, rule: str, level_set: str) -> ScoreRow | None:
         """A normalised score; the floor's may carry no budget, and a mean over games has no mode of its own."""
@@ -181,11 +188,6 @@ class Findings:
     def is_one_pool(self) -> bool:
         """Whether a game has one row per rule and level set: one agent, or all of them pooled."""
         return self.plan.pooled or len(self.source.agents) < 2
-
-    @property
-    def over_agents(self) -> str:
-        """Words of a caption where the runs of several agents are pooled."""
-        return ", pooled over agents" if self.plan.pooled and len(self.source.agents) > 1 else ""
 
     def env_of(self, row: Any) -> Env:
         """The game, mode and, where agents are not pooled, the agent that a row is about."""
@@ -302,16 +304,6 @@ class Findings:
         """A budget as part of a number's key; empty where the data have none."""
         return self._keys["budget"].get(budget, safe_key(budget))
 
-    def floor(self, env: Env, level_set: str, *, budget: str = "") -> ReturnRow | None:
-        """The plan's reference on one level set; floors without a budget serve every budget."""
-        labels = {
-            "game": env.game,
-            "mode": env.mode,
-            "level_set": level_set,
-            "reference": self.plan.reference,
-        }
-        return _first(self.results.floors, budget=budget, **labels) or _first(self.results.floors, **labels)
-
     def call_counts(self, budget: str, rule: str, level_set: str) -> list[CallCount]:
         """How many games got which call; one entry per agent where agents are not pooled."""
         asked = (budget, rule, level_set)
@@ -352,15 +344,6 @@ def agent_name(agent: str) -> str:
     ('IMPALA', 'my-net')
     """
     return _AGENT_NAMES.get(agent.lower(), agent)
-
-
-def rule_title(rule: str) -> str:
-    """A rule as a column title.
-
-    >>> rule_title("sampled"), rule_title("epsilon:0.05")
-    ('Sampled', 'Epsilon:0.05')
-    """
-    return rule[:1].upper() + rule[1:]
 
 
 def rule_letter(rule: str) -> str:

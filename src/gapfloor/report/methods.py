@@ -70,23 +70,6 @@ def build_methods(source: ReportSource) -> Methods:
     return Methods(tuple(MethodsClause(topic, text, tuple(cites)) for (topic, *cites), text in found))
 
 
-def describe_floor_test(method: str) -> str:
-    """The test behind the calls against a reference, in words."""
-    if method == "recommended":
-        return (
-            "the mean over runs minus the floor, with separate degrees of freedom for runs and floor episodes "
-            "(Behrens-Fisher), wider where run values may be skewed, Holm over games; TOST for equivalence"
-        )
-    return "Welch t of run values against floor episodes, Holm over games; TOST for equivalence"
-
-
-def describe_gap_test(method: str) -> str:
-    """The test behind the calls of gaps, in words."""
-    if method == "recommended":
-        return "adjusted for the floor on the same levels, runs and levels crossed, Holm over games"
-    return "per-run Welch on episodes, Fisher over runs, Holm over games; percentile bootstrap over runs"
-
-
 def _with_names(clause: MethodsClause) -> str:
     names = [WORKS[key].short for key in clause.cites if WORKS[key].short]
     cited = f" ({'; '.join(names)})" if names else ""

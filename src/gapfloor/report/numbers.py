@@ -8,7 +8,6 @@ without data stops LaTeX with an error that names it. A key that ends in `.u` pr
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -31,7 +30,7 @@ from gapfloor.report.findings import (
     rule_letter,
 )
 from gapfloor.report.numbers_cka import cka_numbers
-from gapfloor.report.text_templates import read_template
+from gapfloor.report.text_templates import read_tables
 from gapfloor.tables.cells import Cell, formatted, is_number
 
 #: Games whose levels pay 0 or 10 whole: the mean return is a share of completed levels. A property of the games'
@@ -83,10 +82,9 @@ def build_numbers(findings: Findings, cka: Sequence[CkaRecord] = ()) -> dict[str
 @cache
 def _keys() -> dict[str, list[tuple[str, Any, str]]]:
     """Section -> keys, how the value is taken from a row, and its format."""
-    text = read_template("numbers.toml")
     return {
         section: [(key, attrgetter(entry.split()[0]), entry.split()[1]) for key, entry in entries.items()]
-        for section, entries in tomllib.loads(text).items()
+        for section, entries in read_tables("numbers.toml").items()
     }
 
 
@@ -133,7 +131,7 @@ class _Return:
 def _sources(findings: Findings) -> Iterator[_Source]:
     for env in dict.fromkeys(replace(env, agent="") for env in findings.all_envs):
         for level_set in _SETS:
-            if floor := findings.floor(env, level_set):
+            if floor := findings.place(env, "").floor(level_set):
                 game = findings.game_key(env)
                 yield f"{game}.{level_set}", floor, "floor"
                 yield from _success(env, f"{game}.floor.{level_set}", floor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import resources
@@ -57,6 +58,12 @@ def environment(**options: Any) -> jinja2.Environment:
 def read_template(name: str) -> str:
     """The text of a file of `templates`."""
     return resources.files("gapfloor.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+@cache
+def read_tables(name: str) -> dict[str, Any]:
+    """The tables of a TOML file of `templates`."""
+    return tomllib.loads(read_template(name))
 
 
 def listed(values: Iterable[object]) -> str:

@@ -7,15 +7,13 @@ renderers, `print_figure` (matplotlib) and `page_figure` (inline SVG), decide ho
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal
 
 from gapfloor.escape import clean_text
 from gapfloor.report.figures.inks import rule_ink
-from gapfloor.report.text_templates import read_template
+from gapfloor.report.text_templates import read_tables
 from gapfloor.tables.cells import is_number
 
 GuideKind = Literal["floor", "floor train", "floor gap", "cut", "maximum", "zero", "link"]
@@ -163,8 +161,9 @@ def described_figure(
 
     A panel of names has so many `rows`, each of which adds to its height.
     """
-    layout = _layouts()[kind]
-    described = {**(_layouts()[layout["like"]] if "like" in layout else {}), **layout, **changes}
+    layouts = read_tables("figures.toml")
+    layout = layouts[kind]
+    described = {**(layouts[layout["like"]] if "like" in layout else {}), **layout, **changes}
     entries = (LegendEntry(**entry) for entry in described.pop("legend", ()))
     described = {"name": kind, "title": "", **described}
     described.pop("like", None)
@@ -174,11 +173,6 @@ def described_figure(
         width, height = described[name]
         described[name] = (width, height + more * rows)
     return FigureSpec(panels=tuple(panels), legend=(*legend, *entries), **described)
-
-
-@cache
-def _layouts() -> dict[str, dict[str, Any]]:
-    return tomllib.loads(read_template("figures.toml"))
 
 
 def rules_legend(rules: Iterable[str]) -> list[LegendEntry]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 from gapfloor.analysis.leaked import LeakedGap
@@ -16,7 +14,7 @@ from gapfloor.report.tables import rows as table_rows
 from gapfloor.report.tables.columns import Use, columns_named
 from gapfloor.report.tables.rows import TableData, records_of_main_budget
 from gapfloor.report.tables.words import Words, filled
-from gapfloor.report.text_templates import read_template
+from gapfloor.report.text_templates import read_tables
 from gapfloor.tables.cells import is_number
 from gapfloor.tables.column import BLANK, Column
 from gapfloor.tables.table import ColumnGroup, Missing, RuleLine, Table
@@ -60,7 +58,7 @@ def build_tables(
     )
     made = [
         _table(kind, layout, data, about)
-        for kind, layout in _layouts().items()
+        for kind, layout in read_tables("tables.toml").items()
         if kind in extra or "extra" not in layout
         for about in _subjects(kind, layout, data)
     ]
@@ -68,11 +66,6 @@ def build_tables(
         _with_unique_names(table for table in made if isinstance(table, Table)),
         tuple(table for table in made if isinstance(table, Missing)),
     )
-
-
-@cache
-def _layouts() -> dict[str, Any]:
-    return tomllib.loads(read_template("tables.toml"))
 
 
 def _subjects(kind: str, layout: Mapping[str, Any], data: TableData) -> list[Any]:

@@ -6,6 +6,7 @@ returns the rows, with lines between them, and the names of the games that lack 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,8 +29,7 @@ from gapfloor.report.findings import (
 from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.normalised import has_scale, score_range
-from gapfloor.tables.cells import Cell
-from gapfloor.tables.column import Text
+from gapfloor.tables.cells import text_cell
 from gapfloor.tables.table import RuleLine
 
 Rows = tuple[list[Any], list[str]]
@@ -269,11 +269,10 @@ def hyper(data: TableData, budget: str) -> Rows:
             continue
         if len(texts) > 1 and name != "budget_steps":
             texts = [f"{text} ({each})" for each, text in shown.items()]
-        label = Text(_HYPERPARAMETERS.get(name, name.replace("_", " ").capitalize()))
-        plain = "; ".join(texts)
-        tex = _power_of_ten(escape_tex(plain))
-        rows.append((Cell(label.plain, label.tex, (name,)), Cell(plain, tex, (plain,))))
-    return [list(row) for row in rows], []
+        label = _HYPERPARAMETERS.get(name, name.replace("_", " ").capitalize())
+        value = "; ".join(texts)
+        rows.append([text_cell(label, raw=name), text_cell(value, tex=_power_of_ten(escape_tex(value)))])
+    return rows, []
 
 
 def _value_text(name: str, value: Any) -> str:
@@ -296,12 +295,7 @@ def _scientific(value: float) -> str:
 
 
 def _power_of_ten(tex: str) -> str:
-    parts = tex.split(r"$\times$10\textasciicircum{}")
-    if len(parts) == 1:
-        return tex
-    head, _, factor = parts[0].rpartition(" ")
-    exponent, _, rest = parts[1].partition(" ")
-    return f"{head} ${factor}\\times10^{{{exponent}}}$ {rest}".strip()
+    return re.sub(r"([\d.]+)\$\\times\$10\\textasciicircum\{\}(-?\d+)", r"$\1\\times10^{\2}$", tex)
 
 
 def _split(places: Iterable[GameFindings], needed: Callable[[GameFindings], object]) -> Rows:
