@@ -181,7 +181,7 @@ def test_names_from_the_data_cannot_become_markup(methods):
 def test_pdflatex_prints_the_paragraph_with_its_references(tmp_path):
     path = tmp_path / "episodes.csv"
     pyarrow.csv.write_csv(table(game_rows(game="co_in")), path)
-    write_report(path, tmp_path, formats=("methods",))
+    write_report(load_report_source(path), tmp_path, formats=("methods",))
     (tmp_path / "main.tex").write_text(
         "\\documentclass{article}\\begin{document}\\input{methods}\\bibliographystyle{plain}\\bibliography{methods}"
         "\\end{document}"

@@ -14,7 +14,6 @@ from tests.report.chromium import needs_chromium, visit
 from tests.report.printed_results import printed_results, without
 
 from gapfloor.report.card import build_card
-from gapfloor.report.findings import Findings
 from gapfloor.report.page import render_page
 from gapfloor.report.source import source_of_results
 from gapfloor.report.tables.build import build_tables
@@ -266,9 +265,7 @@ def evil_page(folder: Path) -> Path:
     )  # fmt: skip
     source = source_of_results(results, name=f"{EVIL.replace('/', '')}.csv")
     path = folder / "evil.html"
-    path.write_text(
-        render_page(source, build_tables(Findings(results)), build_card(source)), encoding="utf-8"
-    )
+    path.write_text(render_page(source, build_tables(source), build_card(source)), encoding="utf-8")
     return path
 
 

@@ -115,7 +115,7 @@ def test_report_needs_neither_engine_nor_torch(episode_file: Path, tmp_path: Pat
 @pytest.mark.fast
 def test_an_unknown_format_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="did you mean html"):
-        write_report("nowhere", tmp_path / "out", formats=("htm",))
+        write_report(source_of_results(printed_results()), tmp_path / "out", formats=("htm",))
     assert not (tmp_path / "out").exists()
 
 

@@ -104,18 +104,16 @@ def to_tex(numbers: dict[str, Number]) -> str:
 
 def to_json(numbers: dict[str, Number]) -> str:
     """The same keys with their unrounded values, as one JSON document."""
-    # As `json.dumps(..., indent=1)` writes it, which takes six times as long.
-    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-    # Counts and words of a status occur again and again; the encoder writes a float by its `repr`.
-    repeated = cache(encode)
-    entries = [
-        f' {encode(number.key)}: {{\n  "text": {encode(number.cell.plain)},\n'
-        f'  "value": {repr(value) if type(value) is float else encode(value)},\n  "n": {repeated(number.n)},\n'
-        f'  "status": {repeated(number.status or None)}\n }}'
+    document = {
+        number.key: {
+            "text": number.cell.plain,
+            "value": jsonable(number.cell.raw[0]),
+            "n": number.n,
+            "status": number.status or None,
+        }
         for number in _sorted(numbers)
-        for value in [jsonable(number.cell.raw[0])]
-    ]
-    return "{\n" + ",\n".join(entries) + "\n}\n" if entries else "{}\n"
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 @dataclass(frozen=True)

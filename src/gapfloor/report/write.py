@@ -15,7 +15,7 @@ from gapfloor.report.findings import Findings
 from gapfloor.report.methods import Methods, build_methods
 from gapfloor.report.model_card import MODEL_NAME, model_card
 from gapfloor.report.numbers import Number, build_numbers, to_json, to_tex
-from gapfloor.report.source import ReportSource, load_report_source
+from gapfloor.report.source import ReportSource
 from gapfloor.report.tables.build import EXTRA_TABLES, Tables, build_tables
 from gapfloor.report.verdict import build_verdicts, decision, headline
 from gapfloor.tables.cells import counted
@@ -69,22 +69,20 @@ class WrittenReport(ReadableResult):
 
 
 def write_report(
-    source: str | Path | ReportSource,
+    source: ReportSource,
     out: str | Path,
     *,
     formats: Sequence[str] = FORMATS,
     tables: Sequence[str] = (),
-    plan: Any = None,
     progress: Callable[[str], None] | None = None,
 ) -> WrittenReport:
-    """Write the report of `source` (a store, an episode file, or what was read already) to `out`.
+    """Write the report of `source` to `out`.
 
     Args:
-        source: what to report; results that `analyse` left in a store are used if they belong to its data and plan.
+        source: what to report.
         out: the folder to write to.
         formats: what to write, of `FORMATS`.
         tables: further tables, of `EXTRA_TABLES`: the audit of released code and the hyperparameters.
-        plan: the analysis plan (default: the paper's).
         progress: called with the name of each step.
     """
     tell = progress or (lambda step: None)
@@ -92,18 +90,8 @@ def write_report(
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file, not a folder: choose another --out.")
-    if not isinstance(source, ReportSource):
-        tell("analysing")
-        source = load_report_source(source, plan=plan)
     tell("tables and numbers")
-    made = build_tables(
-        source.findings,
-        cka=source.cka,
-        hyperparameters=source.hyperparameters,
-        leaked=source.leaked,
-        name=source.name,
-        extra=tables,
-    )
+    made = build_tables(source, extra=tables)
     numbers = build_numbers(source.findings, source.cka)
     files: dict[Path, str] = {}
     if "tex" in formats:

@@ -6,13 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gapfloor.analysis.leaked import LeakedGap
-from gapfloor.errors import unknown_name
-from gapfloor.report.cka_input import CkaRecord
 from gapfloor.report.findings import MERGED, Findings
+from gapfloor.report.source import ReportSource
 from gapfloor.report.tables import rows as table_rows
 from gapfloor.report.tables.columns import Use, columns_named
-from gapfloor.report.tables.rows import TableData, records_of_main_budget
+from gapfloor.report.tables.rows import records_of_main_budget
 from gapfloor.report.tables.words import Words, filled
 from gapfloor.report.text_templates import read_tables
 from gapfloor.tables.cells import is_number
@@ -35,32 +33,18 @@ class Tables:
         return next((table for table in self.tables if table.name == name), None)
 
 
-def build_tables(
-    findings: Findings,
-    *,
-    cka: Sequence[CkaRecord] = (),
-    hyperparameters: Mapping[str, Mapping[str, Any]] | None = None,
-    leaked: Sequence[LeakedGap] = (),
-    name: str = "the data",
-    extra: Sequence[str] = (),
-) -> Tables:
+def build_tables(source: ReportSource, *, extra: Sequence[str] = ()) -> Tables:
     """The paper's tables for these data: one of unmask, tiers, sweep, gap, full and res per budget.
 
     A table of the main budget has the paper's plain name; unmask, tiers, sweep and merged_argmax of other budgets end
     in the budget, and gap, full and res always do (gap8m, full8m, res25m). `extra` names those of `EXTRA_TABLES` that
     are wanted; they come last.
     """
-    for each in extra:
-        if each not in EXTRA_TABLES:
-            raise unknown_name("table", each, EXTRA_TABLES)
-    data = TableData(
-        findings=findings, cka=cka, hyperparameters=hyperparameters or {}, leaked=leaked, name=name
-    )
     made = [
-        _table(kind, layout, data, about)
+        _table(kind, layout, source, about)
         for kind, layout in read_tables("tables.toml").items()
         if kind in extra or "extra" not in layout
-        for about in _subjects(kind, layout, data)
+        for about in _subjects(kind, layout, source)
     ]
     return Tables(
         _with_unique_names(table for table in made if isinstance(table, Table)),
@@ -68,16 +52,16 @@ def build_tables(
     )
 
 
-def _subjects(kind: str, layout: Mapping[str, Any], data: TableData) -> list[Any]:
+def _subjects(kind: str, layout: Mapping[str, Any], source: ReportSource) -> list[Any]:
     """What a table is made for: each budget, each game, or the whole study."""
-    findings = data.findings
+    findings = source.findings
     if kind == "gap2x2":
         # Every game that was trained at several budgets has one; that of the hardest game has the plain name.
         hardest = findings.hardest_env()
         others = [env for env in findings.all_envs if env != hardest and len(findings.places_of(env)) > 1]
         return [hardest, *others] if hardest else [""]
     if kind == "ckacontrol":
-        return [next((record.budget for record in records_of_main_budget(data)), "")]
+        return [next((record.budget for record in records_of_main_budget(source)), "")]
     if "{at}" not in layout["title"]:
         return [""]
     if kind == "merged_argmax":
@@ -89,10 +73,10 @@ def _subjects(kind: str, layout: Mapping[str, Any], data: TableData) -> list[Any
     return findings.main_first
 
 
-def _table(kind: str, layout: Mapping[str, Any], data: TableData, about: Any) -> Table | Missing | None:
-    findings = data.findings
-    rows, without = getattr(table_rows, kind)(data, about) if about is not None else ([], [])
-    words = Words(data, about, rows)
+def _table(kind: str, layout: Mapping[str, Any], source: ReportSource, about: Any) -> Table | Missing | None:
+    findings = source.findings
+    rows, without = getattr(table_rows, kind)(source, about) if about is not None else ([], [])
+    words = Words(source, about, rows)
     is_made = bool([row for row in rows if not isinstance(row, RuleLine)])
     if not is_made:
         title = "Both rules, both level sets" if kind == "gap2x2" else filled(layout["title"], words).plain

@@ -7,11 +7,10 @@ returns the rows, with lines between them, and the names of the games that lack 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gapfloor.analysis.leaked import LeakedGap
 from gapfloor.audit.ledger.entries import load_ledger
 from gapfloor.escape import escape_tex
 from gapfloor.report.cka_input import CkaRecord, seed_means
@@ -21,11 +20,11 @@ from gapfloor.report.findings import (
     TEST,
     TRAIN,
     Env,
-    Findings,
     GameFindings,
     at_budget,
     steps_of,
 )
+from gapfloor.report.source import ReportSource
 from gapfloor.statistics.conventions import NAN
 from gapfloor.statistics.estimate import Estimate
 from gapfloor.statistics.normalised import has_scale, score_range
@@ -33,18 +32,6 @@ from gapfloor.tables.cells import text_cell
 from gapfloor.tables.table import RuleLine
 
 Rows = tuple[list[Any], list[str]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableData:
-    """What the tables are made from."""
-
-    findings: Findings
-    cka: Sequence[CkaRecord] = ()
-    hyperparameters: Mapping[str, Mapping[str, Any]]
-    leaked: Sequence[LeakedGap] = ()
-    name: str = "the data"
-    """Of the store or file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,53 +47,53 @@ class FloorGap:
     n: None = None
 
 
-def unmask(data: TableData, budget: str) -> Rows:
+def unmask(source: ReportSource, budget: str) -> Rows:
     """The games with a held-out return under the primary rule."""
-    primary = data.findings.primary
-    return _split(data.findings.places(budget), lambda place: place.comparison(primary, TEST))
+    primary = source.findings.primary
+    return _split(source.findings.places(budget), lambda place: place.comparison(primary, TEST))
 
 
-def tiers(data: TableData, budget: str) -> Rows:
+def tiers(source: ReportSource, budget: str) -> Rows:
     """The games with a screen."""
-    return _split(data.findings.places(budget), lambda place: place.screen)
+    return _split(source.findings.places(budget), lambda place: place.screen)
 
 
-def sweep(data: TableData, budget: str) -> Rows:
+def sweep(source: ReportSource, budget: str) -> Rows:
     """The games with a screen under several cuts."""
-    rows, without = tiers(data, budget)
+    rows, without = tiers(source, budget)
     return [place for place in rows if place.screen.sweep], without
 
 
-def merged(data: TableData, budget: str) -> Rows:
+def merged(source: ReportSource, budget: str) -> Rows:
     """The games with a screen at every budget; the main budget comes first, as in the paper."""
     blocks, without = [], []
-    for each in data.findings.main_first:
-        rows, lacking = tiers(data, each)
+    for each in source.findings.main_first:
+        rows, lacking = tiers(source, each)
         blocks.append(rows)
         without += [f"{name}{at_budget(each)}" for name in lacking]
     return _ruled(blocks), without
 
 
-def merged_argmax(data: TableData, budget: str) -> Rows:
+def merged_argmax(source: ReportSource, budget: str) -> Rows:
     """The games played under the merged rule."""
-    return _split(data.findings.places(budget), lambda place: place.comparison(MERGED, TEST))
+    return _split(source.findings.places(budget), lambda place: place.comparison(MERGED, TEST))
 
 
-def gap(data: TableData, budget: str) -> Rows:
+def gap(source: ReportSource, budget: str) -> Rows:
     """The games with a gap under the primary rule."""
-    return _split(data.findings.places(budget), lambda place: place.gap(data.findings.primary))
+    return _split(source.findings.places(budget), lambda place: place.gap(source.findings.primary))
 
 
-def pooled(data: TableData, budget: str) -> Rows:
+def pooled(source: ReportSource, budget: str) -> Rows:
     """The games with a gap at several budgets, at each."""
-    places = [data.findings.places_of(env) for env in data.findings.all_envs]
+    places = [source.findings.places_of(env) for env in source.findings.all_envs]
     several = [place for of_game in places if len(of_game) > 1 for place in of_game]
-    return [place for place in several if place.gap(data.findings.primary)], []
+    return [place for place in several if place.gap(source.findings.primary)], []
 
 
-def floor(data: TableData, budget: str) -> Rows:
+def floor(source: ReportSource, budget: str) -> Rows:
     """Every game on both level sets, a block per budget."""
-    findings = data.findings
+    findings = source.findings
     return _ruled(
         [
             place.at(level_set=level_set)
@@ -118,33 +105,33 @@ def floor(data: TableData, budget: str) -> Rows:
     ), []
 
 
-def full(data: TableData, budget: str) -> Rows:
+def full(source: ReportSource, budget: str) -> Rows:
     """Every agent of every game."""
-    return [place.at(agent=agent) for place in data.findings.places(budget) for agent in place.agents], []
+    return [place.at(agent=agent) for place in source.findings.places(budget) for agent in place.agents], []
 
 
-def res(data: TableData, budget: str) -> Rows:
+def res(source: ReportSource, budget: str) -> Rows:
     """Every agent of every game, with a little air between games."""
     rows: list[Any] = []
-    for place in data.findings.places(budget):
+    for place in source.findings.places(budget):
         agents = [place.at(agent=agent) for agent in place.agents]
         rows += [*agents, RuleLine("addlinespace")] if agents else []
     return rows, []
 
 
-def cobbe(data: TableData, budget: str) -> Rows:
+def cobbe(source: ReportSource, budget: str) -> Rows:
     """Every game with a normalised score, a block per budget, then the means over games."""
-    findings = data.findings
+    findings = source.findings
     blocks = [[place for place in findings.places(each) if _has_score(place)] for each in findings.budgets]
     means = [GameFindings(findings, Env(SUITE, ""), each) for each in findings.budgets]
     return _ruled([*blocks, [mean for mean in means if _has_score(mean)]] if any(blocks) else []), []
 
 
-def gap2x2(data: TableData, game: Env) -> Rows:
+def gap2x2(source: ReportSource, game: Env) -> Rows:
     """One game at each of its budgets under both rules, with the floor's own difference."""
     blocks: list[list[Any]] = []
-    for place in data.findings.places_of(game):
-        found: list[Any] = [row for rule in data.findings.two_rules if (row := place.gap(rule))]
+    for place in source.findings.places_of(game):
+        found: list[Any] = [row for rule in source.findings.two_rules if (row := place.gap(rule))]
         train, test = place.floor(TRAIN), place.floor(TEST)
         if found and train and test:
             found.append(
@@ -157,9 +144,9 @@ def gap2x2(data: TableData, game: Env) -> Rows:
     return _ruled(blocks), []
 
 
-def references(data: TableData, budget: str) -> Rows:
+def references(source: ReportSource, budget: str) -> Rows:
     """Held-out comparisons with stricter references, then with the published maximum of each game and rule."""
-    findings = data.findings
+    findings = source.findings
     rows = [
         row
         for row in findings.results.reference_comparisons
@@ -176,16 +163,16 @@ def references(data: TableData, budget: str) -> Rows:
     return [*rows, *maxima.values()], []
 
 
-def leaks(data: TableData, budget: str) -> Rows:
+def leaks(source: ReportSource, budget: str) -> Rows:
     """Gaps with and without leaked levels."""
-    return list(data.leaked), []
+    return list(source.leaked), []
 
 
-def ckacontrol(data: TableData, budget: str) -> Rows:
+def ckacontrol(source: ReportSource, budget: str) -> Rows:
     """The means over seeds of every game and agent with controls, at the main budget if it has any."""
-    findings = data.findings
+    findings = source.findings
     groups: dict[tuple[str, str], list[CkaRecord]] = {}
-    for record in records_of_main_budget(data):
+    for record in records_of_main_budget(source):
         if record.A == record.A:
             groups.setdefault((record.game, record.agent), []).append(record)
     games = [env.game for env in findings.all_envs]
@@ -198,45 +185,47 @@ def ckacontrol(data: TableData, budget: str) -> Rows:
     return [seed_means(groups[key]) for key in sorted(groups, key=order)], []
 
 
-def records_of_main_budget(data: TableData) -> list[CkaRecord]:
+def records_of_main_budget(source: ReportSource) -> list[CkaRecord]:
     """The CKA results of the main budget, or of the first one that has any."""
-    budgets = [record.budget for record in data.cka]
-    wanted = data.findings.main_budget if data.findings.main_budget in budgets else next(iter(budgets), "")
-    return [record for record in data.cka if record.budget == wanted]
+    budgets = [record.budget for record in source.cka]
+    wanted = (
+        source.findings.main_budget if source.findings.main_budget in budgets else next(iter(budgets), "")
+    )
+    return [record for record in source.cka if record.budget == wanted]
 
 
-def other_method(data: TableData, budget: str) -> Rows:
+def other_method(source: ReportSource, budget: str) -> Rows:
     """The same comparisons and gaps by the other method."""
-    other = data.findings.results.other_method
+    other = source.findings.results.other_method
     return [*other.floor_comparisons, *other.gaps] if other else [], []
 
 
-def sensitivity(data: TableData, budget: str) -> Rows:
+def sensitivity(source: ReportSource, budget: str) -> Rows:
     """What other estimators say."""
-    return [row for row in data.findings.results.sensitivity if row.rule in data.findings.two_rules], []
+    return [row for row in source.findings.results.sensitivity if row.rule in source.findings.two_rules], []
 
 
-def multiverse(data: TableData, budget: str) -> Rows:
+def multiverse(source: ReportSource, budget: str) -> Rows:
     """The calls that can be tested under another choice."""
-    return [row for row in sensitivity(data, budget)[0] if row.n_choices], []
+    return [row for row in sensitivity(source, budget)[0] if row.n_choices], []
 
 
-def agent_differences(data: TableData, budget: str) -> Rows:
+def agent_differences(source: ReportSource, budget: str) -> Rows:
     """Differences between agents."""
-    return [row for row in data.findings.results.encoders if row.rule in data.findings.two_rules], []
+    return [row for row in source.findings.results.encoders if row.rule in source.findings.two_rules], []
 
 
-def rule_differences(data: TableData, budget: str) -> Rows:
+def rule_differences(source: ReportSource, budget: str) -> Rows:
     """Differences between rules; of the merged rule only on held-out levels."""
-    return [row for row in data.findings.results.pairs if row.rule != MERGED or row.quantity == "test"], []
+    return [row for row in source.findings.results.pairs if row.rule != MERGED or row.quantity == "test"], []
 
 
-def audit(data: TableData, budget: str) -> Rows:
+def audit(source: ReportSource, budget: str) -> Rows:
     """The audited code bases, in the order of the paper's table."""
     return sorted(load_ledger(), key=lambda entry: entry.audit_row), []
 
 
-def commits(data: TableData, budget: str) -> Rows:
+def commits(source: ReportSource, budget: str) -> Rows:
     """The audited code bases."""
     return list(load_ledger()), []
 
@@ -255,9 +244,9 @@ _NOT_SHOWN = {"micro_batch", "inference_batch"}
 _REWARDS = {"raw": "none", "cleanrl": "normalized, clipped to ±10"}
 
 
-def hyper(data: TableData, budget: str) -> Rows:
+def hyper(source: ReportSource, budget: str) -> Rows:
     """Hyperparameters, name and value; a value that differs between budgets names them."""
-    by_budget = {name: data.hyperparameters[name] for name in sorted(data.hyperparameters, key=steps_of)}
+    by_budget = {name: source.hyperparameters[name] for name in sorted(source.hyperparameters, key=steps_of)}
     known = {name for values in by_budget.values() for name in values}
     rows = []
     for name in (*_HYPERPARAMETERS, *sorted(known - set(_HYPERPARAMETERS) - _NOT_SHOWN)):

@@ -12,8 +12,8 @@ from typing import Any
 from gapfloor.analysis.rows import AgentRow, ComparisonRow, GapRow, ScoreRow
 from gapfloor.audit.ledger.entries import count_ledger, load_ledger
 from gapfloor.report.findings import MERGED, TRAIN, Env, Findings, at_budget
+from gapfloor.report.source import ReportSource
 from gapfloor.report.tables.columns import FOOTNOTE_MARKS
-from gapfloor.report.tables.rows import TableData
 from gapfloor.report.text_templates import read_tables
 from gapfloor.statistics.normalised import has_scale, score_range
 from gapfloor.tables.cells import count_word, counted
@@ -25,7 +25,7 @@ from gapfloor.tables.table import RuleLine
 class Words:
     """The words of one table; `words["runs"]` is made by the function of that name in `_WORDS`, or is the method's."""
 
-    data: TableData
+    source: ReportSource
     about: Any
     """The budget of the table, or its game."""
     rows: Sequence[Any] = ()
@@ -44,7 +44,7 @@ class Words:
     @property
     def findings(self) -> Findings:
         """The results."""
-        return self.data.findings
+        return self.source.findings
 
     @property
     def budget(self) -> str:
@@ -213,7 +213,7 @@ _WORDS: dict[str, Callable[[Words], Any]] = {
     "corrections": lambda words: [
         f"* {entry.name}, corrected: {entry.correction}" for entry in load_ledger() if entry.is_corrected
     ],
-    "no_hyperparameters": lambda words: f"{words.data.name} holds no checkpoints whose headers would say",
+    "no_hyperparameters": lambda words: f"{words.source.name} holds no checkpoints whose headers would say",
 }
 
 
