@@ -10,7 +10,7 @@ import importlib.metadata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -39,8 +39,7 @@ def package_versions() -> dict[str, str]:
     return versions
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunRecord:
+class RunRecord(NamedTuple):
     """One run as the page and the card list it."""
 
     game: str
@@ -48,7 +47,7 @@ class RunRecord:
     budget: str
     agent: str
     seed: str
-    policy: str
+    policy: str = ""
     """The policy's fingerprint; empty where the data have none."""
 
 
@@ -81,54 +80,52 @@ def provenance_of_inputs(inputs: Inputs) -> Provenance:
     """What an episode table alone says."""
     codes, sets = inputs.labels["level_set"]
     levels: dict[str, str] = {}
-    for at, name in sorted(enumerate(sets), key=lambda entry: (entry[1] != TRAIN, entry[1])):
-        seeds = inputs.level_seed[codes == at]
+    for name in sorted(sets, key=_training_first):
+        seeds = inputs.level_seed[codes == sets.index(name)]
         seeds = seeds[seeds >= 0]
         if seeds.size:
             levels[name] = f"{int(seeds.min())}:{int(seeds.max()) + 1}"
     return Provenance(
         levels=levels,
         draws=inputs.labels["draw"][1],
-        runs=tuple(
-            RunRecord(**dict(zip(_RUN, values, strict=True)), policy="")
-            for _, values in _groups_of(inputs, "", _RUN)
-        ),
+        runs=tuple(RunRecord(*values) for _, values in _groups_of(inputs, "", _RUN)),
     )
 
 
 def provenance_of_cells(cells: Sequence[StoredCell], *, root: Path) -> Provenance:
     """What the manifests of a store say."""
-    contents = [cell.manifest.content for cell in cells]
     manifests = [cell.manifest for cell in cells]
-    found: dict[str, list[str]] = {}
+    contents = [manifest.content for manifest in manifests]
+
+    def texts(name: str) -> tuple[str, ...]:
+        return _distinct(_text(content.get(name)) for content in contents)
+
+    def counts(name: str) -> tuple[int, ...]:
+        found = (content.get(name) for content in contents)
+        return tuple(sorted({value for value in found if isinstance(value, int)}))
+
+    levels: dict[str, dict[str, None]] = {}
     for content in contents:
-        known = found.setdefault(_text(content.get("level_set")), [])
-        levels = _text(content.get("levels"))
-        known += [levels] if levels not in known else []
-    ranges = {name: " or ".join(known) for name, known in found.items()}
-    # Training levels are named first, as everywhere.
-    named = {name: ranges[name] for name in sorted(ranges, key=lambda name: (name != TRAIN, name))}
+        levels.setdefault(_text(content.get("level_set")), {})[_text(content.get("levels"))] = None
     runs: dict[tuple[str, ...], RunRecord] = {}
     for manifest in manifests:
-        if manifest.labels.get("reference"):
-            continue
-        labels = {name: _text(manifest.labels.get(name)) for name in _RUN}
-        runs.setdefault(
-            tuple(labels.values()), RunRecord(**labels, policy=_text(manifest.content.get("policy")))
-        )
+        if not manifest.labels.get("reference"):
+            labels = tuple(_text(manifest.labels.get(name)) for name in _RUN)
+            runs.setdefault(labels, RunRecord(*labels, policy=_text(manifest.content.get("policy"))))
     return Provenance(
-        engines=_distinct(_engine(content) for content in contents),
-        backends=_distinct(_text(content.get("backend")) for content in contents),
+        engines=_distinct(
+            f"{_text(content.get('engine'))} {_text(content.get('engine_version'))}".strip()
+            for content in contents
+        ),
+        backends=texts("backend"),
         devices=_distinct(_text(manifest.record.get("device")) for manifest in manifests),
-        levels=named,
+        levels={name: " or ".join(levels[name]) for name in sorted(levels, key=_training_first)},
         levels_are_observed=False,
-        draws=tuple(sorted(_distinct(_text(content.get("draw")) for content in contents), key=_by_size)),
-        episodes_per_draw=_numbers(content.get("episodes") for content in contents),
-        repeats=_numbers(content["repeats"] for content in contents)
-        if all(content.get("repeats") for content in contents)
-        else (),
-        slots=_numbers(content.get("slots") for content in contents),
-        burn_in=_numbers(content.get("burn_in") for content in contents),
+        draws=tuple(sorted(texts("draw"), key=lambda draw: (len(draw), draw))),
+        episodes_per_draw=counts("episodes"),
+        repeats=counts("repeats") if all(content.get("repeats") for content in contents) else (),
+        slots=counts("slots"),
+        burn_in=counts("burn_in"),
         verification=read_verification(root, cells),
         runs=tuple(runs[key] for key in sorted(runs, key=_run_order)),
     )
@@ -185,16 +182,15 @@ def _groups_of(
 ) -> list[tuple[npt.NDArray[Any], tuple[str, ...]]]:
     """The rows of a reference (of runs where it is empty) that share their labels `names`, with these labels."""
     codes, references = inputs.labels["reference"]
-    if reference not in references:
+    at = np.flatnonzero(codes == references.index(reference)) if reference in references else codes[:0]
+    if not at.size:
         return []
-    at = np.flatnonzero(codes == references.index(reference))
     key = combined_codes([(inputs.labels[name][0][at], inputs.labels[name][1]) for name in names])
     order = np.argsort(key, kind="stable")
     cuts = np.flatnonzero(np.diff(key[order])) + 1
     return [
         (part, tuple(inputs.labels[name][1][inputs.labels[name][0][part[0]]] for name in names))
         for part in np.split(at[order], cuts)
-        if part.size
     ]
 
 
@@ -206,16 +202,8 @@ def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in texts if text))
 
 
-def _engine(content: Mapping[str, Any]) -> str:
-    return f"{_text(content.get('engine'))} {_text(content.get('engine_version'))}".strip()
-
-
-def _by_size(number: str) -> tuple[int, str]:
-    return len(number), number
-
-
-def _numbers(values: Iterable[Any]) -> tuple[int, ...]:
-    return tuple(sorted({int(value) for value in values if isinstance(value, int)}))
+def _training_first(level_set: str) -> tuple[bool, str]:
+    return level_set != TRAIN, level_set
 
 
 def _text(value: Any) -> str:
