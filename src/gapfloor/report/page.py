@@ -21,7 +21,7 @@ from gapfloor.report.figures.inks import rule_ink
 from gapfloor.report.figures.model import LegendEntry, PointMark
 from gapfloor.report.figures.page_figure import legend_svg, panel_svg
 from gapfloor.report.findings import MERGED, Findings, GameFindings
-from gapfloor.report.replays import Scene
+from gapfloor.report.replays import build_scenes
 from gapfloor.report.source import ReportSource
 from gapfloor.report.tables.build import Tables
 from gapfloor.report.text_templates import environment, read_template
@@ -30,12 +30,7 @@ from gapfloor.tables.html import html_head, html_rows
 
 
 def render_page(
-    source: ReportSource,
-    tables: Tables,
-    card: dict[str, Any],
-    *,
-    scenes: tuple[Scene, ...] = (),
-    formats: Sequence[str] = (),
+    source: ReportSource, tables: Tables, card: dict[str, Any], formats: Sequence[str] = ()
 ) -> str:
     """The whole page. `formats` are those that lie next to it, to which tables and figures link."""
     findings = source.findings
@@ -47,7 +42,7 @@ def render_page(
         "table_head": lambda table: Markup(html_head(table)),
         "table_rows": lambda table: Markup(html_rows(table)),
     }
-    figures = build_figures(source)
+    figures, scenes = build_figures(source), build_scenes(source.replays, rules=findings.rules)
     verdicts: dict[str, list[Verdict]] = {}
     for verdict in build_verdicts(findings):
         verdicts.setdefault(verdict.place.budget, []).append(verdict)
