@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from gapfloor.analysis.results import AnalysisResults
 from gapfloor.analysis.rows import (
@@ -42,7 +42,6 @@ TRAIN = "train"
 TEST = "test"
 
 _AGENT_NAMES = {"impala": "IMPALA", "fpn": "FPN", "impoola": "Impoola"}
-_RULE_LETTERS = {"sampled": "s", "greedy": "g", "merged": "m"}
 _UNITS = {"": 1.0, "k": 1e3, "m": 1e6, "b": 1e9, "g": 1e9}
 #: The rows of an analysis that belong to a game at a budget.
 _ROWS = (
@@ -84,6 +83,12 @@ class GameFindings:
     def name(self) -> str:
         """How the game is written."""
         return self.findings.name(self.env)
+
+    @property
+    def key(self) -> str:
+        """Game and budget as the start of a number's key."""
+        parts = self.findings.key("game", self.name), self.findings.key("budget", self.budget)
+        return ".".join(filter(None, parts))
 
     def comparison(self, rule: str | None, level_set: str) -> ComparisonRow | None:
         """Runs against the plan's reference."""
@@ -292,17 +297,9 @@ class Findings:
             "budget": unique_names(self.budgets, safe_key),
         }
 
-    def game_key(self, env: Env) -> str:
-        """A game as part of a number's key."""
-        return self._keys["game"][self.name(env)]
-
-    def agent_key(self, agent: str) -> str:
-        """An agent as part of a number's key."""
-        return self._keys["agent"].get(agent, key_part(agent.lower()))
-
-    def budget_key(self, budget: str) -> str:
-        """A budget as part of a number's key; empty where the data have none."""
-        return self._keys["budget"].get(budget, safe_key(budget))
+    def key(self, kind: Literal["game", "agent", "budget"], label: str) -> str:
+        """A game's name, an agent or a budget as part of a number's key; empty where the data have no budgets."""
+        return self._keys[kind][label]
 
     def call_counts(self, budget: str, rule: str, level_set: str) -> list[CallCount]:
         """How many games got which call; one entry per agent where agents are not pooled."""
@@ -344,11 +341,6 @@ def agent_name(agent: str) -> str:
     ('IMPALA', 'my-net')
     """
     return _AGENT_NAMES.get(agent.lower(), agent)
-
-
-def rule_letter(rule: str) -> str:
-    """A rule in a macro key: s, g and m for the paper's three, else its name."""
-    return _RULE_LETTERS.get(rule, rule)
 
 
 def at_budget(budget: str) -> str:

@@ -27,7 +27,6 @@ from gapfloor.report.findings import (
     Env,
     Findings,
     GameFindings,
-    rule_letter,
 )
 from gapfloor.report.numbers_cka import cka_numbers
 from gapfloor.report.text_templates import read_tables
@@ -38,6 +37,8 @@ from gapfloor.tables.cells import Cell, formatted, is_number
 _ALL_OR_NOTHING = dict.fromkeys(("coinrun", "heist", "maze", "leaper", "jumper", "ninja"), 10.0)
 _QUANTITIES: tuple[Quantity, ...] = ("train", "test", "gap")
 _SETS: tuple[Quantity, ...] = ("train", "test")
+#: The paper's three rules have a letter in its keys.
+_RULE_LETTERS = {"sampled": "s", "greedy": "g", "merged": "m"}
 #: A row that gives numbers: its name in their keys, the row, and the section of `templates/numbers.toml`.
 _Source = tuple[str, Any, str]
 
@@ -130,7 +131,7 @@ def _sources(findings: Findings) -> Iterator[_Source]:
     for env in dict.fromkeys(replace(env, agent="") for env in findings.all_envs):
         for level_set in _SETS:
             if floor := findings.place(env, "").floor(level_set):
-                game = findings.game_key(env)
+                game = findings.key("game", findings.name(env))
                 yield f"{game}.{level_set}", floor, "floor"
                 yield from _success(env, f"{game}.floor.{level_set}", floor)
     for env in findings.all_envs:
@@ -152,7 +153,7 @@ def _success(env: Env, name: str, row: Any) -> Iterator[_Source]:
 def _rule(place: GameFindings, rule: str) -> Iterator[_Source]:
     """What one game gives at one budget under one rule."""
     findings, gap = place.findings, place.gap(rule)
-    stem = _join(findings.game_key(place.env), findings.budget_key(place.budget), safe_key(rule_letter(rule)))
+    stem = f"{place.key}.{_rule_key(rule)}"
     for level_set in _SETS:
         name = f"{stem}.{level_set}"
         row: Any = place.comparison(rule, level_set)
@@ -166,14 +167,17 @@ def _rule(place: GameFindings, rule: str) -> Iterator[_Source]:
             yield from _success(place.env, name, row)
         for agent in place.agents:
             if of_agent := place.of_agent(rule, agent):
-                yield f"{name}.{findings.agent_key(agent)}", of_agent, f"agent_{level_set}"
+                yield f"{name}.{findings.key('agent', agent)}", of_agent, f"agent_{level_set}"
     if gap is not None:
         yield stem, gap, "gap"
         if gap.estimate.method in ("paper", "recommended"):
             yield stem, gap, f"gap_{gap.estimate.method}"
     for quantity in _QUANTITIES:
         for at, difference in enumerate(place.differences(rule, quantity)):
-            pair = f".{findings.agent_key(difference.agent or '')}-{findings.agent_key(difference.agent_b)}"
+            first, second = (
+                findings.key("agent", each or "") for each in (difference.agent, difference.agent_b)
+            )
+            pair = f".{first}-{second}"
             # The first pair has the plain key; with three agents or more the others name theirs.
             for end in ("", pair)[at > 0 :]:
                 yield f"{stem}.{quantity}{end}", difference, "agent_difference"
@@ -184,30 +188,31 @@ def _rule(place: GameFindings, rule: str) -> Iterator[_Source]:
 def _game(place: GameFindings) -> Iterator[_Source]:
     """What one game gives at one budget whatever the rule."""
     findings = place.findings
-    game, label = findings.game_key(place.env), findings.budget_key(place.budget)
     for quantity in _QUANTITIES:
         if pair := place.pair("sampled", "greedy", quantity):
-            stem = _join(game, label)
-            yield f"gd.{stem}" if quantity == "gap" else f"rd.{stem}.{quantity}", pair, "pair"
+            yield f"gd.{place.key}" if quantity == "gap" else f"rd.{place.key}.{quantity}", pair, "pair"
     if place.screen:
-        yield _join(game, label), place.screen, "screen"
+        yield place.key, place.screen, "screen"
     for level_set in _SETS:
         # The main budget's numbers of the merged rule also have keys without a budget.
-        names = [_join(game, label, level_set)]
-        names += [_join(game, level_set)] if place.budget == findings.main_budget else []
+        games = [place.key]
+        games += [findings.key("game", place.name)] if place.budget == findings.main_budget else []
         found = {
             "merged_comparison": place.comparison(MERGED, level_set),
             "merged_disagreement": place.disagreement(MERGED, level_set),
             "merged_pair": place.pair(MERGED, "greedy", level_set),
         }
         yield from (
-            (name, row, section) for name in names for section, row in found.items() if row is not None
+            (f"{game}.{level_set}", row, section)
+            for game in games
+            for section, row in found.items()
+            if row is not None
         )
 
 
 def _suite(findings: Findings, budget: str) -> Iterator[_Source]:
     """What all games together give at one budget: counts and normalised scores."""
-    label = findings.budget_key(budget)
+    label = findings.key("budget", budget)
     if summary := findings.screen_summary(budget):
         yield label, summary, "screen_summary"
     for rule in findings.rules:
@@ -215,14 +220,18 @@ def _suite(findings: Findings, budget: str) -> Iterator[_Source]:
         for level_set, end in ((TEST, ""), (TRAIN, TRAIN)):
             # Counts of several agents have no key of their own.
             for count in findings.call_counts(budget, rule, level_set) if findings.is_one_pool else ():
-                yield _join(label, safe_key(rule_letter(rule)), end), count, "call_count"
+                yield _join(label, _rule_key(rule), end), count, "call_count"
     for env in (*findings.all_envs, Env(SUITE, "")):
-        game = SUITE if env.game == SUITE else findings.game_key(env)
+        game = SUITE if env.game == SUITE else findings.key("game", findings.name(env))
         for rule in (*findings.rules, FLOOR):
             for level_set in (TRAIN, TEST):
                 if score := findings.place(env, budget).score(rule, level_set):
                     column = "floor" if rule == FLOOR else key_part(rule)
                     yield _join(game, label, f"{column}_{level_set}"), score, "score"
+
+
+def _rule_key(rule: str) -> str:
+    return _RULE_LETTERS.get(rule) or safe_key(rule)
 
 
 def _join(*parts: str) -> str:
