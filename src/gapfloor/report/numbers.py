@@ -34,7 +34,7 @@ from gapfloor.tables.cells import Cell, formatted, is_number
 
 #: Games whose levels pay 0 or 10 whole: the mean return is a share of completed levels. A property of the games'
 #: code, not something to infer from data (a policy that never succeeds would look like any other).
-_ALL_OR_NOTHING = dict.fromkeys(("coinrun", "heist", "maze", "leaper", "jumper", "ninja"), 10.0)
+_ALL_OR_NOTHING = frozenset(("coinrun", "heist", "maze", "leaper", "jumper", "ninja"))
 _QUANTITIES: tuple[Quantity, ...] = ("train", "test", "gap")
 _SETS: tuple[Quantity, ...] = ("train", "test")
 #: The paper's three rules have a letter in its keys.
@@ -117,23 +117,14 @@ def to_json(numbers: dict[str, Number]) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-@dataclass(frozen=True)
-class _Return:
-    """A mean return, whichever row it stands on."""
-
-    mean: float
-    sem: float
-    n: int
-    status: str
-
-
 def _sources(findings: Findings) -> Iterator[_Source]:
     for env in dict.fromkeys(replace(env, agent="") for env in findings.all_envs):
         for level_set in _SETS:
             if floor := findings.place(env, "").floor(level_set):
                 game = findings.key("game", findings.name(env))
                 yield f"{game}.{level_set}", floor, "floor"
-                yield from _success(env, f"{game}.floor.{level_set}", floor)
+                if env.game in _ALL_OR_NOTHING:
+                    yield f"{game}.floor.{level_set}", floor, "success_of_returns"
     for env in findings.all_envs:
         for place in findings.places_of(env):
             for rule in findings.rules:
@@ -143,11 +134,11 @@ def _sources(findings: Findings) -> Iterator[_Source]:
         yield from _suite(findings, budget)
 
 
-def _success(env: Env, name: str, row: Any) -> Iterator[_Source]:
-    """The share of completed levels, in games that pay for nothing else."""
+def _returns(env: Env, name: str, row: Any, kind: str = "returns") -> Iterator[_Source]:
+    """A mean return, and the share of completed levels in games that pay for nothing else."""
+    yield name, row, kind
     if env.game in _ALL_OR_NOTHING:
-        whole = _ALL_OR_NOTHING[env.game]
-        yield name, _Return(row.mean / whole, row.sem / whole, row.n, row.status), "success"
+        yield name, row, f"success_of_{kind}"
 
 
 def _rule(place: GameFindings, rule: str) -> Iterator[_Source]:
@@ -156,15 +147,11 @@ def _rule(place: GameFindings, rule: str) -> Iterator[_Source]:
     stem = f"{place.key}.{_rule_key(rule)}"
     for level_set in _SETS:
         name = f"{stem}.{level_set}"
-        row: Any = place.comparison(rule, level_set)
-        if row is not None:
+        if row := place.comparison(rule, level_set):
             yield name, row, "comparison"
+            yield from _returns(place.env, name, row)
         elif gap is not None:
-            values = (gap.train, gap.train_sem) if level_set == TRAIN else (gap.test, gap.test_sem)
-            row = _Return(*values, gap.n, gap.status)
-        if row is not None:
-            yield name, row, "returns"
-            yield from _success(place.env, name, row)
+            yield from _returns(place.env, name, gap, f"gap_{level_set}")
         for agent in place.agents:
             if of_agent := place.of_agent(rule, agent):
                 yield f"{name}.{findings.key('agent', agent)}", of_agent, f"agent_{level_set}"

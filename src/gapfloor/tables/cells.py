@@ -240,6 +240,7 @@ _STYLES: dict[str, Callable[..., Cell]] = {
     "p": p_value,
     "percent": percent,
     "%": percent_number,
+    "%10": lambda tenths: percent_number(tenths / 10),
     "%1": lambda fraction: fixed(fraction * 100, 1),
     "call": lambda call: _spelt(_CALLS, call),
     "call_words": call_words,
