@@ -144,7 +144,6 @@ def verdict_strip(place: GameFindings) -> PanelSpec | None:
         )
     low, high = padded(values)
     return PanelSpec(
-        title="",
         summary=f"{place.name}: held-out return against the floor",
         x=Scale(low=low, high=high),
         y=Scale(low=0.4 - len(rows), high=0.6, ticks=()),
@@ -176,7 +175,6 @@ def gaps_figure(findings: Findings, budget: str) -> FigureSpec | None:
         y -= 0.5
     n_rows = sum(len(rows) for _, rows in games)
     panel = PanelSpec(
-        title="",
         summary="Gap by game and rule, with the floor's own gap",
         x=Scale.of_shapes(shapes, "x", label="gap: train − test return"),
         y=Scale(low=y + 0.85, high=0.65, ticks=tuple(ticks), has_names=True),
@@ -225,7 +223,6 @@ def choices_figure(findings: Findings, budget: str) -> FigureSpec | None:
         tip = f"{name}, {row.rule}: {row.call} under {row.n_stays} of {row.n_choices}{flips}"
         shapes.append(PointMark(x=row.n_stays / row.n_choices, y=-at, ink=rule_ink(row.rule), tip=tip))
     panel = PanelSpec(
-        title="",
         summary="Share of other choices under which each call stays",
         x=Scale(low=-0.03, high=1.03, label="share of other choices with the same call"),
         y=names_scale(names),

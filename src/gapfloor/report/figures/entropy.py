@@ -42,7 +42,6 @@ def entropy_figure(findings: Findings, budget: str) -> FigureSpec | None:
     for at, (game, row) in enumerate(rows):
         shapes += _entropy_marks(game, row, -float(at))
     panel = PanelSpec(
-        title="",
         summary="Raw and merged entropy by game",
         x=Scale(low=0.0, high=maximum * 1.03, label="entropy (nats)"),
         y=names_scale([game for game, _ in rows]),

@@ -78,7 +78,6 @@ def comparison_figure(comparison: Comparison) -> FigureSpec:
         )
     two = f"{comparison.agent_a} minus {comparison.agent_b}"
     panel = PanelSpec(
-        title="",
         summary=f"{two} by game, rule and quantity",
         x=Scale.of_shapes(shapes, "x", label=f"{comparison.agent_a} − {comparison.agent_b}, return"),
         y=names_scale(names, low=0.4, high=0.6),
@@ -123,7 +122,6 @@ def sweep_figure(sweep: Sweep) -> FigureSpec:
         "sweep",
         [
             PanelSpec(
-                title="",
                 summary=f"{label} over temperature",
                 x=x,
                 y=Scale.of_shapes(shapes, "y", label=label, starts_at_zero=shapes is entropies),

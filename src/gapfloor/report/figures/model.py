@@ -108,7 +108,7 @@ Shape = PointMark | CurveMark | GuideLine
 class PanelSpec:
     """One drawing area."""
 
-    title: str
+    title: str = ""
     summary: str
     """What the panel shows, for those who do not see it."""
     x: Scale
