@@ -228,9 +228,4 @@ def choices_figure(findings: Findings, budget: str) -> FigureSpec | None:
         y=names_scale(names),
         shapes=tuple(shapes),
     )
-    return described_figure(
-        "choices",
-        [panel],
-        legend=rules_legend(findings.two_rules),
-        rows=len(names),
-    )
+    return described_figure("choices", [panel], legend=rules_legend(findings.two_rules), rows=len(names))

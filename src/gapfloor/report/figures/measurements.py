@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from gapfloor.analysis.comparison import Comparison
 from gapfloor.analysis.evaluation import Evaluation, FloorMeasurement
@@ -31,7 +32,7 @@ from gapfloor.report.figures.model import (
 from gapfloor.statistics.conventions import NAN
 from gapfloor.tables.cells import is_number
 
-_GAP_LABEL = "gap: train − test return"
+_GAP_LABEL, _ENTROPY_LABEL = "gap: train − test return", "entropy played (nats)"
 
 
 def floor_figure(measured: FloorMeasurement) -> FigureSpec:
@@ -78,19 +79,12 @@ def comparison_figure(comparison: Comparison) -> FigureSpec:
         )
     two = f"{comparison.agent_a} minus {comparison.agent_b}"
     panel = PanelSpec(
-        summary=f"{two} by game, rule and quantity",
         x=Scale.of_shapes(shapes, "x", label=f"{comparison.agent_a} − {comparison.agent_b}, return"),
         y=names_scale(names, low=0.4, high=0.6),
         shapes=tuple(shapes),
     )
     rules = dict.fromkeys(row.rule for row in comparison.rows)
-    return described_figure(
-        "comparison",
-        [panel],
-        title=two,
-        legend=rules_legend(rules),
-        rows=len(names),
-    )
+    return described_figure("comparison", [panel], title=two, legend=rules_legend(rules), rows=len(names))
 
 
 def sweep_figure(sweep: Sweep) -> FigureSpec:
@@ -110,25 +104,14 @@ def sweep_figure(sweep: Sweep) -> FigureSpec:
     shown = {"return": returns}
     if sweep.gaps:
         gaps = [(row.gap, row.gap_sem) for row in sweep.gaps]
-        shown[_GAP_LABEL] = [
-            *_gap_guides(sweep.gaps[0].floor_gap),
-            *_curve(sweep.temperatures, gaps, "merged"),
-        ]
-    shown["entropy played (nats)"] = entropies
+        guides = _gap_guides(sweep.gaps[0].floor_gap)
+        shown[_GAP_LABEL] = [*guides, *_curve(sweep.temperatures, gaps, "merged")]
+    shown[_ENTROPY_LABEL] = entropies
     low, high = padded(sweep.temperatures, part=0.06)
-    x = Scale(low=low, high=high, label="temperature (0 greedy, 1 sampled)")
     run = name_text(f"{sweep.run.game}, {sweep.run.name_in_game}")
     return described_figure(
         "sweep",
-        [
-            PanelSpec(
-                summary=f"{label} over temperature",
-                x=x,
-                y=Scale.of_shapes(shapes, "y", label=label, starts_at_zero=shapes is entropies),
-                shapes=tuple(shapes),
-            )
-            for label, shapes in shown.items()
-        ],
+        _panels(shown, Scale(low=low, high=high, label="temperature (0 greedy, 1 sampled)")),
         title=f"{run}: bars and bands are one SE over levels",
         legend=[
             LegendEntry(words=levels_words(each), ink=each, is_filled=each == "test") for each in level_sets
@@ -164,12 +147,16 @@ def _training_panels(curve: TrainingCurve) -> list[PanelSpec]:
         [*((row.at or 0) / 1e3 for row in curve.gaps), *(step for step, _ in logged)], part=0.04
     )
     shown = {"return on training levels": returns, _GAP_LABEL: gaps, "held-out return − floor": deltas}
+    first, *others = _panels(shown, Scale(low=low, high=high, label="environment steps (thousands)"))
+    return [replace(first, title=name_text(curve.name)), *others]
+
+
+def _panels(shown: Mapping[str, Sequence[Shape]], x: Scale) -> list[PanelSpec]:
+    """One panel for each quantity; only an entropy's axis starts at zero."""
     return [
         PanelSpec(
-            title=name_text(curve.name) if shapes is returns else "",
-            summary=f"{curve.name}: {label} over training",
-            x=Scale(low=low, high=high, label="environment steps (thousands)"),
-            y=Scale.of_shapes(shapes, "y", label=label),
+            x=x,
+            y=Scale.of_shapes(shapes, "y", label=label, starts_at_zero=label == _ENTROPY_LABEL),
             shapes=tuple(shapes),
         )
         for label, shapes in shown.items()

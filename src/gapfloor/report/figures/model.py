@@ -109,8 +109,8 @@ class PanelSpec:
     """One drawing area."""
 
     title: str = ""
-    summary: str
-    """What the panel shows, for those who do not see it."""
+    summary: str = ""
+    """What the panel shows, for those who do not see the page."""
     x: Scale
     y: Scale
     shapes: tuple[Shape, ...]
