@@ -8,9 +8,8 @@ from typing import Any
 
 from gapfloor.report.findings import MERGED, Findings
 from gapfloor.report.source import ReportSource
-from gapfloor.report.tables import rows as table_rows
 from gapfloor.report.tables.columns import Use, columns_named
-from gapfloor.report.tables.rows import records_of_main_budget
+from gapfloor.report.tables.rows import records_of_main_budget, rows_of
 from gapfloor.report.tables.words import Words, filled
 from gapfloor.report.text_templates import read_tables
 from gapfloor.tables.cells import is_number
@@ -75,7 +74,7 @@ def _subjects(kind: str, layout: Mapping[str, Any], source: ReportSource) -> lis
 
 def _table(kind: str, layout: Mapping[str, Any], source: ReportSource, about: Any) -> Table | Missing | None:
     findings = source.findings
-    rows, without = getattr(table_rows, kind)(source, about) if about is not None else ([], [])
+    rows, without = rows_of(kind, source, about)
     words = Words(source, about, rows)
     is_made = bool([row for row in rows if not isinstance(row, RuleLine)])
     if not is_made:

@@ -1,8 +1,4 @@
-"""The rows of each table of a report, in order: places, rows of the analysis, or records of what surrounds it.
-
-A function is named after its table and gets what the tables are made from and the budget (or the game) of the table. It
-returns the rows, with lines between them, and the names of the games that lack what the table needs.
-"""
+"""The rows of each table of a report, in order: places, rows of the analysis, or records of what surrounds it."""
 
 from __future__ import annotations
 
@@ -11,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gapfloor.analysis.rows import Row
 from gapfloor.audit.ledger.entries import load_ledger
 from gapfloor.escape import escape_tex
 from gapfloor.report.cka_input import CkaRecord, seed_means
@@ -31,8 +28,6 @@ from gapfloor.statistics.normalised import has_scale, score_range
 from gapfloor.tables.cells import text_cell
 from gapfloor.tables.table import RuleLine
 
-Rows = tuple[list[Any], list[str]]
-
 
 @dataclass(frozen=True, kw_only=True)
 class FloorGap:
@@ -47,51 +42,44 @@ class FloorGap:
     n: None = None
 
 
-def unmask(source: ReportSource, budget: str) -> Rows:
-    """The games with a held-out return under the primary rule."""
-    primary = source.findings.primary
-    return _split(source.findings.places(budget), lambda place: place.comparison(primary, TEST))
+#: Tables of places: what a place must have. The other places are named below the table.
+_NEEDED: dict[str, Callable[[GameFindings], object]] = {
+    "unmask": lambda place: place.comparison(place.findings.primary, TEST),
+    "tiers": lambda place: place.screen,
+    "sweep": lambda place: place.screen and place.screen.sweep,
+    "merged": lambda place: place.screen,
+    "merged_argmax": lambda place: place.comparison(MERGED, TEST),
+    "gap": lambda place: place.gap(place.findings.primary),
+}
 
 
-def tiers(source: ReportSource, budget: str) -> Rows:
-    """The games with a screen."""
-    return _split(source.findings.places(budget), lambda place: place.screen)
+def rows_of(kind: str, source: ReportSource, about: Any) -> tuple[list[Any], list[str]]:
+    """The rows of a table, with lines between them, and the names of the games that lack what it needs.
 
-
-def sweep(source: ReportSource, budget: str) -> Rows:
-    """The games with a screen under several cuts."""
-    rows, without = tiers(source, budget)
-    return [place for place in rows if place.screen.sweep], without
-
-
-def merged(source: ReportSource, budget: str) -> Rows:
-    """The games with a screen at every budget; the main budget comes first, as in the paper."""
-    blocks, without = [], []
-    for each in source.findings.main_first:
-        rows, lacking = tiers(source, each)
-        blocks.append(rows)
-        without += [f"{name}{at_budget(each)}" for name in lacking]
+    `about` is the budget of the table, or its game.
+    """
+    if kind not in _NEEDED:
+        return list(_ROWS[kind](source, about)), []
+    # The merged entropies of all budgets are one table; the main budget comes first, as in the paper.
+    is_merged = kind == "merged"
+    blocks: list[list[Any]] = []
+    without: list[str] = []
+    for budget in source.findings.main_first if is_merged else [about]:
+        places = source.findings.places(budget)
+        blocks.append([place for place in places if _NEEDED[kind](place)])
+        lacking = (place.name for place in places if not _NEEDED[kind](place))
+        without += [f"{name}{at_budget(budget)}" if is_merged else name for name in lacking]
     return _ruled(blocks), without
 
 
-def merged_argmax(source: ReportSource, budget: str) -> Rows:
-    """The games played under the merged rule."""
-    return _split(source.findings.places(budget), lambda place: place.comparison(MERGED, TEST))
-
-
-def gap(source: ReportSource, budget: str) -> Rows:
-    """The games with a gap under the primary rule."""
-    return _split(source.findings.places(budget), lambda place: place.gap(source.findings.primary))
-
-
-def pooled(source: ReportSource, budget: str) -> Rows:
+def _pooled(source: ReportSource, budget: str) -> list[Any]:
     """The games with a gap at several budgets, at each."""
     places = [source.findings.places_of(env) for env in source.findings.all_envs]
     several = [place for of_game in places if len(of_game) > 1 for place in of_game]
-    return [place for place in several if place.gap(source.findings.primary)], []
+    return [place for place in several if place.gap(source.findings.primary)]
 
 
-def floor(source: ReportSource, budget: str) -> Rows:
+def _floor(source: ReportSource, budget: str) -> list[Any]:
     """Every game on both level sets, a block per budget."""
     findings = source.findings
     return _ruled(
@@ -102,32 +90,32 @@ def floor(source: ReportSource, budget: str) -> Rows:
             if any(place.comparison(rule, level_set) for rule in findings.two_rules)
         ]
         for budget in findings.budgets
-    ), []
+    )
 
 
-def full(source: ReportSource, budget: str) -> Rows:
+def _full(source: ReportSource, budget: str) -> list[Any]:
     """Every agent of every game."""
-    return [place.at(agent=agent) for place in source.findings.places(budget) for agent in place.agents], []
+    return [place.at(agent=agent) for place in source.findings.places(budget) for agent in place.agents]
 
 
-def res(source: ReportSource, budget: str) -> Rows:
+def _res(source: ReportSource, budget: str) -> list[Any]:
     """Every agent of every game, with a little air between games."""
     rows: list[Any] = []
     for place in source.findings.places(budget):
         agents = [place.at(agent=agent) for agent in place.agents]
         rows += [*agents, RuleLine("addlinespace")] if agents else []
-    return rows, []
+    return rows
 
 
-def cobbe(source: ReportSource, budget: str) -> Rows:
+def _cobbe(source: ReportSource, budget: str) -> list[Any]:
     """Every game with a normalised score, a block per budget, then the means over games."""
     findings = source.findings
     blocks = [[place for place in findings.places(each) if _has_score(place)] for each in findings.budgets]
     means = [GameFindings(findings, Env(SUITE, ""), each) for each in findings.budgets]
-    return _ruled([*blocks, [mean for mean in means if _has_score(mean)]] if any(blocks) else []), []
+    return _ruled([*blocks, [mean for mean in means if _has_score(mean)]] if any(blocks) else [])
 
 
-def gap2x2(source: ReportSource, game: Env) -> Rows:
+def _gap2x2(source: ReportSource, game: Env) -> list[Any]:
     """One game at each of its budgets under both rules, with the floor's own difference."""
     blocks: list[list[Any]] = []
     for place in source.findings.places_of(game):
@@ -141,10 +129,10 @@ def gap2x2(source: ReportSource, game: Env) -> Rows:
                 )
             )  # fmt: skip
         blocks.append(found)
-    return _ruled(blocks), []
+    return _ruled(blocks)
 
 
-def references(source: ReportSource, budget: str) -> Rows:
+def _references(source: ReportSource, budget: str) -> list[Any]:
     """Held-out comparisons with stricter references, then with the published maximum of each game and rule."""
     findings = source.findings
     rows = [
@@ -160,15 +148,10 @@ def references(source: ReportSource, budget: str) -> Rows:
                 row, reference="R_max", floor=maximum, floor_sem=NAN, delta=Estimate(value=row.mean - maximum),
                 decision=replace(row.decision, call="not tested", p_adjusted=NAN),
             )  # fmt: skip
-    return [*rows, *maxima.values()], []
+    return [*rows, *maxima.values()]
 
 
-def leaks(source: ReportSource, budget: str) -> Rows:
-    """Gaps with and without leaked levels."""
-    return list(source.leaked), []
-
-
-def ckacontrol(source: ReportSource, budget: str) -> Rows:
+def _ckacontrol(source: ReportSource, budget: str) -> list[Any]:
     """The means over seeds of every game and agent with controls, at the main budget if it has any."""
     findings = source.findings
     groups: dict[tuple[str, str], list[CkaRecord]] = {}
@@ -182,7 +165,7 @@ def ckacontrol(source: ReportSource, budget: str) -> Rows:
         game, agent = key
         return _place_in(games, game), game, _place_in(agents, agent.lower()), agent
 
-    return [seed_means(groups[key]) for key in sorted(groups, key=order)], []
+    return [seed_means(groups[key]) for key in sorted(groups, key=order)]
 
 
 def records_of_main_budget(source: ReportSource) -> list[CkaRecord]:
@@ -192,42 +175,6 @@ def records_of_main_budget(source: ReportSource) -> list[CkaRecord]:
         source.findings.main_budget if source.findings.main_budget in budgets else next(iter(budgets), "")
     )
     return [record for record in source.cka if record.budget == wanted]
-
-
-def other_method(source: ReportSource, budget: str) -> Rows:
-    """The same comparisons and gaps by the other method."""
-    other = source.findings.results.other_method
-    return [*other.floor_comparisons, *other.gaps] if other else [], []
-
-
-def sensitivity(source: ReportSource, budget: str) -> Rows:
-    """What other estimators say."""
-    return [row for row in source.findings.results.sensitivity if row.rule in source.findings.two_rules], []
-
-
-def multiverse(source: ReportSource, budget: str) -> Rows:
-    """The calls that can be tested under another choice."""
-    return [row for row in sensitivity(source, budget)[0] if row.n_choices], []
-
-
-def agent_differences(source: ReportSource, budget: str) -> Rows:
-    """Differences between agents."""
-    return [row for row in source.findings.results.encoders if row.rule in source.findings.two_rules], []
-
-
-def rule_differences(source: ReportSource, budget: str) -> Rows:
-    """Differences between rules; of the merged rule only on held-out levels."""
-    return [row for row in source.findings.results.pairs if row.rule != MERGED or row.quantity == "test"], []
-
-
-def audit(source: ReportSource, budget: str) -> Rows:
-    """The audited code bases, in the order of the paper's table."""
-    return sorted(load_ledger(), key=lambda entry: entry.audit_row), []
-
-
-def commits(source: ReportSource, budget: str) -> Rows:
-    """The audited code bases."""
-    return list(load_ledger()), []
 
 
 #: How hyperparameters of the trainer's header are named in a table; others keep their own name.
@@ -244,7 +191,7 @@ _NOT_SHOWN = {"micro_batch", "inference_batch"}
 _REWARDS = {"raw": "none", "cleanrl": "normalized, clipped to ±10"}
 
 
-def hyper(source: ReportSource, budget: str) -> Rows:
+def _hyper(source: ReportSource, budget: str) -> list[Any]:
     """Hyperparameters, name and value; a value that differs between budgets names them."""
     by_budget = {name: source.hyperparameters[name] for name in sorted(source.hyperparameters, key=steps_of)}
     known = {name for values in by_budget.values() for name in values}
@@ -261,7 +208,7 @@ def hyper(source: ReportSource, budget: str) -> Rows:
         label = _HYPERPARAMETERS.get(name, name.replace("_", " ").capitalize())
         value = "; ".join(texts)
         rows.append([text_cell(label, raw=name), text_cell(value, tex=_power_of_ten(escape_tex(value)))])
-    return rows, []
+    return rows
 
 
 def _value_text(name: str, value: Any) -> str:
@@ -287,18 +234,6 @@ def _power_of_ten(tex: str) -> str:
     return re.sub(r"([\d.]+)\$\\times\$10\\textasciicircum\{\}(-?\d+)", r"$\1\\times10^{\2}$", tex)
 
 
-def _split(places: Iterable[GameFindings], needed: Callable[[GameFindings], object]) -> Rows:
-    """The places that have what is needed, and the names of the others."""
-    found: list[Any] = []
-    without: list[str] = []
-    for place in places:
-        if needed(place):
-            found.append(place)
-        else:
-            without.append(place.name)
-    return found, without
-
-
 def _ruled(blocks: Iterable[list[Any]]) -> list[Any]:
     """Blocks of rows with a line between them."""
     rows: list[Any] = []
@@ -315,3 +250,39 @@ def _has_score(place: GameFindings) -> bool:
 
 def _place_in(names: Sequence[str], name: str) -> int:
     return names.index(name) if name in names else len(names)
+
+
+def _of_two_rules(source: ReportSource, rows: Iterable[Row]) -> list[Any]:
+    return [row for row in rows if row.rule in source.findings.two_rules]
+
+
+def _other_method(source: ReportSource, budget: str) -> list[Any]:
+    """The same comparisons and gaps by the other method."""
+    other = source.findings.results.other_method
+    return [*other.floor_comparisons, *other.gaps] if other else []
+
+
+#: The rows of the other tables. Of the merged rule, rules are compared on held-out levels only.
+_ROWS: dict[str, Callable[[ReportSource, Any], Iterable[Any]]] = {
+    "pooled": _pooled,
+    "floor": _floor,
+    "full": _full,
+    "res": _res,
+    "cobbe": _cobbe,
+    "gap2x2": _gap2x2,
+    "references": _references,
+    "leaks": lambda source, about: source.leaked,
+    "ckacontrol": _ckacontrol,
+    "other_method": _other_method,
+    "sensitivity": lambda source, about: _of_two_rules(source, source.findings.results.sensitivity),
+    "multiverse": lambda source, about: (
+        row for row in _of_two_rules(source, source.findings.results.sensitivity) if row.n_choices
+    ),
+    "agent_differences": lambda source, about: _of_two_rules(source, source.findings.results.encoders),
+    "rule_differences": lambda source, about: (
+        row for row in source.findings.results.pairs if row.rule != MERGED or row.quantity == TEST
+    ),
+    "audit": lambda source, about: sorted(load_ledger(), key=lambda entry: entry.audit_row),
+    "commits": lambda source, about: load_ledger(),
+    "hyper": _hyper,
+}
