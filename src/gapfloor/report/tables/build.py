@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from gapfloor.report.tables.columns import Use, columns_named
 from gapfloor.report.tables.rows import records_of_main_budget, rows_of
 from gapfloor.report.tables.words import Words, filled
 from gapfloor.report.text_templates import read_tables
-from gapfloor.tables.cells import is_number
+from gapfloor.tables.cells import Raw, is_number
 from gapfloor.tables.column import BLANK, Column
 from gapfloor.tables.table import ColumnGroup, Missing, RuleLine, Table
 
@@ -76,44 +76,28 @@ def _table(kind: str, layout: Mapping[str, Any], source: ReportSource, about: An
     findings = source.findings
     rows, without = rows_of(kind, source, about)
     words = Words(source, about, rows)
-    is_made = bool([row for row in rows if not isinstance(row, RuleLine)])
-    if not is_made:
+    bodies = [row for row in rows if not isinstance(row, RuleLine)]
+    if not bodies:
         title = "Both rules, both level sets" if kind == "gap2x2" else filled(layout["title"], words).plain
         name = "gap2x2" if kind == "gap2x2" else filled(layout["name"], words).plain
         why = layout.get("missing")
         return Missing(name, title, filled(why, words).plain) if why else None
-    chosen, groups = _columns(_of_method(layout["columns"], findings), words)
-    chosen, groups = _without_empty_rules(chosen, groups, rows)
-    found = [column.value(row, column.use) for row in _bodies(rows) for column in chosen]
+    columns, groups = _columns(_of_method(layout["columns"], findings), words)
+    columns, groups = _without_empty_rules(columns, groups, bodies)
+    found = [column.value(row, column.use) for row in bodies for column in columns]
     found = list({id(row): row for row in found if hasattr(row, "status")}.values())
     words = replace(words, found=found)
-    columns = [_headed(column, words) for column in chosen]
-    cells: list[Any] = [
-        row if isinstance(row, RuleLine) else tuple(column.entry(row) for column in columns) for row in rows
-    ]
-    notes = (
-        [f"Left out for lack of {layout['lack']}: {', '.join(without)}."]
-        if without and "lack" in layout
-        else []
-    )
+    notes = [f"Left out for lack of {layout['lack']}: {', '.join(without)}."] if without else []
     if "note" in layout:
         told = words[layout["note"][1:-1]]
         notes += [told] if isinstance(told, str) else told
-    if layout.get("drop"):
-        kept = [at for at, column in enumerate(columns) if column.align == "l" or _has_number(cells, at)]
-        if not any(columns[at].align == "r" for at in kept):
-            return None
-        dropped = [column.title for at, column in enumerate(columns) if at not in kept]
-        notes += [f"Left out because the data do not allow it: {', '.join(dropped)}."] if dropped else []
-        columns, cells = [columns[at] for at in kept], [tuple(row[at] for at in kept) for row in cells]
-        layout = {"size": "scriptsize", "separation": "2.5pt", "is_wide": True, **layout}
     is_exploratory = any(row.status == "exploratory" for row in found)
-    return Table(
+    table = Table(
         name=filled(layout["name"], words).plain,
         title=filled(layout["title"], words).plain,
         caption=filled(_of_method(layout["caption"], findings), words),
-        columns=tuple(columns),
-        rows=tuple(cells),
+        columns=tuple(_headed(column, words) for column in columns),
+        rows=tuple(rows),
         groups=tuple(
             ColumnGroup(filled(title, replace(words, rule=rule)), first, last)
             for title, rule, first, last in groups
@@ -124,6 +108,30 @@ def _table(kind: str, layout: Mapping[str, Any], source: ReportSource, about: An
         status=layout.get("status", "exploratory" if is_exploratory else ""),
         is_wide=layout.get("is_wide", False),
     )
+    return _without_empty_columns(table) if layout.get("drop") else table
+
+
+def _without_empty_columns(table: Table) -> Table | None:
+    """The table without columns of numbers that hold none; None if no number is left."""
+    kept = [
+        at
+        for at, column in enumerate(table.columns)
+        if column.align == "l" or any(_is_numeric(row[at].raw[0]) for row in table.body)
+    ]
+    if all(table.columns[at].align == "l" for at in kept):
+        return None
+    dropped = [column.title for at, column in enumerate(table.columns) if at not in kept]
+    notes = [f"Left out because the data do not allow it: {', '.join(dropped)}."] if dropped else []
+    return replace(
+        table,
+        columns=tuple(table.columns[at] for at in kept),
+        rows=tuple(tuple(row[at] for at in kept) for row in table.body),
+        notes=(*table.notes, *notes),
+    )
+
+
+def _is_numeric(value: Raw) -> bool:
+    return isinstance(value, int | float) and is_number(value)
 
 
 #: A heading over columns: its template, its rule, and the first and last column.
@@ -163,18 +171,10 @@ def _without_empty_rules(
     if not groups or groups[-1][1] != columns[0].use.findings.secondary or groups[-1][3] != len(columns) - 1:
         return columns, groups
     first = groups[-1][2]
-    if any(_is_found(column, row) for column in columns[first:] for row in _bodies(rows)):
+    found = (column.value(row, column.use) for column in columns[first:] for row in rows)
+    if any(value is not None and value is not BLANK for value in found):
         return columns, groups
     return columns[:first], groups[:-1]
-
-
-def _is_found(column: Column, row: Any) -> bool:
-    found = column.value(row, column.use)
-    return found is not None and found is not BLANK
-
-
-def _bodies(rows: Sequence[Any]) -> Iterator[Any]:
-    return (row for row in rows if not isinstance(row, RuleLine))
 
 
 def _headed(column: Column, words: Words) -> Column:
@@ -186,11 +186,6 @@ def _headed(column: Column, words: Words) -> Column:
     heading = filled(column.title, replace(words, rule=rule), column.tex)
     csv = tuple(name.replace("RULE", spelt).replace("CUT", rule) for name in column.csv)
     return replace(column, title=heading.plain, tex=heading.tex_source, csv=csv)
-
-
-def _has_number(rows: Sequence[Any], at: int) -> bool:
-    values = (row[at].raw[0] for row in rows)
-    return any(isinstance(value, int | float) and is_number(value) for value in values)
 
 
 def _of_method(entry: Any, findings: Findings) -> Any:
