@@ -102,7 +102,7 @@ def _game(verdict: Verdict, provenance: Provenance) -> dict[str, Any]:
     rules = {rule: _rule(place, rule) for rule in place.findings.rules}
     return {
         "game": place.game,
-        "mode": place.mode,
+        "mode": place.env.mode,
         "budget": place.budget,
         "agents": list(place.agents),
         "seeds": _seeds(provenance, place.env, place.budget),

@@ -75,11 +75,6 @@ class GameFindings:
         return self.env.game
 
     @property
-    def mode(self) -> str:
-        """Its mode."""
-        return self.env.mode
-
-    @property
     def name(self) -> str:
         """How the game is written."""
         return self.findings.name(self.env)
@@ -129,7 +124,7 @@ class GameFindings:
         floors = self.findings.results.floors
         labels = {
             "game": self.game,
-            "mode": self.mode,
+            "mode": self.env.mode,
             "level_set": level_set,
             "reference": self.findings.plan.reference,
         }
@@ -141,7 +136,10 @@ class GameFindings:
             row
             for row in self.findings.results.normalised
             if (row.game, row.rule, row.level_set) == (self.game, rule, level_set)
-            and (self.game == SUITE or (row.mode, row.agent or self.env.agent) == (self.mode, self.env.agent))
+            and (
+                self.game == SUITE
+                or (row.mode, row.agent or self.env.agent) == (self.env.mode, self.env.agent)
+            )
         ]
         exact = [row for row in rows if row.budget == self.budget] or [
             row for row in rows if row.budget == ""
