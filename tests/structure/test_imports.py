@@ -35,7 +35,6 @@ ALLOWED: dict[str, set[str]] = {
     "audit": {"engines"},
     "report": {
         "levels",
-        "actions",
         "engines",
         "records",
         "plan",
