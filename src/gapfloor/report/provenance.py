@@ -111,7 +111,7 @@ def provenance_of_cells(cells: Sequence[StoredCell], *, root: Path) -> Provenanc
     for manifest in manifests:
         if not manifest.labels.get("reference"):
             labels = tuple(_text(manifest.labels.get(name)) for name in _RUN)
-            runs.setdefault(labels, RunRecord(*labels, _text(manifest.content.get("policy"))))
+            runs.setdefault(labels, RunRecord._make((*labels, _text(manifest.content.get("policy")))))
     return Provenance(
         engines=_distinct(
             f"{_text(content.get('engine'))} {_text(content.get('engine_version'))}".strip()
