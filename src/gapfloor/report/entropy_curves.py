@@ -29,8 +29,9 @@ class SeedCurve:
     n: int
     steps: tuple[float, ...]
     mean: tuple[float, ...]
-    sem: tuple[float, ...]
-    """NaN with one seed."""
+    low: tuple[float, ...] = ()
+    """One SEM below the mean; empty with one seed."""
+    high: tuple[float, ...] = ()
 
 
 _CURVE_COLUMNS = {name: pa.string() for name in ("game", "mode", "budget", "agent")} | {
@@ -60,17 +61,13 @@ def read_curves(store: Path) -> tuple[SeedCurve, ...]:
 def _curve(key: tuple[str, ...], members: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]) -> SeedCurve:
     # Seeds log at the same steps; where one is still training, the curve ends where the shortest does.
     length = min(steps.size for steps, _ in members)
-    values = np.stack([entropy[:length] for _, entropy in members])
     keep = np.unique(np.linspace(0, length - 1, min(length, CURVE_POINTS)).astype(int))
-    n = len(members)
-    sem = values.std(axis=0, ddof=1) / math.sqrt(n) if n > 1 else np.full(length, math.nan)
-    return SeedCurve(
-        game=key[0],
-        mode=key[1],
-        budget=key[2],
-        agent=key[3],
-        n=n,
-        steps=tuple(members[0][0][keep].tolist()),
-        mean=tuple(values.mean(axis=0)[keep].tolist()),
-        sem=tuple(sem[keep].tolist()),
-    )
+    values = np.stack([entropy[keep] for _, entropy in members])
+    n, mean = len(members), values.mean(axis=0)
+    band = {}
+    if n > 1:
+        error = values.std(axis=0, ddof=1) / math.sqrt(n)
+        band = {"low": tuple((mean - error).tolist()), "high": tuple((mean + error).tolist())}
+    game, mode, budget, agent = key
+    steps, means = tuple(members[0][0][keep].tolist()), tuple(mean.tolist())
+    return SeedCurve(game=game, mode=mode, budget=budget, agent=agent, n=n, steps=steps, mean=means, **band)

@@ -97,15 +97,14 @@ def _training_panel(findings: Findings, curves: Sequence[SeedCurve], agents: Seq
     shapes: list[Shape] = [GuideLine(at=cut, across="y", kind="cut") for cut in findings.plan.cuts]
     shapes += [GuideLine(at=screen.maximum, across="y", kind="maximum")] if screen else []
     for curve in curves:
-        errors = list(zip(curve.mean, curve.sem, strict=True)) if curve.n > 1 else []
         shapes.append(
             CurveMark(
                 x=curve.steps,
                 y=curve.mean,
                 ink=series_ink(agents.index(curve.agent)),
                 tip=f"{agent_name(curve.agent)} (n = {curve.n}): {curve.mean[0]:.2f} → {curve.mean[-1]:.2f} nats",
-                low=tuple(mean - error for mean, error in errors),
-                high=tuple(mean + error for mean, error in errors),
+                low=curve.low,
+                high=curve.high,
             )
         )
     end = max(curve.steps[-1] for curve in curves)
