@@ -7,13 +7,14 @@ from typing import Any
 
 from gapfloor.analysis.checks import departures, find_problems, refuse_unknown_names
 from gapfloor.analysis.column_names import FLOOR_RULE
+from gapfloor.analysis.compared import called_rows
 from gapfloor.analysis.difference_rows import agent_difference_rows, agent_rows, pair_rows
 from gapfloor.analysis.episodes import Inputs, Source, read_inputs
-from gapfloor.analysis.floor_rows import call_counts, comparison_rows, comparisons, floor_rows
-from gapfloor.analysis.gap_rows import gap_families, gap_rows
+from gapfloor.analysis.floor_rows import call_counts, comparisons, floor_rows
+from gapfloor.analysis.gap_rows import gap_families
 from gapfloor.analysis.grouping import StudyEpisodes, group
 from gapfloor.analysis.multiverse import with_choices
-from gapfloor.analysis.planned_study import PlannedStudy
+from gapfloor.analysis.planned_study import PlannedStudy, other_method
 from gapfloor.analysis.results import (
     AddendumUsed,
     AnalysisResults,
@@ -34,7 +35,7 @@ from gapfloor.analysis.sensitivity_rows import sensitivity_rows
 from gapfloor.errors import CheckFailedError
 from gapfloor.machine import one_blas_thread
 from gapfloor.plan.lock import LockedPlan, counted_by_time, load_plan
-from gapfloor.plan.model import Method, Plan, content_hash, paper_plan
+from gapfloor.plan.model import Plan, content_hash, paper_plan
 from gapfloor.text_tables import counted
 
 _SHOWN = 20
@@ -74,8 +75,8 @@ def analyse(
     context = PlannedStudy(study, content, digest, locked, pools=(None,) if is_pooled else study.agents)
     measured = read_cells(inputs.cells, context)
     floor_families, families_of_gaps = comparisons(context), gap_families(context)
-    against_floor = comparison_rows(context, floor_families)
-    gaps = gap_rows(context, families_of_gaps)
+    families: list[Any] = [*floor_families, *families_of_gaps]
+    against_floor, gaps = called_rows(floor_families), called_rows(families_of_gaps)
     screen = screen_rows(context, measured, against_floor, gaps)
     stricter = sorted({place.reference for place in study.references} - {content.floor.reference})
     return AnalysisResults(
@@ -83,11 +84,9 @@ def analyse(
         source=_summary(study, inputs),
         floors=floor_rows(context),
         floor_comparisons=against_floor,
-        agent_floor_comparisons=comparison_rows(context, comparisons(context, agents=study.agents)),
+        agent_floor_comparisons=called_rows(comparisons(context, agents=study.agents)),
         reference_comparisons=tuple(
-            row
-            for reference in stricter
-            for row in comparison_rows(context, comparisons(context, reference=reference))
+            row for reference in stricter for row in called_rows(comparisons(context, reference=reference))
         ),
         gaps=gaps,
         pairs=pair_rows(context),
@@ -97,17 +96,12 @@ def analyse(
         disagreements=disagreement_rows(context, measured),
         normalised=normalised_rows(context),
         call_counts=call_counts(against_floor),
-        sensitivity=with_choices(
-            context,
-            sensitivity_rows(context, floor_families, families_of_gaps),
-            [*floor_families, *families_of_gaps],
-            [*against_floor, *gaps],
-        ),
+        sensitivity=with_choices(context, sensitivity_rows(families), families, [*against_floor, *gaps]),
         other_method=OtherMethod(
-            floor_method=_other(context.floor_method),
-            gap_method=_other(context.gap_method),
-            floor_comparisons=comparison_rows(context, floor_families, method=_other(context.floor_method)),
-            gaps=gap_rows(context, families_of_gaps, method=_other(context.gap_method)),
+            floor_method=(for_floor := other_method(context.floor_method)),
+            gap_method=(for_gaps := other_method(context.gap_method)),
+            floor_comparisons=called_rows(floor_families, method=for_floor),
+            gaps=called_rows(families_of_gaps, method=for_gaps),
         ),
         screen_summaries=screen_summaries(screen),
         problems=problems,
@@ -121,10 +115,6 @@ def resolve_plan(plan: str | Path | Plan | LockedPlan | None) -> LockedPlan | No
     if isinstance(plan, Plan):
         return LockedPlan(plan, content_hash(plan), None)
     return load_plan(Path(plan))
-
-
-def _other(method: Method) -> Method:
-    return "paper" if method == "recommended" else "recommended"
 
 
 def _stop(plan: Plan, problems: tuple[Problem, ...]) -> None:
@@ -181,7 +171,6 @@ def plan_used(context: PlannedStudy, *, n_timed: int = 0) -> PlanUsed:
         reference=plan.floor.reference,
         floor_method=context.floor_method,
         gap_method=context.gap_method,
-        looks=plan.floor.looks or (),
         least_runs=plan.least_runs,
         leaves_open=plan.leaves_open if lock is not None else (),
         shown=shown,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, TypeVar
@@ -17,6 +17,7 @@ from gapfloor.analysis.labels import Label, combined_codes, natural_key, stable_
 from gapfloor.plan.model import Plan
 from gapfloor.statistics.census import level_means, within_level_sample
 from gapfloor.statistics.conventions import Floats, Ints
+from gapfloor.statistics.distinct import distinct
 
 AnySample = TypeVar("AnySample")
 #: A run that shares so many unusual episodes with another one, and this share of its own, is a copy.
@@ -158,6 +159,12 @@ class RunSample:
         """Episodes per draw."""
         counts = np.bincount(self.draw, minlength=len(self.draws))
         return {name: int(counts[i]) for i, name in enumerate(self.draws)}
+
+
+def levels_of(samples: Iterable[RunSample]) -> Ints:
+    """The different levels that samples were played on, as far as they are known."""
+    levels = [sample.levels for sample in samples if sample.levels.size]
+    return distinct(np.concatenate(levels)) if levels else np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)

@@ -108,10 +108,8 @@ def _rows(
         yield LeakedGap(
             **context.row(
                 "leaked gap", place, n=0 if rule == FLOOR_RULE else len(halves), rules=(rule,),
-                names=(agent or "", left_out),
+                agent=agent, names=(agent or "", left_out),
             ),
-            agent=agent,
-            rule=rule,
             train=float(trains.mean()),
             train_sem=_sem(trains),
             test=float(tests.mean()),

@@ -101,8 +101,7 @@ def results_of_means(means: Summaries, plan: Any, options: TableOptions) -> Anal
         agent_floor_comparisons=found_rows,
         call_counts=call_counts(found_rows),
         problems=tuple(dict.fromkeys(problems)),
-        reference_comparisons=(), gaps=(), pairs=(), encoders=(), agents=(), screen=(), disagreements=(), normalised=(),
-        screen_summaries=(),
+        gaps=(),
     )  # fmt: skip
 
 
@@ -156,8 +155,8 @@ def _floor_row(context: PlannedStudy, key: tuple[str, str], floor: StatedFloor) 
     game, level_set = key
     place = Place(game, context.study.modes[0], "")
     return ReturnRow(
-        **context.row("floor", place, n=floor.n, rules=(FLOOR_RULE,), level_sets=(level_set,)),
-        reference=FLOOR_RULE, level_set=level_set, mean=floor.mean, sem=floor.sem, n_episodes=floor.n, n_draws=0,
+        **{**context.row("floor", place, n=floor.n, rules=(FLOOR_RULE,), level_sets=(level_set,)), "rule": ""},
+        reference=FLOOR_RULE, mean=floor.mean, sem=floor.sem, n_episodes=floor.n, n_draws=0,
         n_levels=0,
     )  # fmt: skip
 
@@ -191,13 +190,11 @@ def _compared(context: PlannedStudy, pairs: Sequence[tuple[Summary, StatedFloor]
                 n=row.n,
                 rules=(row.rule,),
                 level_sets=(row.level_set,),
+                agent=row.agent,
                 names=(row.agent,),
             )
             yield ComparisonRow(
                 **labels,
-                agent=row.agent,
-                rule=row.rule,
-                level_set=row.level_set,
                 mean=row.mean,
                 sem=row.sem,
                 floor=floor.mean,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -70,15 +70,6 @@ class PlannedStudy:
         # A plan without the setting was written for the paper's tests.
         return named or ("recommended" if self.locked is None else "paper")
 
-    @property
-    def beyond_looks(self) -> str:
-        """Why a test that is not a comparison with the floor is not named by a plan with looks, or nothing."""
-        if self.plan.floor.looks is None:
-            return ""
-        return (
-            "the plan's looks are about calls against the floor; here the number of runs depends on the data"
-        )
-
     def margin(self, *samples: RunSample) -> MarginRule:
         """The plan's margin of equivalence for these samples of returns.
 
@@ -96,6 +87,11 @@ class PlannedStudy:
     def resampling(self) -> dict[str, Any]:
         """The plan's interval settings, as keyword arguments of the statistics."""
         return {"confidence": self.plan.intervals.confidence, "n_resamples": self.plan.intervals.resamples}
+
+    @property
+    def for_calls(self) -> PlannedStudy:
+        """The same for calls alone, without resampled intervals."""
+        return replace(self, plan=replace(self.plan, intervals=replace(self.plan.intervals, resamples=1)))
 
     def in_order(self, rows: Iterable[PooledRow]) -> tuple[PooledRow, ...]:
         """Rows in the order of results: by agent, then place, rule and level set."""
@@ -166,10 +162,11 @@ class PlannedStudy:
         n: int,
         rules: Sequence[str],
         level_sets: Sequence[str] = BOTH,
+        agent: str | None = None,
         names: Sequence[str] = (),
         unnamed: str = "",
     ) -> dict[str, Any]:
-        """The fields that every result shares, as keyword arguments.
+        """The fields that every result shares, as keyword arguments; a row about both level sets names none.
 
         Its seed is the plan's, mixed with the row's names, so that no row depends on another; it stays below 2^53, the
         largest whole number that every JSON reader keeps.
@@ -178,12 +175,20 @@ class PlannedStudy:
         text = "|".join((str(self.plan.intervals.seed), kind, *place, *rules, *level_sets, *names))
         return {
             **place._asdict(),
+            "agent": agent,
+            "rule": rules[0],
+            "level_set": level_sets[0] if len(level_sets) == 1 else "",
             "n": n,
             "seed": int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big"),
             "plan_hash": naming.plan_hash,
             "status": naming.status,
             "exploratory_reason": naming.reason,
         }
+
+
+def other_method(method: Method) -> Method:
+    """The method that was not chosen."""
+    return "paper" if method == "recommended" else "recommended"
 
 
 def families_of(rows: Sequence[AnyRow], family: Callable[[AnyRow], Any]) -> list[list[int]]:
