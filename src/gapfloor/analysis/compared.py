@@ -7,7 +7,7 @@ tests of one family are called together, and a row is written for each call.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
@@ -29,15 +29,11 @@ AnyCompared = TypeVar("AnyCompared", bound="Compared")
 class Called:
     """What one method says of one comparison within its family."""
 
-    word: str
-    p_adjusted: float = NAN
-    family_size: int
-    reason: str = ""
-    """Why there is no call, or what it lacks; empty otherwise."""
-    is_possible: bool = True
-    """Whether something could be tested, whatever came of it."""
+    decision: Decision
     found: Any
     """What the method found, of which the row is made."""
+    is_possible: bool
+    """Whether something could be tested, whatever came of it."""
     p_equivalent: float = NAN
     """p of the family's equivalence tests after Holm's correction."""
 
@@ -76,7 +72,7 @@ class Compared(ABC):
         """The calls of a family by the recommended tests (docs/methods.md)."""
 
     @abstractmethod
-    def row(self, called: Called, decision: Decision) -> Any:
+    def row(self, called: Called) -> Any:
         """The row of the comparison."""
 
     @property
@@ -108,6 +104,16 @@ class Compared(ABC):
     def number_of_runs(self) -> str:
         """How many different runs there are, in words."""
         return counted(len(self.distinct), "run")
+
+    def called(
+        self, call: Any, p_adjusted: float, family_size: int, *, reason: str, found: Any, **more: Any
+    ) -> Called:
+        """A call with its place in the family; without one there is no p either."""
+        p = NAN if call == "not tested" else p_adjusted
+        decision = Decision(
+            call=call, p_adjusted=float(p), family=self.family, family_size=family_size, reason=reason
+        )
+        return Called(decision=decision, found=found, **more)
 
     def without_run(self: AnyCompared, name: RunName) -> AnyCompared:
         """The comparison without one of its runs; intervals are not for use."""
@@ -152,20 +158,12 @@ def calls_of(family: Sequence[Compared], method: Method | None = None) -> list[C
 
 def called_rows(families: Families, *, method: Method | None = None) -> tuple[Any, ...]:
     """A row per comparison, with the calls of one method (the plan's)."""
-
-    def rows() -> Iterable[Any]:
-        for family in families:
-            for one, called in zip(family, calls_of(family, method), strict=True):
-                decision = Decision(
-                    call=called.word,  # type: ignore[arg-type]  # one of the words of its kind
-                    p_adjusted=called.p_adjusted,
-                    family=one.family,
-                    family_size=called.family_size,
-                    reason=called.reason,
-                )
-                yield one.row(called, decision)
-
-    return families[0][0].context.in_order(rows()) if families else ()
+    rows = (
+        one.row(called)
+        for family in families
+        for one, called in zip(family, calls_of(family, method), strict=True)
+    )
+    return families[0][0].context.in_order(rows) if families else ()
 
 
 def _can_lose(sample: RunSample, draw: str) -> bool:

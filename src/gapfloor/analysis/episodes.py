@@ -266,11 +266,7 @@ def tidy(
 
 def _one_step(table: pa.Table, options: TableOptions, *, source: str) -> pa.Table:
     """The rows of the last training step of each run; several steps are refused unless the user asks for the last."""
-    who = [
-        name
-        for name in ("game", "budget", "agent", "seed", "reference", "rule")
-        if name in table.column_names
-    ]
+    who = ("game", "budget", "agent", "seed", "reference", "rule")
     run = combined_codes([label_codes(table[name]) for name in who])
     steps = _numbers(table["step"], "step", _Places(1, "row"), source=source)
     last = np.full(int(run.max()) + 1, -np.inf)

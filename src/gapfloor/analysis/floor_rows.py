@@ -13,10 +13,9 @@ from gapfloor.analysis.column_names import FLOOR_RULE
 from gapfloor.analysis.compared import Called, Compared, in_families
 from gapfloor.analysis.grouping import Place, RunSample
 from gapfloor.analysis.planned_study import PlannedStudy
-from gapfloor.analysis.rows import CallCount, ComparisonRow, Decision, Equivalence, ReturnRow
+from gapfloor.analysis.rows import CallCount, ComparisonRow, Equivalence, ReturnRow
 from gapfloor.plan.model import Method
 from gapfloor.statistics.conventions import (
-    NAN,
     NO_PAIR,
     THESE_LEVELS,
     THESE_RUNS,
@@ -133,17 +132,13 @@ class ReferenceComparison(Compared):
         made = []
         for one, call, p_equivalent in zip(family, calls, holm([test.p_tost for test in tests]), strict=True):
             is_tested = one.has_enough_runs and call.call != "not tested"
+            reason = "" if is_tested else one.too_few
             made.append(
-                Called(
-                    word=call.call if is_tested else "not tested",
-                    p_adjusted=call.p_holm if is_tested else NAN,
-                    family_size=call.family_size,
-                    reason="" if is_tested else one.too_few,
-                    is_possible=is_tested,
-                    found=one.paper_test,
-                    p_equivalent=float(p_equivalent),
+                one.called(
+                    call.call if is_tested else "not tested", call.p_holm, call.family_size, reason=reason,
+                    found=one.paper_test, is_possible=is_tested, p_equivalent=float(p_equivalent),
                 )
-            )
+            )  # fmt: skip
         return made
 
     @staticmethod
@@ -152,19 +147,14 @@ class ReferenceComparison(Compared):
         tests = [one.recommended_test for one in family]
         calls = call_reference_family(tests, alpha=family[0].context.plan.floor.alpha)
         return [
-            Called(
-                word=call.call,
-                p_adjusted=call.p_holm,
-                family_size=call.family_size,
-                reason=one._reason(call),
-                is_possible=not call.test.not_tested,
-                found=call,
-                p_equivalent=call.p_tost_holm,
+            one.called(
+                call.call, call.p_holm, call.family_size, reason=one._reason(call), found=call,
+                is_possible=not call.test.not_tested, p_equivalent=call.p_tost_holm,
             )
             for one, call in zip(family, calls, strict=True)
-        ]
+        ]  # fmt: skip
 
-    def row(self, called: Called, decision: Decision) -> ComparisonRow:
+    def row(self, called: Called) -> ComparisonRow:
         """The comparison with its call."""
         found, units = called.found, np.sort(self.floor.units)
         test, values = (
@@ -181,11 +171,11 @@ class ReferenceComparison(Compared):
             floor_sem=sem(units),
             floor_n=units.size,
             delta=self._paper_estimate(found) if test is found else self._recommended_estimate(found),
-            decision=decision,
+            decision=called.decision,
             equivalence=self._equivalence(test.p_tost, called.p_equivalent, test.margin),
             runs_above=int(np.count_nonzero(values > floor)),
             n_copies=self.n_copies,
-            widened="" if test is found or decision.call == "not tested" else _WIDENED[test.widened],
+            widened="" if test is found or called.decision.call == "not tested" else _WIDENED[test.widened],
         )
 
     @property

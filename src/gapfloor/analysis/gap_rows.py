@@ -11,7 +11,7 @@ import numpy as np
 
 from gapfloor.analysis.compared import Called, Compared, in_families
 from gapfloor.analysis.planned_study import PlannedStudy
-from gapfloor.analysis.rows import Decision, Estimate, GapRow, RunGap
+from gapfloor.analysis.rows import Estimate, GapRow, RunGap
 from gapfloor.plan.model import Method
 from gapfloor.statistics.components import VariancePart, components_p
 from gapfloor.statistics.conventions import GENERATOR, NAN, Ints, sem
@@ -83,15 +83,10 @@ class GapComparison(Compared):
                 float(p) if one.has_enough_runs else NAN, one.paper_test.mean, GAP_WORDS, alpha=alpha
             )
             is_tested = word != "not tested"
+            reason = "" if is_tested else one.number_of_runs
+            found = one.paper_test
             made.append(
-                Called(
-                    word=word,
-                    p_adjusted=float(p) if is_tested else NAN,
-                    family_size=len(family),
-                    reason="" if is_tested else one.number_of_runs,
-                    is_possible=is_tested,
-                    found=one.paper_test,
-                )
+                one.called(word, float(p), len(family), reason=reason, found=found, is_possible=is_tested)
             )
         return made
 
@@ -99,19 +94,16 @@ class GapComparison(Compared):
     def called_by_recommended(family: Sequence[GapComparison]) -> list[Called]:
         """Holm over the games; for new runs on new levels."""
         tests = [one.recommended_test for one in family]
+        calls = call_gap_family(tests, alpha=family[0].context.plan.floor.alpha)
         return [
-            Called(
-                word=call.call,
-                p_adjusted=call.p_holm,
-                family_size=call.family_size,
+            one.called(
+                call.call, call.p_holm, call.family_size, found=call, is_possible=not call.test.not_tested,
                 reason=call.test.not_tested if call.call == "not tested" else "",
-                is_possible=not call.test.not_tested,
-                found=call,
             )
-            for call in call_gap_family(tests, alpha=family[0].context.plan.floor.alpha)
-        ]
+            for one, call in zip(family, calls, strict=True)
+        ]  # fmt: skip
 
-    def row(self, called: Called, decision: Decision) -> GapRow:
+    def row(self, called: Called) -> GapRow:
         """The gap with its call."""
         test, error = self.paper_test, self.paper_test.sem
         if test.n == 1:
@@ -124,7 +116,7 @@ class GapComparison(Compared):
             test_sem=test.test_sem,
             gap=test.mean,
             gap_sem=error,
-            decision=decision,
+            decision=called.decision,
             **self._floor_gap(),
             n_levels_played=(self.levels[0].size, self.levels[1].size),
             n_shared=self.n_shared,
@@ -143,8 +135,8 @@ class GapComparison(Compared):
                 p=test.p_fisher, method="paper",
             ),
             "stouffer_z": test.stouffer_z,
-            "is_established": called.word == "train higher" and not self.n_shared,
-            "levels_differ": called.word in GAP_WORDS,
+            "is_established": called.decision.call == "train higher" and not self.n_shared,
+            "levels_differ": called.decision.call in GAP_WORDS,
         }  # fmt: skip
 
     def _recommended(self, called: Called) -> dict[str, Any]:

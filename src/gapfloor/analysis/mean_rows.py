@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gapfloor.analysis.apply import plan_used, resolve_plan
@@ -58,13 +58,13 @@ def results_of_means(means: Summaries, plan: Any, options: TableOptions) -> Anal
     study = _study(runs, mode)
     digest = locked.hash if locked is not None else content_hash(content)
     context = PlannedStudy(study, content, digest, locked, pools=study.agents)
-    floor_of = _floors([row for row in rows if _is_floor(row, floor)], floor, mode)
+    own = [row for row in rows if _is_floor(row, floor)]
     compared = []
     problems = [Problem(kind="assumed", where="the source", what=text) for text in (*means.notes, _CANNOT)]
     floors: dict[tuple[str, str], StatedFloor] = {}
     for row in runs:
         key = (row.game, row.level_set)
-        found = floors.get(key) or floor_of(row)
+        found = floors.get(key) or _floor_of(row, own, floor, mode)
         if found is None:
             what = "no floor: name its rows or its value (--floor NAME, --floor 3.1±0.2), or measure it"
             problems.append(Problem(kind="no floor", where=", ".join(key), what=what))
@@ -134,21 +134,15 @@ def _is_floor(row: Summary, floor: str) -> bool:
     return re.sub(r"[\W_]", "", row.agent.lower()) in _FLOOR_NAMES or row.rule.lower() in _FLOOR_NAMES
 
 
-def _floors(own: Sequence[Summary], floor: str, mode: str) -> Callable[[Summary], StatedFloor | None]:
-    """How the floor of a row is found: in the table, as stated, or among those that ship with gapfloor."""
+def _floor_of(row: Summary, own: Sequence[Summary], floor: str, mode: str) -> StatedFloor | None:
+    """The floor of a row: in the table, as stated, or among those that ship with gapfloor."""
     if own:
-        by_game = {(row.game, row.level_set): row for row in own}
-
-        def in_table(row: Summary) -> StatedFloor | None:
-            found = by_game.get((row.game, row.level_set))
-            return StatedFloor(found.mean, found.sem, found.n, "") if found is not None else None
-
-        return in_table
+        same = [each for each in own if (each.game, each.level_set) == (row.game, row.level_set)]
+        return StatedFloor(same[-1].mean, same[-1].sem, same[-1].n, "") if same else None
     if floor and floor != "registry":
         stated = stated_floors(floor)
-        return lambda row: stated.get(row.game) or stated.get("")
-
-    return lambda row: find_known_floor(row.game, mode, row.level_set)
+        return stated.get(row.game) or stated.get("")
+    return find_known_floor(row.game, mode, row.level_set)
 
 
 def _floor_row(context: PlannedStudy, key: tuple[str, str], floor: StatedFloor) -> ReturnRow:

@@ -41,7 +41,7 @@ def with_choices(
     everywhere = [*_by_the_other_method(families), *_left_out(context, families), *_pooled(context, families)]
     for one, choice, called in everywhere:
         if called.is_possible:
-            choices[one.seed][choice] = called.word
+            choices[one.seed][choice] = called.decision.call
     compared = {one.seed: one for family in families for one in family}
     return tuple(_with(compared[row.seed], row, calls[row.seed], choices[row.seed]) for row in rows)
 
